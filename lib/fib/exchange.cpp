@@ -116,7 +116,7 @@ bool table::exchange_under_way::make_one(const route_change& c) {
         *there = after;
     } else {
         try {
-            way = t_.rib_->insert(c.prefix, c.length, after, existing);
+            existing = t_.rib_->insert(c.prefix, c.length, after, existing);
         } catch (const std::bad_alloc&) {
             t_.release_handle(after);
             throw;
@@ -164,7 +164,7 @@ void table::exchange_under_way::mark(const route_change& c, const rib::path& exi
             roots_.push_back({slot, 1});
         return;
     }
-    rib_node& node = *way.nodes[level - 1];
+    rib_node& node = *existing.nodes[level - 1];
     if (node.changed) return;
     node.changed = true;
     levels_ |= 1U << level;

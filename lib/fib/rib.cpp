@@ -54,9 +54,9 @@ uint32_t* rib::find(const address& a, unsigned length, path& existing) noexcept 
         const auto found = root_routes_.find(k);
         return found == root_routes_.end() ? nullptr : &found->second;
     }
-    way = nodes_to(a, length);
+    existing = nodes_to(a, length);
     if (existing.count < level) return nullptr;
-    rib_node& node = *way.nodes[level - 1];
+    rib_node& node = *existing.nodes[level - 1];
     const auto at = node.find(k);
     return at != node.routes.end() && at->key == k ? &at->handle : nullptr;
 }

@@ -181,7 +181,7 @@ TEST(tunnel, over_ipv6_without_checksums_where_that_is_agreed_on) {
     EXPECT_EQ(l.send(2, in_ipv6(vxlan(frame(everybody, fdb_entry(7)))))[0].size(), 1U);
 }
 
-/// Sends a frame whose first segment has `first` bytes. Answers  what leaves port 0
+/// Sends a frame whose first segment has `first` bytes. Answers  the frames that leave port 0
 std::vector<byte_vector> in_two_segments(lab& l, uint16_t port, const byte_vector& f,
                                          ptrdiff_t first) {
     rte_mbuf *const head = l.packet_of(byte_vector(f.begin(), f.begin() + first)),
