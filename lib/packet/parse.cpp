@@ -155,6 +155,12 @@ drop_reason note_extension(parsed& out, uint8_t kind, bool first, const uint8_t*
                 out.flags |= flag_fragment;
             break;
         }
+        case protocol_authentication:
+            out.flags |= flag_authentication;
+            break;
+        case protocol_destination_options:
+            out.flags |= flag_destination_options;
+            break;
         default:
             break;
     }

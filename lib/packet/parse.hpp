@@ -43,13 +43,15 @@ enum packet_flag : uint16_t {
     flag_fragment =
         1 << 2,  ///< a fragment; not an IPv6 atomic fragment (RFC 6946), which is a whole datagram
     flag_more_fragments = 1 << 3,
-    flag_hop_by_hop = 1 << 4,       ///< IPv6
-    flag_routing = 1 << 5,          ///< IPv6
-    flag_fragment_header = 1 << 6,  ///< IPv6, also of atomic fragments
-    flag_ports = 1 << 7,            ///< source_port and destination_port are valid
-    flag_tcp = 1 << 8,              ///< tcp_flags is valid
-    flag_icmp = 1 << 9,             ///< icmp_type and icmp_code are valid
-    flag_upper_cut = 1 << 10,       ///< the datagram ends inside the upper-layer header
+    flag_hop_by_hop = 1 << 4,            ///< IPv6
+    flag_routing = 1 << 5,               ///< IPv6
+    flag_fragment_header = 1 << 6,       ///< IPv6, also of atomic fragments
+    flag_ports = 1 << 7,                 ///< source_port and destination_port are valid
+    flag_tcp = 1 << 8,                   ///< tcp_flags is valid
+    flag_icmp = 1 << 9,                  ///< icmp_type and icmp_code are valid
+    flag_upper_cut = 1 << 10,            ///< the datagram ends inside the upper-layer header
+    flag_authentication = 1 << 11,       ///< IPv6
+    flag_destination_options = 1 << 12,  ///< IPv6
 };
 
 /// Integers are in host order; offsets count from the frame's first byte. Fields that do not apply

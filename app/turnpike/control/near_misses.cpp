@@ -68,7 +68,7 @@ std::string address_text(const Key&, const uint8_t* bytes) {
 
 std::string vlan_text(uint16_t vlan) {
     return (vlan & acl_bits::tagged) == 0 ? "untagged"
-                                          : fmt::format("{}", vlan & ~acl_bits::tagged);
+                                          : fmt::format("{}", vlan & acl_bits::vlan_id);
 }
 
 std::string set_flags(uint16_t flags) {
@@ -121,7 +121,14 @@ mismatch compare_packet(const acl::rule& r, const Key& k) {
     c.add_address("source", k.source, r.source, [&] { return address_text(k, k.source.data()); });
     c.add_address("destination", k.destination, r.destination,
                   [&] { return address_text(k, k.destination.data()); });
-    c.add_masked("protocol", k.protocol, r.protocol, [&] { return fmt::format("{}", k.protocol); });
+    const auto protocol_text = [&] { return fmt::format("{}", k.protocol); };
+    const auto extension = sizeof(Key) != sizeof(acl::key4) && r.protocol.mask == 0xff
+                               ? state::has_extension(r.protocol.value, k.tcp_flags, k.vlan)
+                               : std::nullopt;
+    if (extension)
+        c.add("protocol", *extension, 8, protocol_text);
+    else
+        c.add_masked("protocol", k.protocol, r.protocol, protocol_text);
     compare_upper(c, r, k);
     c.add_masked("dscp", k.dscp, r.dscp, [&] { return fmt::format("{}", k.dscp >> 2); });
     c.add_masked<uint16_t>("vlan", k.vlan, r.vlan, [&] { return vlan_text(k.vlan); });

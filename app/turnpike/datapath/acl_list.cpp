@@ -17,8 +17,8 @@ constexpr uint32_t spare_ids = 256;
 
 }  // namespace
 
-acl::rule acl_list::rule_of(const state::acl_rule& r, uint32_t id) const {
-    acl::rule out = r.match;
+acl::rule acl_list::rule_of(const state::acl_rule& r, uint32_t id, bool v6) const {
+    acl::rule out = state::match_in(r, v6);
     out.priority = priority_[id];
     out.user_data = acl_hit(id, r.action == state::acl_action::deny);
     return out;
@@ -33,7 +33,7 @@ result<void> acl_list::build(std::unique_ptr<Classifier>& to, std::vector<acl::r
         const state::acl_rule& r = says_->rules[index];
         if (!(v6 ? r.ipv6 : r.ipv4)) continue;
         ids[ids_[index]] = static_cast<acl::rule_id>(rules.size());
-        rules.push_back(rule_of(r, ids_[index]));
+        rules.push_back(rule_of(r, ids_[index], v6));
     }
     acl::config c = acl::eal_config("access list '" + says_->name + "'", any_socket);
     c.max_bytes = max_bytes;
@@ -81,14 +81,13 @@ uint64_t acl_list::bytes() const {
 }
 
 bool acl_list::insert(const state::acl_rule& r, uint32_t id) {
-    const acl::rule rule = rule_of(r, id);
     if (r.ipv4) {
-        const auto added = v4_->add(rule);
+        const auto added = v4_->add(rule_of(r, id, false));
         if (!added) return false;
         known_as_.v4[id] = *added;
     }
     if (r.ipv6) {
-        const auto added = v6_->add(rule);
+        const auto added = v6_->add(rule_of(r, id, true));
         if (!added) return false;
         known_as_.v6[id] = *added;
     }

@@ -81,7 +81,7 @@ class acl_list {
     template <class Classifier>
     result<void> build(std::unique_ptr<Classifier>& to, std::vector<acl::rule_id>& ids, bool v6,
                        uint64_t max_bytes, rcu::defer_free defer_free);
-    [[nodiscard]] acl::rule rule_of(const state::acl_rule& r, uint32_t id) const;
+    [[nodiscard]] acl::rule rule_of(const state::acl_rule& r, uint32_t id, bool v6) const;
     bool insert(const state::acl_rule& r, uint32_t id);
     bool take_out(uint32_t id);
 

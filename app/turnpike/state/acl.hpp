@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,8 +29,13 @@ inline constexpr uint16_t tiny_fragment = 0x0800;
 inline constexpr uint16_t later_fragment = 0x1000;  ///< has no upper-layer header
 /// A neighbour discovery message with hop limit 255.
 inline constexpr uint16_t neighbour_discovery = 0x2000;
+/// IPv6: the packet has this extension header.
+inline constexpr uint16_t has_authentication = 0x4000, has_routing = 0x8000;
 /// In vlan, whose low 12 bits are the outer VLAN ID.
-inline constexpr uint16_t tagged = 0x8000;
+inline constexpr uint16_t vlan_id = 0x0fff, tagged = 0x8000;
+/// IPv6: the packet has this extension header.
+inline constexpr uint16_t has_hop_by_hop = 0x1000, has_fragment_header = 0x2000,
+                          has_destination_options = 0x4000;
 /// In dscp: the upper six bits of the traffic class.
 inline constexpr uint8_t dscp_mask = 0xfc;
 }  // namespace acl_key
@@ -45,6 +51,16 @@ struct acl_rule {
 
     bool operator==(const acl_rule&) const = default;
 };
+
+/// Conditions of a rule for lib/acl. In IPv6, the protocol of an extension header is a condition on the bits above: the
+/// header may be any of the chain. In IPv4 and for other protocols, it is the key's protocol.
+[[nodiscard]] acl::rule match_in(const acl_rule& r, bool ipv6) noexcept;
+
+/// Whether an IPv6 packet has the extension header that is a rule's protocol; nullopt: the protocol is none of an extension
+/// header.
+/// flags, vlan  fields of the packet's key
+[[nodiscard]] std::optional<bool> has_extension(uint8_t protocol, uint16_t flags,
+                                                uint16_t vlan) noexcept;
 
 struct acl_list {
     std::string name{};

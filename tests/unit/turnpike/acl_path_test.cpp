@@ -121,6 +121,12 @@ byte_vector part6(uint16_t offset, bool more_come, uint8_t protocol, const byte_
                     fragment(protocol, static_cast<uint16_t>(offset | (more_come ? 1 : 0)), rest)));
 }
 
+/// TCP from port 1 to 9 behind one extension header of 8 bytes.
+byte_vector tcp6_behind(uint8_t header) {
+    return ethernet(type6,
+                    ipv6({.next_header = header}, extension(6, 0, with_ports(tcp(0, {}), 1, 9))));
+}
+
 struct row {
     const char* rule;
     byte_vector frame;
@@ -210,9 +216,25 @@ const row rows[] = {
     {"protocol: icmpv6, icmp_type: 128",
      ethernet(type6, ipv6({.next_header = 60}, extension(58, 0, icmp6(128, 0, counted(12))))),
      true},
+    // An extension header's number matches it anywhere in the chain.
+    {"protocol: 60", tcp6_behind(60), true},
+    {"protocol: 60", tcp6_behind(0), false},
+    {"protocol: 60, vlan: untagged", tcp6_behind(60), true},
     {"protocol: 60",
-     ethernet(type6, ipv6({.next_header = 60}, extension(6, 0, with_ports(tcp(0, {}), 1, 9)))),
-     false},
+     ethernet(type6, ipv6({.next_header = 0},
+                          extension(60, 0, extension(6, 1, with_ports(tcp(0, {}), 1, 9))))),
+     true},
+    {"protocol: 0", tcp6_behind(0), true},
+    {"protocol: 0", tcp6(1, 9), false},
+    {"protocol: 43", tcp6_behind(43), true},
+    {"protocol: 43", tcp6_behind(51), false},
+    {"protocol: 44", part6(16, true, udp_protocol, counted(16)), true},
+    {"protocol: 44", tcp6(1, 9), false},
+    {"protocol: 51", tcp6_behind(51), true},
+    {"protocol: 51", tcp6_behind(43), false},
+    {"protocol: 51", ethernet(type4, ipv4({.protocol = 51}, counted(24))), true},
+    {"protocol: 51", tcp4(1, 9), false},
+    {"protocol: tcp, destination_ports: 9", tcp6_behind(51), true},
 };
 
 /// On the way in and on the way out, routed and patched: the same rules mean the same.
@@ -306,6 +328,19 @@ TEST(acl, the_first_rule_that_matches_decides) {
     EXPECT_EQ(report[0].denied, 2U);
     EXPECT_EQ(report[0].rules.size(), 7U);
     EXPECT_EQ(report[0].rules[1].by_worker, std::vector<uint64_t>{1});
+}
+
+/// In IPv6, the rules overlap: they are in different categories.
+TEST(acl, rules_of_an_extension_header_and_of_the_upper_layer_both_count) {
+    lab l(routed(list("{action: count, name: ah, protocol: 51},"
+                      "{action: count, name: tcp, protocol: tcp},"
+                      "{action: permit, name: rest}"),
+                 "{in: a}"));
+    EXPECT_EQ(l.fate(tcp6_behind(51)), "forwarded");
+    EXPECT_EQ(l.fate(tcp6(1, 9)), "forwarded");
+    EXPECT_EQ(l.fate(ethernet(type4, ipv4({.protocol = 51}, counted(24)))), "forwarded");
+    EXPECT_EQ(l.rule("ah").packets, 2U);
+    EXPECT_EQ(l.rule("tcp").packets, 2U);
 }
 
 TEST(acl, every_count_rule_above_the_decision_counts) {

@@ -46,6 +46,24 @@ uint16_t flags_of(const packet::parsed& p, const uint8_t* l3) noexcept {
     return static_cast<uint16_t>(out);
 }
 
+/// Bits of an IPv6 packet's extension headers in the key's fields.
+template <class Key>
+void note_extensions(Key& k, const packet::parsed& p) noexcept {
+    constexpr uint16_t any = packet::flag_hop_by_hop | packet::flag_routing |
+                             packet::flag_fragment_header | packet::flag_authentication |
+                             packet::flag_destination_options;
+    if ((p.flags & any) == 0) [[likely]]
+        return;
+    unsigned flags = k.tcp_flags, vlan = k.vlan;
+    if (p.is(packet::flag_authentication)) flags |= key::has_authentication;
+    if (p.is(packet::flag_routing)) flags |= key::has_routing;
+    if (p.is(packet::flag_hop_by_hop)) vlan |= key::has_hop_by_hop;
+    if (p.is(packet::flag_fragment_header)) vlan |= key::has_fragment_header;
+    if (p.is(packet::flag_destination_options)) vlan |= key::has_destination_options;
+    k.tcp_flags = static_cast<uint16_t>(flags);
+    k.vlan = static_cast<uint16_t>(vlan);
+}
+
 /// For the field of an ACL key, of a tagged frame.
 uint16_t vlan_of(uint16_t tci) noexcept {
     return static_cast<uint16_t>((tci & packet::vlan_id_mask) | key::tagged);
@@ -78,6 +96,7 @@ struct questions {
         k.destination_port = p.is(packet::flag_icmp) ? p.icmp_code : p.destination_port;
         k.protocol = p.upper_protocol;
         k.tcp_flags = flags_of(p, l3);
+        if constexpr (!v4) note_extensions(k, p);
     }
     /// Add a plain packet, without a tag in its frame. False: neither TCP nor UDP, or a fragment.
     bool add_plain(const fast_burst& b, const uint8_t* l3, uint32_t l3_bytes, uint32_t i) noexcept {
