@@ -11,6 +11,7 @@
 #include "manual.hpp"
 #include "objects.hpp"
 #include "print.hpp"
+#include "top_view.hpp"
 #include "traces.hpp"
 #include "transfer.hpp"
 #include "watch.hpp"
@@ -191,6 +192,8 @@ constexpr command table[] = {
     {"show captures", "running captures, packets written and lost", show, nullptr, "captures",
      "capture ports filter accepted written lost bytes done why"},
     {"show drops", "dropped packets, by reason", show},
+    {"show rates", "packets and bits per second over 1 s, 10 s and 1 min, and the load of workers",
+     show, rates_text},
     {"show punt", "packets for the control thread, by interface and class", show, nullptr, "punt",
      "interface class rate punted dropped"},
     {"show cost", "cycles per packet, by worker, and the limiting resource", show, cost_text},
@@ -340,6 +343,9 @@ constexpr command table[] = {
           capture),
     local("watch drops|cost|ports [--interval SECONDS]",
           "show periodically, with rates since the last update; q quits", watch),
+    local("top [--once] [--interval SECONDS]",
+          "show workers, ports, drops, tunnels and bridges by their rates, each second; q quits",
+          top),
     local("completion bash|zsh|fish", "print the completion script for a shell", print_script),
     local("complete [WORD...]", "", print_candidates),
     local("manual", "", print_manual),

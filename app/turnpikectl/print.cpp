@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -94,6 +95,14 @@ std::vector<std::string> aligned(const std::vector<std::vector<std::string>>& li
         out.push_back(std::move(text));
     }
     return out;
+}
+
+std::string scaled(double value) {
+    if (value >= 1e9) return fmt::format("{:.2f} G", value / 1e9);
+    if (value >= 1e6) return fmt::format("{:.2f} M", value / 1e6);
+    if (value >= 1e4) return fmt::format("{:.1f} k", value / 1e3);
+    const bool whole = value >= 100 || value == std::floor(value);
+    return fmt::format("{:.{}f}", value, whole ? 0 : 1);
 }
 
 std::string shown_text(std::string_view list, std::string_view columns, const json& result) {

@@ -16,6 +16,8 @@ namespace turnpike::ctl {
 /// right  per column: right-aligned
 [[nodiscard]] std::vector<std::string> aligned(const std::vector<std::vector<std::string>>& lines,
                                                const std::vector<bool>& right);
+/// A number with three or four digits and a prefix: "12.34 M".
+[[nodiscard]] std::string scaled(double value);
 /// A summary line of the changes, and a line per named object.
 [[nodiscard]] std::string changes_text(const nlohmann::json& result);
 

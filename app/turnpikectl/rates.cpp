@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/printable.hpp"
 #include "print.hpp"
@@ -40,14 +39,6 @@ const json& same(const json& list, const char* name, const json& as) {
 double grown(const json& now, const json& before, const char* name) {
     const double n = number(now, name), b = number(before, name);
     return n >= b ? n - b : n;
-}
-
-std::string scaled(double value) {
-    if (value >= 1e9) return fmt::format("{:.2f} G", value / 1e9);
-    if (value >= 1e6) return fmt::format("{:.2f} M", value / 1e6);
-    if (value >= 1e4) return fmt::format("{:.1f} k", value / 1e3);
-    const bool whole = value >= 100 || value == std::floor(value);
-    return fmt::format("{:.{}f}", value, whole ? 0 : 1);
 }
 
 double all_drops(const json& port) {
@@ -163,7 +154,7 @@ std::vector<rates::row> rates::ports() const {
     return out;
 }
 
-std::vector<std::string> rates::lines() const {
+std::vector<std::string> rates::lines(size_t) {
     std::vector<row> rows = what_ == "drops" ? drops() : what_ == "cost" ? cost() : ports();
     std::stable_sort(rows.begin(), rows.end(),
                      [](const row& a, const row& b) { return a.weight > b.weight; });

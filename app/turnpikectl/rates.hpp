@@ -10,19 +10,32 @@
 
 namespace turnpike::ctl {
 
-class rates {
+/// The contents of a screen that is drawn anew with each answer.
+class live_view {
+  public:
+    virtual ~live_view() = default;
+    virtual void look(nlohmann::json shown) = 0;
+    [[nodiscard]] virtual std::string title() const = 0;
+    /// The lines below the title.
+    /// rows  that fit the screen; a view may have more, which are cut off
+    [[nodiscard]] virtual std::vector<std::string> lines(size_t rows) = 0;
+    /// Numbers of the lines that are headings.
+    [[nodiscard]] virtual std::vector<size_t> headings() const { return {0}; }
+};
+
+class rates final : public live_view {
   public:
     /// what  a subject of `show`: drops, cost or ports
     explicit rates(std::string_view what);
-    ~rates();
+    ~rates() override;
 
     /// Takes the next result of `show`. The first rates are the mean since the start.
-    void look(nlohmann::json shown);
+    void look(nlohmann::json shown) override;
 
     /// "drops  since the start", "drops  in 2.0 s"
-    [[nodiscard]] std::string title() const;
+    [[nodiscard]] std::string title() const override;
     /// The column names, and one line per row.
-    [[nodiscard]] std::vector<std::string> lines() const;
+    [[nodiscard]] std::vector<std::string> lines(size_t rows) override;
 
   private:
     struct row {

@@ -23,6 +23,13 @@ std::string_view clipped(std::string_view text, size_t most) {
     return text.substr(0, at);
 }
 
+winsize window_size() noexcept {
+    winsize size{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
+        size = {.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+    return size;
+}
+
 }  // namespace
 
 bool write_all(const std::string& text) noexcept {
@@ -66,10 +73,11 @@ void screen::leave() noexcept {
     if (keys_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
 }
 
-bool screen::draw(const std::string& title, const std::vector<std::string>& rows) {
-    winsize size{};
-    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
-        size = {.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+size_t screen::rows() noexcept { return static_cast<size_t>(window_size().ws_row) - 1; }
+
+bool screen::draw(const std::string& title, const std::vector<std::string>& rows,
+                  const std::vector<size_t>& headings) {
+    const winsize size = window_size();
     std::vector<std::string> lines = {title};
     lines.insert(lines.end(), rows.begin(), rows.end());
     if (lines.size() > size.ws_row) {
@@ -82,7 +90,8 @@ bool screen::draw(const std::string& title, const std::vector<std::string>& rows
     for (size_t i = 0; i < lines.size(); ++i) {
         out += i == 0 ? "\x1b[K" : "\r\n\x1b[K";
         const std::string_view text = clipped(lines[i], size.ws_col);
-        out += i == 1 ? fmt::format("{}{}{}", inverse, text, plain) : std::string(text);
+        const bool heading = std::find(headings.begin(), headings.end(), i - 1) != headings.end();
+        out += heading ? fmt::format("{}{}{}", inverse, text, plain) : std::string(text);
     }
     if (lines.size() < size.ws_row) out += "\r\n\x1b[J";
     return write_all(out);

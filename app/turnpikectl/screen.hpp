@@ -24,9 +24,12 @@ class screen {
     /// Restores the terminal.
     void leave() noexcept;
 
-    /// Replaces the screen's contents, clipped to its size: title, heading, rows.
+    /// The rows below the title.
+    [[nodiscard]] static size_t rows() noexcept;
+    /// Replaces the screen's contents, clipped to its size: title, and rows, of which some are headings.
     /// Returns false if standard output is closed.
-    bool draw(const std::string& title, const std::vector<std::string>& rows);
+    bool draw(const std::string& title, const std::vector<std::string>& rows,
+              const std::vector<size_t>& headings = {0});
 
   private:
     bool terminal_ = false, keys_ = false, entered_ = false;

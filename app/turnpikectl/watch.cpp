@@ -7,17 +7,23 @@
 
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ask.hpp"
 #include "connection.hpp"
 #include "rates.hpp"
 #include "screen.hpp"
+#include "top_view.hpp"
 
 namespace turnpike::ctl {
 namespace {
 
 using nlohmann::json;
 using clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds reconnect_patience{1000};
+/// Output that is not a terminal has all lines.
+constexpr size_t max_lines = 1'000'000;
 
 /// Signals that end or stop the program or resize the window, as a descriptor to poll.
 class signals {
@@ -43,49 +49,77 @@ class signals {
     owned_fd fd_;
 };
 
+/// The parameters of a command.
+struct watched {
+    std::string what;  ///< the subject of show
+    std::unique_ptr<live_view> view;
+    double interval_s = 2;
+    bool once = false;
+    /// Connects again when turnpike is gone, as long as the screen shows it.
+    bool stays = false;
+};
+
 class watcher {
   public:
-    watcher(const given& g, connection& to)
+    watcher(const given& g, watched of)
         : as_json_(g.as_json()),
-          every_(g.seconds("--interval", 2)),
+          every_(g.seconds("--interval", of.interval_s)),
           patience_(g.seconds("--timeout", 60)),
-          what_(g.words.at(1).second),
-          rates_(what_),
-          to_(to) {}
+          path_(g.option("--socket", default_socket)),
+          of_(std::move(of)),
+          screen_(!as_json_ && !of_.once) {}
 
     /// Errors  turnpike does not answer, or refuses the request
     result<void> run() {
         while (!ended_) {
             const auto begun = clock::now();
-            if (auto sent = to_.send({{"request", "show"}, {"what", what_}}); !sent) return sent;
-            if (!wait(begun + patience_, to_.descriptor()))
-                return ended_ ? result<void>() : fail(ETIMEDOUT, "turnpike", "does not answer");
-            auto answer = to_.hear();
-            if (!answer) return tl::unexpected<error>(answer.error());
-            if (!answer->is_object() || !answer->contains("result"))
-                return tl::unexpected<error>(refusal_of(*answer));
-            show((*answer)["result"]);
+            if (auto answered = ask(); !answered) {
+                const bool again = of_.stays && shown_ && answered.error().code != EINVAL;
+                if (ended_ || !again) return ended_ ? result<void>() : answered;
+                to_.reset();
+                draw("no answer, trying again: " + answered.error().message());
+            }
+            if (of_.once) break;
             if (!ended_) wait(begun + every_, -1);
         }
         return {};
     }
 
   private:
+    /// One request, and its answer on the screen.
+    result<void> ask() {
+        if (!to_) {
+            // A server that starts does not answer at once, and keys are to work meanwhile.
+            auto opened = connection::open(path_, shown_ ? reconnect_patience : patience_);
+            if (!opened) return tl::unexpected<error>(opened.error());
+            to_ = std::move(*opened);
+        }
+        if (auto sent = to_->send({{"request", "show"}, {"what", of_.what}}); !sent) return sent;
+        if (!wait(clock::now() + patience_, to_->descriptor()))
+            return ended_ ? result<void>() : fail(ETIMEDOUT, "turnpike", "does not answer");
+        auto answer = to_->hear();
+        if (!answer) return tl::unexpected<error>(answer.error());
+        if (!answer->is_object() || !answer->contains("result"))
+            return tl::unexpected<error>(refusal_of(*answer));
+        show((*answer)["result"]);
+        return {};
+    }
     void show(json result) {
         if (as_json_) {
             ended_ = !write_all(result.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
             return;
         }
-        rates_.look(std::move(result));
+        of_.view->look(std::move(result));
         if (screen_.is_terminal()) return draw();
-        std::string block = rates_.title() + "\n";
-        for (const std::string& line : rates_.lines()) block += line + "\n";
-        ended_ = !write_all(block + "\n");
+        std::string block = of_.view->title() + "\n";
+        for (const std::string& line : of_.view->lines(max_lines)) block += line + "\n";
+        ended_ = !write_all(of_.once ? block : block + "\n");
     }
-    void draw() {
+    void draw(const std::string& instead = {}) {
         shown_ = true;
-        ended_ =
-            !screen_.draw("turnpike  " + rates_.title() + "  (q quits)", rates_.lines()) || ended_;
+        const std::string title = instead.empty() ? of_.view->title() + "  (q quits)" : instead;
+        const auto lines = of_.view->lines(screen::rows());
+        ended_ = !screen_.draw("turnpike  " + title, lines, of_.view->headings()) || ended_;
     }
 
     /// Waits until `fd` is readable. Returns false after the timeout or at the end.
@@ -124,23 +158,38 @@ class watcher {
 
     const bool as_json_;
     const std::chrono::milliseconds every_, patience_;
-    const std::string what_;
-    rates rates_;
-    connection& to_;
+    const std::string path_;
+    watched of_;
+    std::optional<connection> to_{};
     signals signals_{};
-    screen screen_{!as_json_};
+    screen screen_;
     bool shown_ = false, ended_ = false;
 };
 
 }  // namespace
 
-int watch(const given& g) {
-    auto to = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
-    if (!to) return complain(to.error(), exit_no_connection);
+namespace {
+
+int run_watcher(const given& g, watched of) {
     // Restore the terminal before printing an error.
-    const auto done = [&] { return watcher(g, *to).run(); }();
+    const auto done = [&] { return watcher(g, std::move(of)).run(); }();
     if (done) return 0;
     return complain(done.error(), done.error().code == EINVAL ? exit_refused : exit_no_connection);
+}
+
+}  // namespace
+
+int watch(const given& g) {
+    const std::string& what = g.words.at(1).second;
+    return run_watcher(g, {.what = what, .view = std::make_unique<rates>(what)});
+}
+
+int top(const given& g) {
+    return run_watcher(g, {.what = "rates",
+                           .view = std::make_unique<top_view>(),
+                           .interval_s = 1,
+                           .once = g.options.contains("--once"),
+                           .stays = true});
 }
 
 }  // namespace turnpike::ctl

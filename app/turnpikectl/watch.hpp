@@ -8,5 +8,7 @@ namespace turnpike::ctl {
 
 /// Runs until `q` or a signal. Uses the whole screen of a terminal, otherwise prints a block per update.
 int watch(const given& g);
+/// The same with all rates, and another connection after a restart of turnpike.
+int top(const given& g);
 
 }  // namespace turnpike::ctl

@@ -410,6 +410,87 @@ def test_watch_rates_of_workers_and_ports():
     assert second[3].split()[0] == "quiet", second
 
 
+def rates(at, ports=("west",)):
+    """The reply to `show rates`."""
+    def windows(**values):
+        return {name: {"seconds": 1.0, **{k: v / n for k, v in values.items()}} for name, n in (("1s", 1), ("10s", 10), ("1min", 60))}
+
+    traffic = {"rx_packets": 1000.0 * at, "rx_bits": 8e6, "tx_packets": 10.0, "tx_bits": 0.0}
+    workers = windows(packets=3e6, utilisation=0.5, cpp=180.0)
+    workers["10s"] = {"seconds": 10.0, "packets": 0.0, "utilisation": 0.0, "cpp": None}
+    return {"result": {
+        "ports": [{"name": name, **windows(**{**traffic, "rx_packets": 1000.0 * at + i}, rx_missed=0.0, drops=7.0)}
+                  for i, name in enumerate(ports)],
+        "interfaces": [{"name": "far", **windows(**traffic)}, {"name": "new", "1s": None, "10s": None, "1min": None}],
+        "bridges": [], "workers": [{"lcore": 2, **workers}],
+        "drops": [{"port": "west", "reason": "no_route", **windows(packets=3.0)},
+                  {"port": "west", "reason": "acl_deny\n", **windows(packets=4.0)}],
+        "verdict": {"bound": "core", "from": "counted", "says": "worker 2 is busy 95 % of the time", "headroom_pps": 1.5e6}}}
+
+
+def test_show_rates():
+    said = output(Server(rates(1)), "show", "rates")
+    blocks = [[line.split() for line in block.splitlines()] for block in said.split("\n\n")]
+    assert [block[0][0] for block in blocks] == ["worker", "port", "drop", "interface", "verdict:"], said
+    assert blocks[0][1:] == ["2 1s 3.00 M 50.0% 180".split(), "2 10s 0 0.0% -".split(), "2 1min 50.0 k 0.8% 3".split()], blocks[0]
+    assert blocks[1][1] == "west 1s 1000 10 8.00 M 0 0 7".split() and blocks[1][2][:3] == ["west", "10s", "100"], blocks[1]
+    assert blocks[2][1] == ["acl_deny\\x0a", "west", "1s", "4"] and blocks[2][4] == ["no_route", "west", "1s", "3"], blocks[2]
+    assert blocks[3][4] == ["new", "1s", "-", "-", "-", "-"], blocks[3]
+    assert blocks[4][0] == "verdict: core: worker 2 is busy 95 % of the time; headroom 1.50 M packets/s".split(), blocks[4]
+
+
+def test_top_once_and_without_a_terminal():
+    said = output(Server(rates(1)), "top", "--once")
+    assert said.startswith("core: worker 2 is busy 95 % of the time; headroom 1.50 M packets/s\n") and "\x1b" not in said, said
+    assert [line.split()[0] for line in said.splitlines()[1:]] == [
+        "worker", "2", "port", "west", "drop", "acl_deny\\x0a", "no_route", "interface", "far", "new"], said
+    done = Server(rates(1), rates(2), None).run("top", "--interval", "0.1")
+    assert done.returncode == 3 and "closed the connection" in done.stderr, done
+    assert done.stdout.count("worker 2 is busy") == 2, done.stdout
+    lines = Server(rates(1), rates(2), None).run("--json", "top", "--interval", "0.1").stdout.splitlines()
+    assert [json.loads(line)["ports"][0]["1s"]["rx_packets"] for line in lines] == [1000, 2000], lines
+    for odd in ({"result": {}}, {"result": 7}, {"result": {"ports": 7, "workers": [7, {"lcore": 1, "1s": 3}], "verdict": []}}):
+        assert output(Server(odd), "top", "--once") != "" and output(Server(odd), "show", "rates") != ""
+    assert run("--socket", "/no/socket", "top", "--once").returncode == 3
+
+
+def test_top_shares_the_window():
+    many = [f"port{i:02}" for i in range(40)]
+    server = Server(*(rates(at, many) for at in range(1, 1000)))
+    with Terminal([PROGRAM, "--socket", server.path, "top", "--interval", "0.1"], rows=14, columns=60) as terminal:
+        terminal.wait_for(lambda said: said.count("\x1b[H") >= 3)
+        screen = Screen(14, 60)
+        screen.write(terminal.said[:terminal.said.rindex(b"\x1b[H")])
+        text = [line.split() for line in screen.text()]
+        assert len(text) == 14 and text[0][0] == "turnpike", text
+        # Nine rows for four sections: one worker, two drops, two interfaces, and four ports.
+        assert [line[0] for line in text[1:]] == ["worker", "2", "port", "port39", "port38", "port37", "port36", "drop",
+                                                  "acl_deny\\x0a", "no_route", "interface", "far", "new"], text
+        assert text[3][1:3] == ["(36", "more)"], text
+        terminal.said = b""
+        terminal.resize(60, 100)
+        terminal.wait_for("port00")
+        terminal.type("q")
+        assert terminal.end() == 0 and terminal.is_as_before()
+
+
+def test_top_survives_a_restart():
+    """Every connection of the first server is answered once, as by a turnpike that restarts again and again."""
+    server = Server(rates(1), None)
+    with Terminal([PROGRAM, "--socket", server.path, "top", "--interval", "0.1"], rows=20, columns=100) as terminal:
+        terminal.wait_for(lambda said: said.count("no answer, trying again: ") > 1 and said.count("worker 2 is busy") > 1)
+        os.unlink(server.path)
+        terminal.wait_for("cannot connect to turnpike")
+        screen = Screen(20, 100)
+        screen.write(terminal.said[:terminal.said.rindex(b"\x1b[H")])
+        assert any(line.startswith("west") for line in screen.text()), "the last rates stay"
+        again = Server(*(rates(at) for at in range(5, 1000)))
+        os.rename(again.path, server.path)
+        terminal.wait_for("5000")
+        terminal.type("\x03")
+        assert terminal.end() == 0 and terminal.is_as_before() and terminal.said.endswith(b"\x1b[?25h\x1b[?1049l")
+
+
 def many_drops(at):
     return {"drops": {}, "ports": {f"port{i:02}": {"no_route": (i + 1) * at} for i in range(40)}}
 

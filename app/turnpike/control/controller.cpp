@@ -17,7 +17,7 @@ namespace {
 
 /// Interval of link polls; the short one where a routing daemon or another next hop can react.
 constexpr uint64_t link_look_ms = 100, prompt_link_look_ms = 5;
-constexpr uint64_t pool_look_ms = 10, complete_ms = 1000;
+constexpr uint64_t pool_look_ms = 10, complete_ms = 1000, rates_ms = 1000;
 
 uint64_t clock_ms() noexcept { return rte_rdtsc() / (rte_get_tsc_hz() / 1000); }
 
@@ -61,6 +61,10 @@ void controller::tick(uint64_t now_ms) noexcept {
         if (now_ms >= next_pool_look_ms_) {
             look_at_pool();
             next_pool_look_ms_ = now_ms + pool_look_ms;
+        }
+        if (now_ms >= next_rates_ms_) {
+            rates_.add(static_cast<double>(now_ms) / 1000, rated_objects());
+            next_rates_ms_ = now_ms + rates_ms;
         }
         if (incomplete() && now_ms >= next_complete_ms_) {
             next_complete_ms_ = now_ms + complete_ms;

@@ -39,7 +39,9 @@
 #include "control/tunnels.hpp"
 #include "control/workers.hpp"
 #include "observe/baseline.hpp"
+#include "observe/rate_history.hpp"
 #include "observe/report.hpp"
+#include "observe/verdict.hpp"
 
 struct rte_mempool;
 
@@ -107,6 +109,10 @@ class controller {
     [[nodiscard]] uint64_t changes() const noexcept { return changes_; }
     [[nodiscard]] const acls& lists() const noexcept { return *acls_; }
     [[nodiscard]] bool cleared() const noexcept { return !cleared_.is_start(); }
+    /// Rates by object, from the samples that tick() adds each second.
+    [[nodiscard]] const observe::rate_history& rates() const noexcept { return rates_; }
+    /// The limiting resource since the last call that is at least a second ago, or since the start.
+    [[nodiscard]] observe::verdict recent_verdict();
 
     // Accessors for the control socket, and for tests, which drive packets and time themselves.
     [[nodiscard]] control::workers& workers() noexcept { return *workers_; }
@@ -166,6 +172,7 @@ class controller {
                            const datapath::snapshot* snapshot_before) noexcept;
     void follow_groups(const state::configuration& before);
     void look_at_pool() noexcept;
+    [[nodiscard]] std::vector<observe::rated_object> rated_objects() const;
     void look_at_ports();
     void drop_leftovers();
     void count_kept_buffers() noexcept;
@@ -229,11 +236,15 @@ class controller {
     std::vector<closed_port> last_seen_;  ///< data that only devices have, as of the last poll
     observe::port_totals removed_{};
     observe::baseline cleared_{};
+    observe::rate_history rates_{};
+    /// The reports of two calls of recent_verdict(), the older one first.
+    std::vector<observe::report> verdict_reports_{};
     std::unique_ptr<measuring> measuring_;
     uint32_t kept_by_drivers_ = 0;
     uint64_t changes_ = 0;
     uint64_t started_ = 0, stopped_ = 0;  ///< TSC
-    uint64_t next_link_look_ms_ = 0, next_pool_look_ms_ = 0, next_complete_ms_ = 0;
+    uint64_t next_link_look_ms_ = 0, next_pool_look_ms_ = 0, next_complete_ms_ = 0,
+             next_rates_ms_ = 0;
 };
 
 }  // namespace turnpike::control

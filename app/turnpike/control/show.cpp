@@ -256,6 +256,8 @@ constexpr subject subjects[] = {
     {"tunnels", show_tunnels, "tunnels, with counters by tunnel and by VNI"},
     {"acl", show_acl, "ACLs where they are bound, with counters"},
     {"drops", show_drops, "dropped packets, by reason"},
+    {"rates", show_rates,
+     "packets and bits per second of ports, tunnels, bridges and drops, and the load of workers"},
     {"punt", show_punt, "packets for the control thread, by interface and class"},
     {"trace", show_trace, "recorded packet traces; from: number of the first"},
     {"captures", show_captures, "captures, and the packets that they wrote and lost"},

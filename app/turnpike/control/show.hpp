@@ -61,6 +61,7 @@ std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address&
 [[nodiscard]] nlohmann::json show_neighbours(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_next_hops(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_fdb(controller& c, const request_fields& f);
+[[nodiscard]] nlohmann::json show_rates(controller& c, const request_fields& f);
 
 [[nodiscard]] nlohmann::json show_vrfs(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_tunnels(controller& c, const request_fields& f);

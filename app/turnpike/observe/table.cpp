@@ -116,6 +116,37 @@ void add_ports(std::string& out, const report& r) {
     }
 }
 
+/// Rates of the ports since `previous`. A counter that restarted meanwhile has no rate.
+void add_rates(std::string& out, const report& r, const report* previous, double seconds) {
+    if (seconds <= 0) return;
+    const port_report zero{};
+    const auto life_before = [&](uint64_t life) -> const port_report* {
+        if (previous == nullptr) return &zero;
+        for (const port_report& p : previous->ports)
+            if (p.life == life) return &p;
+        return nullptr;
+    };
+    std::string lines;
+    for (const port_report& p : r.ports) {
+        const port_report* const then = p.life != 0 ? life_before(p.life) : nullptr;
+        if (then == nullptr) continue;
+        const auto rate = [&](uint64_t now, uint64_t before, double factor = 1) {
+            return now < before ? std::string("-")
+                                : with_prefix(factor * static_cast<double>(now - before) / seconds);
+        };
+        const port_totals &n = p.totals, &b = then->totals;
+        lines +=
+            fmt::format("{:<12}{:>14}{:>14}{:>14}{:>14}{:>12}{:>12}\n", p.name,
+                        rate(n.rx_packets, b.rx_packets), rate(n.tx_packets, b.tx_packets),
+                        rate(n.rx_bytes, b.rx_bytes, 8), rate(n.tx_bytes, b.tx_bytes, 8),
+                        rate(p.rx_missed, then->rx_missed), rate(n.all_drops(), b.all_drops()));
+    }
+    if (lines.empty()) return;
+    out += fmt::format("{:<12}{:>14}{:>14}{:>14}{:>14}{:>12}{:>12}\n", "rates", "rx packets/s",
+                       "tx packets/s", "rx bit/s", "tx bit/s", "missed/s", "drops/s");
+    out += lines;
+}
+
 /// The limiting resource now, and the headroom of each known resource.
 void add_verdict(std::string& out, const report& r, const report* previous) {
     const verdict v = verdict_of(r, previous);
@@ -165,6 +196,7 @@ std::string to_table(const report& r, const report* previous) {
     add_workers(out, r, previous, seconds);
     add_cores(out, r);
     add_ports(out, r);
+    add_rates(out, r, previous, seconds);
     add_pcie(out, r);
     add_verdict(out, r, previous);
     for (const std::string& crossing : r.crossings()) out += "crosses nodes  " + crossing + "\n";

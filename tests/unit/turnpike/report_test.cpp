@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "observe/baseline.hpp"
 
@@ -194,6 +196,37 @@ report two_ports() {
     r.ports[0].totals.add(west);
     r.ports[1].totals.add(east);
     return r;
+}
+
+/// The words of a port's line below the heading `rates`; empty: there is none.
+std::vector<std::string> rates_line(const std::string& table, const std::string& port) {
+    const size_t heading = table.find("\nrates ");
+    if (heading == std::string::npos) return {};
+    const size_t line = table.find("\n" + port + " ", heading);
+    if (line == std::string::npos) return {};
+    std::istringstream in(table.substr(line + 1, table.find('\n', line + 1) - line));
+    return {std::istream_iterator<std::string>(in), {}};
+}
+
+TEST(report, rates_of_ports) {
+    using words = std::vector<std::string>;
+    report then = two_ports();
+    EXPECT_EQ(to_table(then).find("\nrates"), std::string::npos) << "the sum of removed ports";
+    then.ports[0].life = 1;
+    then.ports[1].life = 2;
+    EXPECT_EQ(rates_line(to_table(then), "west"), (words{"west", "5", "0", "0", "0", "0", "1"}))
+        << "since the start";
+    report now = then;
+    now.duration_s = 4;
+    now.ports[0].totals.rx_packets += 3'000'000;
+    now.ports[0].totals.rx_bytes += 192'000'000;
+    now.ports[0].rx_missed = 8;
+    now.ports[1].life = 3;  // removed and added again
+    EXPECT_EQ(rates_line(to_table(now, &then), "west"),
+              (words{"west", "1.50", "M", "0", "768.00", "M", "0", "4", "0"}));
+    EXPECT_EQ(rates_line(to_table(now, &then), "east"), words{});
+    then.ports[0].totals.rx_packets = now.ports[0].totals.rx_packets + 1;
+    EXPECT_EQ(rates_line(to_table(now, &then), "west").at(1), "-") << "fewer than before";
 }
 
 TEST(size_samples, a_bin_for_every_64_bytes) {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rates of counters over 1 s, 10 s and 1 min: control adds a sample of every counted object each second, and a rate is
+// the difference of two samples. Workers only count, as without rates.
+//
+//   life     the object's counters continue as long as its life; a port that is removed and added again has another
+//   begins   an object has rates from its second sample on. A drop reason that counts for the first time had counted 0 at
+//            the sample before, if its port was there
+//   falls    a counter that is less than before restarted: the samples before are discarded
+//
+// Threads  control
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace turnpike::observe {
+
+enum class rated_kind : uint8_t { port, interface, bridge, worker, drop };
+
+inline constexpr size_t max_rated = 6;
+/// Counters by kind, where `counts` has them:
+///   port       rx_packets, rx_bytes, tx_packets, tx_bytes, rx_missed, drops
+///   interface  rx_packets, rx_bytes, tx_packets, tx_bytes (of tunnels)
+///   bridge     rx_packets, rx_bytes, tx_packets, flooded
+///   worker     packets, busy_cycles, total_cycles
+///   drop       packets
+using rated_counts = std::array<uint64_t, max_rated>;
+
+/// An object at the time of a sample.
+struct rated_object {
+    rated_kind kind = rated_kind::port;
+    uint64_t life = 0;    ///< of a drop: the port's
+    std::string name{};   ///< of a drop: the reason
+    std::string owner{};  ///< of a drop: the port
+    rated_counts counts{};
+};
+
+class rate_history {
+  public:
+    static constexpr double windows_s[] = {1, 10, 60};
+    /// One more than the seconds of the longest window.
+    static constexpr size_t max_samples = 61;
+
+    /// Adds a sample. Objects that are not in it any more are forgotten. Ignored if the time has not advanced.
+    void add(double now_s, const std::vector<rated_object>& all);
+
+    struct sample {
+        double at_s = 0;
+        rated_counts counts{};
+    };
+    struct entry {
+        rated_object object{};          ///< as of the last sample
+        std::vector<sample> samples{};  ///< oldest first, at most max_samples
+        uint64_t seen = 0;              ///< number of the last sample that had it
+    };
+    /// Counts per second.
+    struct rate {
+        double seconds =
+            0;  ///< between the two samples: more than the window if control was late, less since a start
+        std::array<double, max_rated> per_s{};
+    };
+    /// nullopt: fewer than two samples
+    [[nodiscard]] static std::optional<rate> over(const entry& e, double window_s) noexcept;
+
+    using key = std::tuple<rated_kind, uint64_t, std::string>;
+    /// By kind, life and name.
+    [[nodiscard]] const std::map<key, entry>& entries() const noexcept { return entries_; }
+
+  private:
+    std::map<key, entry> entries_{};
+    uint64_t number_ = 0;
+    double last_s_ = 0;
+};
+
+}  // namespace turnpike::observe
