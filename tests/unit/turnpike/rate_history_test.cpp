@@ -55,7 +55,7 @@ TEST(rate_history, a_young_object_has_the_mean_since_its_first_sample) {
     rate_history h;
     EXPECT_EQ(rate_of(h, 1), std::nullopt);
     h.add(1, {rated_port(1, {1'000'000})});
-    EXPECT_EQ(rate_of(h, 1), std::nullopt) << "what was before is no rate";
+    EXPECT_EQ(rate_of(h, 1), std::nullopt) << "an earlier count is no rate";
     h.add(2, {rated_port(1, {1'000'050})});
     EXPECT_DOUBLE_EQ(rate_of(h, 60).value(), 50);
     h.add(4, {rated_port(1, {1'000'350})});
