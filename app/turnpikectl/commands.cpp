@@ -45,6 +45,7 @@ result<json> show(const given& g) {
     const std::string& what = g.words.at(1).second;
     if (what == "help") return json{{"request", "help"}};
     json request = {{"request", "show"}, {"what", what}};
+    if (g.has("not-followed")) request["what"] = "not-followed";
     if (g.has("ADDRESS")) request["address"] = g.value("ADDRESS");
     if (g.has("PREFIX")) request["to"] = g.value("PREFIX");
     if (g.has("longer")) request["longer"] = true;
@@ -177,6 +178,9 @@ constexpr command table[] = {
      "next_hop type reason interface via mac mtu"},
     {"show control-plane", "interfaces mirrored to the kernel, and the state of the netlink routes",
      show, nullptr, "interfaces", "name index carrier given taken not_taken"},
+    {"show control-plane not-followed",
+     "prefixes whose routes in the kernel turnpike cannot forward by, with the reasons", show,
+     nullptr, "routes", "to vrf reason protocol metric"},
     {"show bridges", "bridges and their FDB counters", show, nullptr, "bridges",
      "name stations learnt moves aged held refused ageing_s max_addresses"},
     {"show fdb [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]", "FDB entries", show, nullptr,

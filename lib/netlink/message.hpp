@@ -23,6 +23,7 @@ struct link {
     std::string name{};
     bool up = false;       ///< administratively up (IFF_UP)
     bool carrier = false;  ///< lower layer up (IFF_LOWER_UP)
+    bool running = false;  ///< operational (IFF_RUNNING, RFC 2863); follows the carrier
     uint32_t mtu = 0;
     std::optional<mac_address> mac{};  ///< if it has one of 6 bytes
     bool operator==(const link&) const = default;
@@ -31,8 +32,9 @@ struct link {
 struct address {
     bool gone = false;
     uint32_t interface = 0;
-    ip_prefix local{};  ///< our address, with the prefix length of its network
-    bool peer = false;  ///< point-to-point: the network is the peer's
+    ip_prefix local{};                   ///< our address, with the prefix length of its network
+    bool peer = false;                   ///< point-to-point: the network is the peer's
+    std::optional<ip_address> remote{};  ///< the peer's address, if it is another
     uint8_t scope = 0;
     uint32_t flags = 0;  ///< IFA_F_*
     bool operator==(const address&) const = default;
@@ -54,19 +56,28 @@ struct hop {
     std::optional<ip_address> via{};  ///< nullopt: directly connected
     uint16_t weight = 1;              ///< 1 to 256; in next-hop groups to 65536
     uint8_t flags = 0;                ///< RTNH_F_*
+    uint64_t encap = 0;               ///< lightweight tunnel: a digest of its attributes; 0: none
     bool operator==(const hop&) const = default;
 };
 
 struct route {
     bool gone = false;
-    bool appended = false;  ///< after the other routes of its prefix and metric (NLM_F_APPEND)
+    /// NLM_F_* of a notification: CREATE, EXCL, REPLACE, APPEND; MULTI in the reply to a dump.
+    uint16_t how = 0;
     ip_prefix to{};
+    ip_prefix from{};  ///< IPv6 source-specific routes; length 0: any source
     uint32_t table = 0;
     uint8_t protocol = 0, scope = 0, type = 0, tos = 0;  ///< RTPROT_*, RT_SCOPE_*, RTN_*
     uint32_t flags = 0;                                  ///< RTM_F_*
     uint32_t metric = 0;
-    uint32_t next_hop = 0;    ///< the ID of a nexthop object; 0: none
-    std::vector<hop> hops{};  ///< multipath: each with its weight
+    uint32_t next_hop = 0;               ///< the ID of a nexthop object; 0: none
+    std::vector<hop> hops{};             ///< multipath: each with its weight
+    std::optional<ip_address> source{};  ///< preferred source address (RTA_PREFSRC)
+    uint32_t mtu = 0;                    ///< RTAX_MTU; 0: the interface's
+    bool mtu_locked = false;             ///< RTAX_LOCK: path MTU discovery does not change it
+    uint64_t metrics = 0;                ///< digest of RTA_METRICS and RTA_FLOW; 0: none
+    uint8_t preference = 0;              ///< RFC 4191: 0 medium, 1 high, 3 low
+    bool expires = false;                ///< IPv6: it has a lifetime
     bool operator==(const route&) const = default;
 };
 
@@ -81,6 +92,7 @@ struct next_hop {
     uint32_t id = 0;
     uint8_t protocol = 0;
     bool blackhole = false, resilient = false;
+    bool fdb = false;  ///< for VXLAN forwarding databases, not for routes
     hop path{};
     std::vector<member> group{};
     bool operator==(const next_hop&) const = default;

@@ -141,6 +141,7 @@ std::optional<content> read_link(const nlmsghdr* m) {
                 .name = b.with.text(IFLA_IFNAME, "IFLA_IFNAME"),
                 .up = (b.head.ifi_flags & IFF_UP) != 0,
                 .carrier = b.with.number<uint8_t>(IFLA_CARRIER, "IFLA_CARRIER").value_or(0) != 0,
+                .running = (b.head.ifi_flags & IFF_RUNNING) != 0,
                 .mtu = b.with.number<uint32_t>(IFLA_MTU, "IFLA_MTU").value_or(0),
                 .mac = b.with.mac(IFLA_ADDRESS)};
 }
@@ -157,6 +158,7 @@ std::optional<content> read_address(const nlmsghdr* m) {
         .interface = b.head.ifa_index,
         .local = prefix_of(local ? local : other, v6, b.head.ifa_prefixlen, "ifa_prefixlen"),
         .peer = local && other && *local != *other,
+        .remote = local && other && *local != *other ? other : std::nullopt,
         .scope = b.head.ifa_scope,
         .flags = b.with.number<uint32_t>(IFA_FLAGS, "IFA_FLAGS").value_or(b.head.ifa_flags)};
 }
@@ -193,6 +195,31 @@ std::optional<ip_address> gateway_of(const attributes& with, bool v6) {
         via_v6, "RTA_VIA");
 }
 
+/// FNV-1a of an attribute's payload, never 0; 0 without the attribute.
+uint64_t digest_of(const nlattr* a, uint64_t so_far = 0) noexcept {
+    if (a == nullptr) return so_far;
+    uint64_t out = so_far == 0 ? 0xcbf29ce484222325U : so_far;
+    const auto* bytes = static_cast<const uint8_t*>(mnl_attr_get_payload(a));
+    for (size_t n = 0; n < mnl_attr_get_payload_len(a); ++n)
+        out = (out ^ bytes[n]) * 0x100000001b3U;
+    return out | 1;
+}
+
+/// RTA_ENCAP and RTA_ENCAP_TYPE have the same numbers in a hop of RTA_MULTIPATH.
+uint64_t encap_of(const attributes& with) noexcept {
+    return digest_of(with.find(RTA_ENCAP), digest_of(with.find(RTA_ENCAP_TYPE)));
+}
+
+void read_metrics(const attributes& with, route& to) {
+    const nlattr* const metrics = with.find(RTA_METRICS);
+    to.metrics = digest_of(with.find(RTA_FLOW), digest_of(metrics));
+    if (metrics == nullptr) return;
+    const attributes in(mnl_attr_get_payload(metrics), mnl_attr_get_payload_len(metrics));
+    to.mtu = in.number<uint32_t>(RTAX_MTU, "RTAX_MTU").value_or(0);
+    const uint32_t locked = in.number<uint32_t>(RTAX_LOCK, "RTAX_LOCK").value_or(0);
+    to.mtu_locked = (locked & 1U << RTAX_MTU) != 0;
+}
+
 std::vector<hop> read_multipath(const nlattr* a, bool v6) {
     std::vector<hop> out;
     const auto* at = static_cast<const uint8_t*>(mnl_attr_get_payload(a));
@@ -208,7 +235,8 @@ std::vector<hop> read_multipath(const nlattr* a, bool v6) {
         out.push_back({.interface = static_cast<uint32_t>(head.rtnh_ifindex),
                        .via = gateway_of(with, v6),
                        .weight = static_cast<uint16_t>(head.rtnh_hops + 1),
-                       .flags = head.rtnh_flags});
+                       .flags = head.rtnh_flags,
+                       .encap = encap_of(with)});
         const size_t step = std::min<size_t>(RTNH_ALIGN(head.rtnh_len), left);
         at += step;
         left -= step;
@@ -221,9 +249,11 @@ std::optional<content> read_route(const nlmsghdr* m) {
     bool v6 = false;
     if (!is_v6(b.head.rtm_family, v6)) return std::nullopt;
     route out{.gone = m->nlmsg_type == RTM_DELROUTE,
-              .appended = (m->nlmsg_flags & NLM_F_APPEND) != 0,
+              .how = m->nlmsg_flags,
               .to = prefix_of(b.with.address(RTA_DST, v6, "RTA_DST"), v6, b.head.rtm_dst_len,
                               "rtm_dst_len"),
+              .from = prefix_of(b.with.address(RTA_SRC, v6, "RTA_SRC"), v6, b.head.rtm_src_len,
+                                "rtm_src_len"),
               .table = b.with.number<uint32_t>(RTA_TABLE, "RTA_TABLE").value_or(b.head.rtm_table),
               .protocol = b.head.rtm_protocol,
               .scope = b.head.rtm_scope,
@@ -231,7 +261,17 @@ std::optional<content> read_route(const nlmsghdr* m) {
               .tos = b.head.rtm_tos,
               .flags = b.head.rtm_flags,
               .metric = b.with.number<uint32_t>(RTA_PRIORITY, "RTA_PRIORITY").value_or(0),
-              .next_hop = b.with.number<uint32_t>(RTA_NH_ID, "RTA_NH_ID").value_or(0)};
+              .next_hop = b.with.number<uint32_t>(RTA_NH_ID, "RTA_NH_ID").value_or(0),
+              .source = b.with.address(RTA_PREFSRC, v6, "RTA_PREFSRC"),
+              .preference = b.with.number<uint8_t>(RTA_PREF, "RTA_PREF").value_or(0),
+              .expires = b.with.find(RTA_EXPIRES) != nullptr};
+    if (const auto* age = b.with.find(RTA_CACHEINFO);
+        age != nullptr && mnl_attr_get_payload_len(age) >= sizeof(rta_cacheinfo)) {
+        rta_cacheinfo info;
+        std::memcpy(&info, mnl_attr_get_payload(age), sizeof info);
+        out.expires |= v6 && info.rta_expires != 0;
+    }
+    read_metrics(b.with, out);
     if (const nlattr* several = b.with.find(RTA_MULTIPATH)) {
         out.hops = read_multipath(several, v6);
         return out;
@@ -239,8 +279,10 @@ std::optional<content> read_route(const nlmsghdr* m) {
     const uint32_t by = b.with.number<uint32_t>(RTA_OIF, "RTA_OIF").value_or(0);
     auto via = gateway_of(b.with, v6);
     if (by != 0 || via)
-        out.hops.push_back(
-            {.interface = by, .via = via, .flags = static_cast<uint8_t>(b.head.rtm_flags)});
+        out.hops.push_back({.interface = by,
+                            .via = via,
+                            .flags = static_cast<uint8_t>(b.head.rtm_flags),
+                            .encap = encap_of(b.with)});
     return out;
 }
 
@@ -267,6 +309,8 @@ std::optional<content> read_next_hop(const nlmsghdr* m) {
             out.group.push_back(of);
         }
     }
+    out.fdb = b.with.find(NHA_FDB) != nullptr;
+    out.path.encap = digest_of(b.with.find(NHA_ENCAP), digest_of(b.with.find(NHA_ENCAP_TYPE)));
     out.path.interface = b.with.number<uint32_t>(NHA_OIF, "NHA_OIF").value_or(0);
     out.path.flags = static_cast<uint8_t>(b.head.nh_flags);
     if (b.with.find(NHA_GATEWAY) != nullptr) {

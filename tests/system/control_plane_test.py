@@ -492,7 +492,13 @@ def test_what_is_not_followed_and_not_taken_is_counted():
         box.run("ip route add 10.20.0.0/16 dev other")
         box.run("ip route add 10.21.0.0/16 via 10.0.2.2")
         wait_until(lambda: "10.21.0.0/16" in learned(operator), "the route behind it is learned")
-        assert shown()["not_followed"] == before + 1 and "10.20.0.0/16" not in learned(operator), shown()
+        assert shown()["not_followed"] == before + 1, shown()
+        dropped = learned(operator)["10.20.0.0/16"]
+        assert (dropped["type"], dropped["reason"]) == ("drop", "route_not_followed"), dropped
+        listed = operator.show("not-followed")
+        assert {"to": "10.20.0.0/16", "vrf": "main", "reason": "interface", "protocol": "boot", "metric": 0} in \
+            listed["routes"], listed
+        assert listed["reasons"]["interface"] == shown()["not_followed_by"]["interface"], listed
         box.run("ip route del 10.20.0.0/16 dev other")
         wait_until(lambda: shown()["not_followed"] == before, "it goes again")
         ping(box, WEST[0])

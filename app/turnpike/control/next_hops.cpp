@@ -37,6 +37,8 @@ result<std::unique_ptr<next_hops>> next_hops::create(uint32_t capacity, rcu::qsb
     t[datapath::fixed_nexthop::unreachable].tells = true;
     t[datapath::fixed_nexthop::prohibited].reason = drop_reason::route_prohibited;
     t[datapath::fixed_nexthop::prohibited].tells = true;
+    t[datapath::fixed_nexthop::not_followed].reason = drop_reason::route_not_followed;
+    t[datapath::fixed_nexthop::not_followed].tells = true;
     t[datapath::fixed_nexthop::local].kind = nexthop_kind::local;
     t[datapath::fixed_nexthop::bogon_destination].reason = drop_reason::bogon_destination;
     t[datapath::fixed_nexthop::broadcast].reason = drop_reason::directed_broadcast;

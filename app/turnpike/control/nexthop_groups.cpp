@@ -231,6 +231,8 @@ class nexthop_groups::staged_groups : public staged {
                 return datapath::fixed_nexthop::prohibited;
             case local:
                 return datapath::fixed_nexthop::local;
+            case not_followed:
+                return datapath::fixed_nexthop::not_followed;
         }
         if (hops.size() == 1) return hops.front();
         members key;

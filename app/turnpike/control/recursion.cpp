@@ -223,6 +223,8 @@ class match_finder {
                 return drops(datapath::fixed_nexthop::prohibited);
             case local:
                 return unresolved::ours;
+            case not_followed:
+                return drops(datapath::fixed_nexthop::not_followed);
         }
         if (route.recursive) {
             out.next = &route;

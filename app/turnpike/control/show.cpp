@@ -197,6 +197,15 @@ json show_memory(controller& c, const request_fields& f) {
             {"next_hops", {{"in_use", c.hops().in_use()}, {"capacity", c.hops().capacity()}}}};
 }
 
+/// Numbers of prefixes by reason.
+json not_followed_json(const netlink_monitor& follower) {
+    json out = json::object();
+    const auto counts = follower.known().count_not_followed();
+    for (size_t why = 1; why < counts.size(); ++why)
+        if (counts[why] != 0) out[std::string(sources::not_followed_names[why])] = counts[why];
+    return out;
+}
+
 /// Interfaces that the kernel has, and the state of netlink.
 json show_control_plane(controller& c, const request_fields& f) {
     f.expect("");
@@ -224,6 +233,25 @@ json show_control_plane(controller& c, const request_fields& f) {
     out["overruns"] = n.overruns;
     out["whole"] = n.whole;
     out["not_followed"] = follower->known().others();
+    out["not_followed_by"] = not_followed_json(*follower);
+    return out;
+}
+
+/// Prefixes whose routes in the kernel are not followed, each with the reason.
+json show_not_followed(controller& c, const request_fields& f) {
+    f.expect("most");
+    const uint64_t most = page_of(f);
+    json all = json::array(), out = {{"reasons", json::object()}};
+    if (const netlink_monitor* const follower = c.host_interfaces().follower()) {
+        out["reasons"] = not_followed_json(*follower);
+        for (const auto& r : follower->known().list_not_followed(most))
+            all.push_back({{"to", r.to.text()},
+                           {"vrf", r.vrf.empty() ? "main" : r.vrf},
+                           {"reason", sources::not_followed_names[static_cast<size_t>(r.why)]},
+                           {"protocol", sources::protocol_name(r.protocol)},
+                           {"metric", r.metric}});
+    }
+    out["routes"] = std::move(all);
     return out;
 }
 
@@ -248,6 +276,8 @@ constexpr subject subjects[] = {
     {"next-hops", show_next_hops, "next hops of routes"},
     {"control-plane", show_control_plane,
      "interfaces that the kernel has, and the state of netlink"},
+    {"not-followed", show_not_followed,
+     "prefixes whose routes in the kernel turnpike cannot forward by, with the reasons"},
     {"vrfs", show_vrfs, "VRFs, their interfaces and numbers of routes"},
     {"bridges", show_bridges, "bridges, their members, and counters by VLAN"},
     {"fdb", show_fdb, "FDB entries; filters: bridge, port, vlan, mac"},

@@ -50,6 +50,9 @@
     X(route_prohibited, "the route is prohibit", \
       "Delete the prohibit route if the destination should be reachable: `turnpikectl show route ADDRESS` names " \
       "its origin.") \
+    X(route_not_followed, "the kernel's route is one that turnpike cannot forward by", \
+      "`turnpikectl show control-plane not-followed` names the route and the reason: give the prefix a route without " \
+      "encapsulation, TOS or source prefix, via a mirrored interface.") \
     X(directed_broadcast, "to the broadcast or network address of a connected network", \
       "Send to hosts instead: directed broadcasts are not forwarded (RFC 2644).") \
     X(ipv4_too_big, "exceeds the egress MTU, don't-fragment set", \

@@ -34,8 +34,8 @@
     X(acl_in, NEXT(lookup, vxlan_input, bridge, acl_out, tx, punt, drop), DROPS(acl_deny)) \
     X(lookup, NEXT(ip_forward), DROPS()) \
     X(ip_forward, NEXT(vxlan_input, bridge, acl_out, fragment, vlan_push, tx, punt, drop), DROPS( \
-        no_route, route_blackhole, route_unreachable, route_prohibited, bogon_destination, directed_broadcast, \
-        link_local_source, ipv4_ttl, ipv4_too_big, ipv6_hop_limit, ipv6_too_big, tunnel_to_self, neighbour_failed)) \
+        no_route, route_blackhole, route_unreachable, route_prohibited, route_not_followed, bogon_destination, \
+        directed_broadcast, link_local_source, ipv4_ttl, ipv4_too_big, ipv6_hop_limit, ipv6_too_big, tunnel_to_self, neighbour_failed)) \
     X(vxlan_input, NEXT(bridge, drop), DROPS( \
         vxlan_truncated, vxlan_checksum, vxlan_flags, vxlan_reserved, vxlan_unknown_vni, vxlan_unknown_vtep, \
         vxlan_inner_runt, ecn_decap)) \

@@ -120,7 +120,9 @@ inline constexpr uint32_t prohibited =
     5;  ///< route type prohibit: sends an ICMP error "administratively prohibited"
 inline constexpr uint32_t bogon_destination =
     6;  ///< RFC 6890 special-purpose address: drops without an ICMP error
-inline constexpr uint32_t first_free = 7;
+inline constexpr uint32_t not_followed =
+    7;  ///< a route of the kernel that turnpike cannot forward by: sends an ICMP error
+inline constexpr uint32_t first_free = 8;
 }  // namespace fixed_nexthop
 
 }  // namespace turnpike::datapath

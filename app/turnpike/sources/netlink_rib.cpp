@@ -6,10 +6,8 @@
 #include <linux/rtnetlink.h>
 
 #include <algorithm>
-#include <functional>
+#include <numeric>
 #include <utility>
-
-#include "state/next_hop_rules.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -27,28 +25,32 @@ bool is_host(const ip_address& a) noexcept {
 
 ip_prefix host_of(const ip_address& a) { return {a, static_cast<uint8_t>(a.bits())}; }
 
-/// Whether a destination can be on-link: not multicast or link-local.
-bool may_be_on_link(const ip_prefix& to) noexcept {
+/// Whether packets to a destination are routed: not multicast or link-local.
+bool is_routed(const ip_prefix& to) noexcept {
     return !to.address.is_link_local() && !(to.length >= 4 && to.address.is_multicast());
 }
 
-constexpr route_target to_ourselves{.type = route_type::local, .protocol = RTPROT_KERNEL};
+const route_target to_ourselves{.type = route_type::local, .protocol = RTPROT_KERNEL};
 
 }  // namespace
+
+netlink_rib::netlink_rib(followed ours) : ours_(std::move(ours)) {
+    tables_[RT_TABLE_MAIN];
+    for (const auto& [number, vrf] : ours_.vrfs) tables_[number];
+}
 
 const std::string* netlink_rib::name_of(uint32_t interface) const noexcept {
     const auto at = ours_.interfaces.find(interface);
     return at == ours_.interfaces.end() ? nullptr : &at->second;
 }
 
-netlink_rib::in_table netlink_rib::table_of(const std::string& vrf) {
-    return {tables_[vrf], vrf.empty() ? learned_.routes : learned_.vrf_routes[vrf]};
+netlink_rib::table* netlink_rib::table_of(uint32_t number) {
+    const auto at = tables_.find(number);
+    return at == tables_.end() ? nullptr : &at->second;
 }
 
-size_t netlink_rib::others() const noexcept {
-    size_t n = 0;
-    for (const auto& [vrf, t] : tables_) n += t.elsewhere.size();
-    return n;
+state::route_set& netlink_rib::learned_of(uint32_t number) {
+    return number == RT_TABLE_MAIN ? learned_.routes : learned_.vrf_routes[ours_.vrfs.at(number)];
 }
 
 void netlink_rib::take(const netlink::message& m) {
@@ -63,13 +65,14 @@ void netlink_rib::set_ours(followed ours) {
     for (const auto& [number, vrf] : ours_.vrfs) {
         const auto still = ours.vrfs.find(number);
         if (still != ours.vrfs.end() && still->second == vrf) continue;
-        tables_.erase(vrf);
+        tables_.erase(number);
         learned_.vrf_routes.erase(vrf);
+        changed_ = true;
     }
+    for (const auto& [number, vrf] : ours.vrfs) tables_[number];
     for (const auto& [index, name] : ours_.interfaces) {
         const auto still = ours.interfaces.find(index);
         if (still != ours.interfaces.end() && still->second == name) continue;
-        remove_by(name, false);
         addresses_.erase(index);
         neighbours_.erase(index);
     }
@@ -77,43 +80,196 @@ void netlink_rib::set_ours(followed ours) {
     for (const auto& [index, name] : ours.interfaces)
         if (const auto here = addresses_.find(index);
             !ours_.interfaces.contains(index) && here != addresses_.end())
-            for (const ip_prefix& a : here->second)
-                remove(table_of({}), host_of(a.address), to_ourselves.metric);
+            for (const auto& [a, network] : here->second) add_local(host_of(a.address), -1);
     ours_ = std::move(ours);
+    for (auto& [number, t] : tables_)
+        for (kernel_table::stack_id s = 0; s < t.kernel.stacks(); ++s)
+            if (t.kernel.uses_of(s) != 0 && derive_stack(t, s)) t.stale.insert(s);
+    settle();
     show_addresses();
     show_neighbours();
 }
 
-/// When an interface goes down, the kernel removes its IPv4 routes without notifications (IPv6 routes with).
-void netlink_rib::take_link(const netlink::link& l) {
-    if (l.gone) {
-        if (addresses_.erase(l.index) != 0) show_addresses();
-        if (neighbours_.erase(l.index) != 0) show_neighbours();
+/// Derives a stack anew. Returns whether its route changed.
+bool netlink_rib::derive_stack(table& t, kernel_table::stack_id s) {
+    if (s >= t.derived.size()) t.derived.resize(t.kernel.stacks());
+    derivation& of = t.derived[s];
+    derived_route now = derive(t.kernel.stack(s), {next_hops_, ours_.interfaces});
+    const bool changed = now.target != of.route.target || now.why != of.route.why;
+    of.route = std::move(now);
+    return changed;
+}
+
+/// Derives stacks that were changed in place. Empty ones are always stale: their prefixes are to be removed.
+void netlink_rib::derive_changed(table& t) {
+    for (const kernel_table::stack_id s : t.kernel.take_changed())
+        if (derive_stack(t, s) || t.kernel.stack(s).routes.empty()) t.stale.insert(s);
+}
+
+/// Shows the route of a prefix. The kernel looks into the local table first.
+void netlink_rib::show(uint32_t number, const ip_prefix& to) {
+    table& t = tables_.at(number);
+    state::route_set& routes = learned_of(number);
+    if (number == RT_TABLE_MAIN && locals_.contains(to)) {
+        changed_ |= routes.set(to, to_ourselves);
+        return;
     }
-    if (!l.gone && l.up) return;
-    if (const std::string* name = name_of(l.index)) remove_by(*name, !l.gone);
+    const kernel_table::stack_id s = t.kernel.at(to);
+    if (s == kernel_table::none || !t.derived[s].route.target)
+        changed_ |= routes.remove(to);
+    else
+        changed_ |= routes.set(to, *t.derived[s].route.target, t.derived[s].index);
+}
+
+void netlink_rib::show_stale(uint32_t number, table& t) {
+    if (t.stale.empty()) return;
+    std::vector<bool> is_stale(t.kernel.stacks());
+    bool any = false, any_empty = false;
+    for (const kernel_table::stack_id s : std::exchange(t.stale, {}))
+        if (t.kernel.uses_of(s) != 0) {
+            is_stale[s] = any = true;
+            any_empty |= t.kernel.stack(s).routes.empty();
+        }
+    if (!any) return;
+    for (auto at = t.kernel.lower_bound({}); !at.at_end(); at.next())
+        if (is_stale[(*at).target]) show(number, (*at).to);
+    if (any_empty) t.kernel.remove_empty();
+}
+
+void netlink_rib::settle() {
+    for (auto& [number, t] : tables_) show_stale(number, t);
+}
+
+bool netlink_rib::take_changed() {
+    settle();
+    return std::exchange(changed_, false);
+}
+
+netlink_rib::reason_counts netlink_rib::count_not_followed() const {
+    reason_counts out{};
+    for (const auto& [number, t] : tables_)
+        for (kernel_table::stack_id s = 0; s < t.derived.size(); ++s)
+            if (const not_followed why = t.derived[s].route.why; why != not_followed::none)
+                out[static_cast<size_t>(why)] += t.kernel.uses_of(s);
+    return out;
+}
+
+size_t netlink_rib::others() const {
+    const reason_counts all = count_not_followed();
+    return std::accumulate(all.begin(), all.end(), size_t{0});
+}
+
+std::vector<netlink_rib::not_followed_route> netlink_rib::list_not_followed(size_t most) const {
+    std::vector<not_followed_route> out;
+    for (const auto& [number, t] : tables_) {
+        const std::string vrf = number == RT_TABLE_MAIN ? "" : ours_.vrfs.at(number);
+        for (auto at = t.kernel.lower_bound({}); !at.at_end(); at.next()) {
+            const derived_route& r = t.derived[(*at).target].route;
+            if (r.why == not_followed::none) continue;
+            if (out.size() == most) return out;
+            out.push_back({vrf, (*at).to, r.why, r.target->protocol, r.target->metric});
+        }
+    }
+    return out;
+}
+
+void netlink_rib::change_interface(const interface_change& c) {
+    for (auto& [number, t] : tables_) {
+        t.kernel.change_stacks([&](route_stack& s) { return apply_interface_change(s, c); });
+        derive_changed(t);
+    }
+}
+
+/// Changes of an interface affect its routes and next-hop objects; the kernel notifies only of some IPv6 routes.
+void netlink_rib::take_link(const netlink::link& l) {
+    using enum interface_change::kind;
+    if (l.gone) {
+        links_.erase(l.index);
+        remove_next_hops_by(l.index);
+        change_interface({l.index, removed});
+        ipv4_addresses_.erase(l.index);
+        if (const auto here = addresses_.find(l.index); here != addresses_.end()) {
+            if (name_of(l.index) == nullptr)
+                for (const auto& [a, network] : here->second) add_local(host_of(a.address), -1);
+            addresses_.erase(here);
+            show_addresses();
+        }
+        if (neighbours_.erase(l.index) != 0) show_neighbours();
+        return;
+    }
+    const auto [at, first] = links_.try_emplace(l.index, link_state{true, true, true});
+    const link_state was =
+        std::exchange(at->second, {l.up, l.up && l.carrier, l.up && l.carrier && l.running});
+    const link_state& is = at->second;
+    if (was.up != is.up)
+        change_interface({l.index, is.up ? up : down, is.carrier});
+    else if (was.carrier != is.carrier)
+        change_interface({l.index, is.carrier ? carrier_found : carrier_lost, is.carrier});
+    if (!was.running && is.running) change_interface({l.index, ready});
+    // nh_netdev_event()
+    if (was.carrier && !is.carrier) remove_next_hops_by(l.index);
+}
+
+void netlink_rib::take_address(const netlink::address& a) {
+    take_followed_address(a);
+    if (a.local.address.v6) return;
+    auto& here = ipv4_addresses_[a.interface];
+    const std::pair key{a.local, a.remote};
+    if (!a.gone) {
+        const auto link = links_.find(a.interface);
+        const link_state is = link == links_.end() ? link_state{true, true, true} : link->second;
+        if (here.insert(key).second && is.up)
+            change_interface({a.interface, interface_change::kind::first_ipv4_address, is.carrier});
+        return;
+    }
+    if (here.erase(key) == 0) return;
+    if (here.empty()) change_interface({a.interface, interface_change::kind::last_ipv4_address});
+    // fib_sync_down_addr(): routes with a source address that is no longer ours.
+    for (const auto& [index, all] : ipv4_addresses_)
+        for (const auto& [local, remote] : all)
+            if (local.address == a.local.address) return;
+    table& main = tables_.at(RT_TABLE_MAIN);
+    main.kernel.change_stacks([&](route_stack& s) {
+        return std::erase_if(s.routes, [&](const kernel_route& r) {
+                   return r.source == a.local.address;
+               }) != 0;
+    });
+    derive_changed(main);
 }
 
 /// An address without IFA_F_PERMANENT comes from a router advertisement or DHCP, which any host on the link can send.
-void netlink_rib::take_address(const netlink::address& a) {
+/// One with IFA_F_NOPREFIXROUTE has no connected network.
+void netlink_rib::take_followed_address(const netlink::address& a) {
     if (a.peer || !is_host(a.local.address)) return;
     const bool leaves = a.gone || (a.flags & IFA_F_PERMANENT) == 0;
-    std::set<ip_prefix>& here = addresses_[a.interface];
-    const bool other = leaves ? here.erase(a.local) != 0 : here.insert(a.local).second;
-    if (!other) return;
-    doubtful_ |= a.gone && !a.local.address.v6;  // the kernel removes its routes silently
+    auto& here = addresses_[a.interface];
+    bool changed = false, other = false;
+    if (leaves) {
+        changed = here.erase(a.local) != 0;
+    } else {
+        const bool network = (a.flags & IFA_F_NOPREFIXROUTE) == 0;
+        const auto [at, is_new] = here.try_emplace(a.local, network);
+        changed = is_new;
+        other = std::exchange(at->second, network) != network;
+    }
+    if (!changed && !other) return;
     if (name_of(a.interface) != nullptr) return show_addresses();
-    if (leaves)
-        remove(table_of({}), host_of(a.local.address), to_ourselves.metric);
-    else
-        put(table_of({}), host_of(a.local.address), to_ourselves);
+    if (changed) add_local(host_of(a.local.address), leaves ? -1 : 1);
+}
+
+void netlink_rib::add_local(const ip_prefix& to, int count) {
+    int& n = locals_[to];
+    n += count;
+    if (n <= 0) locals_.erase(to);
+    show(RT_TABLE_MAIN, to);
 }
 
 void netlink_rib::show_addresses() {
     learned_.addresses.clear();
     for (const auto& [index, all] : addresses_)
         if (const std::string* name = name_of(index); name != nullptr && !all.empty())
-            learned_.addresses[*name].assign(all.begin(), all.end());
+            for (const auto& [a, network] : all)
+                learned_.addresses[*name].push_back(network ? a : host_of(a.address));
     changed_ = true;
 }
 
@@ -144,209 +300,79 @@ void netlink_rib::show_neighbours() {
     changed_ = true;
 }
 
-/// When a nexthop object is deleted, the kernel deletes its routes; when it changes, the kernel sends route notifications
-/// only with net.ipv4.nexthop_compat_mode.
+void netlink_rib::derive_routes_by(uint32_t next_hop) {
+    for (auto& [number, t] : tables_)
+        if (const auto* some = t.kernel.stacks_by(next_hop))
+            for (const kernel_table::stack_id s : *some)
+                if (derive_stack(t, s)) t.stale.insert(s);
+}
+
+/// A nexthop object may be replaced; without net.ipv4.nexthop_compat_mode, its routes are then not notified.
 void netlink_rib::take_next_hop(const netlink::next_hop& h) {
-    const auto there = next_hops_.find(h.id);
-    if (there != next_hops_.end())
-        doubtful_ |= !there->second.group.empty() || leads_by(there->second.path);
-    if (h.gone)
-        next_hops_.erase(h.id);
-    else
-        next_hops_.insert_or_assign(h.id, h);
+    if (h.gone) return remove_next_hop(h.id);
+    netlink::next_hop& known = next_hops_[h.id];
+    if (known == h) return;
+    for (const auto& m : known.group) groups_of_[m.id].erase(h.id);
+    known = h;
+    for (const auto& m : h.group) groups_of_[m.id].insert(h.id);
+    derive_routes_by(h.id);
+    if (const auto groups = groups_of_.find(h.id); groups != groups_of_.end())
+        for (const uint32_t group : groups->second) derive_routes_by(group);
 }
 
-bool netlink_rib::leads_by(const netlink::hop& path) const {
-    const std::string* name = name_of(path.interface);
-    if (name == nullptr) return false;
-    const auto leads = [&](const route_target& t) {
-        return std::any_of(t.members.begin(), t.members.end(), [&](const state::route_member& m) {
-            return m.interface == *name && path.via == m.via;
-        });
-    };
-    const auto any = [&](const state::route_set& routes) {
-        const auto targets = routes.targets();
-        return std::any_of(targets.begin(), targets.end(), leads);
-    };
-    return any(learned_.routes) ||
-           std::any_of(learned_.vrf_routes.begin(), learned_.vrf_routes.end(),
-                       [&](const auto& of) { return any(of.second); });
-}
-
-/// The next hops of a nexthop object. None: a blackhole.
-std::optional<std::vector<netlink::hop>> netlink_rib::paths_of(uint32_t id) const {
-    std::vector<netlink::hop> out;
+/// remove_nexthop(): the routes of an object go with it, it leaves its groups, and groups go with their last member.
+void netlink_rib::remove_next_hop(uint32_t id) {
     const auto at = next_hops_.find(id);
-    if (at == next_hops_.end()) return out;
-    if (at->second.blackhole) return std::nullopt;
-    if (at->second.group.empty()) return std::vector{at->second.path};
-    for (const auto& m : at->second.group)
-        if (const auto member = next_hops_.find(m.id); member != next_hops_.end()) {
-            out.push_back(member->second.path);
-            out.back().weight = m.weight;
-        }
-    return out;
+    if (at == next_hops_.end()) return;
+    for (const auto& m : at->second.group) groups_of_[m.id].erase(id);
+    next_hops_.erase(at);
+    for (auto& [number, t] : tables_) {
+        t.kernel.change_stacks_by(id, [&](route_stack& s) {
+            return std::erase_if(s.routes,
+                                 [&](const kernel_route& r) { return r.next_hop == id; }) != 0;
+        });
+        derive_changed(t);
+    }
+    const auto groups = groups_of_.extract(id);
+    if (groups.empty()) return;
+    for (const uint32_t group : groups.mapped()) {
+        auto& members = next_hops_.at(group).group;
+        std::erase_if(members, [&](const auto& m) { return m.id == id; });
+        if (members.empty())
+            remove_next_hop(group);
+        else
+            derive_routes_by(group);
+    }
 }
 
-/// None: not via a mirrored interface.
-std::optional<route_target> netlink_rib::target_of(const netlink::route& r) const {
-    route_target out{.protocol = r.protocol, .metric = r.metric};
-    const auto sends_nothing = [&](route_type type) {
-        out.type = type;
-        return out;
-    };
-    if (r.type == RTN_BLACKHOLE) return sends_nothing(route_type::blackhole);
-    if (r.type == RTN_UNREACHABLE) return sends_nothing(route_type::unreachable);
-    if (r.type == RTN_PROHIBIT) return sends_nothing(route_type::prohibit);
-    const std::vector<netlink::hop>* hops = &r.hops;
-    std::optional<std::vector<netlink::hop>> by_id;
-    if (hops->empty() && r.next_hop != 0) {
-        by_id = paths_of(r.next_hop);
-        if (!by_id) return sends_nothing(route_type::blackhole);
-        hops = &*by_id;
-    }
-    for (const netlink::hop& h : *hops) {
-        const std::string* name = name_of(h.interface);
-        if (name == nullptr || (h.flags & RTNH_F_DEAD) != 0) continue;
-        if (!h.via && (hops->size() > 1 || !may_be_on_link(r.to))) continue;
-        const auto there = std::find_if(
-            out.members.begin(), out.members.end(),
-            [&](const state::route_member& m) { return m.via == h.via && m.interface == *name; });
-        if (there == out.members.end() && out.members.size() < state::max_route_members)
-            out.members.push_back({h.via, *name, std::min(h.weight, state::max_member_weight)});
-    }
-    if (!state::arrange_members(out.members)) return std::nullopt;
-    return out;
+void netlink_rib::remove_next_hops_by(uint32_t interface) {
+    std::vector<uint32_t> ids;
+    for (const auto& [id, h] : next_hops_)
+        if (h.group.empty() && !h.blackhole && h.path.interface == interface) ids.push_back(id);
+    for (const uint32_t id : ids) remove_next_hop(id);
 }
 
 void netlink_rib::take_route(const netlink::route& r) {
-    static const std::string main;
-    const auto vrf = ours_.vrfs.find(r.table);
-    if (r.table != RT_TABLE_MAIN && vrf == ours_.vrfs.end()) return;
-    if (r.tos != 0 || (r.flags & RTM_F_CLONED) != 0) return;
-    if (r.type != RTN_UNICAST && r.type != RTN_BLACKHOLE && r.type != RTN_UNREACHABLE &&
-        r.type != RTN_PROHIBIT)
-        return;
-    // Router advertisements and redirects are for hosts, and any host on the link can send them.
-    if (r.protocol == RTPROT_RA || r.protocol == RTPROT_REDIRECT) return;
-    // A connected route, which turnpike derives from its own addresses.
-    if (r.protocol == RTPROT_KERNEL && !(r.hops.size() == 1 && r.hops.front().via)) return;
-    const in_table in = table_of(r.table == RT_TABLE_MAIN ? main : vrf->second);
-    const route_target* there = in.routes.find(r.to);
-    const bool beside =
-        there != nullptr && there->metric == r.metric && there->type != route_type::local;
-    // Another route with the same metric: in IPv4 the first is active, in IPv6 both form a multipath route.
-    if (!r.gone && r.appended && beside) {
-        if (r.to.address.v6)
-            doubtful_ = true;
-        else
-            in.of.appended.insert(r.to);
-        return;
-    }
-    const auto target = target_of(r);
-    if (r.gone) {
-        in.of.elsewhere.erase({r.to, r.metric});
-        if (!in.of.appended.empty() && in.of.appended.erase(r.to) != 0) doubtful_ = true;
-        if (target && beside && !take_members(in, r.to, *there, *target)) return;
-        return remove(in, r.to, r.metric);
-    }
-    if (!target) {
-        in.of.elsewhere.emplace(r.to, r.metric);
-        return remove(in, r.to, r.metric);
-    }
-    if (!in.of.elsewhere.empty()) in.of.elsewhere.erase({r.to, r.metric});
-    put(in, r.to, *target);
+    if (r.table == RT_TABLE_LOCAL) return take_local_route(r);
+    table* const t = table_of(r.table);
+    if (t == nullptr || (r.flags & RTM_F_CLONED) != 0 || !is_routed(r.to)) return;
+    if (r.protocol == RTPROT_REDIRECT) return;  // an exception for one host, not in the table
+    const kernel_table::stack_id before = t->kernel.at(r.to);
+    route_stack s = before == kernel_table::none
+                        ? route_stack{.v6 = r.to.address.v6, .is_default = r.to.length == 0}
+                        : t->kernel.stack(before);
+    if (!apply_route(s, r)) doubtful_ = true;
+    t->kernel.set(r.to, s);
+    for (const kernel_table::stack_id changed : t->kernel.take_changed()) derive_stack(*t, changed);
+    show(r.table, r.to);
 }
 
-/// Removes single next hops of an IPv6 multipath route. Returns false if others remain.
-bool netlink_rib::take_members(in_table in, const ip_prefix& to, const route_target& from,
-                               const route_target& gone) {
-    route_target left = from;
-    std::erase_if(left.members, [&](const state::route_member& m) {
-        return std::any_of(gone.members.begin(), gone.members.end(),
-                           [&](const state::route_member& g) {
-                               return g.via == m.via && g.interface == m.interface;
-                           });
-    });
-    if (left.members.empty()) return true;
-    if (left.members.size() == 1) left.members.front().weight = 1;
-    put(in, to, left);
-    return false;
-}
-
-void netlink_rib::put(in_table in, const ip_prefix& to, const route_target& t) {
-    const route_target* there = in.routes.find(to);
-    const auto several = in.of.several.empty() ? in.of.several.end() : in.of.several.find(to);
-    if (several == in.of.several.end() && (there == nullptr || there->metric == t.metric)) {
-        if (there != nullptr && *there == t) return;
-        in.routes.set(to, t);
-        changed_ = true;
-        return;
-    }
-    auto& all = several == in.of.several.end() ? in.of.several[to] : several->second;
-    if (all.empty()) all.push_back(*there);
-    const auto at = std::find_if(all.begin(), all.end(),
-                                 [&](const route_target& a) { return a.metric == t.metric; });
-    if (at == all.end())
-        all.push_back(t);
-    else
-        *at = t;
-    show_best(in, to);
-}
-
-void netlink_rib::remove(in_table in, const ip_prefix& to, uint32_t metric) {
-    const auto several = in.of.several.empty() ? in.of.several.end() : in.of.several.find(to);
-    if (several != in.of.several.end()) {
-        std::erase_if(several->second, [&](const route_target& a) { return a.metric == metric; });
-        return show_best(in, to);
-    }
-    const route_target* there = in.routes.find(to);
-    if (there == nullptr || there->metric != metric) return;
-    in.routes.remove(to);
-    changed_ = true;
-}
-
-void netlink_rib::show_best(in_table in, const ip_prefix& to) {
-    const auto at = in.of.several.find(to);
-    const auto best =
-        std::min_element(at->second.begin(), at->second.end(),
-                         [](const auto& a, const auto& b) { return a.metric < b.metric; });
-    changed_ = true;
-    if (best == at->second.end())
-        in.routes.remove(to);
-    else
-        in.routes.set(to, *best);
-    if (at->second.size() < 2) in.of.several.erase(at);
-}
-
-void netlink_rib::remove_by(const std::string& interface, bool v4_only) {
-    for (auto& [vrf, t] : tables_) remove_by(table_of(vrf), interface, v4_only);
-}
-
-void netlink_rib::remove_by(in_table in, const std::string& interface, bool v4_only) {
-    const auto is_by = [&](const state::route_member& m) { return m.interface == interface; };
-    std::vector<ip_prefix> touched;
-    for (auto& [to, all] : in.of.several) {
-        if (v4_only && to.address.v6) continue;
-        if (std::erase_if(all, [&](route_target& t) {
-                return std::erase_if(t.members, is_by) != 0 && t.members.empty();
-            }) != 0)
-            touched.push_back(to);
-    }
-    for (const ip_prefix& to : touched) show_best(in, to);
-    if (!v4_only) {
-        changed_ |= state::change_members(in.routes, std::not_fn(is_by));
-        return;
-    }
-    // Keep the IPv6 routes: the kernel sends notifications for them.
-    std::vector<std::pair<ip_prefix, route_target>> v6;
-    const auto targets = in.routes.targets();
-    for (auto at = in.routes.lower_bound({ip_address{.v6 = true}, 0}); at != in.routes.end(); ++at)
-        if (const route_target& t = targets[at->target];
-            std::any_of(t.members.begin(), t.members.end(), is_by))
-            v6.emplace_back(at->to, t);
-    changed_ |= state::change_members(in.routes, std::not_fn(is_by));
-    for (const auto& [to, t] : v6) in.routes.set(to, t);
+/// The kernel's own local routes follow from addresses.
+void netlink_rib::take_local_route(const netlink::route& r) {
+    if (r.type != RTN_LOCAL || r.protocol == RTPROT_KERNEL || !is_host(r.to.address)) return;
+    const bool changed =
+        r.gone ? local_routes_.erase(r.to) != 0 : local_routes_.insert(r.to).second;
+    if (changed) add_local(r.to, r.gone ? -1 : 1);
 }
 
 std::string protocol_name(uint8_t protocol) {

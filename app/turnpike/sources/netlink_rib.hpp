@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collects the learned objects from netlink messages of the kernel.
+// The kernel's routing state, from its netlink messages, and the learned objects that follow from it.
 //
-//   netlink::message --> netlink_rib --> state::learned
+//   netlink::message --> kernel_table, links, addresses, next-hop objects --> derive() --> state::learned
+//                        (kernel_routes.hpp)                       (route_derivation.hpp)
 //
-// The route with the lowest metric of a prefix in a table is active, as in the kernel; the mirror stores the
-// others. The main table belongs to the main VRF, the table with a VRF's number to that VRF; other tables
-// are ignored, and so are routes via interfaces that are not mirrored. Addresses on mirrored interfaces become local
-// addresses; addresses on others (loopbacks, dummies) become routes of type local. Addresses with a lifetime, and
-// routes from router advertisements and redirects, are ignored: any host on a link can cause them. Permanent neighbour
-// entries become static neighbours; all other neighbour entries are ignored.
+// The RIB stores the routes of followed tables as the kernel has them. The main table belongs to the main VRF, the table
+// with a VRF's number to that VRF; other tables are ignored. Changes for which the kernel sends no notification (routes
+// and next-hop objects that go with a link, an address or a next-hop object) are applied as the kernel applies them.
+//
+// Addresses on mirrored interfaces become local addresses; addresses on others (loopbacks, dummies) and local routes
+// that an operator added become routes of type local. Addresses with a lifetime, and routes from router advertisements
+// and redirects, are not followed: any host on a link can cause them. Permanent neighbour entries become static
+// neighbours; all other neighbour entries are ignored. doc/design/0024-the-kernels-rib.md
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -18,6 +22,7 @@
 #include <vector>
 
 #include "netlink/message.hpp"
+#include "sources/route_derivation.hpp"
 #include "state/learned.hpp"
 
 namespace turnpike::sources {
@@ -33,66 +38,88 @@ class netlink_rib {
         names vrfs{};        ///< by table; the main table is always followed
         bool operator==(const followed&) const = default;
     };
-    explicit netlink_rib(followed ours) : ours_(std::move(ours)) {}
+    explicit netlink_rib(followed ours);
 
-    /// Changes the objects to follow, and forgets interfaces and VRFs that are removed.
+    /// Changes the objects to follow, and forgets the tables of VRFs that are removed.
     void set_ours(followed ours);
-    /// May throw std::bad_alloc: the mirror must then be recreated.
+    /// May throw std::bad_alloc: the RIB must then be recreated.
     void take(const netlink::message& m);
+    /// Updates the learned objects that depend on changed links, addresses and next-hop objects. Call it after a
+    /// batch of messages: it may scan the tables.
+    void settle();
 
+    /// As of the last settle().
     [[nodiscard]] const state::learned& learned() const noexcept { return learned_; }
-    /// Whether the learned objects changed since the last call.
-    [[nodiscard]] bool take_changed() noexcept { return std::exchange(changed_, false); }
-    /// Whether a new dump is necessary: the kernel sends no notifications for routes that it removes with an
-    /// address or a nexthop object.
+    /// Whether the learned objects changed since the last call. Calls settle().
+    [[nodiscard]] bool take_changed();
+    /// Whether a new dump is necessary, because a notification was ambiguous.
     [[nodiscard]] bool is_doubtful() const noexcept { return doubtful_; }
-    /// Number of routes in followed tables via interfaces that are not mirrored.
-    [[nodiscard]] size_t others() const noexcept;
+
+    using reason_counts = std::array<size_t, not_followed_names.size()>;
+    /// Number of prefixes whose route is not followed, by reason.
+    [[nodiscard]] reason_counts count_not_followed() const;
+    /// The sum of these.
+    [[nodiscard]] size_t others() const;
+
+    struct not_followed_route {
+        std::string vrf{};  ///< empty: main
+        ip_prefix to{};
+        not_followed why = not_followed::none;
+        uint8_t protocol = 0;
+        uint32_t metric = 0;
+    };
+    /// Prefixes whose routes are not followed, the first `most`.
+    [[nodiscard]] std::vector<not_followed_route> list_not_followed(size_t most) const;
 
   private:
+    struct derivation {
+        derived_route route{};
+        uint32_t index = 0;  ///< of the target in the learned set, as last seen
+    };
     struct table {
-        /// All routes of prefixes with more than one.
-        std::map<ip_prefix, std::vector<state::route_target>> several{};
-        std::set<std::pair<ip_prefix, uint32_t>> elsewhere{};  ///< prefix and metric
-        std::set<ip_prefix>
-            appended{};  ///< IPv4: the kernel has a second route with the same metric
+        kernel_table kernel{};
+        std::vector<derivation> derived{};         ///< by stack
+        std::set<kernel_table::stack_id> stale{};  ///< their prefixes show an earlier derivation
     };
-    /// A table, and its learned routes.
-    struct in_table {
-        table& of;
-        state::route_set& routes;
+    struct link_state {
+        bool up = false, carrier = false, running = false;
     };
-    [[nodiscard]] in_table table_of(const std::string& vrf);
 
     void take_link(const netlink::link& l);
     void take_address(const netlink::address& a);
+    void take_followed_address(const netlink::address& a);
     void take_route(const netlink::route& r);
+    void take_local_route(const netlink::route& r);
     void take_next_hop(const netlink::next_hop& h);
     void take_neighbour(const netlink::neighbour& n);
 
-    [[nodiscard]] std::optional<state::route_target> target_of(const netlink::route& r) const;
     [[nodiscard]] const std::string* name_of(uint32_t interface) const noexcept;
-    [[nodiscard]] std::optional<std::vector<netlink::hop>> paths_of(uint32_t id) const;
-    [[nodiscard]] bool leads_by(const netlink::hop& path) const;
-    [[nodiscard]] bool take_members(in_table in, const ip_prefix& to,
-                                    const state::route_target& from,
-                                    const state::route_target& gone);
-    void put(in_table in, const ip_prefix& to, const state::route_target& t);
-    void remove(in_table in, const ip_prefix& to, uint32_t metric);
-    void show_best(in_table in, const ip_prefix& to);
-    /// Removes routes of a family via an interface from all tables.
-    void remove_by(const std::string& interface, bool v4_only);
-    void remove_by(in_table in, const std::string& interface, bool v4_only);
+    [[nodiscard]] table* table_of(uint32_t number);
+    [[nodiscard]] state::route_set& learned_of(uint32_t number);
+    void change_interface(const interface_change& c);
+    void remove_next_hops_by(uint32_t interface);
+    void remove_next_hop(uint32_t id);
+    void derive_routes_by(uint32_t next_hop);
+    void add_local(const ip_prefix& to, int count);
+    bool derive_stack(table& t, kernel_table::stack_id s);
+    void derive_changed(table& t);
+    void show(uint32_t number, const ip_prefix& to);
+    void show_stale(uint32_t number, table& t);
     void show_addresses();
     void show_neighbours();
 
     followed ours_;
     state::learned learned_{};
-    std::map<std::string, table> tables_{};                ///< by VRF, unfiltered
-    std::map<uint32_t, std::set<ip_prefix>> addresses_{};  ///< by ifindex
+    std::map<uint32_t, table> tables_{};  ///< followed ones, by number
+    std::map<uint32_t, link_state> links_{};
+    std::map<uint32_t, std::map<ip_prefix, bool>> addresses_{};  ///< by ifindex; with a network
+    std::map<uint32_t, std::set<std::pair<ip_prefix, std::optional<ip_address>>>> ipv4_addresses_{};
+    std::map<ip_prefix, int> locals_{};   ///< beside mirrored interfaces' addresses, counted
+    std::set<ip_prefix> local_routes_{};  ///< of the local table, which the kernel did not add
     std::map<uint32_t, std::map<ip_address, mac_address>>
         neighbours_{};  ///< by ifindex: permanent entries
-    std::map<uint32_t, netlink::next_hop> next_hops_{};
+    nexthop_objects next_hops_{};
+    std::unordered_map<uint32_t, std::set<uint32_t>> groups_of_{};  ///< by member
     bool changed_ = false, doubtful_ = false;
 };
 

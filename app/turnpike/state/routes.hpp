@@ -21,10 +21,12 @@
 
 namespace turnpike::state {
 
-/// local  a local address of the kernel; learned routes only
-enum class route_type : uint8_t { unicast, blackhole, unreachable, prohibit, local };
-inline constexpr std::string_view route_type_names[] = {"unicast", "blackhole", "unreachable",
-                                                        "prohibit", "local"};
+/// Learned routes only:
+/// local         a local address of the kernel
+/// not_followed  the kernel has a route that turnpike cannot forward by: packets are dropped
+enum class route_type : uint8_t { unicast, blackhole, unreachable, prohibit, local, not_followed };
+inline constexpr std::string_view route_type_names[] = {"unicast",  "blackhole", "unreachable",
+                                                        "prohibit", "local",     "not_followed"};
 
 inline constexpr size_t max_route_members = 256;
 inline constexpr uint16_t max_member_weight = 256;

@@ -122,6 +122,8 @@ TEST_F(netlink_parse, neighbours) {
     EXPECT_EQ(elsewhere.flags, 0x10);  // NTF_EXT_LEARNED
 }
 
+constexpr uint16_t changes = NLM_F_CREATE | NLM_F_EXCL | NLM_F_REPLACE | NLM_F_APPEND;
+
 TEST_F(netlink_parse, routes_with_one_way) {
     const auto made =
         one<route>("ip route add 10.5.0.0/16 via 10.0.1.2 dev west proto bgp metric 20");
@@ -132,13 +134,16 @@ TEST_F(netlink_parse, routes_with_one_way) {
     EXPECT_EQ(made.metric, 20U);
     ASSERT_EQ(made.hops.size(), 1U);
     EXPECT_EQ(made.hops[0].via, address_of("10.0.1.2"));
-    EXPECT_FALSE(made.gone || made.appended);
+    EXPECT_FALSE(made.gone);
+    EXPECT_EQ(made.how & changes, NLM_F_CREATE | NLM_F_EXCL);
     const auto other =
         one<route>("ip route replace 10.5.0.0/16 via 10.0.1.3 dev west proto bgp metric 20");
     EXPECT_EQ(other.hops[0].via, address_of("10.0.1.3"));
-    EXPECT_FALSE(other.appended);
-    EXPECT_TRUE(one<route>("ip route append 10.5.0.0/16 via 10.0.1.4 dev west proto bgp metric 20")
-                    .appended);
+    EXPECT_EQ(other.how & changes, NLM_F_REPLACE);
+    EXPECT_EQ(
+        one<route>("ip route append 10.5.0.0/16 via 10.0.1.4 dev west proto bgp metric 20").how &
+            changes,
+        NLM_F_CREATE | NLM_F_APPEND);
     EXPECT_TRUE(one<route>("ip route del 10.5.0.0/16 via 10.0.1.3").gone);
     // RFC 8950's: IPv4 by an IPv6 neighbour.
     const auto by_v6 = one<route>("ip route add 10.6.0.0/16 via inet6 fe80::1 dev west proto bgp");

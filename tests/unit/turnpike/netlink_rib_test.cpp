@@ -10,11 +10,6 @@
 
 #include <random>
 
-#include "complaints.hpp"
-#include "sources/yaml.hpp"
-#include "sources/yaml_writer.hpp"
-#include "state/changes.hpp"
-
 namespace turnpike::sources {
 namespace {
 
@@ -34,10 +29,15 @@ struct said {
     uint32_t metric = 0;
     uint8_t protocol = RTPROT_BGP, type = RTN_UNICAST;
     uint32_t table = RT_TABLE_MAIN;
+    uint16_t how = NLM_F_CREATE | NLM_F_EXCL;
 };
+/// NLM_F_* of a notification after `ip route replace`.
+constexpr uint16_t replace = NLM_F_REPLACE;
 message route_of(const said& s, bool gone = false) {
     netlink::route r{.gone = gone,
+                     .how = s.how,
                      .to = prefix_of(s.to),
+                     .from = {{.v6 = prefix_of(s.to).address.v6}, 0},
                      .table = s.table,
                      .protocol = s.protocol,
                      .type = s.type,
@@ -52,8 +52,11 @@ message gone(const said& s) { return route_of(s, true); }
 
 class kernel_mirror_test : public testing::Test {
   protected:
-    void say(const message& m) { mirror_.take(m); }
-    void say(const said& s) { mirror_.take(route_of(s)); }
+    void say(const message& m) {
+        mirror_.take(m);
+        mirror_.settle();
+    }
+    void say(const said& s) { say(route_of(s)); }
     const route_target* find(const char* to, const char* vrf = "") {
         const state::learned& known = mirror_.learned();
         if (*vrf == 0) return known.routes.find(prefix_of(to));
@@ -82,7 +85,7 @@ TEST_F(kernel_mirror_test, routes_come_change_and_go) {
     EXPECT_TRUE(mirror_.take_changed());
     say({.to = "10.5.0.0/16", .via = "10.0.1.2", .metric = 20});
     EXPECT_FALSE(mirror_.take_changed());
-    say({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20});
+    say({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20, .how = replace});
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.2.2 east");
     say(gone({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20}));
     EXPECT_EQ(via("10.5.0.0/16"), "none");
@@ -94,13 +97,17 @@ TEST_F(kernel_mirror_test, what_is_no_route_of_ours_is_passed_over) {
     say({.to = "10.1.0.0/16", .via = "10.0.1.2", .table = 1000});
     say({.to = "10.2.0.0/16", .via = "192.0.2.1", .by = management});
     say({.to = "10.0.1.0/24", .protocol = RTPROT_KERNEL});
-    say({.to = "10.0.1.1/32", .type = RTN_LOCAL, .table = RT_TABLE_LOCAL});
-    EXPECT_TRUE(mirror_.learned().routes.empty());
+    say({.to = "10.0.1.1/32",
+         .protocol = RTPROT_KERNEL,
+         .type = RTN_LOCAL,
+         .table = RT_TABLE_LOCAL});
+    EXPECT_EQ(find("10.2.0.0/16")->type, route_type::not_followed) << "no shorter prefix counts";
+    EXPECT_EQ(mirror_.learned().routes.size(), 1U);
     EXPECT_EQ(mirror_.others(), 1U);
     // A route that moves to an interface outside of turnpike becomes the kernel's.
     say({.to = "10.3.0.0/16", .via = "10.0.1.2"});
-    say({.to = "10.3.0.0/16", .via = "192.0.2.1", .by = management});
-    EXPECT_EQ(via("10.3.0.0/16"), "none");
+    say({.to = "10.3.0.0/16", .via = "192.0.2.1", .by = management, .how = replace});
+    EXPECT_EQ(find("10.3.0.0/16")->type, route_type::not_followed);
     EXPECT_EQ(mirror_.others(), 2U);
     say(gone({.to = "10.3.0.0/16", .via = "192.0.2.1", .by = management}));
     EXPECT_EQ(mirror_.others(), 1U);
@@ -126,7 +133,7 @@ TEST_F(kernel_mirror_test, routes_without_a_gateway_are_the_links) {
     say(gone({.to = "10.9.0.0/24"}));
     EXPECT_EQ(via("10.9.0.0/24"), "none");
     say({.what = netlink::link{.index = east, .up = false}});
-    EXPECT_EQ(via("2001:db8:9::/64"), "link east") << "of IPv6 the kernel says it";
+    EXPECT_EQ(via("2001:db8:9::/64"), "none") << "also with skip_notify_on_dev_down";
 }
 
 TEST_F(kernel_mirror_test, tables_of_vrfs) {
@@ -176,7 +183,7 @@ TEST_F(kernel_mirror_test, of_several_the_lowest_metric_counts) {
         const char* gateway = gateways[(which == 2 ? 2 : 0) + random() % 2];
         auto& there = plain[to[which]];
         if (random() % 2 == 0) {
-            say({.to = to[which], .via = gateway, .metric = metric});
+            say({.to = to[which], .via = gateway, .metric = metric, .how = replace});
             there[metric] = gateway;
         } else if (const auto at = there.find(metric); at != there.end()) {
             say(gone({.to = to[which], .via = at->second.c_str(), .metric = metric}));
@@ -209,7 +216,7 @@ TEST_F(kernel_mirror_test, addresses_of_ours_and_of_loopbacks) {
     EXPECT_TRUE(mirror_.learned().routes.empty());
     say(address(west, "10.0.1.1/24", true));
     EXPECT_FALSE(mirror_.learned().addresses.contains("west"));
-    EXPECT_TRUE(mirror_.is_doubtful());  // routes from it went without a word
+    EXPECT_FALSE(mirror_.is_doubtful());
 }
 
 /// RFC 4862 section 4: routers do not configure themselves by advertisements. Any host of the link
@@ -240,7 +247,9 @@ TEST_F(kernel_mirror_test, routes_of_advertisements_and_redirects_are_not_follow
         EXPECT_EQ(via("::/0"), "none") << int{protocol};
         // The same with a routing daemon's route of the same prefix and metric.
         say({.to = "::/0", .via = "fe80::1", .by = east, .metric = 1024});
-        say(hosts);
+        auto beside = route_of(hosts);
+        std::get<netlink::route>(beside.what).how = NLM_F_CREATE;
+        say(beside);
         EXPECT_EQ(via("::/0"), "fe80::1 east") << int{protocol};
         say(gone(hosts));
         EXPECT_EQ(via("::/0"), "fe80::1 east") << int{protocol};
@@ -257,17 +266,20 @@ TEST_F(kernel_mirror_test, a_link_that_goes_takes_its_routes_along) {
     say({.to = "10.2.0.0/16", .via = "10.0.1.2"});
     say({.to = "2001:db8:1::/48", .via = "fe80::1"});
     const auto link = [](bool up, bool goes) {
-        return message{.what =
-                           netlink::link{.gone = goes, .index = west, .name = "west", .up = up}};
+        return message{.what = netlink::link{.gone = goes,
+                                             .index = west,
+                                             .name = "west",
+                                             .up = up,
+                                             .carrier = up,
+                                             .running = up}};
     };
     say(link(true, false));
     EXPECT_EQ(mirror_.learned().routes.size(), 3U);
     say(link(false, false));
     EXPECT_EQ(via("10.1.0.0/16"), "10.0.2.2 east");
     EXPECT_EQ(via("10.2.0.0/16"), "none");
-    EXPECT_EQ(via("2001:db8:1::/48"), "fe80::1 west");
-    say(link(false, true));
     EXPECT_EQ(via("2001:db8:1::/48"), "none");
+    say(link(false, true));
     EXPECT_EQ(mirror_.learned().routes.size(), 1U);
 }
 
@@ -296,9 +308,17 @@ TEST_F(kernel_mirror_test, next_hop_objects) {
     EXPECT_EQ(via("10.70.0.0/16"), "10.0.1.7 west, 10.0.1.17 west 3");
     say(hop(8, "10.0.1.8"));
     say(hop(8, "10.0.1.8", true));
-    EXPECT_FALSE(mirror_.is_doubtful());
+    // The kernel removes the object's routes without notifications, and the object from its groups.
     say(hop(7, "10.0.1.7", true));
-    EXPECT_TRUE(mirror_.is_doubtful());
+    EXPECT_EQ(via("10.7.0.0/16"), "none");
+    EXPECT_EQ(via("10.70.0.0/16"), "10.0.1.17 west");
+    say(hop(17, "10.0.1.18"));
+    EXPECT_EQ(via("10.70.0.0/16"), "10.0.1.18 west") << "as with nexthop_compat_mode=0";
+    // Without carrier the object goes, with its group and the group's routes, and nothing is notified.
+    say({.what = netlink::link{.index = west, .up = true, .carrier = false}});
+    EXPECT_EQ(via("10.70.0.0/16"), "none");
+    EXPECT_TRUE(mirror_.learned().routes.empty());
+    EXPECT_FALSE(mirror_.is_doubtful());
 }
 
 TEST_F(kernel_mirror_test, of_several_ways_those_that_are_ours_and_alive_share) {
@@ -328,17 +348,195 @@ TEST_F(kernel_mirror_test, of_several_ways_those_that_are_ours_and_alive_share) 
     EXPECT_FALSE(mirror_.is_doubtful());
 }
 
-/// A second IPv4 route of the same metric waits until the first is removed, for which the kernel
-/// sends no notification.
-TEST_F(kernel_mirror_test, appended_ones) {
-    say({.to = "10.5.0.0/16", .via = "10.0.1.2"});
-    auto second = route_of({.to = "10.5.0.0/16", .via = "10.0.1.3"});
-    std::get<netlink::route>(second.what).appended = true;
-    say(second);
+/// fib_table_insert(): prepended (CREATE), appended, replaced; the first of a prefix and metric counts.
+TEST_F(kernel_mirror_test, several_ipv4_routes_of_a_metric) {
+    const auto with = [](const char* gateway, uint16_t how, uint32_t metric = 20) {
+        return said{.to = "10.5.0.0/16", .via = gateway, .metric = metric, .how = how};
+    };
+    say(with("10.0.1.2", NLM_F_CREATE | NLM_F_EXCL));
+    say(with("10.0.1.3", NLM_F_CREATE | NLM_F_APPEND));
+    say(with("10.0.1.4", NLM_F_CREATE));
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.4 west");
+    say(gone(with("10.0.1.4", 0)));
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.2 west");
+    say(with("10.0.1.5", NLM_F_REPLACE));
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.5 west");
+    say(with("10.0.1.9", NLM_F_CREATE | NLM_F_EXCL, 10));
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.9 west");
+    say(gone(with("10.0.1.9", 0, 10)));
+    say(gone(with("10.0.1.5", 0)));
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.3 west");
+    say(gone(with("10.0.1.3", 0)));
+    EXPECT_EQ(via("10.5.0.0/16"), "none");
     EXPECT_FALSE(mirror_.is_doubtful());
-    say(gone({.to = "10.5.0.0/16", .via = "10.0.1.2"}));
-    EXPECT_TRUE(mirror_.is_doubtful());
+    // A dump lists them in the kernel's order.
+    say(with("10.0.1.7", NLM_F_MULTI));
+    say(with("10.0.1.6", NLM_F_MULTI));
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.7 west");
+    // One was notified before its part of the dump.
+    say(with("10.0.1.7", NLM_F_MULTI));
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.6 west");
+}
+
+/// A path of a multipath route whose metric does not count.
+TEST_F(kernel_mirror_test, ipv6_paths_of_a_worse_metric) {
+    say({.to = "2001:db8:9::/48", .via = "2001:db8:1::2", .metric = 10});
+    auto two = route_of({.to = "2001:db8:9::/48", .by = 0, .metric = 20});
+    std::get<netlink::route>(two.what).hops = {
+        {.interface = east, .via = address_of("2001:db8:2::2")},
+        {.interface = east, .via = address_of("2001:db8:2::3")}};
+    say(two);
+    say(gone({.to = "2001:db8:9::/48", .via = "2001:db8:2::2", .by = east, .metric = 20}));
+    EXPECT_EQ(via("2001:db8:9::/48"), "2001:db8:1::2 west");
+    say(gone({.to = "2001:db8:9::/48", .via = "2001:db8:1::2", .metric = 10}));
+    EXPECT_EQ(via("2001:db8:9::/48"), "2001:db8:2::3 east");
+}
+
+/// The message of a path that joins a multipath route has all paths.
+TEST_F(kernel_mirror_test, ipv6_paths_join_and_routes_of_links_do_not) {
+    say({.to = "2001:db8:9::/48", .via = "fe80::2"});
+    auto joined = route_of({.to = "2001:db8:9::/48", .by = 0, .how = NLM_F_CREATE});
+    std::get<netlink::route>(joined.what).hops = {
+        {.interface = west, .via = address_of("fe80::3")},
+        {.interface = west, .via = address_of("fe80::2")}};
+    say(joined);
+    EXPECT_EQ(via("2001:db8:9::/48"), "fe80::2 west, fe80::3 west");
+    say({.to = "2001:db8:9::/48", .by = east, .how = NLM_F_CREATE | NLM_F_APPEND});
+    EXPECT_EQ(via("2001:db8:9::/48"), "fe80::2 west, fe80::3 west");
+    say({.to = "2001:db8:9::/48", .via = "fe80::4", .how = replace});
+    EXPECT_EQ(via("2001:db8:9::/48"), "fe80::4 west");
+    say(gone({.to = "2001:db8:9::/48", .via = "fe80::4"}));
+    EXPECT_EQ(via("2001:db8:9::/48"), "link east");
+    EXPECT_FALSE(mirror_.is_doubtful());
+    // `ip -6 route replace` with several next hops is notified as if it were added.
+    joined = route_of({.to = "2001:db8:9::/48", .by = 0, .how = NLM_F_CREATE});
+    std::get<netlink::route>(joined.what).hops = {
+        {.interface = west, .via = address_of("fe80::3")},
+        {.interface = west, .via = address_of("fe80::2")}};
+    say(joined);
+    EXPECT_TRUE(mirror_.is_doubtful()) << "the route of the link may be gone";
+}
+
+/// A source-specific route is no route of all sources, and its end is not theirs.
+TEST_F(kernel_mirror_test, source_specific_routes) {
+    say({.to = "::/0", .via = "2001:db8:2::2", .by = east, .metric = 1024});
+    auto specific = route_of({.to = "::/0", .via = "2001:db8:1::9", .metric = 1024});
+    std::get<netlink::route>(specific.what).from = prefix_of("2001:db8:1::/64");
+    say(specific);
+    EXPECT_EQ(via("::/0"), "2001:db8:2::2 east");
+    std::get<netlink::route>(specific.what).gone = true;
+    say(specific);
+    EXPECT_EQ(via("::/0"), "2001:db8:2::2 east");
+    // The kernel looks at no other routes of a prefix that has a source-specific one, unless it is the default.
+    say({.to = "2001:db8:9::/48", .via = "2001:db8:2::2", .by = east});
+    std::get<netlink::route>(specific.what).gone = false;
+    std::get<netlink::route>(specific.what).to = prefix_of("2001:db8:9::/48");
+    say(specific);
+    EXPECT_EQ(find("2001:db8:9::/48")->type, route_type::not_followed);
+    const auto listed = mirror_.list_not_followed(10);
+    ASSERT_EQ(listed.size(), 1U);
+    EXPECT_EQ(listed[0].to, prefix_of("2001:db8:9::/48"));
+    EXPECT_EQ(listed[0].why, not_followed::source_prefix);
+}
+
+TEST_F(kernel_mirror_test, routes_that_turnpike_cannot_forward_by_drop) {
+    auto tunnel = route_of({.to = "10.9.0.0/16", .via = "10.0.1.2"});
+    std::get<netlink::route>(tunnel.what).hops[0].encap = 7;
+    say(tunnel);
+    auto tos = route_of({.to = "10.10.0.0/16", .via = "10.0.1.2"});
+    std::get<netlink::route>(tos.what).tos = 16;
+    say(tos);
+    EXPECT_EQ(find("10.9.0.0/16")->type, route_type::not_followed);
+    EXPECT_EQ(find("10.10.0.0/16")->type, route_type::not_followed);
+    say({.to = "10.10.0.0/16", .via = "10.0.1.3", .metric = 50});
+    EXPECT_EQ(via("10.10.0.0/16"), "10.0.1.3 west") << "packets of other TOS have a route";
+    const auto counts = mirror_.count_not_followed();
+    EXPECT_EQ(counts[static_cast<size_t>(not_followed::encapsulation)], 1U);
+    EXPECT_EQ(mirror_.others(), 1U);
+}
+
+/// RTN_THROW ends the lookup in its table.
+TEST_F(kernel_mirror_test, throw_and_local_routes) {
+    say({.to = "10.0.0.0/8", .via = "10.0.1.2"});
+    say({.to = "10.9.0.0/16", .via = "10.0.1.3"});
+    say({.to = "10.9.0.0/16", .by = 0, .type = RTN_THROW, .how = replace});
+    EXPECT_EQ(find("10.9.0.0/16")->type, route_type::unreachable);
+    say({.to = "192.0.2.0/24", .by = lo, .protocol = RTPROT_BOOT, .type = RTN_LOCAL});
+    EXPECT_EQ(find("192.0.2.0/24")->type, route_type::local);
+    const said any{.to = "198.51.100.0/24",
+                   .by = lo,
+                   .protocol = RTPROT_BOOT,
+                   .type = RTN_LOCAL,
+                   .table = RT_TABLE_LOCAL};
+    say(any);
+    EXPECT_EQ(find("198.51.100.0/24")->type, route_type::local);
+    say(gone(any));
+    EXPECT_EQ(find("198.51.100.0/24"), nullptr);
+}
+
+TEST_F(kernel_mirror_test, weights_keep_their_ratio) {
+    for (const uint32_t id : {7U, 17U})
+        say({.what = netlink::next_hop{
+                 .id = id,
+                 .path = {.interface = west, .via = ip_address::from_v4(0x0a000100 + id)}}});
+    say({.what = netlink::next_hop{.id = 70, .group = {{7, 1000}, {17, 500}}}});
+    auto by_group = route_of({.to = "10.70.0.0/16", .by = 0});
+    std::get<netlink::route>(by_group.what).next_hop = 70;
+    say(by_group);
+    EXPECT_EQ(via("10.70.0.0/16"), "10.0.1.7 west 256, 10.0.1.17 west 128");
+    say({.what = netlink::next_hop{.id = 70, .group = {{7, 65535}, {17, 1}}}});
+    EXPECT_EQ(via("10.70.0.0/16"), "10.0.1.7 west 256, 10.0.1.17 west");
+}
+
+/// fib_sync_down_dev() and fib_sync_up(): paths of an interface that is down wait, without notifications.
+TEST_F(kernel_mirror_test, paths_die_and_come_back_with_their_interface) {
+    for (const char* const to : {"10.7.0.0/16", "2001:db8:7::/48"}) {
+        auto two = route_of({.to = to, .by = 0});
+        const bool v6 = std::get<netlink::route>(two.what).to.address.v6;
+        std::get<netlink::route>(two.what).hops = {
+            {.interface = west, .via = address_of(v6 ? "fe80::2" : "10.0.1.2")},
+            {.interface = east, .via = address_of(v6 ? "fe80::3" : "10.0.2.2")}};
+        say(two);
+    }
+    const auto link = [](uint32_t by, bool up) {
+        return message{.what = netlink::link{.index = by, .up = up, .carrier = up, .running = up}};
+    };
+    say(link(east, false));
+    EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west");
+    EXPECT_EQ(via("2001:db8:7::/48"), "fe80::2 west");
+    say(link(east, true));
+    EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west, 10.0.2.2 east");
+    EXPECT_EQ(via("2001:db8:7::/48"), "fe80::2 west, fe80::3 east");
+    say(link(east, false));
+    say(link(west, false));
+    EXPECT_TRUE(mirror_.learned().routes.empty());
+    say(link(east, true));
+    EXPECT_TRUE(mirror_.learned().routes.empty()) << "the kernel removed them";
+}
+
+TEST_F(kernel_mirror_test, routes_of_addresses_that_go) {
+    say(address(west, "10.0.1.1/24"));
+    say(address(east, "10.0.2.1/24"));
+    auto from = route_of({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east});
+    std::get<netlink::route>(from.what).source = address_of("10.0.1.1");
+    say(from);
+    say({.to = "10.6.0.0/16", .via = "10.0.1.2"});
+    say({.to = "10.7.0.0/16", .via = "10.0.2.2", .by = east});
+    // fib_disable_ip(): an interface without addresses has no routes. fib_sync_down_addr(): a source address.
+    say(address(west, "10.0.1.1/24", true));
+    EXPECT_EQ(via("10.5.0.0/16"), "none");
+    EXPECT_EQ(via("10.6.0.0/16"), "none");
+    EXPECT_EQ(via("10.7.0.0/16"), "10.0.2.2 east");
+    EXPECT_FALSE(mirror_.is_doubtful());
+}
+
+TEST_F(kernel_mirror_test, addresses_without_a_network) {
+    say(address(west, "10.0.7.1/24", false, IFA_F_PERMANENT | IFA_F_NOPREFIXROUTE));
+    EXPECT_EQ(mirror_.learned().addresses.at("west"), std::vector{prefix_of("10.0.7.1/32")});
+    say(address(west, "10.0.7.1/24"));
+    EXPECT_EQ(mirror_.learned().addresses.at("west"), std::vector{prefix_of("10.0.7.1/24")});
+    say(address(west, "10.0.7.1/24", true, 0));
+    EXPECT_TRUE(mirror_.learned().addresses.empty());
 }
 
 TEST_F(kernel_mirror_test, permanent_neighbours) {
@@ -377,117 +575,6 @@ TEST_F(kernel_mirror_test, permanent_neighbours) {
     EXPECT_TRUE(known.contains({"far", address_of("10.0.1.5")}));
     say({.what = netlink::link{.gone = true, .index = management}});
     EXPECT_TRUE(known.empty());
-}
-
-constexpr const char* operators = R"(
-control_plane: {netlink: true, namespace: box, rate: 500}
-ports:
-  - {name: west, device: d0, addresses: [10.0.1.1/24], host_interface: true}
-  - {name: east, device: d1, addresses: [10.0.2.1/24], host_interface: true}
-  - {name: south, device: d2, addresses: [10.0.3.1/24]}
-)";
-
-TEST(learned, the_operators_word_counts) {
-    auto read =
-        load_text(std::string(operators) +
-                      "neighbours: {static: [{address: 10.0.1.3, mac: \"02:00:00:00:00:03\"}]}\n",
-                  "a.yaml");
-    ASSERT_TRUE(read) << read.error().message();
-    const auto says = std::make_shared<const state::configuration>(std::move(*read));
-    state::learned l;
-    EXPECT_EQ(with_learned(says, l), says);
-    const auto lead = [](const char* by, const char* via) {
-        return route_target{.members = {{address_of(via), by}}, .protocol = RTPROT_BGP};
-    };
-    l.routes.set(prefix_of("10.5.0.0/16"), lead("west", "10.0.1.2"));
-    l.routes.set(prefix_of("10.6.0.0/16"),
-                 lead("south", "10.0.3.2"));  // the kernel has no such interface
-    l.routes.set(prefix_of("10.7.0.0/16"), lead("west", "10.0.1.1"));  // ourselves
-    l.addresses["west"] = {prefix_of("10.0.1.1/24"), prefix_of("10.0.1.9/24"),
-                           prefix_of("10.0.4.1/24"),
-                           prefix_of("10.0.3.7/24")};  // it is south's network
-    l.addresses["south"] = {prefix_of("10.0.9.1/24")};
-    const auto fixed = [&](const char* on, const char* at) {
-        l.neighbours.emplace(state::neighbour_name{on, address_of(at)},
-                             *parse_mac("02:00:00:00:00:0e"));
-    };
-    fixed("west", "10.0.1.2");
-    fixed("west", "10.0.1.3");   // the operator's own
-    fixed("west", "10.0.1.1");   // ourselves
-    fixed("south", "10.0.3.2");  // no interface of the kernel's
-    const auto both = with_learned(says, l);
-    EXPECT_EQ(both->learned.size(), 1U);
-    EXPECT_NE(both->learned.find(prefix_of("10.5.0.0/16")), nullptr);
-    EXPECT_EQ(both->interfaces.at("west").addresses,
-              (std::vector{prefix_of("10.0.1.1/24"), prefix_of("10.0.1.9/24"),
-                           prefix_of("10.0.4.1/24")}));
-    EXPECT_EQ(both->interfaces.at("south").addresses, std::vector{prefix_of("10.0.3.1/24")});
-    ASSERT_EQ(both->learned_neighbours.size(), 1U);
-    EXPECT_EQ(both->learned_neighbours.begin()->first.address, address_of("10.0.1.2"));
-    EXPECT_TRUE(says->learned.empty());
-    EXPECT_EQ(says->interfaces.at("west").addresses.size(), 1U);
-}
-
-TEST(learned, routes_go_to_their_vrfs) {
-    auto read = load_text("vrfs: [{name: red, table: 10}]\n" +
-                              replaced(operators, "[10.0.1.1/24]", "[10.0.1.1/24], vrf: red"),
-                          "a.yaml");
-    ASSERT_TRUE(read) << read.error().message();
-    const auto says = std::make_shared<const state::configuration>(std::move(*read));
-    state::learned l;
-    auto& red = l.vrf_routes["red"];
-    red.set(prefix_of("10.5.0.0/16"), state::target_via(address_of("10.0.1.2"), "west"));
-    red.set(prefix_of("10.6.0.0/16"), state::target_via(address_of("10.0.2.2"), "east"));
-    red.set(prefix_of("10.7.0.0/16"), state::target_on_link("west"));
-    red.set(prefix_of("10.8.0.0/16"), state::target_on_link("east"));  // another VRF's
-    l.vrf_routes["blue"] = red;                                        // not there
-    l.addresses["west"] = {prefix_of("10.0.2.7/24")};  // east's network, but of another VRF
-    const auto both = with_learned(says, l);
-    EXPECT_EQ(both->learned_of("red").size(), 3U);
-    EXPECT_EQ(both->learned_of("red").find(prefix_of("10.8.0.0/16")), nullptr);
-    EXPECT_EQ(both->learned_routes(), 3U);
-    EXPECT_TRUE(both->learned.empty());
-    EXPECT_EQ(both->interfaces.at("west").addresses.back(), prefix_of("10.0.2.7/24"));
-    const auto what = state::diff(*says, *both);
-    ASSERT_TRUE(what);
-    EXPECT_EQ(what->learned_count(), 3U);
-    EXPECT_EQ(what->vrf_learned.at("red").set.size(), 3U);
-    EXPECT_FALSE(what->empty());
-}
-
-TEST(control_plane, is_read_written_and_refused) {
-    const std::string text = operators;
-    const auto read = load_text(text, "f.yaml");
-    ASSERT_TRUE(read) << read.error().message();
-    EXPECT_EQ(read->control_plane.network_namespace, "box");
-    EXPECT_EQ(read->control_plane.rate, 500U);
-    const auto again = load_text(to_yaml(*read), "again");
-    ASSERT_TRUE(again) << again.error().message() << to_yaml(*read);
-    EXPECT_TRUE(again->control_plane == read->control_plane);
-    EXPECT_TRUE(again->interfaces == read->interfaces);
-    EXPECT_FALSE(again->interfaces.at("south").host_interface);
-
-    const auto with = [&](const char* before, const char* after) {
-        return complaint_about(replaced(text, before, after));
-    };
-    EXPECT_EQ(with("netlink: true", "netlink: false"),
-              "f.yaml:4: port 'west' has host_interface: true, which needs control_plane: "
-              "{netlink: true}");
-    EXPECT_EQ(with("namespace: box", "namespace: a/b"),
-              "f.yaml:2: control_plane.namespace should be a name as `ip netns add` takes it");
-    EXPECT_EQ(with("netlink: true, ", ""), "f.yaml:2: control_plane lacks the key 'netlink'");
-    EXPECT_EQ(
-        with("name: west", "name: west-of-the-moon"),
-        "f.yaml:4: 'west-of-the-moon' cannot be the name of a kernel interface: it has at most 15 "
-        "characters, none of \"/: %\", and is not a reserved name");
-    EXPECT_EQ(complaint_about(text + "xconnects: [[west, south]]\n").substr(0, 9), "f.yaml:4:");
-    EXPECT_EQ(with("addresses: [10.0.3.1/24]", "addresses: [10.0.3.1/24], router_alert: true"),
-              "f.yaml:6: port 'south' has router_alert: true, which needs host_interface: true");
-    // Unnumbered: its addresses are the kernel's.
-    EXPECT_EQ(with("addresses: [10.0.1.1/24], host_interface: true", "host_interface: true"),
-              "none");
-    EXPECT_NE(with("addresses: [10.0.1.1/24], host_interface: true", "host_interface: false"),
-              "none");
 }
 
 TEST(protocol_names, are_the_kernels) {

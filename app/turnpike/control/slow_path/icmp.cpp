@@ -81,6 +81,7 @@ icmp_error icmp_error_of(drop_reason why, bool v4, uint16_t mtu) noexcept {
         case drop_reason::ipv6_too_big:
             return {packet::icmp6_too_big, 0, mtu};
         case drop_reason::no_route:
+        case drop_reason::route_not_followed:
             return v4 ? icmp_error{packet::icmp4_unreachable, net_unreachable}
                       : icmp_error{packet::icmp6_unreachable, v6_no_route};
         // An unreachable host, and a route of type unreachable (which Linux answers alike).
