@@ -77,7 +77,7 @@ void add_v4(route_list& in, const kernel_route& r, uint16_t how) {
     auto [first, last] = range_of(in, r);
     const route_position same =
         std::find_if(first, last, [&](const kernel_route& a) { return are_same(a, r); });
-    if ((how & NLM_F_MULTI) != 0) {  // a dump: after those of its order so far
+    if ((how & NLM_F_MULTI) != 0) {  // a dump: behind earlier routes of its order
         if (same == last) {
             in.insert(last, r);
         } else {
@@ -95,7 +95,7 @@ void add_v4(route_list& in, const kernel_route& r, uint16_t how) {
     }
 }
 
-/// The paths of an IPv6 message, each a route of its own, as the kernel has them.
+/// The paths of an IPv6 message, as separate routes, as in the kernel.
 route_list singles_of(const kernel_route& r) {
     if (r.paths.size() < 2) return {r};
     route_list out;
@@ -124,7 +124,7 @@ size_t index_of(const route_list& range, const std::function<bool(const kernel_r
     return static_cast<size_t>(std::find_if(range.begin(), range.end(), which) - range.begin());
 }
 
-/// The message of a multipath route has all its paths, also those that were there before.
+/// The message of a multipath route has all its paths, including present ones.
 bool add_siblings(route_list& range, const route_list& all, uint16_t how) {
     const size_t old = index_of(range, is_sibling);
     const bool replaces = (how & NLM_F_REPLACE) != 0;
@@ -164,7 +164,7 @@ bool add_v6(route_list& in, const kernel_route& r, uint16_t how) {
         size_t at = index_of(range, [&](const kernel_route& a) { return are_same_v6(a, r); });
         const bool same = at != range.size();
         if (!same) at = index_of(range, [](const kernel_route& a) { return !is_sibling(a); });
-        if (same && (how & NLM_F_MULTI) != 0) {  // a dump: after those of its order so far
+        if (same && (how & NLM_F_MULTI) != 0) {  // a dump: behind earlier routes of its order
             range.erase(range.begin() + static_cast<std::ptrdiff_t>(at));
             range.push_back(r);
         } else if (same) {

@@ -36,7 +36,7 @@ struct kernel_path {
     auto operator<=>(const kernel_path&) const = default;
 };
 
-/// IPv4: with all paths. IPv6: each path of a multipath route is a route of its own, a sibling.
+/// IPv4: with all paths. IPv6: each path of a multipath route is a separate route, a sibling.
 struct kernel_route {
     ip_prefix from{};  ///< IPv6: source prefix; length 0: any
     uint8_t tos = 0;   ///< IPv4

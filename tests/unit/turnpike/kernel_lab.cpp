@@ -467,7 +467,7 @@ std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
         if (why == sources::not_followed::encapsulation && !encap)
             return differs("no encapsulation");
         if (why == sources::not_followed::interface && any_ours)
-            return differs("via an interface of ours");
+            return differs("via a mirrored interface");
         return "";
     }
     if (theirs.error != 0) {

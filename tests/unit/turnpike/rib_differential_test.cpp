@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Oracle: the kernel. Random routes, next-hop objects, addresses and links in a network namespace of its own; after each
+// Oracle: the kernel. Random routes, next-hop objects, addresses and links in a separate network namespace; after each
 // batch, the kernel's own lookups (RTM_GETROUTE with RTM_F_FIB_MATCH, as for a forwarded packet) must find the routes
 // that the RIB derives from the notifications.
 #include <gtest/gtest.h>
