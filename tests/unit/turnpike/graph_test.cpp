@@ -68,11 +68,11 @@ TEST(for_each, visits_a_mask_in_order) {
     }
 }
 
-/// Replaces stage ip_input: decapsulates packets of nested tunnels, pass by pass.
+/// Replaces stage ip_input: decapsulates packets of nested tunnels, one for each recirculation.
 thread_local unsigned tunnels = 0;
 
 stage_mask run_tunnel_end(context&, burst& b, packet_mask packets) noexcept {
-    if (b.pass <= tunnels) {
+    if (b.recirculations < tunnels) {
         b.recirculated |= packets;  // in[] stays: the same interface takes it again
         return 0;
     }
@@ -114,16 +114,17 @@ std::vector<std::string_view> walk_with_tunnels(path_lab& l, unsigned deep) {
     const auto dropped = [&](drop_reason why) {
         return c.counters[0].drops[static_cast<size_t>(why)].read();
     };
-    EXPECT_EQ(dropped(drop_reason::too_many_passes), deep >= max_passes ? 2U : 0U);
+    EXPECT_EQ(dropped(drop_reason::too_many_passes), deep > max_recirculations ? 2U : 0U);
     return marks;
 }
 
 TEST(dispatch, passes_are_bounded) {
     path_lab l(patched);
-    for (const unsigned deep : {0U, 1U, max_passes - 1, max_passes, max_passes + 3}) {
+    for (const unsigned deep :
+         {0U, 1U, max_recirculations, max_recirculations + 1, max_recirculations + 4}) {
         const auto marks = walk_with_tunnels(l, deep);
         const auto passes = std::count(marks.begin(), marks.end(), "iface_input");
-        EXPECT_EQ(passes, static_cast<long>(std::min(deep + 1, max_passes))) << deep;
+        EXPECT_EQ(passes, static_cast<long>(std::min(deep, max_recirculations) + 1)) << deep;
         EXPECT_EQ(marks.back(), "drop");
     }
 }

@@ -581,7 +581,7 @@ TEST_F(machine, both_families_live_side_by_side) {
 // A worker looks all the time while control adds, changes and removes: it sees a MAC that the
 // neighbour had, or none; and hops come back only after it was quiescent.
 TEST_F(machine, a_worker_reads_while_control_writes) {
-    wanted.limits = {.limit = 64, .held = 0, .failed_ms = 1, .forget_ms = 1};
+    wanted.limits = {.limit = 64, .queue_len = 0, .failed_ms = 1, .forget_ms = 1};
     start();
     std::atomic<bool> stop{false};
     std::atomic<uint64_t> looked{0}, wrong{0};

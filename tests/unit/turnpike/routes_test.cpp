@@ -44,7 +44,7 @@ TEST(routes, a_whole_file) {
     EXPECT_EQ(target("2001:db8:bad::/48").type, state::route_type::unreachable);
     EXPECT_EQ(m->messages.rate, 7U);
     EXPECT_EQ(m->limits.limit, 100U);
-    EXPECT_EQ(m->limits.dampened, 3U);
+    EXPECT_EQ(m->limits.queue_len, 3U);
     EXPECT_EQ(m->limits.reachable_ms, 1000U);
     EXPECT_EQ(m->limits.retransmit_ms, 50U);
     EXPECT_EQ(m->limits.attempts, 2U);
