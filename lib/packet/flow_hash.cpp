@@ -2,7 +2,9 @@
 #include "packet/flow_hash.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
+#include <utility>
 
 #include "packet/headers.hpp"
 #include "packet/parse.hpp"
@@ -140,24 +142,46 @@ std::optional<bytes> inner_of(const upper& u, const flow_hashing& how) noexcept 
     }
 }
 
+/// As Linux's icmp_is_err() and icmpv6_is_err().
+bool is_icmp_error(uint8_t type, bool v6) noexcept {
+    if (v6) return type >= 1 && type <= 4;
+    return type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
+}
+
+/// The packet that an ICMP error quotes.
+std::optional<bytes> quoted_by(const upper& u, bool v6) noexcept {
+    constexpr uint32_t icmp_bytes = 8;
+    if (u.protocol != (v6 ? protocol_icmpv6 : protocol_icmp) || u.fragment ||
+        u.header.left < icmp_bytes || !is_icmp_error(*u.header.at, v6))
+        return std::nullopt;
+    return as_ip(u.header.from(icmp_bytes), v6);
+}
+
 bool has_ports(uint8_t protocol) noexcept {
     return protocol == protocol_tcp || protocol == protocol_udp || protocol == protocol_sctp ||
            protocol == protocol_udp_lite;
 }
 
 /// Hash input that distinguishes flows between the same two addresses.
-uint64_t between_two(const upper& u, flow_fields fields) noexcept {
+/// reversed  of the opposite direction, whose flow label is unknown
+uint64_t between_two(const upper& u, flow_fields fields, bool reversed) noexcept {
     if (fields == flow_fields::addresses) return 0;
-    if (u.label != 0) return uint64_t{1} << 63 | u.label;
+    if (u.label != 0 && !reversed) return uint64_t{1} << 63 | u.label;
     if (u.fragment) return 0;
-    const bool ports = has_ports(u.protocol) && u.header.left >= 4;
-    return uint64_t{u.protocol} << 32 | (ports ? load_be<uint32_t>(u.header.at) : 0);
+    uint32_t ports = 0;
+    if (has_ports(u.protocol) && u.header.left >= 4) ports = load_be<uint32_t>(u.header.at);
+    if (reversed) ports = std::rotl(ports, 16);
+    return uint64_t{u.protocol} << 32 | ports;
+}
+
+/// Source and destination address.
+uint64_t addresses_of_ipv4(const uint8_t* l3) noexcept {
+    static_assert(offsetof(ipv4_header, destination) == offsetof(ipv4_header, source) + 4);
+    return load_be<uint64_t>(l3 + offsetof(ipv4_header, source));
 }
 
 /// Hash an IPv4 header.
-uint32_t hash_ipv4(const uint8_t* l3, uint64_t between, uint64_t seed) noexcept {
-    static_assert(offsetof(ipv4_header, destination) == offsetof(ipv4_header, source) + 4);
-    const auto addresses = load_be<uint64_t>(l3 + offsetof(ipv4_header, source));
+uint32_t hash_ipv4(uint64_t addresses, uint64_t between, uint64_t seed) noexcept {
     const uint64_t hash = blend(addresses ^ seed ^ key1, between ^ key2);
     return static_cast<uint32_t>(blend(hash ^ key3, key2) >> 32);
 }
@@ -168,19 +192,36 @@ __attribute__((noinline)) uint32_t hash_of(const uint8_t* l3, uint32_t readable,
     bytes ip{l3, readable};
     bool v6 = is_ipv6(ip);
     upper u = v6 ? upper_of_ipv6(ip) : upper_of_ipv4(ip);
+    const auto go_on_with = [&](bytes other) {
+        ip = other;
+        v6 = is_ipv6(ip);
+        u = v6 ? upper_of_ipv6(ip) : upper_of_ipv4(ip);
+    };
+    // An error travels to the source of the packet that it quotes, like the packets that answer it.
+    bool reversed = false;
+    const auto follow_quoted = [&] {
+        const auto quoted = quoted_by(u, v6);
+        if (!quoted) return;
+        reversed = true;
+        go_on_with(*quoted);
+    };
+    follow_quoted();
     if (how.fields == flow_fields::inner)
         if (const auto inner = inner_of(u, how)) {
-            ip = *inner;
-            v6 = is_ipv6(ip);
-            u = v6 ? upper_of_ipv6(ip) : upper_of_ipv4(ip);
+            go_on_with(*inner);
+            if (!reversed) follow_quoted();
         }
-    if (!v6) return hash_ipv4(ip.at, between_two(u, how.fields), how.seed);
+    const uint64_t between = between_two(u, how.fields, reversed);
+    if (!v6)
+        return hash_ipv4(std::rotl(addresses_of_ipv4(ip.at), reversed ? 32 : 0), between, how.seed);
     uint64_t hash = how.seed;
     const auto take = [&](uint64_t a, uint64_t b) { hash = blend(a ^ hash ^ key1, b ^ key2); };
-    const auto word = [&](uint32_t offset) { return load_be<uint64_t>(ip.at + offset); };
-    take(word(offsetof(ipv6_header, source)), word(offsetof(ipv6_header, source) + 8));
-    take(word(offsetof(ipv6_header, destination)), word(offsetof(ipv6_header, destination) + 8));
-    take(between_two(u, how.fields), key3);
+    const auto word = [&](size_t offset) { return load_be<uint64_t>(ip.at + offset); };
+    size_t first = offsetof(ipv6_header, source), second = offsetof(ipv6_header, destination);
+    if (reversed) std::swap(first, second);
+    take(word(first), word(first + 8));
+    take(word(second), word(second + 8));
+    take(between, key3);
     hash = blend(hash ^ key3, key2);
     return static_cast<uint32_t>(hash >> 32);
 }
@@ -196,7 +237,7 @@ uint32_t flow_hash(const uint8_t* l3, uint32_t readable, const flow_hashing& how
                        (ip.protocol == protocol_tcp || ip.protocol == protocol_udp);
     if (!usual) return hash_of(l3, readable, how);
     const uint64_t ports = load_be<uint32_t>(l3 + sizeof ip);
-    return hash_ipv4(l3, uint64_t{ip.protocol} << 32 | ports, how.seed);
+    return hash_ipv4(addresses_of_ipv4(l3), uint64_t{ip.protocol} << 32 | ports, how.seed);
 }
 
 }  // namespace turnpike::packet

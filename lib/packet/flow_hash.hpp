@@ -11,6 +11,9 @@
 //                      packet itself
 //
 // All fragments of a datagram take one path, including the first, although only that one has ports.
+//
+// An ICMP error is hashed as the flow that answers the packet it quotes: it reaches the host, or the one of several
+// hosts with an anycast address, that sent that packet. Linux hashes both directions of a flow alike instead.
 #pragma once
 
 #include <array>

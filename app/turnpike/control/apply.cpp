@@ -133,6 +133,7 @@ result<void> controller::exchange(under_way& u) {
     u.c.snapshot = std::move(snapshot);
     u.c.ifindex_of.clear();
     u.c.tables.clear();
+    u.c.out = {};
     u.c.vrf_index_of.clear();
     return prepare(u);
 }
@@ -142,13 +143,14 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::config
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
     if (said_ != nullptr) state::take_back(learned_, *said_, *wanted);
     const std::shared_ptr<const state::configuration> operators = wanted;
-    wanted = state::with_learned(std::move(wanted), learned_);
+    size_t neighbours_left_out = 0;
+    wanted = state::with_learned(std::move(wanted), learned_, &neighbours_left_out);
     auto what = state::diff(*running_, *wanted);
     if (!what) return what;
     ports_->add_lost(*what, *wanted, lost);
     // running_ stays the same object, which owners refer to, even if line numbers in the file
     // changed.
-    if (what->empty() && snapshot_ != nullptr && !incomplete()) return what;
+    if (what->empty() && snapshot_ != nullptr && !incomplete() && !retries_left_out_) return what;
     auto profiles = pcie_profiles_for(*what, *wanted);
     if (!profiles) return tl::unexpected<error>(profiles.error());
     if (auto good = check_buffers(*wanted); !good) return tl::unexpected<error>(good.error());
@@ -159,6 +161,7 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::config
                       .operators_before = said_,
                       .operators_after = operators,
                       .snapshot = new_snapshot(*wanted)}};
+    u.c.retries = retries_left_out_;
     if (auto done = prepare(u); !done) return tl::unexpected<error>(done.error());
     if (u.c.open_rest)
         if (auto done = exchange(u); !done) return tl::unexpected<error>(done.error());
@@ -185,6 +188,10 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::config
     wait_for_grace_period();
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();
     ports_->listen(*snapshot_);
+    left_out_ = u.c.out;
+    left_out_.permanent += neighbours_left_out;
+    left_out_.fib = tables_->left_out();
+    hops_when_left_out_ = hops_->in_use();
     punt_counts_->follow(interfaces_->indexes());
     introduce_changed(*what, *was, before.get());
     ++changes_;

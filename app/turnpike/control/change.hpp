@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "control/left_out.hpp"
 #include "datapath/snapshot.hpp"
 #include "state/changes.hpp"
 
@@ -58,7 +59,7 @@ struct change {
         const state::route_changes* what = nullptr;
         /// of recursive targets, by recursion; empty: not resolved
         std::vector<std::vector<path>> paths{};
-        /// next hop indices of a target's members, or of its paths, by neighbours
+        /// next hop indices of a target's members, or of its paths, by neighbours; no_nexthop: no room
         std::vector<std::vector<uint32_t>> hops_of_members{};
         std::vector<uint32_t> hop_of_target{};
     };
@@ -70,6 +71,8 @@ struct change {
         std::map<ip_prefix, uint32_t> derived{};
     };
     std::vector<table> tables{};  ///< the main table first
+    left_out out{};        ///< of the kernel's objects, except routes that the FIB has no room for
+    bool retries = false;  ///< the FIB is tried again with routes that it had no room for
     std::map<std::string, uint8_t, std::less<>> vrf_index_of{};
     [[nodiscard]] table& table_of(uint8_t vrf) noexcept {
         return *std::find_if(tables.begin(), tables.end(),

@@ -18,6 +18,8 @@ namespace {
 /// Interval of link polls; the short one where a routing daemon or another next hop can react.
 constexpr uint64_t link_look_ms = 100, prompt_link_look_ms = 5;
 constexpr uint64_t pool_look_ms = 10, complete_ms = 1000, rates_ms = 1000;
+/// The FIB's memory may become free without a sign of it here.
+constexpr uint64_t fib_retry_ms = 10'000, left_out_log_ms = 10'000;
 
 uint64_t clock_ms() noexcept { return rte_rdtsc() / (rte_get_tsc_hz() / 1000); }
 
@@ -70,8 +72,44 @@ void controller::tick(uint64_t now_ms) noexcept {
             next_complete_ms_ = now_ms + complete_ms;
             complete();
         }
+        retry_left_out(now_ms);
+        log_left_out(now_ms);
     } catch (const std::exception&) {  // out of memory: the rest is done in the next iteration
     }
+}
+
+/// Whether the kernel's objects that were left out may find room.
+bool controller::has_room() {
+    if (left_out_.fib != 0 && tables_->has_room()) return true;
+    if (left_out_.groups != 0 && hops_->in_use() < hops_when_left_out_) return true;
+    return (left_out_.neighbours != 0 || left_out_.paths != 0 || left_out_.permanent != 0) &&
+           neighbours_->has_room();
+}
+
+void controller::retry_left_out(uint64_t now_ms) {
+    if (!left_out_.any() || now_ms < next_retry_ms_) return;
+    next_retry_ms_ = now_ms + complete_ms;
+    const bool fib = left_out_.fib != 0 && now_ms >= next_fib_retry_ms_;
+    if (fib) next_fib_retry_ms_ = now_ms + fib_retry_ms;
+    if (!fib && !has_room()) return;
+    retries_left_out_ = true;
+    static_cast<void>(apply(said_));
+    retries_left_out_ = false;
+}
+
+void controller::log_left_out(uint64_t now_ms) {
+    if (left_out_ == logged_left_out_ || now_ms < next_left_out_log_ms_) return;
+    next_left_out_log_ms_ = now_ms + left_out_log_ms;
+    logged_left_out_ = left_out_;
+    if (!left_out_.any())
+        return observe::log(observe::log_level::notice, "all the kernel's routes have room again");
+    observe::log(observe::log_level::warning,
+                 "some of the kernel's routes and neighbours are left out for lack of room",
+                 {{"fib_full", std::to_string(left_out_.fib)},
+                  {"no_neighbour_entry", std::to_string(left_out_.neighbours)},
+                  {"no_next_hop", std::to_string(left_out_.groups)},
+                  {"paths", std::to_string(left_out_.paths)},
+                  {"permanent_neighbours", std::to_string(left_out_.permanent)}});
 }
 
 void controller::take_punted() noexcept {

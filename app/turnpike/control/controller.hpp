@@ -107,6 +107,8 @@ class controller {
     void clear_counters() { cleared_ = observe::baseline(report()); }
     /// Number of applied transactions, including the start.
     [[nodiscard]] uint64_t changes() const noexcept { return changes_; }
+    /// Objects of the kernel that found no room.
+    [[nodiscard]] const left_out& no_room() const noexcept { return left_out_; }
     [[nodiscard]] const acls& lists() const noexcept { return *acls_; }
     [[nodiscard]] bool cleared() const noexcept { return !cleared_.is_start(); }
     /// Rates by object, from the samples that tick() adds each second.
@@ -160,6 +162,9 @@ class controller {
     void look_for_vanished();
     [[nodiscard]] bool incomplete() const noexcept;
     void complete();
+    [[nodiscard]] bool has_room();
+    void retry_left_out(uint64_t now_ms);
+    void log_left_out(uint64_t now_ms);
     void publish(std::unique_ptr<datapath::snapshot> next) noexcept;
     void wait_for_grace_period() noexcept;
     void register_handlers();
@@ -188,6 +193,9 @@ class controller {
     std::shared_ptr<const state::configuration> running_;
     std::shared_ptr<const state::configuration> said_;  ///< without learned state
     state::learned learned_{};
+    left_out left_out_{}, logged_left_out_{};
+    uint32_t hops_when_left_out_ = 0;  ///< next hops in use then
+    bool retries_left_out_ = false;
     std::atomic<const datapath::snapshot*> published_{nullptr};
     std::unique_ptr<datapath::snapshot> snapshot_;
     // rcu_ is destroyed before the objects that its deferred frees refer to: declared last of these
@@ -245,6 +253,7 @@ class controller {
     uint64_t started_ = 0, stopped_ = 0;  ///< TSC
     uint64_t next_link_look_ms_ = 0, next_pool_look_ms_ = 0, next_complete_ms_ = 0,
              next_rates_ms_ = 0;
+    uint64_t next_retry_ms_ = 0, next_fib_retry_ms_ = 0, next_left_out_log_ms_ = 0;
 };
 
 }  // namespace turnpike::control

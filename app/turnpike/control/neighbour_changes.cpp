@@ -18,33 +18,18 @@ class neighbours::staged_neighbours : public staged {
     ~staged_neighbours() override {
         if (committed_) return;
         for (entry* e : touched_) of_.keep_rank(*e);  // may be deleted
-        for (entry* e : made_) of_.forget(*e, drop_reason::stopping, 0);
+        for (entry* e : made_)
+            if (e != nullptr) of_.forget(*e, drop_reason::stopping, 0);
     }
 
-    result<void> add_gateways(change& c) {
-        for (change::table& t : c.tables) {
+    /// The operator's objects first: room that is left is the kernel's.
+    result<void> add_all(change& c) {
+        for (change::table& t : c.tables)
             if (auto done = add_gateways(c, t.operators); !done) return done;
+        if (auto done = add_fixed(c); !done) return done;
+        for (change::table& t : c.tables)
             if (auto done = add_gateways(c, t.learned, true); !done) return done;
-        }
-        return {};
-    }
-    result<void> add_fixed(change& c) {
-        for (const auto& [name, says] : after_.neighbours) {
-            auto e = add(c, name, "the static ones");
-            if (!e) return tl::unexpected<error>(e.error());
-            fixed_.emplace(*e, says.mac);
-            const auto bits = static_cast<uint8_t>(name.address.bits());
-            if (!name.address.is_link_local())
-                c.table_of((*e)->vrf).derived[{name.address, bits}] = (*e)->hop;
-        }
-        // The kernel's permanent entries: routes and networks decide which are used.
-        for (const auto& [name, mac] : after_.learned_neighbours) {
-            if (is_own_link_local(c.ifindex_of.at(name.interface), name.address)) continue;
-            auto e = add(c, name, "the kernel's permanent ones");
-            if (!e) return tl::unexpected<error>(e.error());
-            fixed_.emplace(*e, mac);
-        }
-        return {};
+        return add_permanent(c);
     }
     result<void> find_interfaces(const change& c) {
         interfaces_.resize(of_.interfaces_.size());
@@ -56,7 +41,6 @@ class neighbours::staged_neighbours : public staged {
             interfaces_[ifindex].link_hop = on.addresses->link_hop;
         }
         for (const auto& [whose, e] : of_.entries_) known_.push_back(e.get());
-        known_.reserve(known_.size() + made_.size());
         known_.insert(known_.end(), made_.begin(), made_.end());
         std::sort(known_.begin(), known_.end());
         known_.erase(std::unique(known_.begin(), known_.end()), known_.end());
@@ -66,6 +50,7 @@ class neighbours::staged_neighbours : public staged {
     void commit() noexcept override {
         committed_ = true;
         of_.limits_ = after_.limits;
+        of_.learned_ = learned_.size();
         of_.routed_interfaces_ = 0;
         for (size_t i = 0; i < interfaces_.size(); ++i) {
             of_.interfaces_[i].about = interfaces_[i].about;
@@ -77,14 +62,38 @@ class neighbours::staged_neighbours : public staged {
     }
 
   private:
-    /// learned  a gateway that is our own address gives an unusable next hop instead of an error
+    result<void> add_fixed(change& c) {
+        for (const auto& [name, says] : after_.neighbours) {
+            auto e = add(c, name, "the static ones");
+            if (!e) return tl::unexpected<error>(e.error());
+            fixed_.emplace(*e, says.mac);
+            const auto bits = static_cast<uint8_t>(name.address.bits());
+            if (!name.address.is_link_local())
+                c.table_of((*e)->vrf).derived[{name.address, bits}] = (*e)->hop;
+        }
+        return {};
+    }
+    /// The kernel's permanent entries: routes and networks decide which are used.
+    result<void> add_permanent(change& c) {
+        for (const auto& [name, mac] : after_.learned_neighbours) {
+            if (is_own_link_local(c.ifindex_of.at(name.interface), name.address)) continue;
+            if (entry* const e = add_learned(c, name); e != nullptr)
+                fixed_.emplace(e, mac);
+            else
+                ++c.out.permanent;
+        }
+        return {};
+    }
+
+    /// learned  a gateway that is our own address gives an unusable next hop, and one without room none, instead of
+    ///          an error
     result<void> add_gateways(const change& c, change::resolved_routes& some,
                               bool learned = false) {
         const auto targets = some.set->targets();
         for (size_t t = 0; t < targets.size(); ++t) {
             auto& hops = some.hops_of_members.emplace_back();
             if (targets[t].recursive) {
-                if (auto done = add_paths(c, some.paths[t], hops); !done) return done;
+                if (auto done = add_paths(c, some, t, hops); !done) return done;
                 continue;
             }
             for (const state::route_member& m : targets[t].members) {
@@ -97,28 +106,43 @@ class neighbours::staged_neighbours : public staged {
                     hops.push_back(datapath::fixed_nexthop::unreachable);
                     continue;
                 }
+                const bool grouped = targets[t].members.size() > 1;
+                if (learned) {
+                    hops.push_back(gateway_hop(add_learned(c, {m.interface, *m.via}), grouped));
+                    continue;
+                }
                 auto e = add(c, {m.interface, *m.via}, "the gateways of the routes");
                 if (!e) return tl::unexpected<error>(e.error());
-                gateways_.insert(*e);
-                hops.push_back((*e)->hop);
+                hops.push_back(gateway_hop(*e, grouped));
             }
         }
         return {};
     }
+    uint32_t gateway_hop(entry* e, bool grouped) {
+        if (e == nullptr) return no_nexthop;
+        gateways_.insert(e);
+        if (grouped && after_.sharing.uses_neigh(e->address)) grouped_.insert(e);
+        return e->hop;
+    }
 
-    /// The same for recursive routes, which may resolve by learned routes.
-    result<void> add_paths(const change& c, const std::vector<change::path>& paths,
+    /// Whether the operator adds or changes a route of this target.
+    static bool is_new(const change::resolved_routes& some, size_t target) {
+        return std::any_of(some.what->set.begin(), some.what->set.end(),
+                           [&](const state::route& r) { return r.target == target; });
+    }
+    /// The same for recursive routes, which may resolve by learned routes: only a new route is refused without room.
+    result<void> add_paths(const change& c, const change::resolved_routes& some, size_t target,
                            std::vector<uint32_t>& hops) {
-        for (const change::path& path : paths) {
+        for (const change::path& path : some.paths[target]) {
             const state::route_member& to = path.to;
             if (path.drops || is_own_link_local(c.ifindex_of.at(to.interface), *to.via)) {
                 hops.push_back(path.drops.value_or(datapath::fixed_nexthop::unreachable));
                 continue;
             }
             auto e = add(c, {to.interface, *to.via}, "the gateways of the routes");
-            if (!e) return tl::unexpected<error>(e.error());
-            gateways_.insert(*e);
-            hops.push_back((*e)->hop);
+            if (!e && (e.error().code != ENOSPC || is_new(some, target)))
+                return tl::unexpected<error>(e.error());
+            hops.push_back(gateway_hop(e.value_or(nullptr), some.paths[target].size() > 1));
         }
         return {};
     }
@@ -137,33 +161,48 @@ class neighbours::staged_neighbours : public staged {
 
     result<entry*> add(const change& c, const state::neighbour_name& name, const char* whose) {
         const uint16_t interface = c.ifindex_of.at(name.interface);
-        const ip_address& a = name.address;
-        if (is_own_link_local(interface, a))
+        if (is_own_link_local(interface, name.address))
             return turnpike::fail(EINVAL, after_.file,
                                   fmt::format("{} is our own address on '{}': no next hop, and "
                                               "no neighbour",
-                                              a.text(), name.interface));
+                                              name.address.text(), name.interface));
+        if (entry* const e = find_or_insert(interface, name.address); e != nullptr) return e;
+        return turnpike::fail(
+            ENOSPC, after_.file,
+            fmt::format("neighbours.limit ({}) is too small for {}", after_.limits.limit, whose));
+    }
+    /// Null: no room.
+    entry* add_learned(const change& c, const state::neighbour_name& name) {
+        const uint16_t interface = c.ifindex_of.at(name.interface);
+        entry* e = of_.find(interface, name.address);
+        const bool counts = e == nullptr || (!gateways_.contains(e) && !fixed_.contains(e));
+        if (counts && learned_.size() >= max_learned(after_.limits)) return nullptr;
+        e = find_or_insert(interface, name.address);
+        if (e != nullptr && counts) learned_.insert(e);
+        return e;
+    }
+    entry* find_or_insert(uint16_t interface, const ip_address& a) {
         if (entry* there = of_.find(interface, a)) {
             touched_.push_back(there);
             of_.unrank(*there);  // a wanted entry is not evicted for another
             return there;
         }
-        made_.reserve(made_.size() + 1);
+        made_.push_back(nullptr);
         const bool room = of_.entries_.size() < after_.limits.limit || of_.evict(interface, 0);
         entry* e = room ? of_.insert(interface, a, snapshot_.interfaces[interface]) : nullptr;
-        if (e == nullptr)
-            return turnpike::fail(ENOSPC, after_.file,
-                                  fmt::format("neighbours.limit ({}) is too small for {}",
-                                              after_.limits.limit, whose));
+        if (e == nullptr) {
+            made_.pop_back();
+            return nullptr;
+        }
         e->state = neighbour_state::failed;  // resolved on first use
-        made_.push_back(e);
-        return e;
+        return made_.back() = e;
     }
 
     void update(entry& e) noexcept {
         const of_interface& on = of_.interfaces_[e.interface];
         const bool was_fixed = e.fixed, was_gateway = e.gateway;
         e.gateway = gateways_.contains(&e);
+        e.grouped = grouped_.contains(&e);
         const auto f = fixed_.find(&e);
         e.fixed = f != fixed_.end();
         if (on.about == nullptr) {
@@ -215,7 +254,8 @@ class neighbours::staged_neighbours : public staged {
     const datapath::snapshot& snapshot_;
     std::vector<of_one> interfaces_;
     std::vector<entry*> made_, touched_, known_;
-    std::set<entry*> gateways_;
+    std::set<entry*> gateways_, grouped_;
+    std::set<entry*> learned_;  ///< the kernel's only
     std::map<entry*, mac_address> fixed_;
     bool committed_ = false;
 };
@@ -228,8 +268,7 @@ result<std::unique_ptr<staged>> neighbours::prepare(change& c) {
             fmt::format("neighbours.limit can be {} at most until a restart, which "
                         "makes room for more",
                         hops_.capacity() / 2));
-    if (auto done = ready->add_gateways(c); !done) return tl::unexpected<error>(done.error());
-    if (auto done = ready->add_fixed(c); !done) return tl::unexpected<error>(done.error());
+    if (auto done = ready->add_all(c); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->find_interfaces(c); !done) return tl::unexpected<error>(done.error());
     return ready;
 }

@@ -106,6 +106,13 @@ neighbours::entry* neighbours::victim(of_interface& i) {
     return nullptr;
 }
 
+bool neighbours::has_room() noexcept {
+    if (learned_ >= max_learned(limits_)) return false;
+    return entries_.size() < limits_.limit ||
+           std::any_of(interfaces_.begin(), interfaces_.end(),
+                       [this](of_interface& i) { return victim(i) != nullptr; });
+}
+
 /// Evict one entry: of the new entry's interface if that has its fair share, else of the interface
 /// with the most entries.
 bool neighbours::evict(uint16_t interface, uint64_t now_ms) {
@@ -323,7 +330,7 @@ void neighbours::fail(entry& e, uint64_t now_ms) {
     const bool known = e.state == nud::probe;
     e.state = nud::failed;
     actions_.tell({shown(e), known ? std::optional(e.mac) : std::nullopt, std::nullopt});
-    if (known) {
+    if (known && !e.grouped) {
         // RFC 4861 section 7.3.3: the next packet starts address resolution anew, by multicast, since
         // the neighbour may have another MAC address.
         lose_mac(e);
@@ -335,19 +342,22 @@ void neighbours::fail(entry& e, uint64_t now_ms) {
     hops_[e.hop].kind.store(nexthop_kind::failed, std::memory_order_release);
     rank(e);
     e.unused_since_ms = now_ms;
+    // The neighbour may have another MAC address.
+    if (known && may_solicit(e.interface, now_ms))
+        static_cast<void>(actions_.solicit(e.interface, e.address, nullptr));
     set_timer(e, now_ms + std::min(limits_.retransmit_ms, limits_.failed_ms));
     give_up_held(e, drop_reason::neighbour_failed);
     add_host_route(e);
 }
 
-/// While workers drop packets to a failed neighbour, it is probed at the rate of retransmissions; when they no
-/// longer do, its entry ends.
+/// While workers drop packets to a failed neighbour, or ECMP groups leave it out, it is probed at the rate of
+/// retransmissions; when they no longer do, its entry ends.
 void neighbours::probe_failed(entry& e, uint64_t now_ms) {
     if (!drops_packets(e)) {
         if (!e.gateway) forget(e, drop_reason::neighbour_failed, now_ms);
         return;
     }
-    if (hops_[e.hop].used.exchange(false, std::memory_order_relaxed)) {
+    if (hops_[e.hop].used.exchange(false, std::memory_order_relaxed) || e.grouped) {
         e.unused_since_ms = now_ms;
         if (may_solicit(e.interface, now_ms))
             static_cast<void>(actions_.solicit(e.interface, e.address, nullptr));

@@ -128,6 +128,8 @@ class neighbours : public owner {
     }
     /// Whether a solicitation is outstanding.
     [[nodiscard]] bool asks(uint16_t interface, const ip_address& a) const noexcept;
+    /// Whether a neighbour of the kernel's that was left out would find room now.
+    [[nodiscard]] bool has_room() noexcept;
 
     [[nodiscard]] uint64_t pending() const noexcept { return waiting_.size(); }
     [[nodiscard]] uint32_t size() const noexcept { return static_cast<uint32_t>(entries_.size()); }
@@ -157,6 +159,8 @@ class neighbours : public owner {
         uint32_t hop = 0;
         neighbour_state state = neighbour_state::incomplete;
         bool gateway = false;
+        /// a member of an ECMP group, which is left out while the neighbour does not answer: it is probed meanwhile
+        bool grouped = false;
         bool fixed = false;      ///< static entry with a configured MAC address: always reachable
         bool asked_for = false;  ///< solicited by us, or used by traffic
         bool has_route = false;
@@ -180,6 +184,10 @@ class neighbours : public owner {
         token_bucket solicitations{};
     };
     class staged_neighbours;
+    /// Maximum number of entries for the kernel's gateways and permanent neighbours.
+    static size_t max_learned(const state::neighbour_limits& l) noexcept {
+        return l.limit - l.limit / reserved_share;
+    }
 
     [[nodiscard]] known_neighbour shown(const entry& e) const;
     entry* find(uint16_t interface, const ip_address& a);
@@ -221,6 +229,7 @@ class neighbours : public owner {
     std::map<uint32_t, entry*> by_hop_;
     std::vector<of_interface> interfaces_;  ///< by interface index
     uint32_t routed_interfaces_ = 0;
+    size_t learned_ = 0;  ///< entries for the kernel's gateways and permanent neighbours
     timer_set timers_;
     waiting_list waiting_;  ///< oldest first
 };

@@ -29,18 +29,26 @@ struct group_member {
     uint64_t name = 0;  ///< hash of the member's address and interface
     uint32_t hop = 0;
     uint16_t weight = 1;
+    bool use_neigh = false;  ///< left out while its neighbour does not answer
     auto operator<=>(const group_member&) const = default;
 };
 
 /// Number of buckets of a group.
 [[nodiscard]] uint32_t buckets_for(size_t members) noexcept;
 
+/// A previous table of the same members.
+struct group_before {
+    const datapath::nexthop_group* table = nullptr;  ///< null: none
+    const std::vector<bool>* able = nullptr;         ///< null: no member has become usable since
+};
+
 /// Assign the buckets to usable members; to all members if none is usable.
-/// before  previous table of the same members; null: none
+/// scores  if not null: the number of computed scores, each of a member and a bucket, is added
 /// Throws std::bad_alloc
 [[nodiscard]] datapath::nexthop_group::owned make_group(std::span<const group_member> members,
                                                         const std::vector<bool>& able,
-                                                        const datapath::nexthop_group* before);
+                                                        const group_before& before,
+                                                        uint64_t* scores = nullptr);
 
 /// Threads  control.
 class nexthop_groups : public owner {
@@ -52,7 +60,8 @@ class nexthop_groups : public owner {
     /// Needs change::resolved_routes::hops_of_members, and paths of recursive routes.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// Reassign buckets after link changes, before any neighbour fails to resolve.
+    /// Reassign buckets after changes of links and neighbours. Lost members are replaced at once; the buckets that
+    /// members get back in one call are limited, so that many groups do not hold up control.
     /// Throws std::bad_alloc: the groups not yet updated stay as they were
     using classify = std::function<bool(const datapath::next_hop& of_member)>;
     void look_at(const classify& can_send);
@@ -72,6 +81,8 @@ class nexthop_groups : public owner {
 
     /// Number of tables published since the start, each by one store.
     [[nodiscard]] uint64_t stores() const noexcept { return stores_; }
+    /// Number of scores computed by look_at() since the start.
+    [[nodiscard]] uint64_t scores() const noexcept { return scores_; }
 
   private:
     struct group {
@@ -79,6 +90,9 @@ class nexthop_groups : public owner {
         std::vector<group_member> members;
         std::vector<bool> able;
         datapath::nexthop_group::owned table;  ///< published table
+        /// a former table with more usable members, and these: published again when they are back
+        datapath::nexthop_group::owned full{};
+        std::vector<bool> full_able{};
     };
     using members = std::vector<group_member>;
     /// Recursive routes with the same gateways share a group.
@@ -90,14 +104,15 @@ class nexthop_groups : public owner {
     class staged_groups;
 
     void publish(group& g, datapath::nexthop_group::owned next) noexcept;
+    void discard(datapath::nexthop_group::owned table) noexcept;
     void give_back(group& g) noexcept;
-    void look_at(group& g, const classify& can_send);
+    void look_at(group& g, const classify& can_send, uint32_t& buckets_left);
 
     next_hops& hops_;
     rcu::qsbr& rcu_;
     std::map<members, std::shared_ptr<group>> groups_;
     std::map<gateways, std::shared_ptr<group>> recursive_;
-    uint64_t stores_ = 0;
+    uint64_t stores_ = 0, scores_ = 0;
 };
 
 }  // namespace turnpike::control

@@ -85,6 +85,17 @@ bool route_tables::incomplete() const noexcept {
                        [](const auto& t) { return t != nullptr && t->incomplete(); });
 }
 
+size_t route_tables::left_out() const noexcept {
+    size_t n = 0;
+    for (const auto& t : tables_) n += t == nullptr ? 0 : t->left_out();
+    return n;
+}
+
+bool route_tables::has_room() const noexcept {
+    return std::any_of(tables_.begin(), tables_.end(),
+                       [](const auto& t) { return t != nullptr && t->has_room(); });
+}
+
 std::pair<uint64_t, uint64_t> route_tables::count() const noexcept {
     std::pair<uint64_t, uint64_t> out{};
     for (const auto& t : tables_) {
@@ -110,7 +121,7 @@ class route_tables::staged_tables : public staged {
             after_[t.vrf] = table;
             c.snapshot->vrf[t.vrf].fib4 = &table->v4();
             c.snapshot->vrf[t.vrf].fib6 = &table->v6();
-            auto ready = table->prepare(t);
+            auto ready = table->prepare(t, c.retries);
             if (!ready) return tl::unexpected<error>(ready.error());
             ready_.push_back(std::move(*ready));
         }

@@ -54,6 +54,9 @@ class route_tables : public owner {
     /// The main table.
     [[nodiscard]] routes& main() const noexcept { return *tables_[0]; }
     [[nodiscard]] bool incomplete() const noexcept;
+    /// As of routes, in all VRFs.
+    [[nodiscard]] size_t left_out() const noexcept;
+    [[nodiscard]] bool has_room() const noexcept;
     /// Number of routes in all VRFs, IPv4 and IPv6.
     [[nodiscard]] std::pair<uint64_t, uint64_t> count() const noexcept;
 

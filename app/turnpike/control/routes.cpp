@@ -16,9 +16,10 @@ constexpr int any_socket = -1;
 constexpr size_t many_writes = 8192;
 
 template <class Fib>
-result<void> create_into(std::unique_ptr<Fib>& fib, const char* name, rcu::defer_free defer_free) {
+result<void> create_into(std::unique_ptr<Fib>& fib, const char* name, uint32_t max_routes,
+                         rcu::defer_free defer_free) {
     fib::config c = fib::eal_config(name, any_socket);
-    c.max_routes = datapath::max_route_entries;
+    c.max_routes = max_routes;
     c.next_hop_bytes = 4;
     c.default_next_hop = datapath::fixed_nexthop::no_route;
     c.defer_free = defer_free;
@@ -30,11 +31,12 @@ result<void> create_into(std::unique_ptr<Fib>& fib, const char* name, rcu::defer
 
 }  // namespace
 
-result<std::unique_ptr<routes>> routes::create(rcu::qsbr& rcu) {
+result<std::unique_ptr<routes>> routes::create(rcu::qsbr& rcu, uint32_t max_routes) {
     std::unique_ptr<routes> r(new routes());
-    if (auto made = create_into(r->v4_, "routes of IPv4", rcu.hook()); !made)
+    r->max_routes_ = max_routes;
+    if (auto made = create_into(r->v4_, "routes of IPv4", max_routes, rcu.hook()); !made)
         return tl::unexpected<error>(made.error());
-    if (auto made = create_into(r->v6_, "routes of IPv6", rcu.hook()); !made)
+    if (auto made = create_into(r->v6_, "routes of IPv6", max_routes, rcu.hook()); !made)
         return tl::unexpected<error>(made.error());
     return r;
 }
@@ -84,7 +86,9 @@ bool routes::is_on_link(const ip_address& a, uint32_t link_hop) const noexcept {
 
 std::optional<uint32_t> routes::resolved_routes::hop(const ip_prefix& to) const {
     const auto target = set == nullptr ? std::nullopt : set->at(to);
-    return target ? std::optional(hop_of_target[*target]) : std::nullopt;
+    if (!target || hop_of_target[*target] == no_nexthop) return std::nullopt;
+    if (left_out != nullptr && left_out->contains(to)) return std::nullopt;
+    return hop_of_target[*target];
 }
 
 std::optional<std::pair<uint32_t, route_origin>> routes::routed_hop(const ip_prefix& to,
@@ -151,8 +155,8 @@ void routes::for_each(const ip_prefix& from, const visitor& visit) const {
         if (l != l_end) least(l->to);
         if (d != derived_.end()) least(d->first);
         if (h != hosts_.end()) least(h->first);
-        const auto counts = effective(*to, all);
-        if (!visit(*to, counts->first, counts->second)) return;
+        const auto counts = effective(*to, all);  // none: left out
+        if (counts && !visit(*to, counts->first, counts->second)) return;
         if (o != o_end && o->to == *to) ++o;
         if (l != l_end && l->to == *to) ++l;
         if (d != derived_.end() && d->first == *to) ++d;
@@ -162,7 +166,7 @@ void routes::for_each(const ip_prefix& from, const visitor& visit) const {
 
 /// Every prefix whose active route may change, and its next hop. Duplicates have the same
 /// value.
-routes::writes routes::writes_for(const change::table& t) const {
+routes::writes routes::writes_for(const change::table& t, bool retries) const {
     const sources after = {{t.operators.set, t.operators.hop_of_target},
                            {t.learned.set, t.learned.hop_of_target},
                            t.derived};
@@ -200,10 +204,16 @@ routes::writes routes::writes_for(const change::table& t) const {
         const auto was = derived_.find(to);
         if (was == derived_.end() || was->second != hop) add(to);
     }
+    if (retries)
+        for (const ip_prefix& to : left_out_) add(to);
+    // Removals first: their room is free for the others.
+    const auto removes = [](const auto& w) { return !w.next_hop; };
+    std::stable_partition(out.v4.begin(), out.v4.end(), removes);
+    std::stable_partition(out.v6.begin(), out.v6.end(), removes);
     return out;
 }
 
-result<void> routes::load(const sources& from) {
+result<void> routes::load(const sources& from, bool* six_loaded) {
     std::vector<fib::route4> v4;
     std::vector<fib::route6> v6;
     const auto put = [&](const ip_prefix& to, uint32_t hop) {
@@ -214,7 +224,10 @@ result<void> routes::load(const sources& from) {
     };
     const auto put_all = [&](const resolved_routes& some) {
         if (some.set == nullptr) return;
-        for (const state::route& r : *some.set) put(r.to, some.hop_of_target[r.target]);
+        for (const state::route& r : *some.set)
+            if (const uint32_t hop = some.hop_of_target[r.target];
+                hop != no_nexthop && (some.left_out == nullptr || !some.left_out->contains(r.to)))
+                put(r.to, hop);
     };
     v4.reserve((from.operators.set == nullptr ? 0 : from.operators.set->size()) +
                (from.learned.set == nullptr ? 0 : from.learned.set->size()) + from.derived.size());
@@ -232,7 +245,25 @@ result<void> routes::load(const sources& from) {
             put(to, h.hop);
     written_ += v4.size() + v6.size();
     if (auto loaded = v6_->load(v6); !loaded) return loaded;
+    if (six_loaded != nullptr) *six_loaded = true;
     return v4_->load(v4);
+}
+
+/// The first routes, by prefix, find room.
+std::set<ip_prefix> routes::beyond_room(const sources& from) const {
+    std::set<ip_prefix> out;
+    const state::route_set& learned = *from.learned.set;
+    const size_t others = from.operators.set->size() + from.derived.size() + hosts_.size();
+    if (others + learned.size() <= max_learned()) return out;
+    size_t v4 = 0, v6 = 0;
+    const auto count = [&](const ip_prefix& to) { return ++(to.address.v6 ? v6 : v4); };
+    for (const state::route& r : *from.operators.set) count(r.to);
+    for (const auto& [to, hop] : from.derived) count(to);
+    for (const auto& [to, h] : hosts_) count(to);
+    for (const state::route& r : learned)
+        if (from.learned.hop_of_target[r.target] != no_nexthop && count(r.to) > max_learned())
+            out.insert(r.to);
+    return out;
 }
 
 class routes::staged_routes : public staged {
@@ -252,14 +283,22 @@ class routes::staged_routes : public staged {
         if (good) return;
         of_.incomplete_ = true;
     }
-    result<void> show(const change::table& t) {
-        if (of_.incomplete_ || are_many(t.operators.what->size() + t.learned.what->size()))
-            return load();
-        made_ = of_.writes_for(t);
-        if (are_many(made_.v4.size() + made_.v6.size())) {
-            made_ = {};
-            return load();
+    result<void> show(const change::table& t, bool retries) {
+        bool loads = of_.incomplete_ || are_many(t.operators.what->size() + t.learned.what->size());
+        if (!loads) {
+            made_ = of_.writes_for(t, retries);
+            loads = are_many(made_.v4.size() + made_.v6.size());
         }
+        if (loads) {
+            auto done = load();
+            if (done || of_.incomplete_) return done;
+            // No room for all at once: route by route.
+            made_ = of_.writes_for(t, true);
+            if (loaded_) made_.v6 = {};
+            std::erase_if(left_out_, [&](const ip_prefix& p) { return !loaded_ || !p.address.v6; });
+        }
+        for (const ip_prefix& to : of_.left_out_)
+            if (!loaded_ || !to.address.v6) left_out_.insert(to);
         of_.written_ += made_.v4.size() + made_.v6.size();
         if (auto done = show_all(*of_.v4_, made_.v4, shown_v4_); !done) return done;
         return show_all(*of_.v6_, made_.v6, shown_v6_);
@@ -272,6 +311,9 @@ class routes::staged_routes : public staged {
         of_.hop_of_learned_.swap(hop_of_learned_);
         of_.operators_ = operators_;
         of_.learned_ = learned_;
+        of_.left_out_.swap(left_out_);
+        if (lacked_v4_) of_.full_v4_ = of_.v4_->stats().routes;
+        if (lacked_v6_) of_.full_v6_ = of_.v6_->stats().routes;
         of_.links_ = lead_to_links(*operators_) || lead_to_links(*learned_);
     }
 
@@ -279,16 +321,65 @@ class routes::staged_routes : public staged {
     /// Batch size: nodes freed by a batch are reused by the next one.
     static constexpr size_t together = 2048;
 
+    static ip_prefix prefix_of(const fib::change4& w) noexcept {
+        return {ip_address::from_v4(w.address), w.length};
+    }
+    static ip_prefix prefix_of(const fib::change6& w) noexcept {
+        return {ip_address::from_v6(w.address.bytes), w.length};
+    }
+
     /// The first `shown` writes are replaced by their undo.
     template <class Fib, class Change>
-    static result<void> show_all(Fib& fib, std::vector<Change>& all, size_t& shown) {
+    result<void> show_all(Fib& fib, std::vector<Change>& all, size_t& shown) {
+        if (!left_out_.empty())
+            for (const Change& w : all) left_out_.erase(prefix_of(w));
         while (shown < all.size()) {
             const auto some =
                 std::span(all).subspan(shown).first(std::min(together, all.size() - shown));
-            if (auto done = fib.exchange(some); !done) return done;
-            shown += some.size();
+            const size_t there = fib.stats().routes;
+            if (there + some.size() <= of_.max_learned() && fib.exchange(some))
+                shown += some.size();
+            else if (auto done = show_each(fib, some, there, shown); !done)
+                return done;
         }
         return {};
+    }
+    /// Kernel routes without room are left out.
+    template <class Fib, class Change>
+    result<void> show_each(Fib& fib, std::span<Change> some, size_t there, size_t& shown) {
+        constexpr unsigned max_failures = 64;  ///< of a change, each of which takes time
+        for (Change& w : some) {
+            const ip_prefix to = prefix_of(w);
+            const bool may_fail = w.next_hop && is_learned(to);
+            if (may_fail && (there >= of_.max_learned() || failures_ == max_failures) &&
+                !of_.get(to))
+                leave_out(w);
+            auto done = fib.exchange(std::span(&w, 1));
+            if (!done && may_fail && w.next_hop) {
+                ++failures_;
+                leave_out(w);
+                done = fib.exchange(std::span(&w, 1));
+            }
+            if (!done) return done;
+            const bool was = w.next_hop.has_value(), is = of_.get(to).has_value();
+            there = there + is - was;
+            ++shown;
+        }
+        return {};
+    }
+    template <class Change>
+    void leave_out(Change& w) {
+        const ip_prefix to = prefix_of(w);
+        left_out_.insert(to);
+        (to.address.v6 ? lacked_v6_ : lacked_v4_) = true;
+        w.next_hop.reset();
+    }
+    [[nodiscard]] sources after() const {
+        return {{operators_, hop_of_target_}, {learned_, hop_of_learned_}, derived_};
+    }
+    [[nodiscard]] bool is_learned(const ip_prefix& to) const {
+        const auto routed = routed_hop(to, after());
+        return routed && routed->second == route_origin::learned;
     }
     template <class Fib, class Change>
     static bool take_back(Fib& fib, std::vector<Change>& all, size_t shown) noexcept {
@@ -304,8 +395,14 @@ class routes::staged_routes : public staged {
         return writes > many_writes && writes > there / 4;
     }
     result<void> load() {
-        loaded_ = true;
-        return of_.load({{operators_, hop_of_target_}, {learned_, hop_of_learned_}, derived_});
+        made_ = {};
+        sources all = after();
+        left_out_ = of_.beyond_room(all);
+        all.learned.left_out = &left_out_;
+        for (const ip_prefix& to : left_out_) (to.address.v6 ? lacked_v6_ : lacked_v4_) = true;
+        auto done = of_.load(all, &loaded_);
+        loaded_ |= done.has_value() || of_.incomplete_;
+        return done;
     }
     [[nodiscard]] bool load_what_was() const noexcept {
         try {
@@ -320,13 +417,16 @@ class routes::staged_routes : public staged {
     std::vector<uint32_t> hop_of_target_, hop_of_learned_;
     hops derived_;
     writes made_;
+    std::set<ip_prefix> left_out_;
+    bool lacked_v4_ = false, lacked_v6_ = false;
+    unsigned failures_ = 0;
     size_t shown_v4_ = 0, shown_v6_ = 0;
     bool loaded_ = false, committed_ = false;
 };
 
-result<std::unique_ptr<staged>> routes::prepare(change::table& t) {
+result<std::unique_ptr<staged>> routes::prepare(change::table& t, bool retries) {
     auto ready = std::make_unique<staged_routes>(*this, t);
-    if (auto shown = ready->show(t); !shown) return tl::unexpected<error>(shown.error());
+    if (auto shown = ready->show(t, retries); !shown) return tl::unexpected<error>(shown.error());
     return ready;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "control/change.hpp"
@@ -25,12 +26,24 @@ inline constexpr std::string_view route_origin_names[] = {"address", "configured
 /// Threads  control; workers look up in the FIBs meanwhile.
 class routes {
   public:
+    /// max_routes  of each family
     /// Errors  ENOMEM
-    [[nodiscard]] static result<std::unique_ptr<routes>> create(rcu::qsbr& rcu);
+    [[nodiscard]] static result<std::unique_ptr<routes>> create(
+        rcu::qsbr& rcu, uint32_t max_routes = datapath::max_route_entries);
 
     /// A large change builds new FIBs and publishes them at once; a small one updates the FIBs in
-    /// batches, and rolls back if one fails. The last owner, so no later owner can fail.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change::table& t);
+    /// batches, and rolls back if one fails. The last owner, so no later owner can fail. Kernel routes for which
+    /// the FIB has no room are left out.
+    /// retries  also the routes left out earlier
+    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change::table& t, bool retries = false);
+
+    /// Number of kernel routes that the FIB has no room for.
+    [[nodiscard]] size_t left_out() const noexcept { return left_out_.size(); }
+    /// Whether routes were removed since some were left out.
+    [[nodiscard]] bool has_room() const noexcept {
+        return !left_out_.empty() &&
+               (v4_->stats().routes < full_v4_ || v6_->stats().routes < full_v6_);
+    }
 
     /// Set the host route of a neighbour. Errors  ENOMEM, ENOSPC: not set
     /// link_hop  next hop of the neighbour's on-link networks: a route as long by that next hop yields to the neighbour
@@ -73,6 +86,7 @@ class routes {
     struct resolved_routes {
         const state::route_set* set = nullptr;
         const std::vector<uint32_t>& hop_of_target;
+        const std::set<ip_prefix>* left_out = nullptr;
         [[nodiscard]] std::optional<uint32_t> hop(const ip_prefix& to) const;
     };
     struct sources {
@@ -80,7 +94,7 @@ class routes {
         const hops& derived;
     };
     [[nodiscard]] sources running() const noexcept {
-        return {{operators_, hop_of_target_}, {learned_, hop_of_learned_}, derived_};
+        return {{operators_, hop_of_target_}, {learned_, hop_of_learned_, &left_out_}, derived_};
     }
     /// Active route of a prefix, neighbours aside, and its source.
     [[nodiscard]] static std::optional<std::pair<uint32_t, route_origin>> routed_hop(
@@ -90,8 +104,15 @@ class routes {
         const ip_prefix& to, const sources& from) const;
     [[nodiscard]] std::optional<uint32_t> effective_hop(const ip_prefix& to,
                                                         const sources& from) const;
-    [[nodiscard]] writes writes_for(const change::table& t) const;
-    result<void> load(const sources& from);
+    [[nodiscard]] writes writes_for(const change::table& t, bool retries) const;
+    /// six_loaded  set where the IPv6 FIB was loaded, whether or not the IPv4 one was
+    result<void> load(const sources& from, bool* six_loaded = nullptr);
+    [[nodiscard]] std::set<ip_prefix> beyond_room(const sources& from) const;
+    /// Maximum number of a family's routes before the kernel's are left out.
+    [[nodiscard]] size_t max_learned() const noexcept {
+        return max_routes_ - max_routes_ / fib_reserve;
+    }
+    static constexpr uint32_t fib_reserve = 64;  ///< one route in this many stays free for others
 
     std::unique_ptr<fib::fib4> v4_;
     std::unique_ptr<fib::fib6> v6_;
@@ -102,7 +123,10 @@ class routes {
     std::map<ip_prefix, host> hosts_;
     uint64_t written_ = 0;
     bool incomplete_ = false;
-    bool links_ = false;  ///< some route of the operator or the kernel is on-link
+    uint32_t max_routes_ = 0;
+    std::set<ip_prefix> left_out_;      ///< prefixes of kernel routes without room
+    size_t full_v4_ = 0, full_v6_ = 0;  ///< numbers of routes when they were left out
+    bool links_ = false;                ///< some route of the operator or the kernel is on-link
     const state::route_set *operators_ = nullptr,
                            *learned_ = nullptr;             ///< of the running configuration
     std::vector<uint32_t> hop_of_target_, hop_of_learned_;  ///< likewise

@@ -9,12 +9,13 @@
 
 namespace turnpike::datapath {
 
-/// hop  next hop of the source address
-[[nodiscard]] inline bool leads_back(const snapshot& v, uint32_t hop,
-                                     const interface& in) noexcept {
+/// hop     next hop of the source address
+/// strict  by the ingress interface
+[[nodiscard]] inline bool leads_back(const snapshot& v, uint32_t hop, const interface& in,
+                                     bool strict) noexcept {
     const next_hop& by = v.hops[hop];
     const auto is_way = [&](nexthop_kind kind, const next_hop& h) {
-        return kind >= nexthop_kind::failed && (!in.urpf_strict || h.out.interface == in.ifindex);
+        return kind >= nexthop_kind::failed && (!strict || h.out.interface == in.ifindex);
     };
     const nexthop_kind kind = by.kind.load(std::memory_order_acquire);
     if (kind == nexthop_kind::group) {
@@ -26,6 +27,10 @@ namespace turnpike::datapath {
         return false;
     }
     return is_way(kind, by);
+}
+[[nodiscard]] inline bool leads_back(const snapshot& v, uint32_t hop,
+                                     const interface& in) noexcept {
+    return leads_back(v, hop, in, in.urpf_strict);
 }
 
 }  // namespace turnpike::datapath

@@ -64,6 +64,12 @@ struct netlink_report {
     bool synchronizing = false;
 };
 
+/// Routes and neighbours of the kernel that found no room.
+struct left_out_report {
+    std::string reason{};
+    uint64_t objects = 0;
+};
+
 struct inventory {
     std::vector<interface_report> interfaces{};
     std::vector<vrf_report> vrfs{};
@@ -74,7 +80,8 @@ struct inventory {
     std::vector<host_interface_report> host_interfaces{};
     std::vector<table_report> tables{};
     std::vector<netlink_report> netlink{};  ///< one, or none
-    double gather_s = 0;                    ///< time that control took to collect these numbers
+    std::vector<left_out_report> left_out{};
+    double gather_s = 0;  ///< time that control took to collect these numbers
 };
 
 /// Everything that a scrape shows.

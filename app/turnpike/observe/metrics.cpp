@@ -259,6 +259,11 @@ constexpr rows<netlink_report> of_netlink[] = {
      [](const netlink_report& n) -> metric_value { return uint64_t{n.synchronizing}; }},
 };
 
+constexpr rows<left_out_report> of_left_out[] = {
+    {"no_room", gauge, "", "routes, next hops and neighbours of the kernel that find no room",
+     [](const left_out_report& l) -> metric_value { return l.objects; }},
+};
+
 constexpr rows<resource_sample> of_resources[] = {
     {"limits", gauge, "", "1: the resource limits forwarding; all 0: none does",
      [](const resource_sample& r) -> metric_value { return uint64_t{r.limits}; }},
@@ -297,6 +302,7 @@ std::span<const metric<host_interface_report>> host_interface_metrics() noexcept
 }
 std::span<const metric<table_report>> table_metrics() noexcept { return of_tables; }
 std::span<const metric<netlink_report>> netlink_metrics() noexcept { return of_netlink; }
+std::span<const metric<left_out_report>> left_out_metrics() noexcept { return of_left_out; }
 std::span<const metric<resource_sample>> resource_metrics() noexcept { return of_resources; }
 
 }  // namespace turnpike::observe

@@ -225,6 +225,9 @@ void add_routing(exposition& out, const scraped& s) {
     });
     out.families("netlink", netlink_metrics(), s.objects.netlink,
                  [](const netlink_report&) { return std::string(); });
+    out.families("netlink", left_out_metrics(), s.objects.left_out, [](const left_out_report& l) {
+        return labels_text({{"reason", l.reason}});
+    });
 }
 
 void add_objects(exposition& out, const inventory& all) {

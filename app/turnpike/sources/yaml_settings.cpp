@@ -58,7 +58,10 @@ state::metrics read_metrics(const reader& from) {
 }
 
 state::ecmp read_ecmp(const reader& from, state::ecmp out) {
-    from.expect_map({"hash", "seed", "vxlan_ports"});
+    from.expect_map({"hash", "seed", "vxlan_ports", "use_neigh"});
+    if (from.has("use_neigh"))
+        out.use_neigh =
+            static_cast<state::use_neigh>(from.at("use_neigh").word({"none", "ipv6", "both"}));
     if (from.has("hash"))
         out.hash =
             static_cast<packet::flow_fields>(from.at("hash").word({"addresses", "flow", "inner"}));

@@ -117,6 +117,9 @@ class writer {
         if (d_.sharing.seed) add(", seed: {}", *d_.sharing.seed);
         if (d_.sharing.vxlan_ports != state::ecmp{}.vxlan_ports)
             add(", vxlan_ports: [{}]", fmt::join(d_.sharing.vxlan_ports, ", "));
+        if (d_.sharing.use_neigh != state::ecmp{}.use_neigh)
+            add(", use_neigh: {}",
+                state::use_neigh_names[static_cast<size_t>(d_.sharing.use_neigh)]);
         add("}}\n");
         add("neighbours:\n");
         add("  max_entries: {}\n  queue_len: {}\n  rate: {}\n  solicit_rate: {}\n", l.limit,

@@ -206,12 +206,22 @@ struct punt_rate {
     bool operator==(const punt_rate&) const = default;
 };
 
+/// For gateways of which families ECMP leaves out next hops whose neighbour does not answer. Linux: IPv6 always,
+/// IPv4 with net.ipv4.fib_multipath_use_neigh.
+enum class use_neigh : uint8_t { none, ipv6, both };
+inline constexpr std::string_view use_neigh_names[] = {"none", "ipv6", "both"};
+
 /// Flow hashing of ECMP.
 struct ecmp {
     packet::flow_fields hash = packet::flow_fields::flow;
     std::optional<uint64_t> seed{};  ///< none: derived from the first port's MAC address
     /// UDP ports that `inner` treats as VXLAN; at least one, at most packet::max_vxlan_ports.
     std::vector<uint16_t> vxlan_ports{packet::vxlan_port};
+    state::use_neigh use_neigh = state::use_neigh::ipv6;
+    [[nodiscard]] bool uses_neigh(const ip_address& gateway) const noexcept {
+        return use_neigh == state::use_neigh::both ||
+               (use_neigh == state::use_neigh::ipv6 && gateway.v6);
+    }
     bool operator==(const ecmp&) const = default;
 };
 

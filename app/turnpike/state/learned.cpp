@@ -37,14 +37,19 @@ bool can_be(const configuration& in, const route_member& m) {
                         [&](const ip_prefix& a) { return m.via && a.address == *m.via; });
 }
 
-void add_neighbours(configuration& to, const learned& l) {
+/// Answers  the number of neighbours beyond the limit
+size_t add_neighbours(configuration& to, const learned& l) {
     const size_t most = to.limits.limit / 2;
+    size_t left_out = 0;
     for (const auto& [name, mac] : l.neighbours) {
-        if (to.neighbours.size() + to.learned_neighbours.size() >= most) return;
         const route_member there{.via = name.address, .interface = name.interface};
-        if (can_be(to, there) && !to.neighbours.contains(name))
+        if (!can_be(to, there) || to.neighbours.contains(name)) continue;
+        if (to.neighbours.size() + to.learned_neighbours.size() < most)
             to.learned_neighbours.emplace_hint(to.learned_neighbours.end(), name, mac);
+        else
+            ++left_out;
     }
+    return left_out;
 }
 
 /// An on-link route must be in the VRF of its interface (neighbour_finder::check_link).
@@ -91,14 +96,15 @@ void take_back(learned& l, const configuration& said_before, const configuration
 }
 
 std::shared_ptr<const configuration> with_learned(std::shared_ptr<const configuration> said,
-                                                  const learned& l) {
+                                                  const learned& l, size_t* neighbours_left_out) {
     if (!said->control_plane.netlink || l.empty()) return said;
     auto both = std::make_shared<configuration>(*said);
     add_addresses(*both, l);
     add_routes(*both, {}, both->learned, l.routes);
     for (const auto& [name, routes] : l.vrf_routes)
         if (vrf* const v = both->vrfs.find(name)) add_routes(*both, name, v->learned, routes);
-    add_neighbours(*both, l);
+    const size_t left_out = add_neighbours(*both, l);
+    if (neighbours_left_out != nullptr) *neighbours_left_out = left_out;
     return both;
 }
 

@@ -34,8 +34,10 @@ void take_back(learned& l, const configuration& said_before, const configuration
 /// and routes and static neighbours via these interfaces. Conflicting objects are omitted: an address on another interface's
 /// network, a route via an absent interface or to a local address, a neighbour that the
 /// operator configured, or neighbours beyond half of neighbours.limit.
+/// neighbours_left_out  number of neighbours beyond that limit; null: not counted
 /// Returns  `said` itself if there is nothing to add
 [[nodiscard]] std::shared_ptr<const configuration> with_learned(
-    std::shared_ptr<const configuration> said, const learned& l);
+    std::shared_ptr<const configuration> said, const learned& l,
+    size_t* neighbours_left_out = nullptr);
 
 }  // namespace turnpike::state

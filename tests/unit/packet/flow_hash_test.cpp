@@ -60,6 +60,53 @@ TEST(flow_hash, what_is_no_part_of_a_flow_changes_nothing) {
               hash_of(ipv6({}, ports(1, 2)), flow_fields::flow));
 }
 
+/// Errors by routers and hosts about `quoted`, from anywhere to its source.
+byte_vector error4(int type, const byte_vector& quoted) {
+    ipv4_fields f;
+    f.source = 0x0a0a0a0a;
+    f.destination = load_be<uint32_t>(&quoted[12]);
+    f.protocol = 1;
+    return ipv4(f, byte_vector{static_cast<uint8_t>(type), 0, 0, 0, 0, 0, 0, 0} + quoted);
+}
+byte_vector error6(int type, const byte_vector& quoted) {
+    ipv6_fields f;
+    f.destination = byte_vector(quoted.begin() + 8, quoted.begin() + 24);
+    f.next_header = 58;
+    return ipv6(f, byte_vector{static_cast<uint8_t>(type), 0, 0, 0, 0, 0, 0, 0} + quoted);
+}
+
+TEST(flow_hash, an_icmp_error_follows_the_flow_that_answers_what_it_quotes) {
+    ipv4_fields there, back;
+    there.source = back.destination = 0x14000001;
+    there.destination = back.source = 0x1e000002;
+    const auto sent = ipv4(there, ports(1000, 80)), answer = ipv4(back, ports(80, 1000));
+    const auto sent6 = ipv6({.source = v6_a, .destination = v6_b}, ports(1000, 80)),
+               answer6 = ipv6({.source = v6_b, .destination = v6_a}, ports(80, 1000));
+    for (const flow_fields fields : all_fields) {
+        for (const int type : {3, 4, 5, 11, 12})
+            EXPECT_EQ(hash_of(error4(type, sent), fields), hash_of(answer, fields)) << type;
+        for (const int type : {1, 2, 3, 4})
+            EXPECT_EQ(hash_of(error6(type, sent6), fields), hash_of(answer6, fields)) << type;
+        EXPECT_NE(hash_of(error4(8, sent), fields), hash_of(answer, fields)) << "an echo request";
+        EXPECT_NE(hash_of(error6(128, sent6), fields), hash_of(answer6, fields));
+    }
+    // Routers quote 8 bytes of the upper layer, or, by mistake, less.
+    const byte_vector quoted(sent.begin(), sent.begin() + 28),
+        less(sent.begin(), sent.begin() + 22);
+    EXPECT_EQ(hash_of(error4(3, quoted), flow_fields::flow), hash_of(answer, flow_fields::flow));
+    EXPECT_NE(hash_of(error4(3, less), flow_fields::flow), hash_of(answer, flow_fields::flow));
+    const byte_vector whole = error4(3, sent);
+    for (size_t end = 20; end < whole.size(); ++end)
+        (void)hash_of(byte_vector(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(end)),
+                      flow_fields::inner);
+    // Through a tunnel: the error about an inner packet, and the error about the tunnel's packet.
+    there.protocol = back.protocol = 4;
+    EXPECT_EQ(hash_of(ipv4(there, error4(3, sent)), flow_fields::inner),
+              hash_of(answer, flow_fields::inner));
+    EXPECT_EQ(hash_of(error4(3, ipv4(there, sent)), flow_fields::inner),
+              hash_of(ipv4(back, answer), flow_fields::inner));
+}
+
 TEST(flow_hash, what_is_a_part_of_it_does) {
     const auto base = v4(1, 1000);
     EXPECT_NE(hash_of(base, flow_fields::addresses), hash_of(v4(2, 1000), flow_fields::addresses));

@@ -108,6 +108,8 @@ bool reference::extension(size_t kind, size_t at, bool first) {
     set(packet::flag_hop_by_hop, kind == 0);
     if (kind == 43 && u8(at + 2) == 0 && u8(at + 3) > 0) return drop(ipv6_routing_type_0);
     set(packet::flag_routing, kind == 43);
+    set(packet::flag_authentication, kind == 51);
+    set(packet::flag_destination_options, kind == 60);
     if (kind != 44) return true;
     if (p.is(packet::flag_fragment_header)) return drop(ipv6_fragment_twice);
     const size_t offset = u16(at + 2) / 8 * 8;

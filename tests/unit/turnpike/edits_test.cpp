@@ -164,7 +164,7 @@ routes:
       10.19.0.0/16 via 10.0.2.2
       prohibit 10.12.0.0/16
       default via inet6 fe80::2 dev west
-ecmp: {hash: inner, seed: 5, vxlan_ports: [8472, 4789]}
+ecmp: {hash: inner, seed: 5, vxlan_ports: [8472, 4789], use_neigh: both}
 )");
     const state::configuration again = loaded(to_yaml(d));
     expect_same(d, again);
@@ -184,6 +184,7 @@ ecmp: {hash: inner, seed: 5, vxlan_ports: [8472, 4789]}
               state::target_via(*parse_address("10.0.2.2"), "east"));
     EXPECT_EQ(again.sharing.hash, packet::flow_fields::inner);
     EXPECT_EQ(again.sharing.seed, 5U);
+    EXPECT_EQ(again.sharing.use_neigh, state::use_neigh::both);
     EXPECT_EQ(again.sharing.vxlan_ports, (std::vector<uint16_t>{8472, 4789}));
     EXPECT_EQ(again.routes.find(*parse_prefix("0.0.0.0/0"))->members.front().via,
               *parse_address("fe80::2"));

@@ -211,7 +211,7 @@ void compare_with_classifier(uint32_t seed) {
         else
             p.v6 = key;
         const control::mismatch m = control::compare({.match = rule}, false, p);
-        ASSERT_EQ(m.field.empty(), (acl_matches<Words>(rule, key)))
+        ASSERT_EQ(m.field.empty(), (acl_matches<Words>(state::match_in({.match = rule}, !v4), key)))
             << sources::rule_text({.match = rule}, false) << " " << m.field << " " << m.packet;
         matched += m.field.empty() ? 1 : 0;
         if (m.more == 0 && !m.field.empty()) ++fields[std::string(m.field)];

@@ -549,6 +549,64 @@ TEST_F(machine, a_gateway_that_is_our_own_link_local_address) {
     ASSERT_TRUE(apply());
 }
 
+/// Next hops of the kernel's routes leave one entry in eight to others, and those without room stop nothing.
+TEST_F(machine, kernel_gateways_beyond_the_limit_are_left_out) {
+    for (uint32_t i = 0; i < 9; ++i)
+        wanted.learned.target_index(
+            state::target_via(ip_address::from_v4(0x0a00'0100 + i), "here"));
+    ASSERT_TRUE(apply());
+    size_t there = 0;
+    for (const auto& hops_of_target : learned_hops) there += hops_of_target.at(0) != no_nexthop;
+    EXPECT_EQ(there, 7U);
+    EXPECT_FALSE(n->has_room());
+    packet_for(host);
+    EXPECT_TRUE(n->knows(here, host)) << "a host on the link has room";
+    n->flush(here, drop_reason::port_down, now);
+    ASSERT_TRUE(add_gateway(host)) << "and so has the operator's gateway";
+    wanted.routes = {};
+    // One that goes makes room for one that was left out, when its entry has gone.
+    wanted.learned = {};
+    for (uint32_t i = 1; i < 9; ++i)
+        wanted.learned.target_index(
+            state::target_via(ip_address::from_v4(0x0a00'0100 + i), "here"));
+    ASSERT_TRUE(apply());
+    EXPECT_TRUE(n->has_room());
+    ASSERT_TRUE(apply());
+    there = 0;
+    for (const auto& hops_of_target : learned_hops) there += hops_of_target.at(0) != no_nexthop;
+    EXPECT_EQ(there, 7U);
+    EXPECT_FALSE(n->has_room());
+    wanted.learned = {};
+    ASSERT_TRUE(apply());
+    EXPECT_TRUE(n->has_room());
+}
+
+/// ECMP groups leave such a gateway out and need it probed, so that it can come back.
+TEST_F(machine, a_gateway_of_a_group_that_fails_is_probed_until_it_answers) {
+    wanted.sharing.use_neigh = state::use_neigh::both;
+    const ip_address other = *parse_address("10.0.0.3");
+    wanted.routes.target_index(
+        {.members = {{.via = host, .interface = "here"}, {.via = other, .interface = "here"}}});
+    ASSERT_TRUE(apply());
+    packet_for(host);
+    answer(mac_a);
+    const uint32_t hop = n->of_hop(table->lookup(0, host))->hop;
+    const auto kind = [&] { return (*hops)[hop].kind.load(); };
+    EXPECT_EQ(kind(), datapath::nexthop_kind::adjacency);
+    pass(wanted.limits.reachable_ms + 1);
+    (*hops)[hop].mark_used();
+    pass(wanted.limits.retransmit_ms * (wanted.limits.attempts + 2));
+    EXPECT_EQ(kind(), datapath::nexthop_kind::failed) << "at once, not after a second resolution";
+    const int asked = asked_all;
+    pass(10 * wanted.limits.failed_ms);
+    EXPECT_EQ(kind(), datapath::nexthop_kind::failed);
+    EXPECT_GE(asked_all - asked, 40) << "once per retransmit_ms, without packets";
+    answer(mac_b);
+    EXPECT_EQ(kind(), datapath::nexthop_kind::adjacency);
+    wanted.routes = {};
+    ASSERT_TRUE(apply());
+}
+
 TEST_F(machine, gateways_beyond_the_limit_are_refused_and_change_nothing) {
     for (uint32_t i = 0; i < 9; ++i)
         wanted.routes.target_index(state::target_via(ip_address::from_v4(0x0a00'0100 + i), "here"));

@@ -32,7 +32,7 @@ std::vector<uint32_t> shares(const nexthop_group& g) {
 
 TEST(nexthop_groups, buckets_are_shared_alike) {
     for (const size_t n : {2, 3, 16, 17, 256}) {
-        const auto g = make_group(members_of(n), std::vector<bool>(n, true), nullptr);
+        const auto g = make_group(members_of(n), std::vector<bool>(n, true), {});
         EXPECT_EQ(g->buckets(), buckets_for(n));
         for (const uint32_t share : shares(*g)) {
             const double part = static_cast<double>(g->buckets()) / static_cast<double>(n);
@@ -45,7 +45,7 @@ TEST(nexthop_groups, by_their_weights) {
     auto members = members_of(3);
     members[1].weight = 2;
     members[2].weight = 5;
-    const auto share = shares(*make_group(members, {true, true, true}, nullptr));
+    const auto share = shares(*make_group(members, {true, true, true}, {}));
     EXPECT_NEAR(share[0], 512, 5 * 23);
     EXPECT_NEAR(share[1], 1024, 5 * 32);
     EXPECT_NEAR(share[2], 2560, 5 * 50);
@@ -56,12 +56,12 @@ TEST(nexthop_groups, who_is_lost_loses_only_its_own) {
         auto members = members_of(n);
         for (size_t m = 0; m < n; ++m) members[m].weight = static_cast<uint16_t>(1 + m % 3);
         std::vector<bool> able(n, true);
-        const auto all = make_group(members, able, nullptr);
+        const auto all = make_group(members, able, {});
         able[1] = false;
-        const auto without = make_group(members, able, all.get());
-        const auto from_nothing = make_group(members, able, nullptr);
+        const auto without = make_group(members, able, {all.get()});
+        const auto from_nothing = make_group(members, able, {});
         able[1] = true;
-        const auto again = make_group(members, able, nullptr);
+        const auto again = make_group(members, able, {});
         uint32_t moved = 0;
         std::map<uint8_t, uint32_t> heirs;
         for (uint32_t b = 0; b < all->buckets(); ++b) {
@@ -78,8 +78,8 @@ TEST(nexthop_groups, who_is_lost_loses_only_its_own) {
 }
 
 TEST(nexthop_groups, a_new_one_takes_its_part_of_each) {
-    const auto before = make_group(members_of(4), {true, true, true, true}, nullptr);
-    const auto after = make_group(members_of(5), {true, true, true, true, true}, nullptr);
+    const auto before = make_group(members_of(4), {true, true, true, true}, {});
+    const auto after = make_group(members_of(5), {true, true, true, true, true}, {});
     uint32_t moved = 0;
     for (uint32_t b = 0; b < before->buckets(); ++b) {
         if (after->bucket()[b] == before->bucket()[b]) continue;
@@ -89,8 +89,48 @@ TEST(nexthop_groups, a_new_one_takes_its_part_of_each) {
     EXPECT_NEAR(moved, 4096 / 5, 5 * 29);
 }
 
+/// Each bucket needs the scores of the holder and the newcomers, not of all 64 members.
+TEST(nexthop_groups, a_member_that_comes_back_is_compared_with_the_holders_only) {
+    for (const bool weighted : {false, true}) {
+        auto members = members_of(64);
+        for (size_t m = 0; weighted && m < members.size(); ++m)
+            members[m].weight = static_cast<uint16_t>(1 + m % 3);
+        std::vector<bool> able(64, true);
+        able[9] = able[30] = able[31] = false;
+        const std::vector<bool> before_able = able;
+        const auto before = make_group(members, able, {});
+        able[9] = able[31] = true;
+        uint64_t scores = 0;
+        const auto after = make_group(members, able, {before.get(), &before_able}, &scores);
+        EXPECT_EQ(scores, 3U * after->buckets());
+        // One comes back while another goes.
+        able[9] = false;
+        able[30] = true;
+        const std::vector<bool> then = [&] {
+            auto out = before_able;
+            out[9] = out[31] = true;
+            return out;
+        }();
+        const auto both = make_group(members, able, {after.get(), &then});
+        const auto from_nothing = make_group(members, able, {});
+        for (uint32_t b = 0; b < after->buckets(); ++b)
+            ASSERT_EQ(both->bucket()[b], from_nothing->bucket()[b]) << b;
+    }
+}
+
+/// And from none at all.
+TEST(nexthop_groups, the_first_that_comes_back_has_all_buckets) {
+    const auto members = members_of(5);
+    std::vector<bool> able(5, false);
+    const auto none = make_group(members, able, {});
+    const std::vector<bool> before = able;
+    able[3] = true;
+    const auto one = make_group(members, able, {none.get(), &before});
+    EXPECT_EQ(shares(*one)[3], one->buckets());
+}
+
 TEST(nexthop_groups, where_none_can_send_all_have_their_buckets) {
-    const auto g = make_group(members_of(3), {false, false, false}, nullptr);
+    const auto g = make_group(members_of(3), {false, false, false}, {});
     for (const uint32_t share : shares(*g)) EXPECT_GT(share, 1000U);
 }
 
@@ -177,6 +217,118 @@ TEST_F(shared_route, a_link_that_goes_moves_its_flows_only_and_gets_them_back) {
         }
     }
     link(2, true);
+    EXPECT_EQ(ways(), before);
+}
+
+/// A gateway behind a switch that is dead while the link is up.
+class silent_gateway : public shared_route {
+  protected:
+    silent_gateway() : shared_route("{to: 10.99.0.0/16, type: blackhole}") {}
+    void TearDown() override {
+        pass(5000);  // until packets no longer wait
+        for (uint16_t port = 0; port < 4; ++port) (void)lab_.sent(port);
+        shared_route::TearDown();
+    }
+    void apply(const std::string& use_neigh) {
+        std::string all = box_with("{to: 10.9.0.0/16, via: [10.0.2.9, 10.0.3.2]}") + use_neigh;
+        all.replace(all.find("neighbours:\n"), 12,
+                    "neighbours:\n  retransmit_ms: 10\n  negative_ms: 100\n");
+        const auto applied = lab_.apply(all);
+        ASSERT_TRUE(applied) << applied.error().message();
+        lab_.settle();
+    }
+    void pass(int ms) {
+        for (int t = 0; t < ms; t += 5) lab_.control(5);
+        lab_.settle();
+    }
+    void answer() {
+        const uint16_t east = lab_.controller().interfaces().indexes().at("east");
+        lab_.controller().neighbours().confirm(
+            east, *parse_address("10.0.2.9"),
+            {.mac = mac_address{{2, 0, 0, 0, 0, 0x21}}, .solicited = true}, 0);
+        lab_.settle();
+        for (uint16_t port = 0; port < 4; ++port) (void)lab_.sent(port);
+    }
+    size_t by(uint16_t port) {
+        size_t n = 0;
+        for (uint16_t flow = 0; flow < 100; ++flow) {
+            (void)lab_.sent(port);
+            lab_.offer(0, ethernet(0x0800, ipv4({.destination = 0x0a090000 + flow % 7U},
+                                                be(flow) + be(uint16_t{80}) + zeros(16))));
+            lab_.settle();
+            for (const byte_vector& frame : lab_.sent(port))
+                n += frame[12] == 8 && frame[13] == 0;  // not ARP
+        }
+        return n;
+    }
+};
+
+TEST_F(silent_gateway, flows_leave_a_gateway_that_does_not_answer_and_come_back) {
+    apply("ecmp: {use_neigh: both}\n");
+    (void)by(1);
+    pass(100);
+    EXPECT_EQ(by(2), 100U);
+    pass(2000);
+    EXPECT_EQ(by(2), 100U) << "and is not tried with flows again";
+    answer();
+    pass(10);
+    EXPECT_NEAR(static_cast<double>(by(1)), 50, 25);
+}
+
+/// Linux's default for IPv4.
+TEST_F(silent_gateway, without_use_neigh_they_stay) {
+    apply("");
+    (void)by(1);
+    pass(100);
+    EXPECT_NEAR(static_cast<double>(by(2)), 50, 25);
+    EXPECT_GT(lab_.dropped(datapath::drop_reason::neighbour_failed), 0U);
+}
+
+/// An error about a flow goes where the packets of that direction go.
+TEST_F(shared_route, an_icmp_error_goes_by_the_way_of_the_flow_that_it_quotes) {
+    std::set<uint16_t> seen;
+    for (uint16_t flow = 0; flow < 60; ++flow) {
+        // Flow: 10.0.1.1 to 10.9.0.x; the error quotes an answer, and a host on the way sends it.
+        const uint32_t there = 0x0a090000 + flow % 7;
+        const uint16_t way = way_of(flow);
+        ipv4_fields answer;
+        answer.source = there;
+        answer.destination = 0x0a000101;
+        const byte_vector quoted = ipv4(answer, be(uint16_t{80}) + be(flow) + zeros(16));
+        ipv4_fields error;
+        error.source = 0x0a000163;
+        error.destination = there;
+        error.protocol = 1;
+        for (const bool slow : {false, true}) {
+            error.options = slow ? byte_vector{1, 1, 1, 0} : byte_vector{};
+            lab_.offer(
+                0, ethernet(0x0800, ipv4(error, byte_vector{11, 0, 0, 0, 0, 0, 0, 0} + quoted)));
+            lab_.settle();
+            for (uint16_t port = 1; port < 4; ++port) {
+                EXPECT_EQ(lab_.sent(port).size(), port == way ? 1U : 0U) << flow << ' ' << port;
+            }
+        }
+        seen.insert(way);
+    }
+    EXPECT_EQ(seen.size(), 3U);
+}
+
+/// The table from before the loss is published again.
+TEST_F(shared_route, a_link_that_comes_back_computes_nothing) {
+    const auto before = ways();
+    link(2, false);
+    const auto& groups = lab_.controller().groups();
+    const uint64_t scores = groups.scores();
+    EXPECT_GT(scores, 0U);
+    link(2, true);
+    EXPECT_EQ(groups.scores(), scores);
+    EXPECT_EQ(ways(), before);
+    // Two that go, and come back in the same order.
+    link(1, false);
+    link(3, false);
+    for (uint16_t flow = 0; flow < 20; ++flow) EXPECT_EQ(way_of(flow), 2);
+    link(1, true);
+    link(3, true);
     EXPECT_EQ(ways(), before);
 }
 

@@ -42,6 +42,7 @@ std::string asks(const std::string& how, const std::string& more = "") {
            "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:11\"}\n"
            "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:16\"}\n"
            "    - {address: 10.0.1.2, mac: \"02:00:00:00:00:0a\"}\n"
+           "    - {address: \"2001:db8:1::2\", mac: \"02:00:00:00:00:0a\"}\n"
            "    - {address: \"fe80::77\", port: west, mac: \"02:00:00:00:00:0a\"}\n";
 }
 
@@ -96,6 +97,50 @@ TEST_F(urpf, strict_takes_what_is_behind_the_interface) {
          {"10.2.0.1", "10.4.0.1", "10.5.0.1", "10.6.0.1", "10.12.0.1", "10.13.0.1", "10.14.0.1",
           "10.0.3.7", "2001:db8:b::1", "2001:db8:c::1", "2001:db8:3::7"})
         EXPECT_FALSE(from(bad)) << bad;
+}
+
+/// RFC 5880 section 6.4, RFC 9747: an echo packet has its sender's address as destination, too, and returns to it.
+TEST_F(urpf, bfd_echo_is_forwarded_back_and_nothing_else_that_is_from_its_destination) {
+    const auto back = [&](uint16_t type, const byte_vector& packet) {
+        (void)lab_.sent(0);
+        lab_.offer(0, ethernet(type, packet));
+        lab_.settle();
+        const auto frames = lab_.sent(0);
+        EXPECT_LE(frames.size(), 1U) << "and no redirect";
+        return frames.size() == 1 && frames[0][5] == 0x0a && frames[0].size() >= 14 + packet.size();
+    };
+    const auto echo = [](uint32_t host, uint16_t port) {
+        return ipv4({.ttl = 255, .source = host, .destination = host},
+                    be(uint16_t{49152}) + be(port) + be(uint16_t{20}) + zeros(2) + counted(12));
+    };
+    const auto six = [](const char* host, uint16_t port) {
+        const auto a = *parse_address(host);
+        const byte_vector bytes{a.bytes.begin(), a.bytes.end()};
+        return ipv6({.hop_limit = 255, .source = bytes, .destination = bytes},
+                    be(uint16_t{49152}) + be(port) + be(uint16_t{20}) + zeros(2) + counted(12));
+    };
+    for (const char* how : {"off", "strict", "loose"}) {
+        apply(asks(how, ", send_redirects: true"));
+        for (const uint32_t host : {0x0a000102U, 0x0a010007U})
+            EXPECT_TRUE(back(0x0800, echo(host, 3785))) << how << ' ' << host;
+        const uint64_t same = lab_.dropped(drop_reason::ipv4_source_is_destination);
+        EXPECT_FALSE(back(0x0800, echo(0x0a000102, 3784))) << "BFD control";
+        EXPECT_FALSE(back(0x0800, echo(0x0a000202, 3785))) << "of another link";
+        EXPECT_FALSE(back(0x0800, echo(0x0a630001, 3785))) << "no route";
+        EXPECT_EQ(lab_.dropped(drop_reason::ipv4_source_is_destination) - same, 3U);
+        const uint64_t from_us = lab_.dropped(drop_reason::ipv4_source);
+        EXPECT_FALSE(back(0x0800, echo(0x0a0001fe, 3785)));
+        EXPECT_EQ(lab_.dropped(drop_reason::ipv4_source) - from_us +
+                      lab_.dropped(drop_reason::ipv4_source_is_destination) - same,
+                  4U)
+            << "our own address";
+        for (const char* host : {"2001:db8:1::2", "2001:db8:a::1"})
+            EXPECT_TRUE(back(0x86dd, six(host, 3785))) << how << ' ' << host;
+        const uint64_t same6 = lab_.dropped(drop_reason::ipv6_source_is_destination);
+        EXPECT_FALSE(back(0x86dd, six("2001:db8:2::2", 3785)));
+        EXPECT_FALSE(back(0x86dd, six("2001:db8:a::1", 53)));
+        EXPECT_EQ(lab_.dropped(drop_reason::ipv6_source_is_destination) - same6, 2U);
+    }
 }
 
 TEST_F(urpf, loose_takes_what_is_anywhere) {

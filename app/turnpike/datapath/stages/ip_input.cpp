@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage ip_input: parses and validates each packet, and selects the packets to punt.
 //   Reads   packet, in; interface.{kind, mac, addresses, acl_in, urpf, accept_source_route, router_alert},
-//           snapshot.own
+//           snapshot.{vrf, hops}
 //   Writes  parsed; vxlan_to_us; punt, hop and out of punted packets; tagged and tag, where a priority tag is
 //           removed. Headers are contiguous afterwards; padding behind a routed IP packet is trimmed
 // Routed interfaces: all checks that a router must make (RFC 1812 section 5.2.2, RFC 8200) except
@@ -12,6 +12,7 @@
 
 #include "datapath/graph.hpp"
 #include "datapath/read_headers.hpp"
+#include "datapath/reverse_path.hpp"
 #include "datapath/take_tag.hpp"
 #include "packet/igmp.hpp"
 #include "packet/ipv4.hpp"
@@ -114,6 +115,21 @@ __attribute__((noinline)) verdict classify_ipv4_group(const uint8_t* frame, cons
     return {otherwise};
 }
 
+/// Whether a packet with equal source and destination is a BFD echo that leaves by the interface that it came by: its
+/// sender wants it back (RFC 5880 section 6.4, RFC 5881 section 4, RFC 9747).
+template <class Fib, class Address>
+__attribute__((noinline)) bool is_bfd_echo(const packet::parsed& p, const Fib& fib,
+                                           const Address& destination, const interface& in,
+                                           const snapshot& v) noexcept {
+    constexpr uint16_t bfd_echo_port = 3785;
+    if (p.is(packet::flag_fragment) || p.upper_protocol != packet::protocol_udp ||
+        p.destination_port != bfd_echo_port)
+        return false;
+    uint64_t hop = 0;
+    fib.lookup_bulk({&destination, 1}, {&hop, 1});
+    return leads_back(v, static_cast<uint32_t>(hop), in, true);
+}
+
 verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const interface& in,
                       const snapshot& v) noexcept {
     const own_addresses& own = v.vrf[in.vrf].own;
@@ -129,7 +145,9 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
         return {drop_reason::ipv4_source_routed};
     if (const drop_reason why = drop_reason_of(packet::check_ipv4_addresses(source, destination));
         why != drop_reason::none) [[unlikely]]
-        return classify_ipv4_group(frame, p, in, v, why);
+        if (why != drop_reason::ipv4_source_is_destination ||
+            !is_bfd_echo(p, *v.vrf[in.vrf].fib4, destination, in, v))
+            return classify_ipv4_group(frame, p, in, v, why);
     // The source is a broadcast address, or one of our own (RFC 1812 section 5.3.7).
     if (own.has(source)) return {drop_reason::ipv4_source};
     // RFC 1812 section 5.3.4: a link-layer broadcast or multicast is never forwarded, and an IP
@@ -146,7 +164,9 @@ verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const inter
     if (packet::is_nd(p)) return {.punted = true, .punt = punt_reason::nd};
     if (packet::is_ipv6_martian(ip.source) && !packet::is_link_local(ip.source))
         return {drop_reason::ipv6_source};
-    if (ip.source == ip.destination) return {drop_reason::ipv6_source_is_destination};
+    if (ip.source == ip.destination && !is_bfd_echo(p, *v.vrf[in.vrf].fib6, ip.destination, in, v))
+        [[unlikely]]
+        return {drop_reason::ipv6_source_is_destination};
     if (own.has(ip.source)) return {drop_reason::ipv6_source};
     if (packet::is_multicast(ip.destination)) {
         const auto& groups = in.addresses->v6_groups;

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Objects of the kernel that find no room are left out and counted; all others are followed, and those are tried again.
+#include <gtest/gtest.h>
+
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using namespace test;
+
+constexpr const char* small =
+    "ports:\n"
+    "  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
+    "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"]}\n"
+    "neighbours: {max_entries: 16, reachable_ms: 50, retransmit_ms: 10}\n";
+
+class left_out_objects : public ::testing::Test {
+  protected:
+    void TearDown() override { lab_.check_balance(); }
+
+    static ip_prefix network(uint32_t n) {
+        return {ip_address::from_v4(0x1400'0000 + (n << 8)), 24};
+    }
+    static state::route_member by(uint32_t host) {
+        return {.via = ip_address::from_v4(0x0a00'0200 + host), .interface = "east"};
+    }
+    /// Applies the configuration with these routes of the kernel.
+    void learn(const std::function<void(state::configuration&)>& fill,
+               const std::string& more = "") {
+        std::shared_ptr<state::configuration> wanted = lab_.read(small + more);
+        fill(*wanted);
+        paused([&] {
+            const auto done = lab_.controller().apply(wanted);
+            ASSERT_TRUE(done) << done.error().message();
+        });
+    }
+    /// Changes wait for workers, which only this thread polls.
+    void paused(const std::function<void()>& change) {
+        lab_.worker().pause();
+        change();
+        lab_.worker().resume();
+    }
+    uint32_t hop_of(uint32_t n) {
+        return lab_.controller().routes().lookup(ip_address::from_v4(0x1400'0001 + (n << 8)));
+    }
+    bool has(uint32_t n) { return hop_of(n) != datapath::fixed_nexthop::no_route; }
+    left_out no_room() { return lab_.controller().no_room(); }
+
+    running_lab lab_{small};
+};
+
+TEST_F(left_out_objects, a_peer_with_too_many_next_hops_stops_nothing) {
+    learn([](state::configuration& c) {
+        for (uint32_t n = 1; n <= 40; ++n) c.learned.set(network(n), {.members = {by(n)}});
+    });
+    size_t there = 0;
+    for (uint32_t n = 1; n <= 40; ++n) there += has(n);
+    EXPECT_EQ(there, 14U);
+    EXPECT_EQ(no_room(), (left_out{.neighbours = 26}));
+    // A route that goes and another that comes, by a gateway that is there.
+    learn([](state::configuration& c) {
+        for (uint32_t n = 2; n <= 40; ++n) c.learned.set(network(n), {.members = {by(n)}});
+        c.learned.set(network(100), {.members = {by(2)}});
+    });
+    EXPECT_FALSE(has(1));
+    EXPECT_TRUE(has(100));
+    EXPECT_EQ(no_room(), (left_out{.neighbours = 25}));
+    learn([](state::configuration& c) { c.learned.set(network(40), {.members = {by(40)}}); });
+    EXPECT_TRUE(has(40));
+    EXPECT_FALSE(no_room().any());
+}
+
+TEST_F(left_out_objects, a_group_forwards_by_the_members_that_have_room) {
+    learn([](state::configuration& c) {
+        for (uint32_t n = 1; n <= 13; ++n) c.learned.set(network(n), {.members = {by(n)}});
+        c.learned.set(network(50), {.members = {by(30), by(31), by(32)}});
+    });
+    EXPECT_TRUE(has(50));
+    EXPECT_EQ(no_room(), (left_out{.paths = 2}));
+}
+
+TEST_F(left_out_objects, the_operators_routes_come_first_and_are_refused_as_ever) {
+    std::string routes = "routes:\n";
+    for (uint32_t n = 1; n <= 15; ++n)
+        routes += "  - {to: " + network(100 + n).text() + ", via: " + by(n).via->text() + "}\n";
+    learn(
+        [](state::configuration& c) {
+            for (uint32_t n = 1; n <= 40; ++n) c.learned.set(network(n), {.members = {by(n)}});
+        },
+        routes);
+    for (uint32_t n = 101; n <= 115; ++n) EXPECT_TRUE(has(n)) << n;
+    EXPECT_TRUE(has(15)) << "by a gateway of the operator's";
+    EXPECT_EQ(no_room(), (left_out{.neighbours = 24}));
+    for (uint32_t n = 16; n <= 18; ++n)
+        routes += "  - {to: " + network(100 + n).text() + ", via: " + by(n).via->text() + "}\n";
+    const auto refused = lab_.apply(small + routes);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ENOSPC);
+}
+
+TEST_F(left_out_objects, they_are_taken_in_as_soon_as_there_is_room) {
+    // Hosts that answered recently keep their entries.
+    auto& known = lab_.controller().neighbours();
+    const uint16_t east = lab_.controller().interfaces().indexes().at("east");
+    for (uint32_t host = 100; host < 110; ++host) {
+        const mac_address mac{{2, 0, 0, 0, 1, static_cast<uint8_t>(host)}};
+        known.learn(east, *by(host).via, mac, true, 1);
+        known.confirm(east, *by(host).via, {.mac = mac, .solicited = true}, 1);
+    }
+    learn([](state::configuration& c) {
+        for (uint32_t n = 1; n <= 10; ++n) c.learned.set(network(n), {.members = {by(n)}});
+    });
+    EXPECT_EQ(no_room(), (left_out{.neighbours = 4}));
+    for (int i = 0; i < 30 && no_room().any(); ++i) paused([&] { lab_.control(100); });
+    EXPECT_FALSE(no_room().any());
+    for (uint32_t n = 1; n <= 10; ++n) EXPECT_TRUE(has(n)) << n;
+}
+
+/// A VRF's routes with a small FIB.
+class full_fib : public ::testing::Test {
+  protected:
+    void SetUp() override { start(64); }
+    void start(uint32_t max_routes) {
+        table_.reset();
+        domain_ = *rcu::qsbr::create("full", 1);
+        table_ = *routes::create(*domain_, max_routes);
+    }
+    void TearDown() override {
+        table_.reset();
+        domain_->synchronize();
+    }
+    static ip_prefix network(uint32_t n) {
+        return {ip_address::from_v4(0x1400'0000 + (n << 8)), 24};
+    }
+    static ip_prefix network6(uint32_t n) {
+        ip_address a = *parse_address("2001:db8::");
+        a.bytes[5] = static_cast<uint8_t>(n);
+        return {a, 48};
+    }
+    result<void> apply(bool retries = false) {
+        auto is = std::make_unique<sets>(sets{operators_, learned_});
+        const state::route_changes of_operators = diff(running_->operators, is->operators),
+                                   of_learned = diff(running_->learned, is->learned);
+        change::table t{.operators = {.set = &is->operators, .what = &of_operators},
+                        .learned = {.set = &is->learned, .what = &of_learned}};
+        t.operators.hop_of_target.assign(is->operators.targets().size(), 20);
+        t.learned.hop_of_target.assign(is->learned.targets().size(), 10);
+        auto ready = table_->prepare(t, retries);
+        if (!ready) return tl::unexpected<error>(ready.error());
+        (*ready)->commit();
+        running_.swap(is);
+        return {};
+    }
+    size_t learned_in_fib() {
+        size_t n = 0;
+        table_->for_each({}, [&](const ip_prefix& to, uint32_t hop, route_origin from) {
+            EXPECT_EQ(table_->lookup(to.address), hop) << to.text();
+            n += from == route_origin::learned;
+            return true;
+        });
+        return n;
+    }
+
+    const state::route_target via_ = state::target_via(*parse_address("10.0.0.2"), "here");
+    std::unique_ptr<rcu::qsbr> domain_;
+    std::unique_ptr<routes> table_;
+    state::route_set operators_, learned_;
+    struct sets {
+        state::route_set operators, learned;
+    };
+    std::unique_ptr<sets> running_ = std::make_unique<sets>();
+};
+
+TEST_F(full_fib, routes_without_room_are_left_out_and_removals_are_not_held_back) {
+    for (uint32_t n = 0; n < 100; ++n) learned_.set(network(n), via_);
+    for (uint32_t n = 0; n < 70; ++n) learned_.set(network6(n), via_);
+    ASSERT_TRUE(apply());
+    EXPECT_EQ(learned_in_fib(), 126U);
+    EXPECT_EQ(table_->left_out(), 44U);
+    EXPECT_FALSE(table_->has_room());
+    operators_.set(network(200), via_);
+    ASSERT_TRUE(apply()) << "one is reserved";
+    EXPECT_EQ(table_->lookup(network(200).address), 20U);
+    for (uint32_t n = 0; n < 10; ++n) learned_.remove(network(n));
+    ASSERT_TRUE(apply());
+    EXPECT_EQ(table_->lookup(network(0).address), datapath::fixed_nexthop::no_route);
+    EXPECT_TRUE(table_->has_room());
+    ASSERT_TRUE(apply(true));
+    EXPECT_EQ(table_->left_out(), 44U - 9);
+    EXPECT_EQ(learned_in_fib(), 125U);
+    // Some that are left out go, and one becomes the operator's.
+    for (uint32_t n = 90; n < 100; ++n) learned_.remove(network(n));
+    for (uint32_t n = 20; n < 30; ++n) learned_.remove(network(n));
+    ASSERT_TRUE(apply());
+    ASSERT_TRUE(apply(true));
+    EXPECT_EQ(table_->left_out(), 70U - 63 + 8) << "of IPv6, and of IPv4";
+}
+
+/// The same where the routes are written one by one.
+TEST_F(full_fib, routes_that_are_added_to_a_full_table) {
+    for (uint32_t n = 0; n < 60; ++n) learned_.set(network(n), via_);
+    ASSERT_TRUE(apply());
+    EXPECT_EQ(table_->left_out(), 0U);
+    for (uint32_t n = 60; n < 70; ++n) learned_.set(network(n), via_);
+    learned_.remove(network(5));
+    ASSERT_TRUE(apply());
+    EXPECT_EQ(table_->left_out(), 69U - 63);
+    EXPECT_EQ(learned_in_fib(), 63U);
+    learned_ = {};
+    ASSERT_TRUE(apply());
+    EXPECT_EQ(table_->left_out(), 0U);
+    EXPECT_EQ(learned_in_fib(), 0U);
+}
+
+/// The same where the FIB is built anew.
+TEST_F(full_fib, a_table_that_is_larger_than_the_fib) {
+    start(9600);
+    for (uint32_t n = 0; n < 12'000; ++n) learned_.set(network(n), via_);
+    operators_.set(network(20'000), via_);
+    ASSERT_TRUE(apply());
+    EXPECT_EQ(learned_in_fib(), 9600U - 150 - 1);
+    EXPECT_EQ(table_->left_out(), 12'000U - (9600 - 150 - 1));
+    EXPECT_EQ(table_->lookup(network(20'000).address), 20U);
+    for (uint32_t n = 0; n < 3000; ++n) learned_.remove(network(n));
+    ASSERT_TRUE(apply());
+    ASSERT_TRUE(table_->has_room());
+    ASSERT_TRUE(apply(true));
+    EXPECT_EQ(table_->left_out(), 0U);
+    EXPECT_EQ(learned_in_fib(), 9000U);
+}
+
+}  // namespace
+}  // namespace turnpike::control
