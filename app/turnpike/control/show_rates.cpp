@@ -149,7 +149,8 @@ json show_rates(controller& c, const request_fields& f) {
     json out = {{"ports", json::array()},   {"interfaces", json::array()},
                 {"bridges", json::array()}, {"workers", json::array()},
                 {"drops", json::array()},   {"verdict", recent_verdict_json(c.recent_verdict())}};
-    for (const auto& [key, e] : c.rates().entries()) {
+    for (const auto& named : c.rates().entries()) {
+        const auto& e = named.second;
         const auto add = [&](const char* list, std::span<const shown_rate> rates,
                              const json& with) {
             json one = entry_json(e, rates);

@@ -195,6 +195,12 @@ void remove_v6(route_list& in, const kernel_route& r) {
 
 bool set_flag(bool& flag, bool to) noexcept { return std::exchange(flag, to) != to; }
 
+/// A path without a usable link. Answers  whether that is new
+bool set_dead(kernel_path& p) noexcept {
+    const bool died = set_flag(p.dead, true);
+    return set_flag(p.linkdown, true) || died;
+}
+
 /// fib_sync_down_dev(): a route goes with its last live path; with an interface that is removed, any path takes it along.
 bool remove_paths_v4(route_list& in, const interface_change& c) {
     using enum interface_change::kind;
@@ -206,7 +212,7 @@ bool remove_paths_v4(route_list& in, const interface_change& c) {
         for (kernel_path& p : r.paths)
             if (p.interface == c.interface) {
                 any = true;
-                changed |= set_flag(p.dead, true) | set_flag(p.linkdown, true);
+                changed |= set_dead(p);
             }
         return any && (c.what == removed || std::all_of(r.paths.begin(), r.paths.end(),
                                                         [](const auto& p) { return p.dead; }));
@@ -223,9 +229,7 @@ bool remove_paths_v6(route_list& in, const interface_change& c) {
     if (c.what == interface_change::kind::removed) return std::erase_if(in, by) != 0;
     bool changed = false;
     for (kernel_route& r : in)
-        if (by(r) && is_sibling(r))
-            changed |=
-                set_flag(r.paths.front().dead, true) | set_flag(r.paths.front().linkdown, true);
+        if (by(r) && is_sibling(r)) changed |= set_dead(r.paths.front());
     const route_list all = in;
     const auto lives = [&](const kernel_route& r) {
         return std::any_of(all.begin(), all.end(), [&](const kernel_route& a) {

@@ -11,11 +11,11 @@ namespace turnpike::datapath {
 namespace {
 
 /// Result masks of a burst.
-struct verdict {
+struct fast_verdict {
     packet_mask sent = 0, denied = 0;
     packet_mask tagged = 0;  ///< subset of `sent`: complete, with the tag of its egress interface
 
-    verdict& operator+=(const verdict& other) noexcept {
+    fast_verdict& operator+=(const fast_verdict& other) noexcept {
         sent |= other.sent;
         tagged |= other.tagged;
         denied |= other.denied;
@@ -43,7 +43,7 @@ struct part {
 };
 
 /// Results of a part, at the places of its packets in the burst.
-verdict put_back(burst& b, const part& p, const verdict& done) noexcept {
+fast_verdict put_back(burst& b, const part& p, const fast_verdict& done) noexcept {
     const auto in_burst = [&](packet_mask packets) {
         if (packets == all_of(p.n)) return p.in_burst;
         packet_mask out = 0;

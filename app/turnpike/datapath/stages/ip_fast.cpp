@@ -110,9 +110,9 @@ uint8_t* push_tag(const port_snapshot& port, rte_mbuf* m, uint8_t* frame, uint32
 /// the others again.
 /// l3_bytes  0 for packets not to be sent
 template <class Nexthops, class Forward>
-verdict send_by(const Nexthops nexthops, const ingress& from, const fast_burst& b, const frames& f,
-                packet_mask packets, uint32_t n, const uint32_t* l3_bytes,
-                decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
+fast_verdict send_by(const Nexthops nexthops, const ingress& from, const fast_burst& b,
+                     const frames& f, packet_mask packets, uint32_t n, const uint32_t* l3_bytes,
+                     decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
     const lengths bytes(b, l3_bytes, n);
     packet_mask open = packets;
     if (!nexthops.usual(bytes.most)) [[unlikely]]
@@ -165,9 +165,9 @@ verdict send_by(const Nexthops nexthops, const ingress& from, const fast_burst& 
 }
 
 template <class Forward>
-verdict send(const ingress& from, const fast_burst& b, const frames& f, packet_mask packets,
-             hop_indices& hop, uint32_t n, const uint32_t* l3_bytes,
-             decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
+fast_verdict send(const ingress& from, const fast_burst& b, const frames& f, packet_mask packets,
+                  hop_indices& hop, uint32_t n, const uint32_t* l3_bytes,
+                  decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
     const snapshot& v = from.v;
     if (v.groups) [[unlikely]]
         choose_members(v, f, packets, hop, l3_bytes);
@@ -194,8 +194,8 @@ __attribute__((noinline)) packet_mask routed_back(const ingress& from, const Fib
     return out;
 }
 
-verdict forward_ipv4(const ingress& from, const fast_burst& b, packet_mask packets,
-                     const frames& f) noexcept {
+fast_verdict forward_ipv4(const ingress& from, const fast_burst& b, packet_mask packets,
+                          const frames& f) noexcept {
     const snapshot& v = from.v;
     packet::plain_ipv4 plain;
     packets &= v.plain_ipv4(f.first.data(), b.single_segment_bytes, b.count, from.us, plain);
@@ -212,8 +212,8 @@ verdict forward_ipv4(const ingress& from, const fast_burst& b, packet_mask packe
                 });
 }
 
-verdict forward_ipv6(const ingress& from, const fast_burst& b, packet_mask packets,
-                     const frames& f) noexcept {
+fast_verdict forward_ipv6(const ingress& from, const fast_burst& b, packet_mask packets,
+                          const frames& f) noexcept {
     std::array<ipv6_address, burst_max> destination;
     alignas(16) std::array<uint32_t, burst_max> l3_bytes;
     packet_mask plain = plain_ipv6(from.us).find_all(b, packets, f, l3_bytes.data());
@@ -242,13 +242,13 @@ verdict forward_ipv6(const ingress& from, const fast_burst& b, packet_mask packe
                 });
 }
 
-verdict forward_family(const ingress& from, const fast_burst& b, packet_mask packets,
-                       const frames& f, bool six) noexcept {
+fast_verdict forward_family(const ingress& from, const fast_burst& b, packet_mask packets,
+                            const frames& f, bool six) noexcept {
     return six ? forward_ipv6(from, b, packets, f) : forward_ipv4(from, b, packets, f);
 }
 
-verdict forward_part(const ingress& from, burst& b, part& p, packet_mask packets,
-                     bool six) noexcept {
+fast_verdict forward_part(const ingress& from, burst& b, part& p, packet_mask packets,
+                          bool six) noexcept {
     if (p.n == 0) return {};
     p.in_burst = packets;
     p.f.fill_up(p.n);
@@ -267,8 +267,8 @@ bool is_ipv6(const frames& f, uint32_t i) noexcept {
 }
 
 /// Each family apart. Not inlined: most bursts have one.
-__attribute__((noinline)) verdict forward_both(const ingress& from, burst& b, packet_mask packets,
-                                               const frames& f) noexcept {
+__attribute__((noinline)) fast_verdict forward_both(const ingress& from, burst& b,
+                                                    packet_mask packets, const frames& f) noexcept {
     part v4, v6;
     packet_mask six = 0;
     for_each(packets, [&](uint32_t i) {
@@ -276,13 +276,14 @@ __attribute__((noinline)) verdict forward_both(const ingress& from, burst& b, pa
         six |= packet_mask{is_six} << i;
         (is_six ? v6 : v4).add(f, b, i);
     });
-    verdict all = forward_part(from, b, v4, packets & ~six, false);
+    fast_verdict all = forward_part(from, b, v4, packets & ~six, false);
     return all += forward_part(from, b, v6, six, true);
 }
 
 /// Packets of the other family, which a pass over the whole burst left.
-__attribute__((noinline)) verdict forward_others(const ingress& from, burst& b, packet_mask left,
-                                                 const frames& f, bool six) noexcept {
+__attribute__((noinline)) fast_verdict forward_others(const ingress& from, burst& b,
+                                                      packet_mask left, const frames& f,
+                                                      bool six) noexcept {
     part others;
     packet_mask packets = 0;
     for_each(left, [&](uint32_t i) {
@@ -295,7 +296,7 @@ __attribute__((noinline)) verdict forward_others(const ingress& from, burst& b, 
 
 /// Packets with one destination MAC address, of one fast group of interfaces. A burst is forwarded as it is if few packets
 /// are missing and a few frames have one family, and its packets of the other family afterwards; else each family apart.
-verdict forward(const ingress& from, burst& b, packet_mask packets, const frames& f) noexcept {
+fast_verdict forward(const ingress& from, burst& b, packet_mask packets, const frames& f) noexcept {
     constexpr uint32_t few = 4;  ///< packets in vain cost less than a copy of the others
     const uint32_t n = b.count;
     const bool six = is_ipv6(f, static_cast<uint32_t>(std::countr_zero(packets)));
@@ -306,19 +307,20 @@ verdict forward(const ingress& from, burst& b, packet_mask packets, const frames
     const fast_burst all_of_it{b.packet.data(), b.single_segment_bytes.data(),
                                b.tag.data(),    b.out.data(),
                                b.count,         b.tagged};
-    verdict all = forward_family(from, all_of_it, packets, f, six);
+    fast_verdict all = forward_family(from, all_of_it, packets, f, six);
     if (const packet_mask left = packets & ~all.sent & ~all.denied; left != 0) [[unlikely]]
         all += forward_others(from, b, left, f, !six);
     return all;
 }
 
 /// For interfaces with several MAC addresses. A frame to none of them, such as a broadcast, is not plain.
-__attribute__((noinline)) verdict forward_to_each(const ingress& from, burst& b,
-                                                  packet_mask packets, const frames& f) noexcept {
+__attribute__((noinline)) fast_verdict forward_to_each(const ingress& from, burst& b,
+                                                       packet_mask packets,
+                                                       const frames& f) noexcept {
     const auto to = [&](uint32_t i) -> const mac_address& {
         return packet::header_at<packet::ethernet_header>(f.first[i]).destination;
     };
-    verdict all;
+    fast_verdict all;
     while (packets != 0) {
         const mac_address us = to(static_cast<uint32_t>(std::countr_zero(packets)));
         packet_mask same = 0;
@@ -330,8 +332,8 @@ __attribute__((noinline)) verdict forward_to_each(const ingress& from, burst& b,
     return all;
 }
 
-verdict forward_from(context& c, const interface& in, burst& b, packet_mask packets,
-                     const frames& f) noexcept {
+fast_verdict forward_from(context& c, const interface& in, burst& b, packet_mask packets,
+                          const frames& f) noexcept {
     const snapshot& v = *c.snapshot;
     const ingress from{
         .v = v, .in = in, .us = in.mac, .routing = v.vrf[in.vrf], .worker = c.worker};
@@ -341,10 +343,10 @@ verdict forward_from(context& c, const interface& in, burst& b, packet_mask pack
 }
 
 /// Packets of several interfaces: one pass for each fast group.
-__attribute__((noinline)) verdict forward_from_each(context& c, burst& b, packet_mask packets,
-                                                    const frames& f) noexcept {
+__attribute__((noinline)) fast_verdict forward_from_each(context& c, burst& b, packet_mask packets,
+                                                         const frames& f) noexcept {
     const auto& interfaces = c.snapshot->interfaces;
-    verdict all;
+    fast_verdict all;
     while (packets != 0) {
         const interface& in = interfaces[b.in[static_cast<size_t>(std::countr_zero(packets))]];
         packet_mask same = 0;
@@ -361,8 +363,8 @@ __attribute__((noinline)) verdict forward_from_each(context& c, burst& b, packet
 
 stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
     const frames f(b);
-    const verdict all = b.common_iface != 0
-                            ? forward_from(c, c.snapshot->interfaces[b.common_iface], b, packets, f)
+    const fast_verdict all =
+        b.common_iface != 0 ? forward_from(c, c.snapshot->interfaces[b.common_iface], b, packets, f)
                             : forward_from_each(c, b, packets, f);
     for_each(all.denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny; });
     return leave(*c.snapshot, b, all.sent & ~all.tagged) | enqueue(b, all.tagged, stage::tx) |
