@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Objects of the kernel that find no room are left out and counted; all others are followed, and those are tried again.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "control/requests.hpp"
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
 
@@ -47,6 +49,11 @@ class left_out_objects : public ::testing::Test {
     }
     bool has(uint32_t n) { return hop_of(n) != datapath::fixed_nexthop::no_route; }
     left_out no_room() { return lab_.controller().no_room(); }
+    nlohmann::json shown() {
+        requests r(lab_.controller(), "none.yaml");
+        const char* const request = R"({"request": "show", "what": "control-plane"})";
+        return nlohmann::json::parse(r.answer(request, {}))["result"]["no_room"];
+    }
 
     running_lab lab_{small};
 };
@@ -59,6 +66,11 @@ TEST_F(left_out_objects, a_peer_with_too_many_next_hops_stops_nothing) {
     for (uint32_t n = 1; n <= 40; ++n) there += has(n);
     EXPECT_EQ(there, 14U);
     EXPECT_EQ(no_room(), (left_out{.neighbours = 26}));
+    EXPECT_EQ(shown(), (nlohmann::json{{"fib_full", 0},
+                                       {"no_neighbour_entry", 26},
+                                       {"no_next_hop", 0},
+                                       {"paths", 0},
+                                       {"permanent_neighbours", 0}}));
     // A route that goes and another that comes, by a gateway that is there.
     learn([](state::configuration& c) {
         for (uint32_t n = 2; n <= 40; ++n) c.learned.set(network(n), {.members = {by(n)}});
@@ -79,6 +91,7 @@ TEST_F(left_out_objects, a_group_forwards_by_the_members_that_have_room) {
     });
     EXPECT_TRUE(has(50));
     EXPECT_EQ(no_room(), (left_out{.paths = 2}));
+    EXPECT_EQ(shown()["paths"], 2);
 }
 
 TEST_F(left_out_objects, the_operators_routes_come_first_and_are_refused_as_ever) {
