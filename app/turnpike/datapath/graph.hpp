@@ -113,11 +113,11 @@ extern const std::span<const handler_row> handler_table;
 
 /// Output of packets by out[]: fragmentation, egress ACL, bridge or VLAN tag, as their interfaces
 /// need.
-stage_mask leave(const snapshot& v, burst& b, packet_mask packets) noexcept;
+stage_mask iface_output(const snapshot& v, burst& b, packet_mask packets) noexcept;
 
 /// Output of frames of bridges' members, and of other frames that need no tag, to their port or
 /// tunnel.
-stage_mask send_by(const snapshot& v, burst& b, packet_mask packets) noexcept;
+stage_mask l2_output(const snapshot& v, burst& b, packet_mask packets) noexcept;
 
 /// Compact a burst: these packets become its first ones, with all fields that are valid behind
 /// stage iface_input except their tags.

@@ -260,8 +260,8 @@ void worker::send_own(burst& b) noexcept {
         bridged &= ~denied;
         drops |= denied;
     }
-    const stage_mask first = enqueue(b, b.exceeds_mtu, stage::fragment) | send_by(v, b, bridged) |
-                             leave(v, b, sent) | enqueue(b, drops, stage::drop);
+    const stage_mask first = enqueue(b, b.exceeds_mtu, stage::fragment) | l2_output(v, b, bridged) |
+                             iface_output(v, b, sent) | enqueue(b, drops, stage::drop);
     if (observed_.load(std::memory_order_acquire)) [[unlikely]]
         return send_captured(b, first);
     dispatch(stage_table, context_, b, first, [](size_t, packet_mask) {});

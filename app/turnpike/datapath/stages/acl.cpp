@@ -338,7 +338,7 @@ stage_mask run_acl_out(context& c, burst& b, packet_mask packets) noexcept {
     const packet_mask sent = packets & ~b.punted;
     return enqueue(b, packets & b.punted, stage::punt) |
            enqueue(b, sent & b.exceeds_mtu, stage::fragment) |
-           leave(*c.snapshot, b, sent & ~b.exceeds_mtu) | enqueue(b, denied, stage::drop);
+           iface_output(*c.snapshot, b, sent & ~b.exceeds_mtu) | enqueue(b, denied, stage::drop);
 }
 
 }  // namespace turnpike::datapath

@@ -155,7 +155,7 @@ class flooder {
         packet_mask denied = 0;
         if (c_.snapshot->out_lists) [[unlikely]]
             denied = classify_out(*c_.snapshot, b, packets, c_.worker);
-        return send_by(*c_.snapshot, b, packets & ~denied) | enqueue(b, denied, stage::drop);
+        return l2_output(*c_.snapshot, b, packets & ~denied) | enqueue(b, denied, stage::drop);
     }
 
     context& c_;

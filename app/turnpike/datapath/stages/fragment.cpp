@@ -127,7 +127,7 @@ class fragmenter {
     void send_pieces() noexcept {
         burst& out = pieces_;
         if (out.count == 0) return;
-        dispatch(c_.table, c_, out, leave(*c_.snapshot, out, all_of(out.count)),
+        dispatch(c_.table, c_, out, iface_output(*c_.snapshot, out, all_of(out.count)),
                  [](size_t, packet_mask) {});
         out.begin(0, b_.in_port);
     }

@@ -110,9 +110,10 @@ uint8_t* push_tag(const port_snapshot& port, rte_mbuf* m, uint8_t* frame, uint32
 /// the others again.
 /// l3_bytes  0 for packets not to be sent
 template <class Nexthops, class Forward>
-fast_verdict send_by(const Nexthops nexthops, const ingress& from, const fast_burst& b,
-                     const frames& f, packet_mask packets, uint32_t n, const uint32_t* l3_bytes,
-                     decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
+fast_verdict send_by_nexthops(const Nexthops nexthops, const ingress& from, const fast_burst& b,
+                              const frames& f, packet_mask packets, uint32_t n,
+                              const uint32_t* l3_bytes, decltype(classify_fast_ipv4)& classify,
+                              const Forward& forward) noexcept {
     const lengths bytes(b, l3_bytes, n);
     packet_mask open = packets;
     if (!nexthops.usual(bytes.most)) [[unlikely]]
@@ -172,10 +173,10 @@ fast_verdict send(const ingress& from, const fast_burst& b, const frames& f, pac
     if (v.groups) [[unlikely]]
         choose_members(v, f, packets, hop, l3_bytes);
     if (all_same(hop, n))
-        return send_by(single_nexthop(v.hops[hop[0]]), from, b, f, packets, n, l3_bytes, classify,
-                       forward);
-    return send_by(per_packet_nexthops(v.hops, hop, n), from, b, f, packets, n, l3_bytes, classify,
-                   forward);
+        return send_by_nexthops(single_nexthop(v.hops[hop[0]]), from, b, f, packets, n, l3_bytes,
+                                classify, forward);
+    return send_by_nexthops(per_packet_nexthops(v.hops, hop, n), from, b, f, packets, n, l3_bytes,
+                            classify, forward);
 }
 
 /// Keep packets that pass uRPF; the slow path drops the rest with a reason. Not inlined: most
@@ -367,7 +368,8 @@ stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
         b.common_iface != 0 ? forward_from(c, c.snapshot->interfaces[b.common_iface], b, packets, f)
                             : forward_from_each(c, b, packets, f);
     for_each(all.denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny; });
-    return leave(*c.snapshot, b, all.sent & ~all.tagged) | enqueue(b, all.tagged, stage::tx) |
+    return iface_output(*c.snapshot, b, all.sent & ~all.tagged) |
+           enqueue(b, all.tagged, stage::tx) |
            enqueue(b, packets & ~all.sent & ~all.denied, stage::ip_input) |
            enqueue(b, all.denied, stage::drop);
 }

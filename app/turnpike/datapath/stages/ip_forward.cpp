@@ -173,7 +173,8 @@ stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
     const packet_mask unjudged = o.sent & ~judged;
     return enqueue(b, judged, stage::acl_out) |
            enqueue(b, unjudged & b.exceeds_mtu, stage::fragment) |
-           leave(v, b, unjudged & ~b.exceeds_mtu) | enqueue(b, o.punts & ~judged, stage::punt) |
+           iface_output(v, b, unjudged & ~b.exceeds_mtu) |
+           enqueue(b, o.punts & ~judged, stage::punt) |
            enqueue(b, o.vxlan_to_us, stage::vxlan_input) | enqueue(b, o.drops, stage::drop);
 }
 

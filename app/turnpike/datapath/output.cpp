@@ -5,7 +5,7 @@
 
 namespace turnpike::datapath {
 
-stage_mask leave(const snapshot& v, burst& b, packet_mask packets) noexcept {
+stage_mask iface_output(const snapshot& v, burst& b, packet_mask packets) noexcept {
     if (!v.bridge_routing) return enqueue(b, packets, v.puts_tags ? stage::vlan_push : stage::tx);
     packet_mask bridged = 0;
     for_each(packets, [&](uint32_t i) {
@@ -24,7 +24,7 @@ stage_mask leave(const snapshot& v, burst& b, packet_mask packets) noexcept {
            enqueue(b, rest, v.puts_tags ? stage::vlan_push : stage::tx);
 }
 
-stage_mask send_by(const snapshot& v, burst& b, packet_mask packets) noexcept {
+stage_mask l2_output(const snapshot& v, burst& b, packet_mask packets) noexcept {
     if (v.puts_tags) return enqueue(b, packets, stage::vlan_push);
     if (v.tunnels == nullptr) [[likely]]
         return enqueue(b, packets, stage::tx);
