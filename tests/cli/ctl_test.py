@@ -115,7 +115,7 @@ def check_a_shell(words, prepare):
         terminal.type(f"{prepare}; . {folder}/script; echo rea''dy\n")
         terminal.wait_for("ready")
         assert completed(terminal, "sho") == "show"
-        assert completed(terminal, "show neig") == "show neighbours"
+        assert completed(terminal, "show neighb") == "show neighbours"
         assert completed(terminal, "show routes ::/0 l") == "show routes ::/0 longer"
         assert completed(terminal, "--so") == "--socket"
         os.mkdir(os.path.join(folder, "folder"))
