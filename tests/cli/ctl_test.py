@@ -477,11 +477,11 @@ def test_top_shares_the_window():
 def test_top_survives_a_restart():
     """Every connection of the first server is answered once, as by a turnpike that restarts again and again."""
     server = Server(rates(1), None)
-    with Terminal([PROGRAM, "--socket", server.path, "top", "--interval", "0.1"], rows=20, columns=100) as terminal:
+    with Terminal([PROGRAM, "--socket", server.path, "top", "--interval", "0.1"], rows=20, columns=300) as terminal:
         terminal.wait_for(lambda said: said.count("no answer, trying again: ") > 1 and said.count("worker 2 is busy") > 1)
         os.unlink(server.path)
         terminal.wait_for("cannot connect to turnpike")
-        screen = Screen(20, 100)
+        screen = Screen(20, 300)
         screen.write(terminal.said[:terminal.said.rindex(b"\x1b[H")])
         assert any(line.startswith("west") for line in screen.text()), "the last rates stay"
         again = Server(*(rates(at) for at in range(5, 1000)))

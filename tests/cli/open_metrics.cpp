@@ -76,6 +76,7 @@ inventory objects() {
         all.tunnels.push_back({.name = name, .remote = "10.0.2.2", .vni = 100, .rx_bytes = 77});
         all.host_interfaces.push_back({.name = name, .carrier = true, .to_kernel = 4});
         all.tables.push_back({name, 4, 16});
+        all.left_out.push_back({name, 2});
     }
     all.netlink.push_back({.messages = 3});
     all.gather_s = 0.001;
