@@ -98,9 +98,9 @@ def test_turnpikectl():
                     if line.startswith("show.")]
         assert len(subjects) >= 14, subjects
         for what in subjects:
-            of = ["10.0.2.2"] if what == "route" else []
-            assert ctl("show", what, *of), what
-            json.loads(ctl("--json", "show", what, *of).splitlines()[0])
+            words = {"route": ["route", "10.0.2.2"], "not-followed": ["control-plane", "not-followed"]}.get(what, [what])
+            assert ctl("show", *words), what
+            json.loads(ctl("--json", "show", *words).splitlines()[0])
         assert "10.0.2.0/24" in ctl("show", "routes", "10.0.0.0/8", "longer")
         # explain predicts the real result for a packet.
         words = ctl("explain", "west", "from", WEST[0], "to", EAST[0], "protocol", "icmp").split()
