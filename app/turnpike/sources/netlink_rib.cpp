@@ -110,15 +110,15 @@ void netlink_rib::derive_changed(table& t) {
 void netlink_rib::show(uint32_t number, const ip_prefix& to) {
     table& t = tables_.at(number);
     state::route_set& routes = learned_of(number);
-    if (number == RT_TABLE_MAIN && locals_.contains(to)) {
-        changed_ |= routes.set(to, to_ourselves);
-        return;
-    }
+    const auto before = routes.at(to);
     const kernel_table::stack_id s = t.kernel.at(to);
-    if (s == kernel_table::none || !t.derived[s].route.target)
-        changed_ |= routes.remove(to);
+    if (number == RT_TABLE_MAIN && locals_.contains(to))
+        routes.set(to, to_ourselves);
+    else if (s == kernel_table::none || !t.derived[s].route.target)
+        routes.remove(to);
     else
-        changed_ |= routes.set(to, *t.derived[s].route.target, t.derived[s].index);
+        routes.set(to, *t.derived[s].route.target, t.derived[s].index);
+    changed_ |= before != routes.at(to);
 }
 
 void netlink_rib::show_stale(uint32_t number, table& t) {

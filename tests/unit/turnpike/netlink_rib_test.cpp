@@ -87,6 +87,7 @@ TEST_F(kernel_mirror_test, routes_come_change_and_go) {
     EXPECT_FALSE(mirror_.take_changed());
     say({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20, .how = replace});
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.2.2 east");
+    EXPECT_TRUE(mirror_.take_changed()) << "another next hop";
     say(gone({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20}));
     EXPECT_EQ(via("10.5.0.0/16"), "none");
     EXPECT_TRUE(mirror_.take_changed());
