@@ -55,6 +55,9 @@ void add_options(CLI::App& app, raw_options& to) {
     app.add_option("--report", to.into.report,
                    "write the report (JSON) to this file at the end; - is stdout")
         ->type_name("FILE");
+    app.add_option("--report-html", to.into.report_html,
+                   "write the report as an HTML page to this file at the end")
+        ->type_name("FILE");
     app.add_option("--log-format", to.format,
                    "log format: text (default), json, or journald, for systemd's journal")
         ->check(CLI::IsMember(list_of(observe::log_format_names)))

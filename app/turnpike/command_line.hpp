@@ -12,7 +12,7 @@ namespace turnpike {
 constexpr int exit_failed = 1, exit_refused = 2;
 
 struct options {
-    std::string config, report;
+    std::string config, report, report_html;
     double duration_s = 0;        ///< 0: no limit
     double stats_interval_s = 0;  ///< 0: no tables while running
     bool check = false;

@@ -19,10 +19,12 @@
 #include "control/controller.hpp"
 #include "control/eal.hpp"
 #include "control/eal_log.hpp"
+#include "control/metrics_source.hpp"
 #include "control/requests.hpp"
 #include "control/socket_owner.hpp"
 #include "control/telemetry.hpp"
 #include "observe/console.hpp"
+#include "observe/metrics_pages.hpp"
 #include "observe/report.hpp"
 #include "observe/service.hpp"
 #include "sources/yaml.hpp"
@@ -36,8 +38,7 @@ std::atomic<bool> stop{false}, reload{false};
 extern "C" void on_stop(int) { stop.store(true, std::memory_order_relaxed); }
 extern "C" void on_reload(int) { reload.store(true, std::memory_order_relaxed); }
 
-bool write_report(const observe::report& r, const std::string& path) {
-    const std::string text = observe::to_json(r).dump(2) + "\n";
+bool write_text(const std::string& text, const std::string& path) {
     if (path == "-") return std::fputs(text.c_str(), stdout) >= 0;
     std::ofstream file(path);
     file << text;
@@ -48,12 +49,12 @@ bool write_report(const observe::report& r, const std::string& path) {
 
 /// Checked before anything starts. An existing file stays until the report replaces it; if there is
 /// none, none is left behind.
-bool report_can_be_written(const std::string& path) {
+bool report_can_be_written(const std::string& option, const std::string& path) {
     if (path.empty() || path == "-") return true;
     const bool there = ::access(path.c_str(), F_OK) == 0;
     if (!std::ofstream(path, std::ios::app)) {
         observe::log(observe::log_level::error,
-                     "--report " + path + ": " + std::strerror(errno) + "; name a writable file");
+                     option + " " + path + ": " + std::strerror(errno) + "; name a writable file");
         return false;
     }
     if (!there) ::unlink(path.c_str());
@@ -192,16 +193,23 @@ int forward(state::configuration wanted, const options& chosen) {
     control::controller& c = **made;
     c.also(**socket);
     asked = std::make_unique<control::requests>(c, chosen.config);
+    c.changes_from([&] { return asked->states_text(); });
     observe::say("forwarding");
     {
         main_loop_tasks around(chosen, c, *asked, **socket);
         c.run({.done = [&] { return around.done(); }, .between = [&] { around.look(); }});
     }
     socket->reset();
+    observe::scraped page;
+    if (!chosen.report_html.empty()) page = control::scrape(c, true);
     c.take_down();
     const observe::report r = c.report();
     if (chosen.report != "-") observe::the_console().table(observe::to_table(r));
-    if (!chosen.report.empty() && !write_report(r, chosen.report)) return exit_failed;
+    if (!chosen.report.empty() && !write_text(observe::to_json(r).dump(2) + "\n", chosen.report))
+        return exit_failed;
+    page.numbers = r;
+    if (!chosen.report_html.empty() && !write_text(observe::page_of(page), chosen.report_html))
+        return exit_failed;
     return check_balance(r);
 }
 
@@ -229,7 +237,9 @@ int run(int argc, char** argv) {
         std::printf("%s: valid\n", chosen.config.c_str());
         return 0;
     }
-    if (!report_can_be_written(chosen.report)) return exit_refused;
+    if (!report_can_be_written("--report", chosen.report) ||
+        !report_can_be_written("--report-html", chosen.report_html))
+        return exit_refused;
     set_signals();
     if (auto started = control::start_eal(*wanted, chosen.eal); !started)
         return complain(started.error(), exit_failed);

@@ -10,6 +10,7 @@
 #include "complete.hpp"
 #include "manual.hpp"
 #include "objects.hpp"
+#include "page.hpp"
 #include "print.hpp"
 #include "top_view.hpp"
 #include "traces.hpp"
@@ -208,6 +209,8 @@ constexpr command table[] = {
     {"show config", "the running configuration, and its number of changes", show},
     {"show history", "configurations available to rollback, and a change that awaits confirmation",
      show_history, nullptr, "states", "back when by what"},
+    {"show tables", "entries of tables and their limits", show, nullptr, "tables",
+     "name entries max_entries"},
     {"show memory", "memory of mbuf pools, tables and neighbours", show},
     {"show help", "requests that this turnpike supports", show},
     {"check FILE", "validate a configuration file", with_file, valid},
@@ -350,6 +353,8 @@ constexpr command table[] = {
     local("top [--once] [--interval SECONDS]",
           "show workers, ports, drops, tunnels and bridges by their rates, each second; q quits",
           top),
+    local("report [--html]", "print the report as JSON, or as an HTML page that stands alone",
+          print_report),
     local("completion bash|zsh|fish", "print the completion script for a shell", print_script),
     local("complete [WORD...]", "", print_candidates),
     local("manual", "", print_manual),

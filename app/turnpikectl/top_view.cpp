@@ -95,7 +95,7 @@ std::vector<const json*> sorted(const json& list) {
     return rows;
 }
 
-/// "port", "drop": the kind of a row.
+/// The kind of a row: "port", "drop".
 std::string singular(const rate_section& s) {
     const std::string name = s.list;
     return name.substr(0, name.size() - 1);

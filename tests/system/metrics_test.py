@@ -127,7 +127,7 @@ def test_formats_and_pages():
         headers, body = get(dut, Accept=f"{OPEN};q=0.2,text/plain;q=0.5")
         assert headers["Content-Type"].startswith("text/plain"), headers
         headers, body = get(dut, "/")
-        assert 'href="/metrics"' in body and headers["Content-Type"].startswith("text/html"), body
+        assert '<h1>turnpike ' in body and headers["Content-Type"].startswith("text/html"), body
         assert fetched(connected(dut), "/metrics", "HEAD")[0] == 200
         assert fetched(connected(dut), "/none")[0] == 404
         status, headers, _body = fetched(connected(dut), "/metrics", "POST", **{"Content-Length": "0"})

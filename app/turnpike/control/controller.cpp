@@ -65,7 +65,7 @@ void controller::tick(uint64_t now_ms) noexcept {
             next_pool_look_ms_ = now_ms + pool_look_ms;
         }
         if (now_ms >= next_rates_ms_) {
-            rates_.add(static_cast<double>(now_ms) / 1000, rated_objects());
+            rates_.add(now_ms, rated_objects());
             next_rates_ms_ = now_ms + rates_ms;
         }
         if (incomplete() && now_ms >= next_complete_ms_) {

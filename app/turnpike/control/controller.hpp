@@ -113,6 +113,11 @@ class controller {
     [[nodiscard]] bool cleared() const noexcept { return !cleared_.is_start(); }
     /// Rates by object, from the samples that tick() adds each second.
     [[nodiscard]] const observe::rate_history& rates() const noexcept { return rates_; }
+    /// The configuration changes, as JSON text of the request `states`, from the program's history.
+    void changes_from(std::function<std::string()> source) { changes_source_ = std::move(source); }
+    [[nodiscard]] std::string changes_text() const {
+        return changes_source_ ? changes_source_() : std::string();
+    }
     /// The limiting resource since the last call that is at least a second ago, or since the start.
     [[nodiscard]] observe::verdict recent_verdict();
 
@@ -245,6 +250,7 @@ class controller {
     observe::port_totals removed_{};
     observe::baseline cleared_{};
     observe::rate_history rates_{};
+    std::function<std::string()> changes_source_{};
     /// The reports of two calls of recent_verdict(), the older one first.
     std::vector<observe::report> verdict_reports_{};
     std::unique_ptr<measuring> measuring_;

@@ -84,7 +84,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     slow_path_.on(datapath::punt_reason::neigh_suppress, *heard);
     handlers_.push_back(std::move(heard));
     tunnels_ = std::make_unique<control::tunnels>(*workers_, *hops_);
-    metrics_ = std::make_unique<metrics_server>([this] { return scrape(*this); });
+    metrics_ = std::make_unique<metrics_server>([this](bool page) { return scrape(*this, page); });
     owners_ = {metrics_.get(),    captures_.get(),   workers_.get(), ports_.get(),   vrfs_.get(),
                interfaces_.get(), host_.get(),       bridges_.get(), tunnels_.get(), acls_.get(),
                recursion_.get(),  neighbours_.get(), groups_.get(),  tables_.get()};

@@ -134,7 +134,7 @@ void metrics_server::serve(uint64_t now_ms) noexcept {
     if (!mailbox_.asked()) return;
     observe::mailbox::copy copy;
     try {
-        copy = std::make_shared<const observe::scraped>(from_());
+        copy = std::make_shared<const observe::scraped>(from_(mailbox_.page_asked()));
     } catch (const std::exception&) {  // out of memory
     }
     mailbox_.publish(std::move(copy));

@@ -16,7 +16,7 @@ namespace turnpike::control {
 /// Threads  control.
 class metrics_server : public owner {
   public:
-    using source = std::function<observe::scraped()>;
+    using source = std::function<observe::scraped(bool page)>;
     explicit metrics_server(source from) : from_(std::move(from)) {}
     ~metrics_server() override;
 

@@ -3,8 +3,11 @@
 
 #include <chrono>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "control/controller.hpp"
+#include "control/show.hpp"
+#include "observe/metrics_pages.hpp"
 #include "sources/netlink_rib.hpp"
 
 namespace turnpike::control {
@@ -119,7 +122,13 @@ void add_tables(controller& c, observe::inventory& to) {
 
 }  // namespace
 
-observe::scraped scrape(controller& c) {
+std::vector<observe::table_report> table_sizes(controller& c) {
+    observe::inventory all;
+    for (const auto add : {add_vrfs, add_bridges, add_tables}) add(c, all);
+    return observe::all_tables(all);
+}
+
+observe::scraped scrape(controller& c, bool page) {
     using clock = std::chrono::steady_clock;
     const auto begun = clock::now();
     observe::scraped out;
@@ -127,6 +136,10 @@ observe::scraped scrape(controller& c) {
     for (const auto add :
          {add_interfaces, add_vrfs, add_bridges, add_tunnels, add_host_interfaces, add_tables})
         add(c, out.objects);
+    if (page) {
+        out.rates = page_rates(c).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        out.changes = c.changes_text();
+    }
     out.objects.gather_s = std::chrono::duration<double>(clock::now() - begun).count();
     return out;
 }

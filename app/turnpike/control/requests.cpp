@@ -172,6 +172,11 @@ std::string requests::answer(std::string_view line, const sources::socket_peer& 
     }
 }
 
+std::string requests::states_text() const {
+    const json none = json::object();
+    return text_of(changes_.states(request_fields(none)));
+}
+
 result<state::changes> requests::reload(const std::string& by) { return changes_.reload(by); }
 
 }  // namespace turnpike::control

@@ -22,6 +22,8 @@ class requests {
 
     /// First line to a client.
     [[nodiscard]] static std::string greeting();
+    /// The result of the request `states`, as JSON text.
+    [[nodiscard]] std::string states_text() const;
     /// Answers  the reply to a line. Changes are logged with the client's identity. Throws only bad_alloc.
     [[nodiscard]] std::string answer(std::string_view line, const sources::socket_peer& from);
     /// An error reply.

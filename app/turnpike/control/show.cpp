@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/show.hpp"
 #include "control/captures.hpp"
+#include "control/metrics_source.hpp"
 #include "control/traces.hpp"
 
 #include <algorithm>
@@ -206,6 +207,16 @@ json not_followed_json(const netlink_monitor& follower) {
     return out;
 }
 
+json show_table_sizes(controller& c, const request_fields& f) {
+    f.expect("");
+    json all = json::array();
+    for (const observe::table_report& t : table_sizes(c))
+        all.push_back({{"name", t.name},
+                       {"entries", t.entries},
+                       {"max_entries", t.max_entries == 0 ? json(nullptr) : json(t.max_entries)}});
+    return {{"tables", std::move(all)}};
+}
+
 /// Interfaces that the kernel has, and the state of netlink.
 json show_control_plane(controller& c, const request_fields& f) {
     f.expect("");
@@ -302,6 +313,7 @@ constexpr subject subjects[] = {
     {"isa", show_isa, "the kernels that were selected for this CPU"},
     {"workers", show_workers, "RX queues by lcore"},
     {"config", show_config, "the running configuration, and its number of changes"},
+    {"tables", show_table_sizes, "entries of the tables, and their limits"},
     {"memory", show_memory, "mbufs, tables, neighbours"},
 };
 

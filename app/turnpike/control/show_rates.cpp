@@ -13,7 +13,7 @@ using observe::rated_kind;
 using observe::rated_object;
 
 constexpr std::string_view window_names[] = {"1s", "10s", "1min"};
-static_assert(std::size(window_names) == std::size(observe::rate_history::windows_s));
+static_assert(std::size(window_names) == std::size(observe::rate_history::windows_ms));
 
 void add_port(std::vector<rated_object>& to, const open_port& p, const observe::port_totals& n) {
     to.push_back({.kind = rated_kind::port,
@@ -62,21 +62,23 @@ constexpr shown_rate drop_rates[] = {{"packets", 0}};
 
 json known_or_null(double value, bool known) { return known ? json(value) : json(nullptr); }
 
+double seconds_of(const observe::rate_history::rate& r) { return static_cast<double>(r.ms) / 1000; }
+
 /// Load of a worker: share of busy cycles, and cycles per packet.
 json worker_window(const observe::rate_history::rate& r) {
     const auto [packets, busy, total, a, b, c] = r.per_s;
-    return {{"seconds", r.seconds},
+    return {{"seconds", seconds_of(r)},
             {"packets", packets},
             {"utilisation", known_or_null(busy / total, total > 0)},
             {"cpp", known_or_null(busy / packets, packets > 0)}};
 }
 
-json window_json(const observe::rate_history::entry& e, double window_s,
+json window_json(const observe::rate_history::entry& e, uint64_t window_ms,
                  std::span<const shown_rate> rates) {
-    const auto r = observe::rate_history::over(e, window_s);
+    const auto r = observe::rate_history::over(e, window_ms);
     if (!r) return nullptr;
     if (rates.empty()) return worker_window(*r);
-    json out = {{"seconds", r->seconds}};
+    json out = {{"seconds", seconds_of(*r)}};
     for (const shown_rate& one : rates)
         out[std::string(one.name)] = r->per_s[one.count] * one.factor;
     return out;
@@ -86,7 +88,7 @@ json entry_json(const observe::rate_history::entry& e, std::span<const shown_rat
     json out;
     for (size_t i = 0; i < std::size(window_names); ++i)
         out[std::string(window_names[i])] =
-            window_json(e, observe::rate_history::windows_s[i], rates);
+            window_json(e, observe::rate_history::windows_ms[i], rates);
     return out;
 }
 
@@ -96,6 +98,19 @@ json recent_verdict_json(const observe::verdict& v) {
         if (h.more_pps &&
             (out["headroom_pps"].is_null() || *h.more_pps < out["headroom_pps"].get<double>()))
             out["headroom_pps"] = *h.more_pps;
+    return out;
+}
+
+/// Bits per second between the samples.
+json history_json(const observe::rate_history::entry& e) {
+    json out = {{"rx_bits", json::array()}, {"tx_bits", json::array()}};
+    constexpr std::pair<const char*, size_t> shown[] = {{"rx_bits", 1}, {"tx_bits", 3}};
+    for (size_t i = 1; i < e.samples.size(); ++i) {
+        const auto &then = e.samples[i - 1], &now = e.samples[i];
+        for (const auto& [name, count] : shown)
+            out[name].push_back(8 * 1000 * (now.counts[count] - then.counts[count]) /
+                                (now.at_ms - then.at_ms));
+    }
     return out;
 }
 
@@ -144,8 +159,28 @@ observe::verdict controller::recent_verdict() {
     return out;
 }
 
+json page_rates(controller& c) {
+    json out = {{"ports", json::array()},
+                {"drops", json::array()},
+                {"verdict", observe::to_json(c.recent_verdict())}};
+    for (const auto& [key, e] : c.rates().entries()) {
+        if (e.object.kind == rated_kind::port) {
+            json one = entry_json(e, port_rates);
+            one["name"] = e.object.name;
+            one["history"] = history_json(e);
+            out["ports"].push_back(std::move(one));
+        } else if (e.object.kind == rated_kind::drop) {
+            json one = entry_json(e, drop_rates);
+            one.update({{"port", e.object.owner}, {"reason", e.object.name}});
+            out["drops"].push_back(std::move(one));
+        }
+    }
+    return out;
+}
+
 json show_rates(controller& c, const request_fields& f) {
-    f.expect("");
+    f.expect("history");
+    if (f.truth_or("history", false)) return page_rates(c);
     json out = {{"ports", json::array()},   {"interfaces", json::array()},
                 {"bridges", json::array()}, {"workers", json::array()},
                 {"drops", json::array()},   {"verdict", recent_verdict_json(c.recent_verdict())}};

@@ -88,6 +88,10 @@ struct inventory {
 struct scraped {
     report numbers{};
     inventory objects{};
+    /// For the HTML page only, as JSON texts: the rates, and the changes (observe/page.hpp).
+    std::string rates{}, changes{};
+
+    [[nodiscard]] bool is_for_page() const noexcept { return !rates.empty(); }
 };
 
 }  // namespace turnpike::observe

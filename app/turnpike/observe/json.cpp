@@ -117,7 +117,16 @@ json punt_json(const punt_report& p) {
     return out;
 }
 
-json verdict_json(const verdict& v) {
+template <class T, class F>
+json list_of(const std::vector<T>& from, const F& each) {
+    json out = json::array();
+    for (const T& one : from) out.push_back(each(one));
+    return out;
+}
+
+}  // namespace
+
+json to_json(const verdict& v) {
     json out{{"bound", v.bound}, {"from", v.from}, {"says", v.says}, {"headroom", json::object()}};
     for (const headroom& h : v.by)
         out["headroom"][std::string(h.resource)] = {{"of", text_or_null(h.of)},
@@ -127,15 +136,6 @@ json verdict_json(const verdict& v) {
                                                     {"why", text_or_null(h.why)}};
     return out;
 }
-
-template <class T, class F>
-json list_of(const std::vector<T>& from, const F& each) {
-    json out = json::array();
-    for (const T& one : from) out.push_back(each(one));
-    return out;
-}
-
-}  // namespace
 
 json to_json(const report& r) {
     json isa = r.isa;
@@ -149,7 +149,7 @@ json to_json(const report& r) {
         {"counters", {{"table", text_or_null(r.counters)}, {"why", text_or_null(r.counters_why)}}},
         {"changes", r.changes},
         {"crossings", r.crossings()},
-        {"verdict", verdict_json(verdict_of(r))},
+        {"verdict", to_json(verdict_of(r))},
         {"workers", list_of(r.workers, worker_json)},
         {"ports", list_of(r.ports, port_json)},
         {"mempool", mempool_json(r.mempool)},

@@ -3,15 +3,17 @@
 
 namespace turnpike::observe {
 
-mailbox::copy mailbox::ask(const std::atomic<bool>& stopping) {
+mailbox::copy mailbox::ask(const std::atomic<bool>& stopping, bool page) {
     std::unique_lock hold(lock_);
-    if (last_ != nullptr && clock::now() - last_at_ < limits_.min_age) return last_;
+    const auto suffices = [&] { return !page || (last_ != nullptr && last_->is_for_page()); };
+    if (last_ != nullptr && clock::now() - last_at_ < limits_.min_age && suffices()) return last_;
     const uint64_t seen = copies_;
     asked_.store(true, std::memory_order_relaxed);
-    published_.wait_for(hold, limits_.patience, [&] {
-        return copies_ != seen || stopping.load(std::memory_order_relaxed);
-    });
-    return copies_ != seen ? last_ : nullptr;
+    if (page) page_asked_.store(true, std::memory_order_relaxed);
+    const auto answered = [&] { return copies_ != seen && (last_ == nullptr || suffices()); };
+    published_.wait_for(hold, limits_.patience,
+                        [&] { return answered() || stopping.load(std::memory_order_relaxed); });
+    return answered() ? last_ : nullptr;
 }
 
 void mailbox::wake() noexcept {
@@ -22,7 +24,10 @@ void mailbox::wake() noexcept {
 void mailbox::publish(copy c) noexcept {
     {
         const std::lock_guard hold(lock_);
-        asked_.store(false, std::memory_order_relaxed);
+        // A page that was asked for while control collected numbers only is still wanted.
+        const bool page = page_asked() && c != nullptr && !c->is_for_page();
+        page_asked_.store(page, std::memory_order_relaxed);
+        asked_.store(page, std::memory_order_relaxed);
         last_.swap(c);
         last_at_ = clock::now();
         ++copies_;

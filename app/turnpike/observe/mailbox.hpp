@@ -32,18 +32,23 @@ class mailbox {
     explicit mailbox(const limits& l) : limits_(l) {}
 
     /// A copy; null: control did not answer in time, or `stopping` became true.
-    [[nodiscard]] copy ask(const std::atomic<bool>& stopping);
+    /// page  with what only the HTML page has
+    [[nodiscard]] copy ask(const std::atomic<bool>& stopping, bool page = false);
     /// Makes ask() look at its `stopping` again.
     void wake() noexcept;
 
     /// Control: whether a copy is wanted.
     [[nodiscard]] bool asked() const noexcept { return asked_.load(std::memory_order_relaxed); }
+    /// Control: whether a copy for the HTML page is wanted.
+    [[nodiscard]] bool page_asked() const noexcept {
+        return page_asked_.load(std::memory_order_relaxed);
+    }
     /// Control: the copy; null: it could not be collected, and the requests are refused.
     void publish(copy c) noexcept;
 
   private:
     const limits limits_;
-    std::atomic<bool> asked_{false};
+    std::atomic<bool> asked_{false}, page_asked_{false};
     std::mutex lock_;
     std::condition_variable published_;
     copy last_{};

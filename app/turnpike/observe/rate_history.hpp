@@ -42,30 +42,32 @@ struct rated_object {
 
 class rate_history {
   public:
-    static constexpr double windows_s[] = {1, 10, 60};
-    /// One more than the seconds of the longest window.
-    static constexpr size_t max_samples = 61;
+    static constexpr uint64_t windows_ms[] = {1000, 10'000, 60'000};
+    /// One more than the seconds of the longest window; of ports five minutes, for lines on the page.
+    static constexpr size_t max_samples(rated_kind kind) noexcept {
+        return kind == rated_kind::port ? 301 : 61;
+    }
 
     /// Adds a sample. Objects that are not in it any more are forgotten. Ignored if the time has not advanced.
-    void add(double now_s, const std::vector<rated_object>& all);
+    void add(uint64_t now_ms, const std::vector<rated_object>& all);
 
     struct sample {
-        double at_s = 0;
+        uint64_t at_ms = 0;
         rated_counts counts{};
     };
     struct entry {
         rated_object object{};          ///< as of the last sample
-        std::vector<sample> samples{};  ///< oldest first, at most max_samples
+        std::vector<sample> samples{};  ///< oldest first, at most max_samples()
         uint64_t seen = 0;              ///< number of the last sample that had it
     };
     /// Counts per second.
     struct rate {
-        double seconds =
-            0;  ///< between the two samples: more than the window if control was late, less since a start
+        /// Between the two samples: more than the window if control was late, less since a start.
+        uint64_t ms = 0;
         std::array<double, max_rated> per_s{};
     };
     /// nullopt: fewer than two samples
-    [[nodiscard]] static std::optional<rate> over(const entry& e, double window_s) noexcept;
+    [[nodiscard]] static std::optional<rate> over(const entry& e, uint64_t window_ms) noexcept;
 
     using key = std::tuple<rated_kind, uint64_t, std::string>;
     /// By kind, life and name.
@@ -74,7 +76,7 @@ class rate_history {
   private:
     std::map<key, entry> entries_{};
     uint64_t number_ = 0;
-    double last_s_ = 0;
+    uint64_t last_ms_ = 0;
 };
 
 }  // namespace turnpike::observe

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,5 +49,7 @@ struct verdict {
 
 /// previous  start of the interval; null: the whole run
 [[nodiscard]] verdict verdict_of(const report& now, const report* previous = nullptr);
+/// As the member `verdict` of turnpike.report/2.
+[[nodiscard]] nlohmann::json to_json(const verdict& v);
 
 }  // namespace turnpike::observe

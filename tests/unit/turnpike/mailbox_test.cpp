@@ -15,8 +15,12 @@ namespace {
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
-mailbox::copy copy_of(double duration_s) {
+mailbox::copy copy_of(double duration_s, bool page = false) {
     auto out = std::make_shared<scraped>();
+    if (page) {
+        out->rates = R"({"ports": []})";
+        out->changes = R"({"states": [{"by": "me", "what": "apply <script>", "when": 1}]})";
+    }
     out->numbers.duration_s = duration_s;
     return out;
 }
@@ -28,7 +32,7 @@ class answering_control {
         : thread_([this, &box] {
               while (!stop_.load())
                   if (box.asked())
-                      box.publish(copy_of(++answers_));
+                      box.publish(copy_of(++answers_, box.page_asked()));
                   else
                       std::this_thread::sleep_for(100us);
           }) {}
@@ -62,6 +66,27 @@ TEST(metrics_mailbox, a_young_copy_is_served_again) {
     const answering_control control(box);
     for (int i = 0; i < 100; ++i) EXPECT_EQ(box.ask(going_on)->numbers.duration_s, 1);
     EXPECT_EQ(control.answers(), 1);
+}
+
+TEST(metrics_mailbox, what_only_the_page_has_is_collected_for_the_page) {
+    mailbox box({.patience = 10s, .min_age = 60s});
+    const answering_control control(box);
+    EXPECT_FALSE(box.ask(going_on)->is_for_page());
+    EXPECT_TRUE(box.ask(going_on, true)->is_for_page()) << "the young copy has no rates";
+    EXPECT_TRUE(box.ask(going_on, true)->is_for_page());
+    EXPECT_TRUE(box.ask(going_on)->is_for_page()) << "and is served to all";
+    EXPECT_EQ(control.answers(), 2);
+}
+
+TEST(metrics_mailbox, a_page_that_is_asked_for_while_control_collects_numbers) {
+    mailbox box({.patience = 10s, .min_age = 0ms});
+    std::thread waiting([&] { EXPECT_TRUE(box.ask(going_on, true)->is_for_page()); });
+    while (!box.asked()) std::this_thread::sleep_for(100us);
+    box.publish(copy_of(1));  // begun before the page was asked for
+    EXPECT_TRUE(box.asked() && box.page_asked());
+    box.publish(copy_of(2, true));
+    waiting.join();
+    EXPECT_FALSE(box.asked() || box.page_asked());
 }
 
 TEST(metrics_mailbox, waiters_share_a_copy) {
@@ -112,10 +137,17 @@ TEST(metrics_mailbox, a_listener_that_closes_ends_the_wait) {
 
 TEST(metrics_pages, paths) {
     mailbox box;
-    EXPECT_EQ(metrics_page({.path = "/"}, box, going_on).status, 200U);
     for (const char* path : {"", "/metrics/", "/METRICS", "/../metrics", "/etc/passwd"})
         EXPECT_EQ(metrics_page({.path = path}, box, going_on).status, 404U) << path;
-    EXPECT_FALSE(box.asked()) << "a page without numbers costs control nothing";
+    EXPECT_FALSE(box.asked()) << "a path that does not exist costs control nothing";
+    const answering_control control(box);
+    EXPECT_EQ(metrics_page({.path = "/metrics"}, box, going_on).status, 200U);
+    const http_answer page = metrics_page({.path = "/"}, box, going_on);
+    EXPECT_EQ(page.status, 200U);
+    EXPECT_EQ(page.type, "text/html; charset=utf-8");
+    for (const char* part : {"href=\"/metrics\"", "apply &lt;script&gt;", "http-equiv=\"refresh\""})
+        EXPECT_NE(page.body.find(part), std::string::npos) << part << "\n" << page.body;
+    EXPECT_EQ(page.body.find("<script"), std::string::npos);
 }
 
 TEST(open_metrics, the_format_follows_accept) {

@@ -100,7 +100,7 @@ TEST(show_rates_of, bridges_and_tunnels) {
         "neighbours:\n  static:\n    - {address: 10.0.3.2, mac: \"02:00:00:00:00:0e\"}\n");
     const auto rated = [&](observe::rated_kind kind) {
         for (const auto& [key, e] : l.controller().rates().entries())
-            if (e.object.kind == kind) return observe::rate_history::over(e, 1);
+            if (e.object.kind == kind) return observe::rate_history::over(e, 1000);
         throw std::runtime_error("not rated");
     };
     l.control(1000);

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "observe/page.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "datapath/drop_reason.hpp"
+#include "observe/page_figures.hpp"
+
+namespace turnpike::observe {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view page_style = R"css(
+:root{color-scheme:light dark;--back:#fff;--text:#1c2024;--soft:#555e68;--line:#d8dde3;--card:#f6f8fa;--warn:#b3261e;
+--c0:#2f6fb0;--c1:#b4661a;--c2:#3d7f4c;--c3:#8a4f9e;--c4:#1f7f87;--c5:#a3405f;--c6:#6b6f1d;--c7:#5b6472}
+@media(prefers-color-scheme:dark){:root{--back:#14181c;--text:#e6e9ec;--soft:#a9b3bd;--line:#37414b;--card:#1d2329;
+--warn:#ff9a8f;--c0:#6fb1f0;--c1:#eba35a;--c2:#79c48a;--c3:#c79bdc;--c4:#63c3cc;--c5:#ee92ad;--c6:#c5c95f;--c7:#a2adb9}}
+*{box-sizing:border-box}body{margin:0 auto;max-width:70rem;padding:1rem;background:var(--back);color:var(--text);
+font:1rem/1.45 system-ui,sans-serif}h1{font-size:1.4rem;margin:0}h2{font-size:1.1rem;margin:0 0 .6rem}
+h3{font-size:1rem;margin:.8rem 0 .3rem}section{background:var(--card);border:1px solid var(--line);border-radius:.5rem;
+padding:1rem;margin:1rem 0}p{margin:.3rem 0}.soft{color:var(--soft)}.verdict{font-size:1.15rem}.full{color:var(--warn)}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{padding:.25rem .6rem .25rem 0;text-align:left;
+vertical-align:top}thead th{color:var(--soft);font-weight:600;border-bottom:1px solid var(--line)}
+.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}caption{text-align:left;color:var(--soft)}
+svg{display:block}.bar{width:100%;height:1.5rem}.level{width:100%;min-width:5rem;height:.5rem;margin-top:.45rem}
+.spark{width:7.5rem;height:1.75rem;stroke-width:1.5}.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1rem;
+padding:0;margin:.4rem 0}.legend i{display:inline-block;width:.8rem;height:.8rem;margin-right:.35rem}
+.bars th{width:11rem;font-weight:400}.one{display:flex;align-items:center;gap:.4rem;height:1.1rem}
+.one b{height:.8rem;min-width:2px}.one em{font-style:normal;color:var(--soft);font-size:.85rem;white-space:nowrap}
+@media(max-width:40rem){body{padding:.5rem}section{padding:.7rem;margin:.6rem 0}.bars th{width:7rem;font-size:.85rem}
+.scroll td:not(.n){min-width:7rem}#drops+.scroll td:nth-child(n+4){min-width:13rem}}
+)css";
+
+const json& member(const json& of, std::string_view name) {
+    static const json none;
+    const auto at = of.is_object() ? of.find(name) : of.end();
+    return of.is_object() && at != of.end() ? *at : none;
+}
+const json& list_in(const json& of, std::string_view name) {
+    static const json none = json::array();
+    const json& found = member(of, name);
+    return found.is_array() ? found : none;
+}
+std::optional<double> number_in(const json& of, std::string_view name) {
+    const json& value = member(of, name);
+    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+std::string text_in(const json& of, std::string_view name) {
+    const json& value = member(of, name);
+    if (value.is_string()) return html_text(value.get_ref<const std::string&>());
+    return value.is_null() ? "-"
+                           : html_text(value.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+/// "12.3 M"; "-" if unknown.
+std::string short_in(const json& of, std::string_view name, std::string_view unit = "") {
+    const auto n = number_in(of, name);
+    return n ? short_number(*n) + std::string(unit) : "-";
+}
+
+std::string cell(std::string_view text) { return fmt::format("<td>{}</td>", text); }
+std::string number_cell(std::string_view text) {
+    return fmt::format("<td class=\"n\">{}</td>", text);
+}
+std::string heading_row(std::initializer_list<std::string_view> names) {
+    std::string out = "<thead><tr>";
+    for (const std::string_view name : names) {
+        const bool number = name.starts_with('#');
+        out += fmt::format("<th scope=\"col\"{}>{}</th>", number ? " class=\"n\"" : "",
+                           number ? name.substr(1) : name);
+    }
+    return out + "</tr></thead>";
+}
+std::string section(std::string_view id, std::string_view title, const std::string& body) {
+    return fmt::format("<section aria-labelledby=\"{0}\"><h2 id=\"{0}\">{1}</h2>{2}</section>\n",
+                       id, title, body.empty() ? "<p class=\"soft\">Nothing yet.</p>" : body);
+}
+/// A table that scrolls on its own where the screen is narrow; `tabindex`: by keyboard, too.
+std::string table(std::string_view name, const std::string& heading, const std::string& rows) {
+    if (rows.empty()) return {};
+    return fmt::format(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>{}<tbody>{}"
+        "</tbody></table></div>",
+        name, heading, rows);
+}
+
+std::string verdict_line(std::string_view since, const json& v) {
+    const bool idle = !member(v, "bound").is_string() || member(v, "bound") == "idle";
+    return fmt::format("<p class=\"verdict{}\">{}: <strong>{}</strong>, {}</p>",
+                       idle ? "" : " full", since, text_in(v, "bound"), text_in(v, "says"));
+}
+
+/// The headroom is the one of the recent verdict if the rates have a verdict, else the one of the report's verdict.
+std::string verdict_section(const json& report, const json& rates) {
+    const bool recent = member(rates, "verdict").is_object();
+    const json& v = member(recent ? rates : report, "verdict");
+    std::string body = recent ? verdict_line("Recently", v) : "";
+    body += verdict_line("Since the start", member(report, "verdict"));
+    std::string rows;
+    for (const auto& [name, h] : member(v, "headroom").items()) {
+        const auto used = number_in(h, "used");
+        rows += "<tr>" + cell(html_text(name)) + cell(text_in(h, "of")) +
+                cell(used ? level_bar(name, *used) : text_in(h, "why")) +
+                number_cell(used ? fmt::format("{:.0f} %", 100 * *used) : "-") +
+                number_cell(short_in(h, "pps")) + cell(text_in(h, "from")) + "</tr>";
+    }
+    return section("verdict", "Verdict and headroom",
+                   body + table("Headroom by resource",
+                                heading_row({"resource", "most used", "utilisation", "#used",
+                                             "#headroom packets/s", "source"}),
+                                rows));
+}
+
+std::string cycles_section(const json& report) {
+    std::string body;
+    for (const json& w : list_in(report, "workers")) {
+        std::vector<figure_part> parts;
+        for (const json& s : list_in(w, "stages"))
+            if (const auto cycles = number_in(s, "cycles_per_packet"))
+                parts.push_back(
+                    {member(s, "name").is_string() ? member(s, "name").get<std::string>() : "?",
+                     *cycles});
+        const auto used = number_in(w, "utilisation");
+        body += fmt::format("<h3>Worker {}: {} cycles per packet, {} packets/s, busy {}</h3>",
+                            text_in(w, "lcore"), short_in(w, "cpp"), short_in(w, "pps"),
+                            used ? fmt::format("{:.1f} %", 100 * *used) : "-");
+        body +=
+            stacked_bar(fmt::format("cycles per packet by stage of worker {}", text_in(w, "lcore")),
+                        parts, " cycles");
+    }
+    return section("cycles", "The bill: cycles by stage, per packet that passes it", body);
+}
+
+/// Bytes of a purpose in both directions; negative: unknown.
+double bytes_of(const json& per_packet, const std::string& purpose) {
+    const json& bytes = member(member(member(per_packet, "by_purpose"), purpose), "bytes");
+    const auto up = number_in(bytes, "up"), down = number_in(bytes, "down");
+    return up && down ? *up + *down : -1;
+}
+double lines_of_all(const json& per_packet) {
+    double sum = 0;
+    bool known = false;
+    for (const auto& [name, n] : member(per_packet, "lines").items())
+        if (n.is_number()) {
+            sum += n.get<double>();
+            known = true;
+        }
+    return known ? sum : -1;
+}
+
+std::string pcie_section(const json& report) {
+    static constexpr std::array<std::string_view, 3> sources{"modelled", "counted", "measured"};
+    std::string body;
+    for (const json& p : list_in(report, "ports")) {
+        const json& pcie = member(p, "pcie");
+        std::vector<bar_group> groups;
+        for (const auto& [purpose, of] :
+             member(member(member(pcie, "modelled"), "per_packet"), "by_purpose").items()) {
+            bar_group g{.name = purpose};
+            for (const auto source : sources)
+                g.values.push_back(bytes_of(member(member(pcie, source), "per_packet"), purpose));
+            groups.push_back(std::move(g));
+        }
+        bar_group all{.name = "cache lines, all purposes"};
+        for (const auto source : sources)
+            all.values.push_back(lines_of_all(member(member(pcie, source), "per_packet")));
+        const std::string bytes = grouped_bars("PCIe bytes per packet by purpose",
+                                               {"modelled", "counted", "measured"}, groups),
+                          lines = grouped_bars("PCIe cache lines per packet",
+                                               {"modelled", "counted", "measured"}, {all});
+        std::string why;
+        for (const auto& [source, text] : member(pcie, "why").items())
+            why +=
+                fmt::format("<p class=\"soft\">Not {}: {}</p>", html_text(source),
+                            text.is_string() ? html_text(text.get_ref<const std::string&>()) : "-");
+        body += fmt::format("<h3>Port {}</h3>", text_in(p, "name")) + bytes + lines + why;
+    }
+    return section("pcie", "The bill: PCIe per packet", body);
+}
+
+/// A time of the system's clock; "-" if unknown.
+std::string time_in(const json& of, std::string_view name) {
+    constexpr double year_10000 = 253402300800.0;
+    const auto s = number_in(of, name);
+    if (!s || *s < 0 || *s >= year_10000) return "-";
+    return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(static_cast<std::time_t>(*s)));
+}
+
+/// The entry of a list with this name.
+const json& named(const json& list, const json& name) {
+    static const json none;
+    for (const json& one : list)
+        if (member(one, "name") == name) return one;
+    return none;
+}
+std::vector<double> line_of(const json& entry, std::string_view name) {
+    std::vector<double> out;
+    for (const json& n : list_in(member(entry, "history"), name))
+        out.push_back(n.is_number() ? n.get<double>() : 0);
+    return out;
+}
+
+std::string ports_section(const json& report, const json& rates) {
+    std::string rows;
+    for (const json& p : list_in(report, "ports")) {
+        const json& r = named(list_in(rates, "ports"), member(p, "name"));
+        const json& now = member(r, "1s");
+        const auto three = [&](std::string_view counter) {
+            return fmt::format("{} / {} / {}", short_in(now, counter),
+                               short_in(member(r, "10s"), counter),
+                               short_in(member(r, "1min"), counter));
+        };
+        const std::string name = text_in(p, "name");
+        rows += "<tr>" + fmt::format("<th scope=\"row\">{}</th>", name) + cell(text_in(p, "link")) +
+                number_cell(three("rx_packets")) + number_cell(three("tx_packets")) +
+                number_cell(short_in(now, "rx_bits")) + number_cell(short_in(now, "tx_bits")) +
+                cell(sparkline(fmt::format("bits per second of port {}, received and sent", name),
+                               {line_of(r, "rx_bits"), line_of(r, "tx_bits")})) +
+                number_cell(short_in(p, "rx_missed")) + "</tr>";
+    }
+    return section("ports", "Ports",
+                   table("Ports",
+                         heading_row({"port", "link", "#rx packets/s, 1 s / 10 s / 1 min",
+                                      "#tx packets/s, 1 s / 10 s / 1 min", "#rx bit/s", "#tx bit/s",
+                                      "last minutes", "#missed by the NIC"}),
+                         rows));
+}
+
+/// Sum of a reason's rates of the last minute at all ports; none: unknown.
+std::optional<double> drop_rate(const json& rates, const std::string& reason) {
+    std::optional<double> sum;
+    for (const json& d : list_in(rates, "drops"))
+        if (member(d, "reason") == reason)
+            if (const auto n = number_in(member(d, "1min"), "packets")) sum = sum.value_or(0) + *n;
+    return sum;
+}
+
+std::string drops_section(const json& report, const json& rates) {
+    std::vector<std::pair<double, std::string>> all;
+    for (const auto& [reason, n] : member(report, "drops").items()) {
+        const auto text =
+            std::find_if(std::begin(datapath::drop_texts), std::end(datapath::drop_texts),
+                         [&r = reason](const auto& t) { return t.name == r; });
+        const bool known = text != std::end(datapath::drop_texts);
+        const double count = n.is_number() ? n.get<double>() : 0;
+        const auto rate = drop_rate(rates, reason);
+        all.emplace_back(count, "<tr>" +
+                                    fmt::format("<th scope=\"row\">{}</th>", html_text(reason)) +
+                                    number_cell(short_number(count)) +
+                                    number_cell(rate ? short_number(*rate) : "-") +
+                                    cell(known ? html_text(text->meaning) : "-") +
+                                    cell(known ? html_text(text->remedy) : "-") + "</tr>");
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::string rows;
+    for (const auto& one : all) rows += one.second;
+    return section(
+        "drops", "Drops",
+        rows.empty()
+            ? "<p class=\"soft\">No packet was dropped.</p>"
+            : table("Drops",
+                    heading_row({"reason", "#packets", "#packets/s, 1 min", "meaning", "remedy"}),
+                    rows));
+}
+
+std::string tables_section(const json& report, const json& from) {
+    const json& mempool = member(report, "mempool");
+    json tables = json::array();
+    if (mempool.is_object())
+        tables.push_back({{"name", "packet buffers (mbufs)"},
+                          {"entries", member(mempool, "in_use")},
+                          {"max_entries", member(mempool, "buffers")}});
+    for (const json& t : from) tables.push_back(t);
+    std::string rows;
+    for (const json& t : tables) {
+        const auto entries = number_in(t, "entries"), limit = number_in(t, "max_entries");
+        if (!entries) continue;
+        const bool bounded = limit && *limit > 0;
+        rows +=
+            "<tr>" + fmt::format("<th scope=\"row\">{}</th>", text_in(t, "name")) +
+            number_cell(short_number(*entries)) +
+            number_cell(bounded ? short_number(*limit) : "-") +
+            cell(bounded ? level_bar("entries of " + text_in(t, "name"), *entries / *limit) : "") +
+            "</tr>";
+    }
+    return section("tables", "Tables and their limits",
+                   table("Tables", heading_row({"table", "#entries", "#limit", "level"}), rows));
+}
+
+std::string changes_section(const json& changes) {
+    std::string rows;
+    for (const json& c : changes) {
+        rows += "<tr>" + cell(time_in(c, "when")) + cell(text_in(c, "by")) +
+                cell(text_in(c, "what")) + "</tr>";
+    }
+    return section("changes", "Recent changes, the last first",
+                   table("Changes", heading_row({"when", "by", "what"}), rows));
+}
+
+}  // namespace
+
+std::string to_page(const page_source& from) {
+    const json& r = from.report;
+    const auto seconds = number_in(r, "duration_s");
+    std::string out =
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+        "style-src 'unsafe-inline'; img-src data:\">"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+        "<link rel=\"icon\" href=\"data:,\">";
+    if (from.refresh_s != 0)
+        out += fmt::format("<meta http-equiv=\"refresh\" content=\"{}\">", from.refresh_s);
+    out += fmt::format(
+        "<title>turnpike</title><style>{}</style></head>\n<body><header><h1>turnpike {}</h1>"
+        "<p class=\"soft\">{} of forwarding; {} configurations applied</p></header><main>\n",
+        page_style, text_in(r, "version"),
+        seconds ? fmt::format("{:.0f} s", *seconds) : "an unknown time", text_in(r, "changes"));
+    out += verdict_section(r, from.rates) + ports_section(r, from.rates) +
+           drops_section(r, from.rates) + cycles_section(r) + pcie_section(r) +
+           tables_section(r, from.tables) + changes_section(from.changes);
+    out += "</main>";
+    if (from.refresh_s != 0)
+        out +=
+            "<footer class=\"soft\"><a href=\"/metrics\">Metrics</a> for Prometheus and "
+            "OpenMetrics collectors</footer>";
+    return out + "</body></html>\n";
+}
+
+}  // namespace turnpike::observe

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "page.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "ask.hpp"
+#include "connection.hpp"
+#include "observe/page.hpp"
+#include "screen.hpp"
+
+namespace turnpike::ctl {
+namespace {
+
+using nlohmann::json;
+
+/// The result of a request.
+/// Errors  of the connection; EINVAL: refused
+result<json> result_of(connection& to, const json& request) {
+    auto answer = to.ask(request);
+    if (!answer) return tl::unexpected<error>(answer.error());
+    if (!answer->is_object() || !answer->contains("result"))
+        return tl::unexpected<error>(refusal_of(*answer));
+    return std::move((*answer)["result"]);
+}
+
+result<std::string> report_text(const given& g) {
+    auto to = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
+    if (!to) return tl::unexpected<error>(to.error());
+    std::map<std::string, json> parts;
+    const bool page = g.options.contains("--html");
+    for (const json& request :
+         {json{{"request", "show"}, {"what", "report"}},
+          json{{"request", "show"}, {"what", "rates"}, {"history", true}},
+          json{{"request", "show"}, {"what", "tables"}}, json{{"request", "states"}}}) {
+        auto part = result_of(*to, request);
+        if (!part) return tl::unexpected<error>(part.error());
+        parts[request.value("what", "states")] = std::move(*part);
+        if (!page)
+            return parts["report"].dump(g.as_json() ? -1 : 2, ' ', false,
+                                        json::error_handler_t::replace) +
+                   "\n";
+    }
+    const auto list = [&](const char* name) {
+        return parts[name].is_object() ? parts[name].value(name, json()) : json();
+    };
+    return observe::to_page({parts["report"], parts["rates"], list("tables"), list("states")});
+}
+
+}  // namespace
+
+int print_report(const given& g) {
+    const auto text = report_text(g);
+    if (!text)
+        return complain(text.error(),
+                        text.error().code == EINVAL ? exit_refused : exit_no_connection);
+    return write_all(*text)
+               ? 0
+               : complain({EIO, {}, "standard output cannot be written"}, exit_refused);
+}
+
+}  // namespace turnpike::ctl
