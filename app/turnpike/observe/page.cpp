@@ -26,15 +26,17 @@ font:1rem/1.45 system-ui,sans-serif}h1{font-size:1.4rem;margin:0}h2{font-size:1.
 h3{font-size:1rem;margin:.8rem 0 .3rem}section{background:var(--card);border:1px solid var(--line);border-radius:.5rem;
 padding:1rem;margin:1rem 0}p{margin:.3rem 0}.soft{color:var(--soft)}.verdict{font-size:1.15rem}.full{color:var(--warn)}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{padding:.25rem .6rem .25rem 0;text-align:left;
-vertical-align:top}thead th{color:var(--soft);font-weight:600;border-bottom:1px solid var(--line)}
-.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}caption{text-align:left;color:var(--soft)}
+vertical-align:top;overflow-wrap:break-word}thead th{color:var(--soft);font-weight:600;border-bottom:1px solid var(--line)}
+td.n{white-space:nowrap}.n{text-align:right;font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--soft)}
 svg{display:block}.bar{width:100%;height:1.5rem}.level{width:100%;min-width:5rem;height:.5rem;margin-top:.45rem}
 .spark{width:7.5rem;height:1.75rem;stroke-width:1.5}.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1rem;
 padding:0;margin:.4rem 0}.legend i{display:inline-block;width:.8rem;height:.8rem;margin-right:.35rem}
 .bars th{width:11rem;font-weight:400}.one{display:flex;align-items:center;gap:.4rem;height:1.1rem}
 .one b{height:.8rem;min-width:2px}.one em{font-style:normal;color:var(--soft);font-size:.85rem;white-space:nowrap}
 @media(max-width:40rem){body{padding:.5rem}section{padding:.7rem;margin:.6rem 0}.bars th{width:7rem;font-size:.85rem}
-.scroll td:not(.n){min-width:7rem}#drops+.scroll td:nth-child(n+4){min-width:13rem}}
+.scroll thead{display:none}.scroll table,.scroll tbody,.scroll tr,.scroll th,.scroll td{display:block}
+.scroll tr{padding:.4rem 0;border-top:1px solid var(--line)}.scroll td{padding:.1rem 0;text-align:left;white-space:normal}
+.scroll td::before{content:attr(data-of) ": ";color:var(--soft)}.scroll td:empty{display:none}}
 )css";
 
 const json& member(const json& of, std::string_view name) {
@@ -51,42 +53,49 @@ std::optional<double> number_in(const json& of, std::string_view name) {
     const json& value = member(of, name);
     return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
-std::string text_in(const json& of, std::string_view name) {
+/// Not escaped.
+std::string plain_in(const json& of, std::string_view name) {
     const json& value = member(of, name);
-    if (value.is_string()) return html_text(value.get_ref<const std::string&>());
-    return value.is_null() ? "-"
-                           : html_text(value.dump(-1, ' ', false, json::error_handler_t::replace));
+    if (value.is_string()) return value.get<std::string>();
+    return value.is_null() ? "-" : value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
+std::string text_in(const json& of, std::string_view name) { return html_text(plain_in(of, name)); }
 /// "12.3 M"; "-" if unknown.
 std::string short_in(const json& of, std::string_view name, std::string_view unit = "") {
     const auto n = number_in(of, name);
     return n ? short_number(*n) + std::string(unit) : "-";
 }
 
-std::string cell(std::string_view text) { return fmt::format("<td>{}</td>", text); }
-std::string number_cell(std::string_view text) {
-    return fmt::format("<td class=\"n\">{}</td>", text);
-}
-std::string heading_row(std::initializer_list<std::string_view> names) {
-    std::string out = "<thead><tr>";
-    for (const std::string_view name : names) {
-        const bool number = name.starts_with('#');
-        out += fmt::format("<th scope=\"col\"{}>{}</th>", number ? " class=\"n\"" : "",
-                           number ? name.substr(1) : name);
-    }
-    return out + "</tr></thead>";
-}
+/// Cells of a row, as HTML, in the order of the headings.
+using table_row = std::vector<std::string>;
+
 std::string section(std::string_view id, std::string_view title, const std::string& body) {
     return fmt::format("<section aria-labelledby=\"{0}\"><h2 id=\"{0}\">{1}</h2>{2}</section>\n",
                        id, title, body.empty() ? "<p class=\"soft\">Nothing yet.</p>" : body);
 }
-/// A table that scrolls on its own where the screen is narrow; `tabindex`: by keyboard, too.
-std::string table(std::string_view name, const std::string& heading, const std::string& rows) {
+/// A table that scrolls on its own where it is wider than the screen (`tabindex`: by keyboard, too). On a telephone each
+/// row is a block, and its cells have the headings in front.
+/// headings  a first '#': a column of numbers. The first column names the row
+std::string table(std::string_view name, const std::vector<std::string_view>& headings,
+                  const std::vector<table_row>& rows) {
     if (rows.empty()) return {};
-    return fmt::format(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>{}<tbody>{}"
-        "</tbody></table></div>",
-        name, heading, rows);
+    const auto is_number = [&](size_t i) { return headings[i].starts_with('#'); };
+    const auto text = [&](size_t i) { return headings[i].substr(is_number(i) ? 1 : 0); };
+    std::string out = fmt::format(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><thead><tr>",
+        name);
+    for (size_t i = 0; i < headings.size(); ++i)
+        out +=
+            fmt::format("<th scope=\"col\"{}>{}</th>", is_number(i) ? " class=\"n\"" : "", text(i));
+    out += "</tr></thead><tbody>";
+    for (const table_row& row : rows) {
+        out += fmt::format("<tr><th scope=\"row\">{}</th>", row[0]);
+        for (size_t i = 1; i < row.size(); ++i)
+            out += fmt::format("<td data-of=\"{}\"{}>{}</td>", text(i),
+                               is_number(i) ? " class=\"n\"" : "", row[i]);
+        out += "</tr>";
+    }
+    return out + "</tbody></table></div>";
 }
 
 std::string verdict_line(std::string_view since, const json& v) {
@@ -101,18 +110,18 @@ std::string verdict_section(const json& report, const json& rates) {
     const json& v = member(recent ? rates : report, "verdict");
     std::string body = recent ? verdict_line("Recently", v) : "";
     body += verdict_line("Since the start", member(report, "verdict"));
-    std::string rows;
+    std::vector<table_row> rows;
     for (const auto& [name, h] : member(v, "headroom").items()) {
         const auto used = number_in(h, "used");
-        rows += "<tr>" + cell(html_text(name)) + cell(text_in(h, "of")) +
-                cell(used ? level_bar(name, *used) : text_in(h, "why")) +
-                number_cell(used ? fmt::format("{:.0f} %", 100 * *used) : "-") +
-                number_cell(short_in(h, "pps")) + cell(text_in(h, "from")) + "</tr>";
+        rows.push_back({html_text(name), text_in(h, "of"),
+                        used ? level_bar(name, *used) : text_in(h, "why"),
+                        used ? fmt::format("{:.0f} %", 100 * *used) : "-", short_in(h, "pps"),
+                        text_in(h, "from")});
     }
     return section("verdict", "Verdict and headroom",
                    body + table("Headroom by resource",
-                                heading_row({"resource", "most used", "utilisation", "#used",
-                                             "#headroom packets/s", "source"}),
+                                {"resource", "most used", "utilisation", "#used",
+                                 "#headroom packets/s", "source"},
                                 rows));
 }
 
@@ -129,9 +138,9 @@ std::string cycles_section(const json& report) {
         body += fmt::format("<h3>Worker {}: {} cycles per packet, {} packets/s, busy {}</h3>",
                             text_in(w, "lcore"), short_in(w, "cpp"), short_in(w, "pps"),
                             used ? fmt::format("{:.1f} %", 100 * *used) : "-");
-        body +=
-            stacked_bar(fmt::format("cycles per packet by stage of worker {}", text_in(w, "lcore")),
-                        parts, " cycles");
+        body += stacked_bar(
+            fmt::format("cycles per packet by stage of worker {}", plain_in(w, "lcore")), parts,
+            " cycles");
     }
     return section("cycles", "The bill: cycles by stage, per packet that passes it", body);
 }
@@ -206,7 +215,7 @@ std::vector<double> line_of(const json& entry, std::string_view name) {
 }
 
 std::string ports_section(const json& report, const json& rates) {
-    std::string rows;
+    std::vector<table_row> rows;
     for (const json& p : list_in(report, "ports")) {
         const json& r = named(list_in(rates, "ports"), member(p, "name"));
         const json& now = member(r, "1s");
@@ -216,18 +225,18 @@ std::string ports_section(const json& report, const json& rates) {
                                short_in(member(r, "1min"), counter));
         };
         const std::string name = text_in(p, "name");
-        rows += "<tr>" + fmt::format("<th scope=\"row\">{}</th>", name) + cell(text_in(p, "link")) +
-                number_cell(three("rx_packets")) + number_cell(three("tx_packets")) +
-                number_cell(short_in(now, "rx_bits")) + number_cell(short_in(now, "tx_bits")) +
-                cell(sparkline(fmt::format("bits per second of port {}, received and sent", name),
-                               {line_of(r, "rx_bits"), line_of(r, "tx_bits")})) +
-                number_cell(short_in(p, "rx_missed")) + "</tr>";
+        rows.push_back(
+            {name, text_in(p, "link"), three("rx_packets"), three("tx_packets"),
+             short_in(now, "rx_bits"), short_in(now, "tx_bits"),
+             sparkline("bits per second of port " + plain_in(p, "name") + ", received and sent",
+                       {line_of(r, "rx_bits"), line_of(r, "tx_bits")}),
+             short_in(p, "rx_missed")});
     }
     return section("ports", "Ports",
                    table("Ports",
-                         heading_row({"port", "link", "#rx packets/s, 1 s / 10 s / 1 min",
-                                      "#tx packets/s, 1 s / 10 s / 1 min", "#rx bit/s", "#tx bit/s",
-                                      "last minutes", "#missed by the NIC"}),
+                         {"port", "link", "#rx packets/s, 1 s / 10 s / 1 min",
+                          "#tx packets/s, 1 s / 10 s / 1 min", "#rx bit/s", "#tx bit/s",
+                          "last minutes", "#missed by the NIC"},
                          rows));
 }
 
@@ -241,7 +250,7 @@ std::optional<double> drop_rate(const json& rates, const std::string& reason) {
 }
 
 std::string drops_section(const json& report, const json& rates) {
-    std::vector<std::pair<double, std::string>> all;
+    std::vector<std::pair<double, table_row>> all;
     for (const auto& [reason, n] : member(report, "drops").items()) {
         const auto text =
             std::find_if(std::begin(datapath::drop_texts), std::end(datapath::drop_texts),
@@ -249,23 +258,20 @@ std::string drops_section(const json& report, const json& rates) {
         const bool known = text != std::end(datapath::drop_texts);
         const double count = n.is_number() ? n.get<double>() : 0;
         const auto rate = drop_rate(rates, reason);
-        all.emplace_back(count, "<tr>" +
-                                    fmt::format("<th scope=\"row\">{}</th>", html_text(reason)) +
-                                    number_cell(short_number(count)) +
-                                    number_cell(rate ? short_number(*rate) : "-") +
-                                    cell(known ? html_text(text->meaning) : "-") +
-                                    cell(known ? html_text(text->remedy) : "-") + "</tr>");
+        all.emplace_back(count, table_row{html_text(reason), short_number(count),
+                                          rate ? short_number(*rate) : "-",
+                                          known ? html_text(text->meaning) : "-",
+                                          known ? html_text(text->remedy) : "-"});
     }
     std::stable_sort(all.begin(), all.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
-    std::string rows;
-    for (const auto& one : all) rows += one.second;
+    std::vector<table_row> rows;
+    for (auto& [count, row] : all) rows.push_back(std::move(row));
     return section(
         "drops", "Drops",
         rows.empty()
             ? "<p class=\"soft\">No packet was dropped.</p>"
-            : table("Drops",
-                    heading_row({"reason", "#packets", "#packets/s, 1 min", "meaning", "remedy"}),
+            : table("Drops", {"reason", "#packets", "#packets/s, 1 min", "meaning", "remedy"},
                     rows));
 }
 
@@ -277,30 +283,25 @@ std::string tables_section(const json& report, const json& from) {
                           {"entries", member(mempool, "in_use")},
                           {"max_entries", member(mempool, "buffers")}});
     for (const json& t : from) tables.push_back(t);
-    std::string rows;
+    std::vector<table_row> rows;
     for (const json& t : tables) {
         const auto entries = number_in(t, "entries"), limit = number_in(t, "max_entries");
         if (!entries) continue;
         const bool bounded = limit && *limit > 0;
-        rows +=
-            "<tr>" + fmt::format("<th scope=\"row\">{}</th>", text_in(t, "name")) +
-            number_cell(short_number(*entries)) +
-            number_cell(bounded ? short_number(*limit) : "-") +
-            cell(bounded ? level_bar("entries of " + text_in(t, "name"), *entries / *limit) : "") +
-            "</tr>";
+        rows.push_back(
+            {text_in(t, "name"), short_number(*entries), bounded ? short_number(*limit) : "-",
+             bounded ? level_bar("entries of " + plain_in(t, "name"), *entries / *limit) : ""});
     }
     return section("tables", "Tables and their limits",
-                   table("Tables", heading_row({"table", "#entries", "#limit", "level"}), rows));
+                   table("Tables", {"table", "#entries", "#limit", "level"}, rows));
 }
 
 std::string changes_section(const json& changes) {
-    std::string rows;
-    for (const json& c : changes) {
-        rows += "<tr>" + cell(time_in(c, "when")) + cell(text_in(c, "by")) +
-                cell(text_in(c, "what")) + "</tr>";
-    }
+    std::vector<table_row> rows;
+    for (const json& c : changes)
+        rows.push_back({time_in(c, "when"), text_in(c, "by"), text_in(c, "what")});
     return section("changes", "Recent changes, the last first",
-                   table("Changes", heading_row({"when", "by", "what"}), rows));
+                   table("Changes", {"when", "by", "what"}, rows));
 }
 
 }  // namespace
