@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
+#include <utility>
 
 #include "yaml/lines.hpp"
 
@@ -25,9 +27,20 @@ std::string_view take_word(std::string_view& line) {
     return word;
 }
 
-/// Ignored words of `ip route`: words with a value, and single words.
-constexpr std::array<std::string_view, 6> with_value{"proto", "scope", "metric",
-                                                     "src",   "pref",  "table"};
+/// Ignored words of `ip route`: words with a value, which may follow `lock`, and single words.
+constexpr std::array<std::string_view, 27> with_value{
+    "mtu",      "proto",      "scope",
+    "metric",   "src",        "pref",
+    "table",    "nhid",       "expires",
+    "advmss",   "error",      "hoplimit",
+    "realm",    "realms",     "initcwnd",
+    "initrwnd", "rtt",        "rttvar",
+    "rto_min",  "ssthresh",   "cwnd",
+    "window",   "quickack",   "features",
+    "congctl",  "reordering", "fastopen_no_cookie"};
+constexpr std::array<std::string_view, 9> without_value{"linkdown", "dead",       "pervasive",
+                                                        "offload",  "rt_offload", "offload_failed",
+                                                        "trap",     "rt_trap",    "notify"};
 constexpr const char* forms =
     "a route is PREFIX via ADDRESS [dev PORT [onlink]], or PREFIX dev PORT, or PREFIX nexthop via "
     "ADDRESS [dev PORT] [weight N] nexthop ..., or the same with recursive behind it and no dev, "
@@ -40,18 +53,39 @@ bool is_one(const std::array<std::string_view, N>& words, std::string_view word)
 
 tl::unexpected<error> refuse(std::string text) { return fail(EINVAL, "", std::move(text)); }
 
+/// Removes the option -4 or -6 of `ip`. Returns whether it is -6; nullopt: neither.
+std::optional<bool> take_family(std::string_view& line) {
+    std::string_view left = line;
+    const std::string_view word = take_word(left);
+    if (word != "-4" && word != "-6") return std::nullopt;
+    line = left;
+    return word == "-6";
+}
+
+result<ip_prefix> destination_of(std::string_view word, std::optional<bool> v6) {
+    if (word == "default") return ip_prefix{{.v6 = v6.value_or(false)}, 0};
+    result<ip_prefix> to;
+    if (word.find('/') != std::string_view::npos) {
+        to = parse_prefix(word);
+    } else if (const auto host = parse_address(word); host) {
+        to = ip_prefix{*host, static_cast<uint8_t>(host->bits())};
+    } else {
+        to = tl::unexpected<error>(host.error());
+    }
+    if (to && v6 && *v6 != to->address.v6)
+        return refuse(fmt::format("is of the other family than {}", *v6 ? "-6" : "-4"));
+    return to;
+}
+
 }  // namespace
 
 result<ip_prefix> parse_destination(std::string_view text) {
     std::string_view left = text;
+    const auto family = take_family(left);
     const std::string_view word = take_word(left);
     if (!take_word(left).empty())
         return refuse(fmt::format("should be alone, not '{}'", text.substr(0, 80)));
-    if (word == "default") return ip_prefix{};
-    if (word.find('/') != std::string_view::npos) return parse_prefix(word);
-    const auto host = parse_address(word);
-    if (!host) return tl::unexpected<error>(host.error());
-    return ip_prefix{*host, static_cast<uint8_t>(host->bits())};
+    return destination_of(word, family);
 }
 
 namespace {
@@ -69,6 +103,8 @@ class line_words {
     /// Whether `inet` or `inet6` names a gateway of the other family.
     [[nodiscard]] bool crosses_families() const noexcept { return crosses_; }
     [[nodiscard]] bool any() const noexcept { return members_ != 0; }
+    /// Whether `ip -6 route` printed the line: only IPv6 routes have a preference.
+    [[nodiscard]] bool has_pref() const noexcept { return has_pref_; }
 
   private:
     result<void> read(std::string_view word) {
@@ -89,12 +125,13 @@ class line_words {
                 return refuse(fmt::format("weight should be a number from 1 to {}, not '{}'",
                                           state::max_member_weight, value.substr(0, 80)));
         } else if (is_one(with_value, word)) {
-            take_word(left_);
+            has_pref_ |= word == "pref";
+            if (take_word(left_) == "lock") take_word(left_);
         } else if (word == "onlink") {
             now_.onlink = true;
         } else if (word == "recursive") {
             into_.recursive = true;
-        } else if (word != "linkdown") {
+        } else if (!is_one(without_value, word)) {
             return refuse(fmt::format("'{}' is not known; {}", word.substr(0, 80), forms));
         }
         return {};
@@ -131,7 +168,7 @@ class line_words {
     std::string_view left_;
     route_line& into_;
     route_line::member now_{};
-    bool in_member_ = false, several_ = false, crosses_ = false;
+    bool in_member_ = false, several_ = false, crosses_ = false, has_pref_ = false;
     size_t members_ = 0;
 };
 
@@ -139,6 +176,7 @@ class line_words {
 
 result<route_line> parse_route_line(std::string_view line) {
     route_line out;
+    const auto family = take_family(line);
     std::string_view word = take_word(line);
     for (const auto type : {route_type::blackhole, route_type::unreachable, route_type::prohibit})
         if (word == state::route_type_names[static_cast<size_t>(type)]) {
@@ -147,11 +185,17 @@ result<route_line> parse_route_line(std::string_view line) {
             break;
         }
     const bool by_default = word == "default";
-    const auto to = parse_destination(word);
+    const auto to = destination_of(word, family);
     if (!to) return refuse("the route's prefix " + to.error().text);
     out.to = *to;
     line_words words(line, out);
     if (auto good = words.read(); !good) return tl::unexpected<error>(good.error());
+    if (by_default && !family) {
+        // Linux sets the interface lo for IPv6 routes of these types, and none for IPv4 routes.
+        const bool on_lo = out.type != route_type::unicast && out.first.dev == "lo";
+        out.to.address.v6 = out.first.via ? out.first.via->v6 != words.crosses_families()
+                                          : words.has_pref() || on_lo;
+    }
     if (out.type != route_type::unicast) {
         if (out.first.via || !out.others.empty() || out.recursive)
             return refuse(
@@ -162,8 +206,6 @@ result<route_line> parse_route_line(std::string_view line) {
     if (!words.any()) return refuse(fmt::format("says not where packets go: {}", forms));
     if (out.recursive && !out.first.via)
         return refuse("recursive says where a gateway is, and there is none: no via");
-    if (by_default && out.first.via)
-        out.to.address.v6 = out.first.via->v6 != words.crosses_families();
     return out;
 }
 
@@ -242,19 +284,72 @@ result<state::route> route_line_reader::read(std::string_view line) {
     return state::route{parsed->to, last_index_};
 }
 
+namespace {
+
+std::string line_place(const std::string& name, uint32_t line) {
+    return fmt::format("{}:{}", name, line);
+}
+
+/// Joins lines that `ip route` continues: "PREFIX proto static", then "<tab>nexthop via ..." for each next hop.
+class joined_lines {
+  public:
+    /// A line and its number. Calls take(route line, number of its first line) for each complete one.
+    template <class Take>
+    result<void> add(std::string_view line, uint32_t number, const Take& take) {
+        const bool continues = !line.empty() && (line.front() == ' ' || line.front() == '\t') &&
+                               line.substr(std::min(line.find_first_not_of(" \t"), line.size()))
+                                   .starts_with("nexthop ");
+        if (continues && !head_.empty()) {
+            head_ += line;
+            return {};
+        }
+        if (auto good = finish(take); !good) return good;
+        if (says_nothing(line)) return {};
+        if (!is_head(line)) return take(line, number);
+        head_ = line;
+        number_ = number;
+        return {};
+    }
+    template <class Take>
+    result<void> finish(const Take& take) {
+        if (head_.empty()) return {};
+        const std::string line = std::exchange(head_, {});
+        return take(std::string_view(line), number_);
+    }
+
+  private:
+    /// Whether a line has neither a gateway nor an interface nor a type.
+    static bool is_head(std::string_view line) noexcept {
+        if (line.find(" via ") != line.npos || line.find(" dev ") != line.npos ||
+            line.find("nexthop") != line.npos)
+            return false;
+        const std::string_view word = take_word(line);
+        return word != "blackhole" && word != "unreachable" && word != "prohibit";
+    }
+
+    std::string head_;
+    uint32_t number_ = 0;
+};
+
+}  // namespace
+
 result<void> read_route_file(const std::filesystem::path& path, state::neighbour_finder& neighbours,
                              state::route_set& into, const route_taker& take) {
     auto file = yaml::lines::open(path, {.file_bytes = uint64_t{4} << 30});
     if (!file) return tl::unexpected<error>(file.error());
     route_line_reader reader(neighbours, into);
+    joined_lines joined;
+    const auto read = [&](std::string_view line, uint32_t number) -> result<void> {
+        const auto route = reader.read(line);
+        if (!route) return fail(EINVAL, line_place(path.string(), number), route.error().text);
+        take(route->to, route->target, number);
+        return {};
+    };
     for (uint32_t number = 1;; ++number) {
         const auto line = file->next();
         if (!line) return tl::unexpected<error>(line.error());
-        if (!*line) return {};
-        if (says_nothing(**line)) continue;
-        const auto route = reader.read(**line);
-        if (!route) return fail(EINVAL, file->where(), route.error().text);
-        take(route->to, route->target, number);
+        if (!*line) return joined.finish(read);
+        if (auto good = joined.add(**line, number, read); !good) return good;
     }
 }
 
@@ -262,15 +357,19 @@ result<void> read_route_lines(std::string_view text, uint32_t first_line, const 
                               state::neighbour_finder& neighbours, state::route_set& into,
                               const route_taker& take) {
     route_line_reader reader(neighbours, into);
+    joined_lines joined;
+    const auto read = [&](std::string_view line, uint32_t number) -> result<void> {
+        const auto route = reader.read(line);
+        if (!route) return fail(EINVAL, line_place(name, number), route.error().text);
+        take(route->to, route->target, number);
+        return {};
+    };
     for (uint32_t number = first_line; !text.empty(); ++number) {
         const std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
-        if (says_nothing(line)) continue;
-        const auto route = reader.read(line);
-        if (!route) return fail(EINVAL, fmt::format("{}:{}", name, number), route.error().text);
-        take(route->to, route->target, number);
+        if (auto good = joined.add(line, number, read); !good) return good;
     }
-    return {};
+    return joined.finish(read);
 }
 
 }  // namespace turnpike::sources

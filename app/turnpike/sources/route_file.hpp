@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Routes as text lines, "PREFIX via ADDRESS [dev PORT]", in the format of `ip route`; blackhole and
-// unreachable precede the prefix, recursive is last. Parses a million lines in about a second, also from .gz.
+// unreachable precede the prefix, recursive is last. Next hops may be on separate, indented lines, as `ip
+// route` prints them. Parses a million lines in about a second, also from .gz.
 #pragma once
 
 #include <filesystem>
@@ -33,7 +34,8 @@ struct route_line {
     std::vector<member> others{};  ///< further next hops; empty for most lines
 };
 
-/// Skips other words of `ip route` (proto, scope, metric, linkdown, ...).
+/// Skips other words of `ip route` (proto, scope, metric, linkdown, ...). `default` without a gateway is the IPv6 one
+/// behind -6, in a line with `pref`, which `ip -6 route` prints for each route, or of a type with `dev lo`.
 /// Errors  EINVAL with a sentence, no object
 [[nodiscard]] result<route_line> parse_route_line(std::string_view line);
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "complaints.hpp"
+#include "sources/route_file.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -50,6 +51,46 @@ TEST(routes, a_whole_file) {
     EXPECT_EQ(m->limits.attempts, 2U);
     EXPECT_EQ(m->limits.failed_ms, 200U);
     EXPECT_EQ(m->limits.forget_ms, 5000U);
+}
+
+TEST(routes, lines_as_ip_route_prints_them) {
+    const auto m = load_text(replaced(whole_router, "icmp: {rate: 7}",
+                                      "  - lines: |\n"
+                                      "      10.31.0.0/16 proto static metric 20 \n"
+                                      "      \tnexthop via 10.0.2.2 dev east weight 1 \n"
+                                      "      \tnexthop via 10.0.2.3 dev east weight 2 \n"
+                                      "      10.32.0.0/16 via 10.0.2.2 dev east\n"
+                                      "      default proto bgp\n"
+                                      "      \tnexthop via 10.0.2.2 dev east weight 1\n"
+                                      "      \tnexthop via 10.0.2.3 dev east weight 1\n"),
+                             "f.yaml");
+    ASSERT_TRUE(m) << m.error().message();
+    EXPECT_EQ(m->routes.find(*parse_prefix("10.31.0.0/16"))->members.size(), 2U);
+    EXPECT_EQ(m->routes.find(*parse_prefix("10.31.0.0/16"))->members[1].weight, 2U);
+    EXPECT_EQ(m->routes.find(*parse_prefix("10.32.0.0/16"))->members.size(), 1U);
+    EXPECT_EQ(m->routes.find(*parse_prefix("0.0.0.0/0"))->members.size(), 2U);
+}
+
+/// `ip -6 route` prints defaults without a gateway like `ip route`, but with a preference.
+TEST(routes, a_default_of_ipv6_is_not_one_of_ipv4) {
+    for (const char* line : {"unreachable default dev lo metric 4278198272 error -101 pref medium",
+                             "blackhole default dev lo metric 1024 pref medium"}) {
+        const auto route = parse_route_line(line);
+        ASSERT_TRUE(route) << route.error().text;
+        EXPECT_EQ(route->to.text(), "::/0") << line;
+    }
+    const auto four = parse_route_line("blackhole default");
+    ASSERT_TRUE(four);
+    EXPECT_EQ(four->to.text(), "0.0.0.0/0");
+    EXPECT_EQ(parse_route_line("default via inet6 fe80::2 dev east metric 5")->to.text(),
+              "0.0.0.0/0");
+    EXPECT_EQ(parse_route_line("default via fe80::2 dev east pref medium")->to.text(), "::/0");
+    EXPECT_EQ(parse_route_line("unreachable default dev lo metric 4278198272")->to.text(), "::/0");
+    EXPECT_EQ(parse_route_line("-6 blackhole default")->to.text(), "::/0");
+    EXPECT_EQ(parse_route_line("-4 default dev east")->to.text(), "0.0.0.0/0");
+    EXPECT_EQ(parse_destination("-6 default")->text(), "::/0");
+    EXPECT_EQ(parse_route_line("-6 10.9.0.0/16 dev east").error().text,
+              "the route's prefix is of the other family than -6");
 }
 
 using row = complaint_row;
@@ -318,7 +359,7 @@ INSTANTIATE_TEST_SUITE_P(
         row{"a leak",
             vrfs("[{name: red}]", "  - {to: 10.8.0.0/16, via: 10.0.2.2, port: b, vrf: red}"),
             "none"},
-        row{"a link of its own", vrfs("[{name: red}]", "  - {to: 10.8.0.0/16, port: a, vrf: red}"),
+        row{"a separate link", vrfs("[{name: red}]", "  - {to: 10.8.0.0/16, port: a, vrf: red}"),
             "none"},
         row{"a link of another", vrfs("[{name: red}]", "  - {to: 10.8.0.0/16, port: b, vrf: red}"),
             "f.yaml:7: routes[1].port names 'b', which is in another VRF: the way there is by a "
@@ -388,6 +429,14 @@ INSTANTIATE_TEST_SUITE_P(
             "f.yaml:7: via is 10.0.9.2, which is on no port's network"},
         row{"one of several twice", line("10.9.0.0/16 nexthop via 10.0.2.2 nexthop via 10.0.2.2"),
             "f.yaml:7: has the next hop 10.0.2.2 on 'east' twice"},
+        row{"words of FRR's routes",
+            line("10.9.0.0/16 nhid 160 via 10.0.2.2 dev east proto bgp metric 20 expires 1796sec "
+                 "advmss lock 1300 hoplimit 64 offload rt_trap"),
+            "none"},
+        row{"a source", line("10.9.0.0/16 from 10.0.0.0/8 via 10.0.2.2"),
+            "f.yaml:7: 'from' is not known"},
+        row{"mtu", line("10.9.0.0/16 via 10.0.2.2 mtu lock 1400"), "none"},
+        row{"mtu, to a link", line("10.9.0.0/16 dev east proto dhcp scope link mtu 1500"), "none"},
         row{"recursive", line("10.9.0.0/16 via 192.0.2.1 recursive"), "none"},
         row{"recursive, several",
             line("10.9.0.0/16 nexthop via 192.0.2.1 weight 2 nexthop via 2001:db8::1 recursive"),
