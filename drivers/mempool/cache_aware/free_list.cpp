@@ -87,7 +87,7 @@ free_list::stash& free_list::enter_guest() noexcept {
     for (unsigned i = lcores_;; i = i + 1 == stashes_ ? lcores_ : i + 1) {
         stash& guest = stash_at(i);
         if (guest.claim.exchange(1, std::memory_order_acquire) == 0) {
-            if (guest.seen == 0) mark_seen(guest);
+            if (guest.process.load(std::memory_order_relaxed) == 0) mark_seen(guest);
             return guest;
         }
         pause();
@@ -98,7 +98,7 @@ void free_list::mark_seen(stash& s) noexcept {
     const auto i = static_cast<unsigned>((reinterpret_cast<char*>(&s) - stashes_at_) /
                                          static_cast<ptrdiff_t>(stash_stride_));
     in_use_[i / 64].fetch_or(uint64_t{1} << i % 64, std::memory_order_relaxed);
-    s.seen = 1;
+    s.process.store(barrier::process, std::memory_order_relaxed);
 }
 
 bool free_list::put_bundle(void* const* objects) noexcept {
@@ -177,7 +177,7 @@ unsigned free_list::gather(stash& s, void** objects, unsigned n) noexcept {
 /// Retry: enough objects may be free but temporarily in the hands of other threads (two concurrent
 /// gathers, or a busy owner).
 bool free_list::get_later(unsigned lcore, void** objects, unsigned n) noexcept {
-    for (unsigned i = 0; i < retries && count() >= n; ++i) {
+    for (unsigned i = 0; i < retries && count(false) >= n; ++i) {
         for (unsigned spin = 0; spin < (i + lcore % 7) * 8; ++spin) pause();
         stash& s = enter(lcore);
         const unsigned got = gather(s, objects, n);
@@ -188,12 +188,20 @@ bool free_list::get_later(unsigned lcore, void** objects, unsigned n) noexcept {
     return false;
 }
 
+/// A stash that this process's threads may take: the barrier does not reach owners in other processes.
+bool free_list::in_reach(const stash& s) const noexcept {
+    return !asymmetric_ || !has_owner(s) ||
+           s.process.load(std::memory_order_relaxed) == barrier::process;
+}
+
+bool free_list::has_owner(const stash& s) const noexcept {
+    return reinterpret_cast<const char*>(&s) < stashes_at_ + size_t{lcores_} * stash_stride_;
+}
+
 /// Move a stash's objects into an empty one. Returns false if the stash is in use or empty.
 bool free_list::take_stash(stash& victim, stash& into) noexcept {
     if (victim.claim.exchange(1, std::memory_order_seq_cst) != 0) return false;
-    const bool has_owner =
-        reinterpret_cast<char*>(&victim) < stashes_at_ + size_t{lcores_} * stash_stride_;
-    const bool fenced = !has_owner || !asymmetric_ || barrier::everywhere();
+    const bool fenced = !has_owner(victim) || !asymmetric_ || barrier::everywhere();
     bool taken = false;
     if (fenced && victim.busy.load(std::memory_order_seq_cst) == 0) {
         const uint32_t held = victim.held.load(std::memory_order_relaxed);
@@ -208,33 +216,36 @@ bool free_list::take_stash(stash& victim, stash& into) noexcept {
 
 /// Take other stashes' objects, if all of them together have at least that many.
 bool free_list::rob(stash& into, uint32_t at_least) noexcept {
-    if (stashed(&into) < at_least) return false;
+    if (stashed(&into, false) < at_least) return false;
     for (unsigned word = 0; word < std::size(in_use_); ++word)
         for (uint64_t bits = in_use_[word].load(std::memory_order_relaxed); bits != 0;
              bits &= bits - 1) {
             stash& victim = stash_at(word * 64 + static_cast<unsigned>(std::countr_zero(bits)));
-            if (&victim != &into && victim.held.load(std::memory_order_relaxed) != 0 &&
-                take_stash(victim, into))
+            if (&victim != &into && in_reach(victim) &&
+                victim.held.load(std::memory_order_relaxed) != 0 && take_stash(victim, into))
                 return true;
         }
     return false;
 }
 
-uint32_t free_list::stashed(const stash* except) const noexcept {
+/// all  also those of other processes' lcores, which cannot be taken
+uint32_t free_list::stashed(const stash* except, bool all) const noexcept {
     uint32_t sum = 0;
     for (unsigned word = 0; word < std::size(in_use_); ++word)
         for (uint64_t bits = in_use_[word].load(std::memory_order_relaxed); bits != 0;
              bits &= bits - 1) {
             const stash& s = stash_at(word * 64 + static_cast<unsigned>(std::countr_zero(bits)));
-            if (&s != except) sum += s.held.load(std::memory_order_relaxed);
+            if (&s != except && (all || in_reach(s))) sum += s.held.load(std::memory_order_relaxed);
         }
     return sum;
 }
 
-uint32_t free_list::count() const noexcept {
-    const uint64_t all =
-        uint64_t{full_bundles_.load(std::memory_order_relaxed)} * bundle_ + stashed(nullptr);
-    return static_cast<uint32_t>(std::min<uint64_t>(all, objects_));
+uint32_t free_list::count(bool all) const noexcept {
+    const uint64_t sum =
+        uint64_t{full_bundles_.load(std::memory_order_relaxed)} * bundle_ + stashed(nullptr, all);
+    return static_cast<uint32_t>(std::min<uint64_t>(sum, objects_));
 }
+
+uint32_t free_list::count() const noexcept { return count(true); }
 
 }  // namespace turnpike::cache_aware

@@ -7,8 +7,8 @@
 //      full: bundle -> bundle -> bundle   empty: bundle -> ...    two lock-free stacks
 //
 // Each lcore owns a stash: it sets `busy`, checks that no other thread has set `claim`, and uses
-// it. If the stacks are empty, a thread steals from other stashes: it claims one, executes a
-// process-wide barrier (base/barrier.hpp), and backs off if the owner is busy. An owner whose stash
+// it. If the stacks are empty, a thread steals from other stashes of its process: it claims one, executes
+// a process-wide barrier (base/barrier.hpp), and backs off if the owner is busy. An owner whose stash
 // is claimed, and a thread without an lcore, uses a guest stash, claimed for the duration.
 //
 // Sources: R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986): the stacks, here with
@@ -44,7 +44,8 @@ class free_list {
     /// Threads  any. A preempted thread blocks no other (33 without an lcore: each other).
     bool put(unsigned lcore, void* const* objects, unsigned n) noexcept;
     /// Take n. False: fewer are free; none was taken. It may also fail while other threads hold
-    /// objects that they are about to return.
+    /// objects that they are about to return, and where the rest is with lcores of other processes,
+    /// which keep up to two bundles each.
     bool get(unsigned lcore, void** objects, unsigned n) noexcept;
     /// Free objects: exact while no thread gets or puts, never more than the capacity.
     [[nodiscard]] uint32_t count() const noexcept;
@@ -55,7 +56,8 @@ class free_list {
         std::atomic<uint32_t> busy;
         std::atomic<uint32_t> claim;
         std::atomic<uint32_t> held;
-        uint32_t seen;  ///< its bit in in_use_ is set
+        /// barrier::process of its latest user, whose bit in in_use_ is set; 0 if there was none
+        std::atomic<uint32_t> process;
 
         void** objects() noexcept { return reinterpret_cast<void**>(this + 1); }
     };
@@ -96,7 +98,10 @@ class free_list {
     bool get_later(unsigned lcore, void** objects, unsigned n) noexcept;
     bool take_stash(stash& victim, stash& into) noexcept;
     bool rob(stash& into, uint32_t at_least) noexcept;
-    uint32_t stashed(const stash* except) const noexcept;
+    bool has_owner(const stash& s) const noexcept;
+    bool in_reach(const stash& s) const noexcept;
+    uint32_t stashed(const stash* except, bool all) const noexcept;
+    uint32_t count(bool all) const noexcept;
 
     uint32_t objects_;
     uint32_t bundle_;
@@ -137,7 +142,7 @@ inline free_list::stash& free_list::enter(unsigned lcore) noexcept {
         own.busy.store(0, std::memory_order_release);
         return enter_guest();
     }
-    if (own.seen == 0) [[unlikely]]
+    if (own.process.load(std::memory_order_relaxed) != barrier::process) [[unlikely]]
         mark_seen(own);
     return own;
 }

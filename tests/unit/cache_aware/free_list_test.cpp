@@ -4,6 +4,9 @@
 #include "free_list.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -228,9 +231,32 @@ TEST_P(free_lists, flow_from_one_lcore_to_another) {
     list.expect_whole(2);
 }
 
-TEST(barrier, is_there_on_this_kernel) {
+/// What the lcores of another process keep is not taken: the barrier does not reach them.
+TEST(free_lists_of_two_processes, leave_each_others_stashes_alone) {
     if (!barrier::available) GTEST_SKIP() << "the kernel has no membarrier: owners pay for a fence";
-    EXPECT_TRUE(barrier::everywhere());
+    constexpr uint32_t n = 16;  // two bundles, which one stash can hold
+    void* memory = mmap(nullptr, free_list::bytes_for(n, lcores), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    free_list* list = free_list::create(memory, n, lcores, true);
+    std::vector<void*> objects(n);
+    for (uint32_t i = 0; i < n; ++i) objects[i] = list_of::object_of(i);
+    ASSERT_TRUE(list->put(0, objects.data(), n));
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        void* object = nullptr;
+        const bool robbed = list->get(1, &object, 1);
+        const bool counted = list->count() == n;
+        const bool own = list->get(0, objects.data(), n) && list->put(0, objects.data(), n) &&
+                         list->get(1, &object, 1) && list->put(1, &object, 1);
+        _exit((robbed ? 1 : 0) | (counted ? 0 : 2) | (own ? 0 : 4));
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0)
+        << "1: robbed, 2: wrong count, 4: not its own after it took over the lcore";
+    munmap(memory, free_list::bytes_for(n, lcores));
 }
 
 INSTANTIATE_TEST_SUITE_P(fences, free_lists, ::testing::Bool(),
