@@ -31,8 +31,8 @@ inline bool register_process() noexcept {
 /// everywhere() then reaches its threads.
 [[gnu::visibility("hidden")]] inline const bool available = register_process();
 
-/// A number that no other process has, so that processes which share memory can tell their threads
-/// apart: a PID is not unique where they are in namespaces of their own. Never 0.
+/// A number that no other process has, by which processes tell their threads apart in shared memory (a
+/// PID is not unique between PID namespaces). Never 0.
 inline uint32_t new_identity() noexcept {
     uint32_t number = 0;
     if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) {
@@ -43,7 +43,7 @@ inline uint32_t new_identity() noexcept {
     return number | 1;
 }
 
-/// This process. A forked child is registered again, with an identity of its own.
+/// This process. A forked child is registered again, with a new number.
 [[gnu::visibility("hidden")]] inline uint32_t process = new_identity();
 [[gnu::visibility("hidden")]] inline const bool follows_forks =
     pthread_atfork(nullptr, nullptr, [] {

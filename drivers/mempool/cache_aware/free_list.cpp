@@ -228,7 +228,7 @@ bool free_list::rob(stash& into, uint32_t at_least) noexcept {
     return false;
 }
 
-/// all  also those of other processes' lcores, which cannot be taken
+/// all  count also stashes of other processes' lcores, whose objects cannot be taken
 uint32_t free_list::stashed(const stash* except, bool all) const noexcept {
     uint32_t sum = 0;
     for (unsigned word = 0; word < std::size(in_use_); ++word)

@@ -33,7 +33,7 @@ void pin(int cpu) {
     sched_setaffinity(0, sizeof set, &set);
 }
 
-/// Function call interrupts of a CPU so far, which is what a barrier sends; -1 if the kernel does not say.
+/// Function call interrupts of a CPU so far (a barrier sends one); -1 if the kernel does not count them.
 int64_t calls_of(int cpu) {
     std::ifstream file("/proc/interrupts");
     std::string line;

@@ -231,7 +231,7 @@ TEST_P(free_lists, flow_from_one_lcore_to_another) {
     list.expect_whole(2);
 }
 
-/// What the lcores of another process keep is not taken: the barrier does not reach them.
+/// A stash of another process's lcore is not robbed: the barrier does not reach that process.
 TEST(free_lists_of_two_processes, leave_each_others_stashes_alone) {
     if (!barrier::available) GTEST_SKIP() << "the kernel has no membarrier: owners pay for a fence";
     constexpr uint32_t n = 16;  // two bundles, which one stash can hold
