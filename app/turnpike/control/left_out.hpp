@@ -19,9 +19,17 @@ struct left_out {
     size_t fib = 0;         ///< routes: the FIB is full
     size_t neighbours = 0;  ///< routes: no neighbour entry for any of their next hops
     size_t groups = 0;      ///< routes: no next hop for their ECMP group
-    size_t paths =
-        0;  ///< next hops of ECMP groups whose other members are in use: no neighbour entry
+    /// next hops of ECMP groups whose other members are in use: no neighbour entry
+    size_t paths = 0;
     size_t permanent = 0;  ///< permanent neighbours
+    /// Calls f(reason, count) for each reason, by the names that reports and metrics use.
+    void each(auto&& f) const {
+        f("fib_full", fib);
+        f("no_neighbour_entry", neighbours);
+        f("no_next_hop", groups);
+        f("paths", paths);
+        f("permanent_neighbours", permanent);
+    }
     [[nodiscard]] bool any() const noexcept { return *this != left_out{}; }
     bool operator==(const left_out&) const = default;
 };

@@ -104,12 +104,9 @@ void add_host_interfaces(controller& c, observe::inventory& to) {
     if (const netlink_monitor* const monitor = c.host_interfaces().follower()) {
         const netlink_monitor::numbers n = monitor->counted();
         to.netlink.push_back({n.messages, n.refused, n.overruns, n.asking});
-        const left_out& no_room = c.no_room();
-        to.left_out = {{"fib_full", no_room.fib},
-                       {"no_neighbour_entry", no_room.neighbours},
-                       {"no_next_hop", no_room.groups},
-                       {"paths", no_room.paths},
-                       {"permanent_neighbours", no_room.permanent}};
+        c.no_room().each([&](const char* reason, size_t count) {
+            to.left_out.push_back({reason, count});
+        });
     }
 }
 

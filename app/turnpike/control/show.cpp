@@ -236,12 +236,8 @@ json show_control_plane(controller& c, const request_fields& f) {
                 {"interfaces", std::move(all)},
                 {"routes", c.running().learned_routes()},
                 {"asking", nullptr}};
-    const left_out& no_room = c.no_room();
-    out["no_room"] = {{"fib_full", no_room.fib},
-                      {"no_neighbour_entry", no_room.neighbours},
-                      {"no_next_hop", no_room.groups},
-                      {"paths", no_room.paths},
-                      {"permanent_neighbours", no_room.permanent}};
+    json& no_room = out["no_room"];
+    c.no_room().each([&](const char* reason, size_t count) { no_room[reason] = count; });
     if (follower == nullptr) return out;
     const auto n = follower->counted();
     out["asking"] = n.asking;
