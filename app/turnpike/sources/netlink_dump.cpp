@@ -169,7 +169,7 @@ bool netlink_rib::sweep(const std::function<bool()>& may_go_on) {
     return true;
 }
 
-/// Compares the routes of the RIB with the dump's, in the order of prefixes.
+/// Compares the routes of the RIB with those of the dump, in the order of prefixes.
 bool netlink_rib::sweep_routes(const std::function<bool()>& may_go_on) {
     listed& l = *listed_;
     table* const t = table_of(l.part.of);

@@ -62,7 +62,7 @@ class netlink_rib {
     /// Tables whose IPv6 routes are to be dumped again, because a notification was ambiguous.
     [[nodiscard]] std::set<uint32_t> take_doubtful() { return std::exchange(doubtful_, {}); }
 
-    /// Objects that one dump lists. Objects that it does not list, and that are not notified meanwhile, are gone.
+    /// Objects that one dump lists. Those that it does not list, and that are not notified meanwhile, are gone.
     struct dump_part {
         enum class kind : uint8_t { links, addresses, neighbours, next_hops, routes };
         kind what = kind::links;
@@ -108,7 +108,7 @@ class netlink_rib {
         bool up = false, carrier = false, running = false;
     };
 
-    /// Objects that a dump has listed, and notifications since it began.
+    /// What a dump has listed, and notifications since it began.
     struct listed {
         dump_part part{};
         std::set<uint32_t> indices{};  ///< of links, IDs of next-hop objects

@@ -209,7 +209,7 @@ TEST_P(rib_differential, equals_the_kernel) {
         GetParam(), batches * of, taken, found, unfollowed, dumps);
 }
 
-/// TURNPIKE_SEEDS=FIRST-LAST: seeds in place of the ten of continuous integration.
+/// TURNPIKE_SEEDS=FIRST-LAST: other seeds than those of continuous integration.
 std::pair<uint32_t, uint32_t> seeds() {
     unsigned first = 1, last = 10;
     if (const char* const given = std::getenv("TURNPIKE_SEEDS"))
