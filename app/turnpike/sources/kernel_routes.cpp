@@ -161,17 +161,16 @@ bool add_v6(route_list& in, const kernel_route& r, uint16_t how) {
     } else if (is_sibling(all.front())) {
         certain = add_siblings(range, all, how);
     } else {
-        const size_t at = index_of(range, [&](const kernel_route& a) { return are_same_v6(a, r); });
+        size_t at = index_of(range, [&](const kernel_route& a) { return are_same_v6(a, r); });
         const bool same = at != range.size();
-        if ((how & NLM_F_REPLACE) != 0 && !range.empty()) {  // also if a later one is the same
-            const size_t first_plain =
-                index_of(range, [](const kernel_route& a) { return !is_sibling(a); });
-            replace_v6(range, first_plain == range.size() ? 0 : first_plain, all);
-        } else if (same && (how & NLM_F_MULTI) != 0) {  // a dump lists routes in order
+        if (!same) at = index_of(range, [](const kernel_route& a) { return !is_sibling(a); });
+        if (same && (how & NLM_F_MULTI) != 0) {  // a dump: behind earlier routes of its order
             range.erase(range.begin() + static_cast<std::ptrdiff_t>(at));
             range.push_back(r);
         } else if (same) {
             range[at] = r;
+        } else if ((how & NLM_F_REPLACE) != 0 && !range.empty()) {
+            replace_v6(range, at == range.size() ? 0 : at, all);
         } else {
             range.push_back(r);
         }
