@@ -43,6 +43,9 @@ result<link_socket> link_socket::open(std::span<const unsigned> groups, unsigned
     const auto bytes = static_cast<int>(receive_bytes);
     if (::setsockopt(out.fd(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
         static_cast<void>(::setsockopt(out.fd(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes));
+    // The kernel then looks at the filters of dump requests.
+    const int on = 1;
+    static_cast<void>(::setsockopt(out.fd(), SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof on));
     for (const unsigned group : groups)
         if (::setsockopt(out.fd(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0)
             return failed("cannot join a rtnetlink multicast group");
@@ -65,7 +68,7 @@ result<size_t> link_socket::receive(std::span<uint8_t> into) noexcept {
     }
 }
 
-result<uint32_t> link_socket::ask(uint16_t type, uint8_t family) {
+result<uint32_t> link_socket::ask(uint16_t type, uint8_t family, uint32_t of) {
     alignas(nlmsghdr) buffer room{};
     nlmsghdr* m = mnl_nlmsg_put_header(room.data());
     m->nlmsg_type = type;
@@ -77,7 +80,11 @@ result<uint32_t> link_socket::ask(uint16_t type, uint8_t family) {
                          : type == RTM_GETNEXTHOP ? sizeof(nhmsg)
                          : type == RTM_GETNEIGH   ? sizeof(ndmsg)
                                                   : sizeof(rtmsg);
-    *static_cast<uint8_t*>(mnl_nlmsg_put_extra_header(m, fixed)) = family;
+    void* const head = mnl_nlmsg_put_extra_header(m, fixed);
+    *static_cast<uint8_t*>(head) = family;
+    if (of != 0 && type == RTM_GETADDR) static_cast<ifaddrmsg*>(head)->ifa_index = of;
+    if (of != 0 && type == RTM_GETNEIGH) mnl_attr_put_u32(m, NDA_IFINDEX, of);
+    if (of != 0 && type == RTM_GETROUTE) mnl_attr_put_u32(m, RTA_TABLE, of);
     if (::send(fd(), m, m->nlmsg_len, 0) < 0)
         return fail(errno, "netlink", "cannot send the dump request");
     return sequence_;

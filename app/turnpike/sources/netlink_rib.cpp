@@ -54,6 +54,7 @@ state::route_set& netlink_rib::learned_of(uint32_t number) {
 }
 
 void netlink_rib::take(const netlink::message& m) {
+    if (listed_ && mark(m)) return;
     if (const auto* r = std::get_if<netlink::route>(&m.what)) return take_route(*r);
     if (const auto* l = std::get_if<netlink::link>(&m.what)) return take_link(*l);
     if (const auto* a = std::get_if<netlink::address>(&m.what)) return take_address(*a);
@@ -66,6 +67,8 @@ void netlink_rib::set_ours(followed ours) {
         const auto still = ours.vrfs.find(number);
         if (still != ours.vrfs.end() && still->second == vrf) continue;
         tables_.erase(number);
+        if (listed_ && listed_->part.what == dump_part::kind::routes && listed_->part.of == number)
+            listed_.reset();
         learned_.vrf_routes.erase(vrf);
         changed_ = true;
     }
@@ -174,6 +177,7 @@ std::vector<netlink_rib::not_followed_route> netlink_rib::list_not_followed(size
 }
 
 void netlink_rib::change_interface(const interface_change& c) {
+    change_listed([&](route_stack& s) { return apply_interface_change(s, c); });
     for (auto& [number, t] : tables_) {
         t.kernel.change_stacks([&](route_stack& s) { return apply_interface_change(s, c); });
         derive_changed(t);
@@ -228,13 +232,15 @@ void netlink_rib::take_address(const netlink::address& a) {
     for (const auto& [index, all] : ipv4_addresses_)
         for (const auto& [local, remote] : all)
             if (local.address == a.local.address) return;
-    table& main = tables_.at(RT_TABLE_MAIN);
-    main.kernel.change_stacks([&](route_stack& s) {
+    const auto remove = [&](route_stack& s) {
         return std::erase_if(s.routes, [&](const kernel_route& r) {
                    return r.source == a.local.address;
                }) != 0;
-    });
+    };
+    table& main = tables_.at(RT_TABLE_MAIN);
+    main.kernel.change_stacks(remove);
     derive_changed(main);
+    if (listed_ && listed_->part.of == RT_TABLE_MAIN) change_listed(remove);
 }
 
 /// An address without IFA_F_PERMANENT comes from a router advertisement or DHCP, which any host on the link can send.
@@ -326,13 +332,15 @@ void netlink_rib::remove_next_hop(uint32_t id) {
     if (at == next_hops_.end()) return;
     for (const auto& m : at->second.group) groups_of_[m.id].erase(id);
     next_hops_.erase(at);
+    const auto remove = [&](route_stack& s) {
+        return std::erase_if(s.routes, [&](const kernel_route& r) { return r.next_hop == id; }) !=
+               0;
+    };
     for (auto& [number, t] : tables_) {
-        t.kernel.change_stacks_by(id, [&](route_stack& s) {
-            return std::erase_if(s.routes,
-                                 [&](const kernel_route& r) { return r.next_hop == id; }) != 0;
-        });
+        t.kernel.change_stacks_by(id, remove);
         derive_changed(t);
     }
+    change_listed(remove);
     const auto groups = groups_of_.extract(id);
     if (groups.empty()) return;
     for (const uint32_t group : groups.mapped()) {
@@ -352,19 +360,27 @@ void netlink_rib::remove_next_hops_by(uint32_t interface) {
     for (const uint32_t id : ids) remove_next_hop(id);
 }
 
+/// Redirects are exceptions for one host, not in the table.
+bool netlink_rib::is_stored(const netlink::route& r) noexcept {
+    return (r.flags & RTM_F_CLONED) == 0 && r.protocol != RTPROT_REDIRECT && is_routed(r.to);
+}
+
 void netlink_rib::take_route(const netlink::route& r) {
     if (r.table == RT_TABLE_LOCAL) return take_local_route(r);
     table* const t = table_of(r.table);
-    if (t == nullptr || (r.flags & RTM_F_CLONED) != 0 || !is_routed(r.to)) return;
-    if (r.protocol == RTPROT_REDIRECT) return;  // an exception for one host, not in the table
+    if (t == nullptr || !is_stored(r)) return;
     const kernel_table::stack_id before = t->kernel.at(r.to);
     route_stack s = before == kernel_table::none
                         ? route_stack{.v6 = r.to.address.v6, .is_default = r.to.length == 0}
                         : t->kernel.stack(before);
-    if (!apply_route(s, r)) doubtful_ = true;
-    t->kernel.set(r.to, s);
-    for (const kernel_table::stack_id changed : t->kernel.take_changed()) derive_stack(*t, changed);
-    show(r.table, r.to);
+    if (!apply_route(s, r)) doubtful_.insert(r.table);
+    store(r.table, *t, r.to, s);
+}
+
+void netlink_rib::store(uint32_t number, table& t, const ip_prefix& to, const route_stack& s) {
+    t.kernel.set(to, s);
+    for (const kernel_table::stack_id changed : t.kernel.take_changed()) derive_stack(t, changed);
+    show(number, to);
 }
 
 /// The kernel's own local routes follow from addresses.

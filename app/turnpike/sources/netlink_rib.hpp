@@ -11,14 +11,19 @@
 // Addresses on mirrored interfaces become local addresses; addresses on others (loopbacks, dummies) and local routes
 // that an operator added become routes of type local. Addresses with a lifetime, and routes from router advertisements
 // and redirects, are not followed: any host on a link can cause them. Permanent neighbour entries become static
-// neighbours; all other neighbour entries are ignored. doc/design/0024-the-kernels-rib.md
+// neighbours; all other neighbour entries are ignored.
+//
+// A dump is marked and swept in place: its replies are compared with the RIB, and only differences change it. doc/design/0024-the-kernels-rib.md
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "netlink/message.hpp"
@@ -52,8 +57,26 @@ class netlink_rib {
     [[nodiscard]] const state::learned& learned() const noexcept { return learned_; }
     /// Whether the learned objects changed since the last call. Calls settle().
     [[nodiscard]] bool take_changed();
-    /// Whether a new dump is necessary, because a notification was ambiguous.
-    [[nodiscard]] bool is_doubtful() const noexcept { return doubtful_; }
+    /// Whether a notification was ambiguous.
+    [[nodiscard]] bool is_doubtful() const noexcept { return !doubtful_.empty(); }
+    /// Tables whose IPv6 routes are to be dumped again, because a notification was ambiguous.
+    [[nodiscard]] std::set<uint32_t> take_doubtful() { return std::exchange(doubtful_, {}); }
+
+    /// Objects that one dump lists. Objects that it does not list, and that are not notified meanwhile, are gone.
+    struct dump_part {
+        enum class kind : uint8_t { links, addresses, neighbours, next_hops, routes };
+        kind what = kind::links;
+        bool v6 = false;  ///< neighbours, routes
+        uint32_t of = 0;  ///< routes: the table; addresses, neighbours: an interface, or 0 for all
+        bool operator==(const dump_part&) const = default;
+    };
+    /// Call it before the first message of the reply is taken: earlier notifications may be obsolete.
+    void begin_part(const dump_part& p);
+    /// The reply is complete, or not: it then removes nothing.
+    void end_part(bool complete);
+    /// Continues to apply the differences that the dump has shown, as long as `may_go_on` returns true.
+    /// Returns  whether all are applied
+    bool sweep(const std::function<bool()>& may_go_on);
 
     using reason_counts = std::array<size_t, not_followed_names.size()>;
     /// Number of prefixes whose route is not followed, by reason.
@@ -85,9 +108,30 @@ class netlink_rib {
         bool up = false, carrier = false, running = false;
     };
 
+    /// Objects that a dump has listed, and notifications since it began.
+    struct listed {
+        dump_part part{};
+        std::set<uint32_t> indices{};  ///< of links, IDs of next-hop objects
+        std::set<std::tuple<uint32_t, ip_prefix, std::optional<ip_address>>> addresses{};
+        std::set<std::pair<uint32_t, ip_address>> neighbours{};
+        std::set<ip_prefix> local_routes{};
+        kernel_table routes{};
+        bool direct = false;                   ///< the table was empty: routes are taken at once
+        bool is_complete = false;              ///< the sweep has begun
+        ip_prefix next{};                      ///< of the sweep of routes
+        std::vector<netlink::message> gone{};  ///< still to be taken
+    };
+
+    /// Returns  whether the message is taken
+    bool mark(const netlink::message& m);
+    bool mark_route(const netlink::route& r);
+    void find_gone();
+    bool sweep_routes(const std::function<bool()>& may_go_on);
+    void change_listed(const std::function<bool(route_stack&)>& with);
     void take_link(const netlink::link& l);
     void take_address(const netlink::address& a);
     void take_followed_address(const netlink::address& a);
+    static bool is_stored(const netlink::route& r) noexcept;
     void take_route(const netlink::route& r);
     void take_local_route(const netlink::route& r);
     void take_next_hop(const netlink::next_hop& h);
@@ -103,6 +147,7 @@ class netlink_rib {
     void add_local(const ip_prefix& to, int count);
     bool derive_stack(table& t, kernel_table::stack_id s);
     void derive_changed(table& t);
+    void store(uint32_t number, table& t, const ip_prefix& to, const route_stack& s);
     void show(uint32_t number, const ip_prefix& to);
     void show_stale(uint32_t number, table& t);
     void show_addresses();
@@ -120,7 +165,9 @@ class netlink_rib {
         neighbours_{};  ///< by ifindex: permanent entries
     nexthop_objects next_hops_{};
     std::unordered_map<uint32_t, std::set<uint32_t>> groups_of_{};  ///< by member
-    bool changed_ = false, doubtful_ = false;
+    std::optional<listed> listed_{};                                ///< during a dump
+    std::set<uint32_t> doubtful_{};                                 ///< tables
+    bool changed_ = false;
 };
 
 /// The name of an rtnetlink protocol number, "bgp", "ospf", ..., or the number if it has none.

@@ -66,6 +66,19 @@ bool is_shared(const netlink::route& r) noexcept { return r.to.address.v6 && r.n
 
 using path = std::tuple<std::string, std::string, uint16_t>;  ///< gateway, interface, weight
 
+std::set<path> scaled(const std::map<std::pair<std::string, std::string>, double>& weights) {
+    double most = 1;
+    for (const auto& [hop, w] : weights) most = std::max(most, w);
+    std::set<path> out;
+    for (const auto& [hop, w] : weights)
+        out.emplace(hop.first, hop.second,
+                    weights.size() == 1 ? 1
+                    : most <= 256
+                        ? static_cast<uint16_t>(w)
+                        : static_cast<uint16_t>(std::max(std::floor(w * 256 / most + 0.5), 1.0)));
+    return out;
+}
+
 std::string text_of(const std::set<path>& all) {
     std::string out;
     for (const auto& [via, by, weight] : all) out += fmt::format(" {} {} {}", via, by, weight);
@@ -350,14 +363,21 @@ void kernel_lab::follow() {
 }
 
 void kernel_lab::dump() {
-    netlink_rib next(ours_);
-    static constexpr std::pair<uint16_t, uint8_t> parts[] = {{RTM_GETLINK, AF_UNSPEC},
-                                                             {RTM_GETADDR, AF_UNSPEC},
-                                                             {RTM_GETNEXTHOP, AF_UNSPEC},
-                                                             {RTM_GETROUTE, AF_INET},
-                                                             {RTM_GETROUTE, AF_INET6}};
-    for (const auto& [type, family] : parts) {
-        if (!dumps_.ask(type, family)) return;
+    using kind = netlink_rib::dump_part::kind;
+    struct asked {
+        uint16_t type;
+        netlink_rib::dump_part part;
+    };
+    std::vector<asked> all = {{RTM_GETLINK, {kind::links}},
+                              {RTM_GETADDR, {kind::addresses}},
+                              {RTM_GETNEXTHOP, {kind::next_hops}}};
+    for (const uint32_t table : {uint32_t{RT_TABLE_MAIN}, 10U, 20U})
+        for (const bool v6 : {false, true})
+            all.push_back({RTM_GETROUTE, {kind::routes, v6, table}});
+    for (const auto& [type, part] : all) {
+        const uint8_t family = part.what != kind::routes ? AF_UNSPEC : part.v6 ? AF_INET6 : AF_INET;
+        if (!dumps_.ask(type, family, part.of)) return;
+        rib_.begin_part(part);
         for (bool ended = false; !ended;) {
             pollfd p{.fd = dumps_.fd(), .events = POLLIN, .revents = 0};
             ::poll(&p, 1, 1000);
@@ -365,11 +385,13 @@ void kernel_lab::dump() {
             if (!got) return;
             netlink::parse(std::span(buffer_).first(*got), [&](netlink::message&& m) {
                 ended |= std::holds_alternative<netlink::done>(m.what);
-                next.take(m);
+                rib_.take(m);
             });
         }
+        rib_.end_part(true);
+        if (!rib_.sweep([] { return true; })) std::abort();
     }
-    rib_ = std::move(next);
+    static_cast<void>(rib_.take_doubtful());
     rib_.settle();
 }
 
@@ -410,6 +432,17 @@ std::string kernel_lab::explain(uint32_t table, const ip_prefix& to) {
     return "the kernel has:\n" + out;
 }
 
+kernel_lab::hop_weights kernel_lab::weights_of(const std::vector<netlink::hop>& live,
+                                               unsigned upper) const {
+    hop_weights out;
+    for (const netlink::hop& h : live) {
+        out[{h.via ? h.via->text() : "link", ours_.interfaces.at(h.interface)}] +=
+            h.weight + 256 * (upper % 3);
+        upper /= 3;
+    }
+    return out;
+}
+
 std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
     const ip_address from = *parse_address(to.v6 ? "2001:db8:78::1" : "203.0.113.7");
     const answer theirs = look_up(table, to, from, 0);
@@ -434,7 +467,8 @@ std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
     };
     ++found_;
     // Where another route by the same nexthop object was deleted, a cached destination has no route (rt6_info::from).
-    if (to.v6 && ours != nullptr && theirs.error == ENETUNREACH &&
+    if (to.v6 && ours != nullptr && ours->type != state::route_type::unreachable &&
+        theirs.error == ENETUNREACH &&
         shell(fmt::format("ip -6 route show table {} exact {} | grep -q nhid", table, at.text())))
         return "";
     using enum state::route_type;
@@ -464,6 +498,7 @@ std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
         const bool any_ours = std::any_of(hops.begin(), hops.end(), [&](const auto& h) {
             return (h.flags & RTNH_F_DEAD) == 0 && ours_.interfaces.contains(h.interface);
         });
+        if (is_shared(exact.route)) return "";
         if (why == sources::not_followed::encapsulation && !encap)
             return differs("no encapsulation");
         if (why == sources::not_followed::interface && any_ours)
@@ -486,27 +521,15 @@ std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
     if (!shared && (ours->metric != theirs.route.metric ||
                     (ours->protocol != theirs.route.protocol && !by_many)))
         return differs("metric or protocol");
-    std::set<path> of_ours, of_theirs;
-    double most = 1;
-    size_t alive = 0;
-    for (const auto& h : theirs.route.hops) {
-        if ((h.flags & RTNH_F_DEAD) != 0) continue;
-        ++alive;
-    }
-    std::map<std::pair<std::string, std::string>, double> weights;
-    for (const auto& h : theirs.route.hops) {
-        const auto name = ours_.interfaces.find(h.interface);
-        if ((h.flags & RTNH_F_DEAD) != 0 || name == ours_.interfaces.end()) continue;
-        if (alive > 1 && !h.via) continue;
-        weights[{h.via ? h.via->text() : "link", name->second}] += h.weight;
-    }
-    for (const auto& [hop, w] : weights) most = std::max(most, w);
-    for (const auto& [hop, w] : weights)
-        of_theirs.emplace(
-            hop.first, hop.second,
-            weights.size() == 1 ? 1
-            : most <= 256       ? static_cast<uint16_t>(w)
-                          : static_cast<uint16_t>(std::max(std::floor(w * 256 / most + 0.5), 1.0)));
+    std::set<path> of_ours;
+    const auto is_live = [](const netlink::hop& h) { return (h.flags & RTNH_F_DEAD) == 0; };
+    const auto& hops = theirs.route.hops;
+    const auto alive = static_cast<size_t>(std::count_if(hops.begin(), hops.end(), is_live));
+    std::vector<netlink::hop> live;
+    for (const netlink::hop& h : hops)
+        if (is_live(h) && ours_.interfaces.contains(h.interface) && (alive == 1 || h.via))
+            live.push_back(h);
+    const auto weights = weights_of(live, 0);
     for (const auto& m : ours->members)
         of_ours.emplace(m.via ? m.via->text() : "link", m.interface, m.weight);
     // One member of a group, with the paths of another route that has it.
@@ -515,9 +538,14 @@ std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
             return weights.contains({std::get<0>(p), std::get<1>(p)});
         }))
         return "";
-    if (of_ours != of_theirs)
-        return differs("paths\n  ours:  " + text_of(of_ours) + "\n  kernel:" + text_of(of_theirs));
-    return "";
+    // A route's message has the lower 8 bits of a nexthop group's weights (nexthop_mpath_fill_node).
+    unsigned ways = 1;
+    if (theirs.route.next_hop != 0)
+        for (size_t n = 0; n < live.size(); ++n) ways *= 3;
+    for (unsigned upper = 0; upper < ways; ++upper)
+        if (of_ours == scaled(weights_of(live, upper))) return "";
+    return differs("paths\n  ours:  " + text_of(of_ours) +
+                   "\n  kernel:" + text_of(scaled(weights)));
 }
 
 std::string kernel_lab::log_of_batch() const {

@@ -45,7 +45,7 @@ class kernel_lab {
     [[nodiscard]] std::string compare(uint32_t table, const ip_address& to);
 
     [[nodiscard]] netlink_rib& rib() { return rib_; }
-    /// Replaces the RIB by one from a dump of the kernel's state.
+    /// Compares the RIB with a dump of the kernel's state, by mark and sweep.
     void dump();
     /// Number of dumps because the RIB was doubtful.
     [[nodiscard]] size_t doubts() const { return doubts_; }
@@ -60,6 +60,10 @@ class kernel_lab {
         int error = 0;
         netlink::route route{};
     };
+    using hop_weights = std::map<std::pair<std::string, std::string>, double>;
+    /// upper  base 3: the upper parts of the hops' weights
+    [[nodiscard]] hop_weights weights_of(const std::vector<netlink::hop>& live,
+                                         unsigned upper) const;
     struct request;
     int exchange(request& r);
     [[nodiscard]] answer look_up(uint32_t table, const ip_address& to, const ip_address& from,

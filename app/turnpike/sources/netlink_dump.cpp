@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The marks of a dump in the RIB, and its sweep.
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+
+#include <algorithm>
+
+#include "sources/netlink_rib.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using part_kind = netlink_rib::dump_part::kind;
+
+constexpr size_t prefixes_at_once = 128;  ///< between looks at the time
+
+/// The kernel's dump lists a multipath IPv6 route as one, and skips the routes between its paths (fib6_dump_node).
+route_stack as_dumped(const route_stack& all) {
+    route_stack out{.v6 = all.v6, .is_default = all.is_default};
+    const auto are_siblings = [](const kernel_route& a, const kernel_route& b) {
+        return is_sibling(a) && is_sibling(b) && a.from == b.from && a.metric == b.metric;
+    };
+    for (size_t n = 0; n < all.routes.size(); ++n) {
+        const size_t first = n;
+        out.routes.push_back(all.routes[first]);
+        for (size_t m = first + 1; m < all.routes.size(); ++m) {
+            if (!are_siblings(all.routes[first], all.routes[m])) continue;
+            out.routes.push_back(all.routes[m]);
+            n = m;
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+void netlink_rib::begin_part(const dump_part& p) {
+    listed_.emplace();
+    listed_->part = p;
+    listed_->next = {{.v6 = p.v6}, 0};
+    if (p.what != part_kind::routes) return;
+    if (const table* const t = table_of(p.of)) {
+        const auto first = t->kernel.lower_bound(listed_->next);
+        listed_->direct = first.at_end() || (*first).to.address.v6 != p.v6;
+    }
+}
+
+void netlink_rib::end_part(bool complete) {
+    if (!listed_) return;
+    if (!complete) return listed_.reset();
+    listed_->is_complete = true;
+    find_gone();
+}
+
+/// Marks an object. Routes of a reply are compared by the sweep.
+bool netlink_rib::mark(const netlink::message& m) {
+    listed& l = *listed_;
+    const auto note = [](auto& in, const auto& key, bool gone) {
+        if (gone)
+            in.erase(key);
+        else
+            in.insert(key);
+    };
+    if (const auto* r = std::get_if<netlink::route>(&m.what)) {
+        return l.part.what == part_kind::routes && r->table == l.part.of &&
+               r->to.address.v6 == l.part.v6 && mark_route(*r);
+    } else if (const auto* i = std::get_if<netlink::link>(&m.what)) {
+        if (l.part.what == part_kind::links) note(l.indices, i->index, i->gone);
+    } else if (const auto* a = std::get_if<netlink::address>(&m.what)) {
+        if (l.part.what == part_kind::addresses)
+            note(l.addresses, std::tuple(a->interface, a->local, a->remote), a->gone);
+    } else if (const auto* h = std::get_if<netlink::next_hop>(&m.what)) {
+        if (l.part.what == part_kind::next_hops) note(l.indices, h->id, h->gone);
+    } else if (const auto* n = std::get_if<netlink::neighbour>(&m.what)) {
+        if (l.part.what == part_kind::neighbours && (n->state & NUD_PERMANENT) != 0)
+            note(l.neighbours, std::pair(n->interface, n->at), n->gone);
+    }
+    return false;
+}
+
+bool netlink_rib::mark_route(const netlink::route& r) {
+    listed& l = *listed_;
+    if (r.table == RT_TABLE_LOCAL) {
+        if (r.gone)
+            l.local_routes.erase(r.to);
+        else if (r.type == RTN_LOCAL)
+            l.local_routes.insert(r.to);
+        return false;
+    }
+    if (l.direct) return false;
+    if (!is_stored(r)) return true;
+    const kernel_table::stack_id before = l.routes.at(r.to);
+    route_stack s = before == kernel_table::none
+                        ? route_stack{.v6 = r.to.address.v6, .is_default = r.to.length == 0}
+                        : l.routes.stack(before);
+    if (!apply_route(s, r)) doubtful_.insert(r.table);
+    l.routes.set(r.to, s);
+    static_cast<void>(l.routes.take_changed());
+    return (r.how & NLM_F_MULTI) != 0;
+}
+
+/// Changes without notifications also concern the routes that the dump has listed so far.
+void netlink_rib::change_listed(const std::function<bool(route_stack&)>& with) {
+    if (!listed_ || listed_->part.what != part_kind::routes) return;
+    listed_->routes.change_stacks(with);
+    static_cast<void>(listed_->routes.take_changed());
+}
+
+/// Objects of the part that the dump has not listed.
+void netlink_rib::find_gone() {
+    listed& l = *listed_;
+    const auto add = [&](netlink::content what) { l.gone.push_back({.what = std::move(what)}); };
+    const auto is_asked = [&](uint32_t interface) {
+        return l.part.of == 0 || l.part.of == interface;
+    };
+    switch (l.part.what) {
+        case part_kind::links:
+            for (const auto& [index, is] : links_)
+                if (!l.indices.contains(index)) add(netlink::link{.gone = true, .index = index});
+            break;
+        case part_kind::next_hops:
+            for (const auto& [id, h] : next_hops_)
+                if (!l.indices.contains(id)) add(netlink::next_hop{.gone = true, .id = id});
+            break;
+        case part_kind::addresses: {
+            const auto look = [&](uint32_t index, const ip_prefix& local,
+                                  const std::optional<ip_address>& remote) {
+                if (is_asked(index) && !l.addresses.contains({index, local, remote}))
+                    add(netlink::address{.gone = true,
+                                         .interface = index,
+                                         .local = local,
+                                         .peer = remote.has_value(),
+                                         .remote = remote});
+            };
+            for (const auto& [index, all] : ipv4_addresses_)
+                for (const auto& [local, remote] : all) look(index, local, remote);
+            for (const auto& [index, all] : addresses_)
+                for (const auto& [local, network] : all) look(index, local, std::nullopt);
+            break;
+        }
+        case part_kind::neighbours:
+            for (const auto& [index, all] : neighbours_)
+                for (const auto& [at, mac] : all)
+                    if (is_asked(index) && at.v6 == l.part.v6 &&
+                        !l.neighbours.contains({index, at}))
+                        add(netlink::neighbour{.gone = true, .interface = index, .at = at});
+            break;
+        case part_kind::routes:
+            if (l.part.of != RT_TABLE_LOCAL) break;
+            for (const ip_prefix& to : local_routes_)
+                if (to.address.v6 == l.part.v6 && !l.local_routes.contains(to))
+                    add(netlink::route{
+                        .gone = true, .to = to, .table = RT_TABLE_LOCAL, .type = RTN_LOCAL});
+            break;
+    }
+}
+
+bool netlink_rib::sweep(const std::function<bool()>& may_go_on) {
+    if (!listed_ || !listed_->is_complete) return true;
+    while (!listed_->gone.empty()) {
+        if (!may_go_on()) return false;
+        const netlink::message m = std::move(listed_->gone.back());
+        listed_->gone.pop_back();
+        take(m);
+    }
+    const bool compares = listed_->part.what == part_kind::routes && !listed_->direct;
+    if (compares && !sweep_routes(may_go_on)) return false;
+    listed_.reset();
+    return true;
+}
+
+/// Compares the routes of the RIB with the dump's, in the order of prefixes.
+bool netlink_rib::sweep_routes(const std::function<bool()>& may_go_on) {
+    listed& l = *listed_;
+    table* const t = table_of(l.part.of);
+    if (t == nullptr) return true;
+    std::vector<ip_prefix> differ;
+    for (bool ended = false; !ended;) {
+        if (!may_go_on()) return false;
+        auto have = t->kernel.lower_bound(l.next), has = l.routes.lower_bound(l.next);
+        const auto is_end = [&](const auto& at) {
+            return at.at_end() || (*at).to.address.v6 != l.part.v6;
+        };
+        differ.clear();
+        std::map<std::pair<kernel_table::stack_id, kernel_table::stack_id>, bool> same;
+        for (size_t n = 0;; ++n) {
+            ended = is_end(have) && is_end(has);
+            if (ended) break;
+            const bool ours = !is_end(have) && (is_end(has) || !((*has).to < (*have).to)),
+                       theirs = !is_end(has) && (is_end(have) || !((*have).to < (*has).to));
+            l.next = ours ? (*have).to : (*has).to;
+            if (n == prefixes_at_once) break;
+            if (ours && theirs) {
+                const auto [at, is_new] = same.try_emplace({(*have).target, (*has).target});
+                if (is_new) {
+                    const route_stack &a = t->kernel.stack((*have).target),
+                                      &b = l.routes.stack((*has).target);
+                    at->second = a == b || (a.v6 && as_dumped(a) == b);
+                }
+                if (!at->second) differ.push_back(l.next);
+            } else {
+                differ.push_back(l.next);
+            }
+            if (ours) have.next();
+            if (theirs) has.next();
+        }
+        for (const ip_prefix& to : differ) {
+            const kernel_table::stack_id s = l.routes.at(to);
+            store(l.part.of, *t, to, s == kernel_table::none ? route_stack{} : l.routes.stack(s));
+        }
+    }
+    return true;
+}
+
+}  // namespace turnpike::sources
