@@ -223,18 +223,20 @@ constexpr command table[] = {
      roll_back, changed},
     local("save [FILE]",
           "write the running configuration to the startup file, or to FILE (-: print it)", save),
-    {"route add|replace PREFIX via ADDRESS [port PORT [onlink]] [vrf VRF] [--confirm SECONDS]",
+    {"route add|replace PREFIX via ADDRESS [port PORT [onlink]] [mtu NUMBER] [vrf VRF] [--confirm "
+     "SECONDS]",
      "add a route via a neighbour", change_route, changed},
-    {"route add|replace PREFIX via ADDRESS recursive [vrf VRF] [--confirm SECONDS]",
+    {"route add|replace PREFIX via ADDRESS recursive [mtu NUMBER] [vrf VRF] [--confirm SECONDS]",
      "add a route via a gateway that is resolved by other routes", change_route, changed},
     {"route add|replace PREFIX port PORT [vrf VRF] [--confirm SECONDS]",
      "add an on-link route: its destinations are neighbours on the port", change_route, changed},
     {"route add|replace PREFIX nexthop via ADDRESS [port PORT [onlink]] [weight NUMBER] [nexthop "
-     "via ADDRESS [port PORT [onlink]] [weight NUMBER]]... [vrf VRF] [--confirm SECONDS]",
+     "via ADDRESS [port PORT [onlink]] [weight NUMBER]]... [mtu NUMBER] [vrf VRF] [--confirm "
+     "SECONDS]",
      "add an ECMP route via several neighbours, balanced by flow", change_shared_route, changed},
     {"route add|replace PREFIX nexthop via ADDRESS [weight NUMBER] [nexthop via ADDRESS [weight "
      "NUMBER]]... recursive "
-     "[vrf VRF] [--confirm SECONDS]",
+     "[mtu NUMBER] [vrf VRF] [--confirm SECONDS]",
      "add an ECMP route via gateways that are resolved by other routes", change_shared_route,
      changed},
     {"route add|replace PREFIX blackhole|unreachable|prohibit [vrf VRF] [--confirm SECONDS]",

@@ -128,13 +128,21 @@ result<json> change_route(const given& g) {
 
 /// route add PREFIX nexthop via ADDRESS ... nexthop ...
 result<json> change_shared_route(const given& g) {
-    json all = json::array();
+    json route = {{"to", g.value("PREFIX")}}, all = json::array();
     for (size_t i = 3; i < g.words.size(); ++i) {
         if (g.words[i].first == "nexthop") {
             all.push_back(json::object());
             continue;
         }
-        if (g.words[i].first == "vrf" || g.words[i].first == "recursive") break;
+        if (g.words[i].first == "vrf") break;
+        if (g.words[i].first == "recursive") {
+            route["recursive"] = true;
+            continue;
+        }
+        if (g.words[i].first == "mtu") {
+            route["mtu"] = g.words[++i].second;
+            continue;
+        }
         if (g.words[i].first == "onlink") {
             all.back()["onlink"] = true;
             continue;
@@ -142,8 +150,7 @@ result<json> change_shared_route(const given& g) {
         all.back()[std::string(g.words[i].first)] = g.words[i + 1].second;
         ++i;
     }
-    json route = {{"to", g.value("PREFIX")}, {"via", std::move(all)}};
-    if (g.has("recursive")) route["recursive"] = true;
+    route["via"] = std::move(all);
     add_vrf(g, route);
     return change(g, std::move(route));
 }

@@ -20,6 +20,8 @@ NETWORK = {
                {"to": "192.0.2.0/24", "type": "blackhole"}, {"to": "198.51.100.0/24", "type": "unreachable"},
                {"to": "2001:db8:9::/48", "via": "2001:db8:2::2"}, {"to": "2001:db8:50::/48", "via": "2001:db8:1::2"},
                {"to": "2001:db8:9:7::/64", "via": "2001:db8:2::3"},
+               {"to": "10.9.128.0/17", "via": "10.0.2.2", "mtu": 300},
+               {"to": "2001:db8:9:8000::/49", "via": "2001:db8:2::2", "mtu": 1300},
                {"to": "2001:db8:b::/48", "type": "blackhole"}, {"to": "2001:db8:c::/48", "type": "unreachable"}],
 }
 # Loose and strict source routes, one of them used up; record route, timestamp, router alert; none, and a wrong length.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The host stack in the kernel: its interfaces, links, addresses and routes, and its packets."""
 import os
+import re
 import select
 import signal
 import socket
@@ -538,6 +539,30 @@ def test_routes_without_a_gateway():
         operator.result("change", do=[{"add": {"route": {"to": "10.8.0.0/24", "port": "east"}}}])
         ping(west, "10.8.0.7")
         assert "10.8.0.0/24 dev east" in operator.result("configuration")["text"]
+        running.stop()
+
+
+def test_routes_with_an_mtu():
+    """The kernel's routes: longer packets are fragmented, or reported to their sender."""
+    with Lab() as lab:
+        west, _dut, east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        for number, family in (("10.9.0.7/32", ""), ("2001:db8:9::7/128", "nodad")):
+            east.run(f"ip addr add {number} dev lo {family}")
+        box.run("ip route add 10.9.0.0/24 via 10.0.2.2 mtu 1400")
+        box.run("ip -6 route add 2001:db8:9::/64 via 2001:db8:2::2 mtu lock 1400")
+        wait_until(lambda: set(learned(operator)) == {"10.9.0.0/24", "2001:db8:9::/64"}, "they are learned")
+        assert {r["mtu"] for r in learned(operator).values()} == {1400}, learned(operator)
+        for address, headers in (("10.9.0.7", 28), ("2001:db8:9::7", 48)):
+            ping(west, address, f"-M do -s {1400 - headers}")
+            told = ping(west, address, f"-M do -s {1401 - headers}", check=False, count=1, wait=1).stdout
+            assert re.search("mtu ?= ?1400", told), told
+        ping(west, "10.9.0.7", "-M dont -s 1450", count=1)  # in two fragments
+        box.run("ip route replace 10.9.0.0/24 via 10.0.2.2")
+        wait_until(lambda: "mtu" not in learned(operator)["10.9.0.0/24"]
+                   or learned(operator)["10.9.0.0/24"]["mtu"] == 1500, "it goes again")
+        west.run("ip route flush cache")
+        ping(west, "10.9.0.7", "-M do -s 1472")
         running.stop()
 
 

@@ -41,7 +41,9 @@ def configure_linux(host):
             host.run(f"ip addr add {address} dev {interface} " + ("nodad" if ":" in address else ""))
     for route in NETWORK["routes"]:
         hop = f"via {route['via']}" if "via" in route else ""
-        host.run(f"ip route add {route.get('type', '')} {route['to']} {hop}")
+        # Without lock, senders of IPv6 packets that exceed the link's MTU, too, are told the link's.
+        mtu = f"mtu lock {route['mtu']}" if "mtu" in route else ""
+        host.run(f"ip route add {route.get('type', '')} {route['to']} {hop} {mtu}")
 
 
 @contextlib.contextmanager

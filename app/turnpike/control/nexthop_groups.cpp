@@ -200,6 +200,8 @@ nexthop_groups::shown nexthop_groups::of_hop(uint32_t hop) const {
     const auto add = [&](const std::shared_ptr<group>& g) {
         if (g->hop != hop) return;
         out.buckets = g->table->buckets();
+        const uint16_t mtu = hops_[hop].mtu.load(std::memory_order_relaxed);
+        out.mtu = mtu == UINT16_MAX ? uint16_t{0} : mtu;
         for (size_t m = 0; m < g->members.size(); ++m)
             out.members.push_back(
                 {.hop = g->members[m].hop, .weight = g->members[m].weight, .able = g->able[m]});
@@ -258,10 +260,10 @@ class nexthop_groups::staged_groups : public staged {
         const auto targets = some.set->targets();
         for (size_t t = 0; t < targets.size(); ++t) {
             const auto& hops = some.hops_of_members[t];
-            const auto hop =
-                targets[t].recursive
-                    ? recursive_hop(c, {table.vrf, targets[t].members}, some.paths[t], hops)
-                    : hop_of(c, targets[t], hops);
+            const auto hop = targets[t].recursive
+                                 ? recursive_hop(c, {table.vrf, targets[t].mtu, targets[t].members},
+                                                 some.paths[t], hops)
+                                 : hop_of(c, targets[t], hops);
             if (!hop) return tl::unexpected<error>(hop.error());
             some.hop_of_target.push_back(*hop);
         }
@@ -312,15 +314,15 @@ class nexthop_groups::staged_groups : public staged {
             case not_followed:
                 return datapath::fixed_nexthop::not_followed;
         }
-        members key;
+        shared_by key{.mtu = target.members.front().via ? target.mtu : uint16_t{0}};
         for (size_t m = 0; m < hops.size(); ++m)
             if (hops[m] != no_nexthop)
-                key.push_back({.name = hops.size() == 1 ? 0 : name_of(target.members[m]),
-                               .hop = hops[m],
-                               .weight = target.members[m].weight,
-                               .use_neigh = hops.size() > 1 &&
-                                            c.after.sharing.uses_neigh(*target.members[m].via)});
-        if (key.size() == 1) return key.front().hop;
+                key.of.push_back({.name = hops.size() == 1 ? 0 : name_of(target.members[m]),
+                                  .hop = hops[m],
+                                  .weight = target.members[m].weight,
+                                  .use_neigh = hops.size() > 1 &&
+                                               c.after.sharing.uses_neigh(*target.members[m].via)});
+        if (key.of.size() == 1 && key.mtu == 0) return key.of.front().hop;
         if (const auto there = after_.find(key); there != after_.end()) return there->second->hop;
         const uint32_t limit = c.after.limits.limit;
         if (learned && learned_++ >= limit - limit / reserved_share) return no_nexthop;
@@ -329,7 +331,7 @@ class nexthop_groups::staged_groups : public staged {
         if (was != of_.groups_.end()) {
             g = was->second;
         } else {
-            auto made = make(c, key);
+            auto made = make(c, key.of, key.mtu);
             if (!made) return tl::unexpected<error>(made.error());
             g = std::move(*made);
         }
@@ -349,7 +351,7 @@ class nexthop_groups::staged_groups : public staged {
         if (wanted.empty()) wanted.push_back({.hop = datapath::fixed_nexthop::unreachable});
         const auto was = of_.recursive_.find(key);
         if (was == of_.recursive_.end()) {
-            auto made = make(c, wanted);
+            auto made = make(c, wanted, key.mtu);
             if (!made) return tl::unexpected<error>(made.error());
             return recursive_.emplace(std::move(key), std::move(*made)).first->second->hop;
         }
@@ -366,7 +368,7 @@ class nexthop_groups::staged_groups : public staged {
         for (const group_member& m : some) able.push_back(can_send(c, of_.hops_[m.hop], m));
         return able;
     }
-    result<std::shared_ptr<group>> make(const change& c, const members& key) {
+    result<std::shared_ptr<group>> make(const change& c, const members& key, uint16_t mtu) {
         auto g = std::make_shared<group>();
         g->members = key;
         g->able = able_of(c, key);
@@ -380,6 +382,7 @@ class nexthop_groups::staged_groups : public staged {
                         "recursive; allow more neighbours (neighbours.limit)");
         }
         g->hop = *hop;
+        of_.hops_[*hop].mtu.store(mtu != 0 ? mtu : UINT16_MAX, std::memory_order_relaxed);
         of_.publish(*g, std::move(table));
         of_.hops_[*hop].kind.store(nexthop_kind::group, std::memory_order_release);
         return g;
@@ -401,7 +404,7 @@ class nexthop_groups::staged_groups : public staged {
         std::vector<bool> able;
         datapath::nexthop_group::owned table;
     };
-    std::map<members, std::shared_ptr<group>> after_;
+    std::map<shared_by, std::shared_ptr<group>> after_;
     std::map<gateways, std::shared_ptr<group>> recursive_;
     std::vector<other_members> others_;
     std::vector<std::shared_ptr<group>> made_, gone_;

@@ -74,6 +74,7 @@ class nexthop_groups : public owner {
     };
     struct shown {
         uint32_t buckets = 0;
+        uint16_t mtu = 0;  ///< 0: the interfaces'
         std::vector<shown_member> members{};
     };
     /// Empty: not a group's next hop.
@@ -95,9 +96,16 @@ class nexthop_groups : public owner {
         std::vector<bool> full_able{};
     };
     using members = std::vector<group_member>;
+    /// Routes with an MTU use a separate group, also if they have one next hop.
+    struct shared_by {
+        uint16_t mtu = 0;  ///< 0: the interfaces'
+        members of{};
+        auto operator<=>(const shared_by&) const = default;
+    };
     /// Recursive routes with the same gateways share a group.
     struct gateways {
         uint8_t vrf = 0;
+        uint16_t mtu = 0;
         std::vector<state::route_member> of{};
         auto operator<=>(const gateways&) const = default;
     };
@@ -110,7 +118,7 @@ class nexthop_groups : public owner {
 
     next_hops& hops_;
     rcu::qsbr& rcu_;
-    std::map<members, std::shared_ptr<group>> groups_;
+    std::map<shared_by, std::shared_ptr<group>> groups_;
     std::map<gateways, std::shared_ptr<group>> recursive_;
     uint64_t stores_ = 0, scores_ = 0;
 };

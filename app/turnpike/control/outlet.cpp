@@ -27,6 +27,7 @@ rte_mbuf* outlet::originate(uint16_t port, std::span<const uint8_t> frame) noexc
             m->pkt_len = last->data_len;
         }
         if (frame.empty()) {
+            datapath::punted_of(m).mtu = 0;
             counters_[port].originated.add(1);
             return m;
         }

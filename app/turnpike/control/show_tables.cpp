@@ -18,6 +18,7 @@ using nlohmann::json;
 void add_members(controller& c, uint32_t index, json& out) {
     const auto group = c.groups().of_hop(index);
     out["buckets"] = group.buckets;
+    if (group.mtu != 0) out["mtu"] = group.mtu;
     out["members"] = json::array();
     for (const auto& m : group.members) {
         json one = hop_json(c, m.hop);

@@ -59,7 +59,7 @@ struct burst {
     packet_mask tagged = 0;
     /// subset of `tagged`: the tag is still in the frame, on its way through a bridge
     packet_mask tag_in_frame = 0;
-    packet_mask exceeds_mtu = 0;  ///< exceed the egress MTU: stage fragment takes them
+    packet_mask exceeds_mtu = 0;  ///< exceed their MTU, mtu[]: stage fragment takes them
     /// set by stage bridge: flooded, but not to members with neigh_suppress
     packet_mask suppressed = 0;
     packet_mask from_irb = 0;  ///< entered a bridge by its routing interface, which is in[]
@@ -79,6 +79,8 @@ struct burst {
     std::array<uint16_t, burst_max> tag;     ///< of `tagged`: TCI (PCP, DEI, VID)
     std::array<uint16_t, burst_max> domain;  ///< broadcast domain; valid behind stage bridge
     std::array<uint32_t, burst_max> hop;     ///< index of the next hop; valid behind stage lookup
+    /// MTU of the egress interface or of the route; valid behind stage ip_forward, and for `exceeds_mtu`
+    std::array<uint16_t, burst_max> mtu;
     /// egress port and interface; valid for packets to send or to resolve
     std::array<egress, burst_max> out;
     /// valid for packets to drop, and to punt as icmp_error
@@ -96,6 +98,8 @@ struct punted {
     egress out{};
     /// broadcast domain, where the packet arrived at a bridge or leaves by one; else 0
     uint16_t domain = 0;
+    /// of a packet that waits for its neighbour, or that exceeds it; 0: the egress interface's
+    uint16_t mtu = 0;
     punt_reason why = punt_reason::local;
     drop_reason drop = drop_reason::none;
 };

@@ -18,7 +18,7 @@
 //            group      ECMP: the flow's hash chooses a member (nexthop_group.hpp), and the member's kind
 //                       applies. Also used for recursive routes, with the next hops that they resolve to
 //            adjacency  the neighbour is resolved: `rewrite` is the start of the Ethernet header
-// mtu        of the egress interface, in bytes of layer 3
+// mtu        of the egress interface, in bytes of layer 3; of a group, the routes' own, or 65,535
 // port       egress port and interface; the interface's egress ACL applies
 // tag        VLAN tag of the egress interface, behind the rewrite; 0: none
 // rewrite    destination MAC, source MAC: 12 bytes in front of the tag or EtherType. A routed packet is

@@ -245,8 +245,10 @@ void worker::send_own(burst& b) noexcept {
             continue;
         }
         // Released by neighbour resolution.
-        if (b.packet[i]->pkt_len >
-            sizeof(packet::ethernet_header) + v.interfaces[b.out[i].interface].mtu)
+        b.mtu[i] = v.interfaces[b.out[i].interface].mtu;
+        if (const uint16_t mtu = punted_of(b.packet[i]).mtu; mtu != 0)
+            b.mtu[i] = std::min(b.mtu[i], mtu);
+        if (b.packet[i]->pkt_len > sizeof(packet::ethernet_header) + b.mtu[i])
             b.exceeds_mtu |= packet_mask{1} << i;
         // ACLs of a bridge's members apply to originated packets; an unparsable one counts as
         // non-IP.

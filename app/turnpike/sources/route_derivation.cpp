@@ -92,8 +92,15 @@ bool is_alive(const kernel_route& r) noexcept {
            std::any_of(r.paths.begin(), r.paths.end(), [](const auto& p) { return !p.dead; });
 }
 
+/// The MTU by which the kernel forwards, locked or not (Linux 6.18). turnpike fragments no smaller than the minimum of
+/// the family's links (RFC 791 section 3.2, RFC 8200 section 5), as the kernel with a locked one of IPv6.
+uint16_t mtu_of(const kernel_route& r, bool v6) noexcept {
+    if (r.mtu == 0 || r.mtu >= UINT16_MAX) return 0;
+    return std::max(static_cast<uint16_t>(r.mtu), state::min_mtu(v6));
+}
+
 /// A route of type unicast that the kernel has selected.
-derived_route target_by(const kernel_route& r, const derivation_context& with) {
+derived_route target_by(const kernel_route& r, bool v6, const derivation_context& with) {
     route_target out{.protocol = r.protocol, .metric = r.metric};
     paths_of_route of =
         r.next_hop != 0 ? resolve(r.next_hop, with.objects) : paths_of_route{r.paths};
@@ -125,13 +132,14 @@ derived_route target_by(const kernel_route& r, const derivation_context& with) {
     if (!any_of_ours) return unfollowed(r, not_followed::interface);
     scale_weights(out.members, weights);
     if (!state::arrange_members(out.members)) return unfollowed(r, not_followed::paths);
+    if (out.members.front().via) out.mtu = mtu_of(r, v6);
     return {out};
 }
 
-derived_route derive_from(const kernel_route& r, const derivation_context& with) {
+derived_route derive_from(const kernel_route& r, bool v6, const derivation_context& with) {
     if (const auto type = type_without_paths(r.type))
         return {route_target{.type = *type, .protocol = r.protocol, .metric = r.metric}};
-    return target_by(r, with);
+    return target_by(r, v6, with);
 }
 
 /// The first route with a live next hop, by metric.
@@ -139,7 +147,7 @@ derived_route derive_v4(const route_stack& from, const derivation_context& with)
     const kernel_route* by_tos = nullptr;
     for (const kernel_route& r : from.routes) {
         if (is_ignored(r) || !is_alive(r)) continue;
-        if (r.tos == 0) return derive_from(r, with);
+        if (r.tos == 0) return derive_from(r, false, with);
         by_tos = &r;
     }
     return by_tos == nullptr ? derived_route{} : unfollowed(*by_tos, not_followed::tos);
@@ -193,7 +201,7 @@ derived_route derive_v6(const route_stack& from, const derivation_context& with)
     if (by_source != nullptr && !from.is_default)
         return unfollowed(*by_source, not_followed::source_prefix);
     if (const kernel_route* best = plain.empty() ? nullptr : find_v6(plain, with.objects))
-        return derive_from(with_siblings(*best, plain), with);
+        return derive_from(with_siblings(*best, plain), true, with);
     return by_source == nullptr ? derived_route{}
                                 : unfollowed(*by_source, not_followed::source_prefix);
 }

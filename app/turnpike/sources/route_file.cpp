@@ -28,16 +28,19 @@ std::string_view take_word(std::string_view& line) {
 }
 
 /// Ignored words of `ip route`: words with a value, which may follow `lock`, and single words.
-constexpr std::array<std::string_view, 27> with_value{
-    "mtu",      "proto",      "scope",
-    "metric",   "src",        "pref",
-    "table",    "nhid",       "expires",
-    "advmss",   "error",      "hoplimit",
-    "realm",    "realms",     "initcwnd",
-    "initrwnd", "rtt",        "rttvar",
-    "rto_min",  "ssthresh",   "cwnd",
-    "window",   "quickack",   "features",
-    "congctl",  "reordering", "fastopen_no_cookie"};
+constexpr std::array<std::string_view, 26> with_value{"proto",      "scope",
+                                                      "metric",     "src",
+                                                      "pref",       "table",
+                                                      "nhid",       "expires",
+                                                      "advmss",     "error",
+                                                      "hoplimit",   "realm",
+                                                      "realms",     "initcwnd",
+                                                      "initrwnd",   "rtt",
+                                                      "rttvar",     "rto_min",
+                                                      "ssthresh",   "cwnd",
+                                                      "window",     "quickack",
+                                                      "features",   "congctl",
+                                                      "reordering", "fastopen_no_cookie"};
 constexpr std::array<std::string_view, 9> without_value{"linkdown", "dead",       "pervasive",
                                                         "offload",  "rt_offload", "offload_failed",
                                                         "trap",     "rt_trap",    "notify"};
@@ -124,6 +127,14 @@ class line_words {
                 now_.weight > state::max_member_weight)
                 return refuse(fmt::format("weight should be a number from 1 to {}, not '{}'",
                                           state::max_member_weight, value.substr(0, 80)));
+        } else if (word == "mtu") {
+            std::string_view value = take_word(left_);
+            if (value == "lock") value = take_word(left_);
+            const auto [end, error] =
+                std::from_chars(value.data(), value.data() + value.size(), into_.mtu);
+            if (error != std::errc{} || end != value.data() + value.size() || into_.mtu == 0)
+                return refuse(fmt::format("mtu should be a number from 1 to 65535, not '{}'",
+                                          value.substr(0, 80)));
         } else if (is_one(with_value, word)) {
             has_pref_ |= word == "pref";
             if (take_word(left_) == "lock") take_word(left_);
@@ -231,14 +242,17 @@ result<void> add_beyond(const route_line::member& m, state::route_target& to) {
 }  // namespace
 
 result<state::route_target> route_line_reader::target_of(const route_line& line) {
-    state::route_target out{.type = line.type, .recursive = line.recursive};
-    if (line.type != route_type::unicast) return out;
+    state::route_target out{.type = line.type, .recursive = line.recursive, .mtu = line.mtu};
+    if (line.type != route_type::unicast) {
+        out.mtu = 0;
+        return out;
+    }
     const auto add = [&](const route_line::member& m) -> result<void> {
         if (line.recursive) return add_beyond(m, out);
         if (!m.via) {
             if (auto good = neighbours_.check_link(m.dev); !good)
                 return refuse("dev " + good.error().text);
-            out = state::target_on_link(std::string(m.dev));
+            out = state::target_on_link(std::string(m.dev));  // without an MTU
             return {};
         }
         const bool onlink =
@@ -261,6 +275,8 @@ result<state::route> route_line_reader::read(std::string_view line) {
     if (!parsed) return refuse(parsed.error().text);
     if (auto good = state::check_routed_prefix(parsed->to); !good)
         return refuse("the route's prefix " + good.error().text);
+    if (auto good = state::check_mtu(parsed->mtu, parsed->to); !good)
+        return refuse("mtu " + good.error().text);
     for (size_t i = 0; i < 1 + parsed->others.size(); ++i) {
         const auto& via = (i == 0 ? parsed->first : parsed->others[i - 1]).via;
         if (parsed->type != route_type::unicast || !via) break;
@@ -269,7 +285,8 @@ result<state::route> route_line_reader::read(std::string_view line) {
     }
     last_.dev = last_dev_;
     if (last_index_ == UINT32_MAX || !parsed->others.empty() || parsed->type != last_type_ ||
-        parsed->recursive != last_recursive_ || parsed->first != last_) {
+        parsed->recursive != last_recursive_ || parsed->mtu != last_mtu_ ||
+        parsed->first != last_) {
         last_index_ = UINT32_MAX;
         const auto target = target_of(*parsed);
         if (!target) return tl::unexpected<error>(target.error());
@@ -277,6 +294,7 @@ result<state::route> route_line_reader::read(std::string_view line) {
         if (!parsed->others.empty()) return state::route{parsed->to, index};
         last_type_ = parsed->type;
         last_recursive_ = parsed->recursive;
+        last_mtu_ = parsed->mtu;
         last_ = parsed->first;
         last_dev_ = parsed->first.dev;
         last_index_ = index;

@@ -30,6 +30,7 @@ struct route_line {
     ip_prefix to{};
     state::route_type type = state::route_type::unicast;
     bool recursive = false;
+    uint16_t mtu = 0;  ///< 0: not given
     member first{};
     std::vector<member> others{};  ///< further next hops; empty for most lines
 };
@@ -59,6 +60,7 @@ class route_line_reader {
     // The target of the previous line: mostly also of the next one.
     state::route_type last_type_ = state::route_type::unicast;
     bool last_recursive_ = false;
+    uint16_t last_mtu_ = 0;
     route_line::member last_{};  ///< its port is in last_dev_
     std::string last_dev_{};
     uint32_t last_index_ = UINT32_MAX;

@@ -262,7 +262,7 @@ void read_routes(const reader& from, configuration& into) {
 
 std::pair<ip_prefix, state::route_target> read_route(const reader& from, const configuration& in,
                                                      neighbour_finder& find) {
-    from.expect_map({"to", "via", "port", "type", "vrf", "onlink", "recursive"});
+    from.expect_map({"to", "via", "port", "type", "vrf", "onlink", "recursive", "mtu"});
     const ip_prefix to = from.at("to").taken(parse_prefix(from.at("to").text()));
     if (auto good = check_routed_prefix(to); !good) from.at("to").refuse(good.error().text);
     state::route_target target;
@@ -270,12 +270,18 @@ std::pair<ip_prefix, state::route_target> read_route(const reader& from, const c
         target.type = static_cast<route_type>(
             from.at("type").word({"unicast", "blackhole", "unreachable", "prohibit"}));
     if (target.type != route_type::unicast) {
-        for (const char* key : {"via", "port", "onlink", "recursive"})
+        for (const char* key : {"via", "port", "onlink", "recursive", "mtu"})
             if (from.has(key))
                 from.at(key).refuse("says where packets go, but a route of this type sends none");
         return {to, target};
     }
     if (from.has("recursive")) target.recursive = from.at("recursive").truth();
+    if (from.has("mtu")) {
+        target.mtu = static_cast<uint16_t>(from.at("mtu").number(1, UINT16_MAX));
+        if (auto good = state::check_mtu(target.mtu, to); !good)
+            from.at("mtu").refuse(good.error().text);
+        if (!from.has("via")) from.at("mtu").refuse("needs a gateway: no via");
+    }
     if (!from.has("via") && from.has("port") && !target.recursive) {
         const reader port = from.at("port");
         if (from.has("onlink"))

@@ -245,6 +245,7 @@ class writer {
             if (m.onlink) out += " onlink";
         }
         if (t.recursive) out += " recursive";
+        if (t.mtu != 0) format_to(std::back_inserter(out), " mtu {}", t.mtu);
         return out + '\n';
     }
 

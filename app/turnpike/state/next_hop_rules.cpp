@@ -127,4 +127,11 @@ result<void> check_routed_prefix(const ip_prefix& to) {
     return {};
 }
 
+result<void> check_mtu(uint16_t mtu, const ip_prefix& to) {
+    const uint16_t least = min_mtu(to.address.v6);
+    if (mtu == 0 || mtu >= least) return {};
+    return fail(EINVAL, "",
+                fmt::format("is {}; links of this family have at least {} bytes", mtu, least));
+}
+
 }  // namespace turnpike::state

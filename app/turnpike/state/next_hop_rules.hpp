@@ -54,6 +54,13 @@ class neighbour_finder {
 /// Errors  EINVAL with a sentence, no object: none, too many, or one twice
 [[nodiscard]] result<void> arrange_members(std::vector<route_member>& members);
 
+/// Every link of a family carries packets of so many bytes (RFC 791 section 3.2, RFC 8200 section 5).
+[[nodiscard]] constexpr uint16_t min_mtu(bool v6) noexcept { return v6 ? 1280 : 68; }
+
+/// Checks the MTU of a route; 0: none.
+/// Errors  EINVAL with a sentence that begins behind the word mtu, no object
+[[nodiscard]] result<void> check_mtu(uint16_t mtu, const ip_prefix& to);
+
 /// IPv4 routes may have IPv6 next hops (RFC 8950), IPv6 routes no IPv4 ones.
 /// Errors  EINVAL with a sentence that begins behind the address' name, no object
 [[nodiscard]] result<void> check_family(const ip_address& via, const ip_prefix& to);

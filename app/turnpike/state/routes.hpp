@@ -52,7 +52,7 @@ struct route_target {
     uint32_t metric = 0;  ///< learned
     /// The operator's: gateways are resolved by other routes (control/recursion.hpp).
     bool recursive = false;
-    /// MTU of the path, if smaller than the MTU of the egress interface; 0: not set
+    /// MTU of the path, if smaller than the MTU of the egress interface; 0: not set. Not of on-link routes
     uint16_t mtu = 0;
 
     auto operator<=>(const route_target&) const = default;

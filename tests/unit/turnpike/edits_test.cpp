@@ -162,6 +162,9 @@ routes:
       10.17.0.0/16 via 10.0.2.2 recursive
       10.18.0.0/16 nexthop via 192.0.2.2 weight 3 nexthop via 192.0.2.1 recursive
       10.19.0.0/16 via 10.0.2.2
+      10.20.0.0/16 via 10.0.2.2 mtu 1400
+      10.21.0.0/16 nexthop via 10.0.2.2 nexthop via 10.0.1.2 mtu lock 1300
+      10.22.0.0/16 via 192.0.2.1 recursive mtu 1200
       prohibit 10.12.0.0/16
       default via inet6 fe80::2 dev west
 ecmp: {hash: inner, seed: 5, vxlan_ports: [8472, 4789], use_neigh: both}
@@ -182,6 +185,9 @@ ecmp: {hash: inner, seed: 5, vxlan_ports: [8472, 4789], use_neigh: both}
     EXPECT_TRUE(again.routes.find(*parse_prefix("10.18.0.0/16"))->recursive);
     EXPECT_EQ(*again.routes.find(*parse_prefix("10.19.0.0/16")),
               state::target_via(*parse_address("10.0.2.2"), "east"));
+    EXPECT_EQ(again.routes.find(*parse_prefix("10.20.0.0/16"))->mtu, 1400);
+    EXPECT_EQ(again.routes.find(*parse_prefix("10.21.0.0/16"))->mtu, 1300);
+    EXPECT_EQ(again.routes.find(*parse_prefix("10.22.0.0/16"))->mtu, 1200);
     EXPECT_EQ(again.sharing.hash, packet::flow_fields::inner);
     EXPECT_EQ(again.sharing.seed, 5U);
     EXPECT_EQ(again.sharing.use_neigh, state::use_neigh::both);

@@ -120,6 +120,68 @@ TEST_F(fragments, of_what_waited_for_its_neighbour) {
     EXPECT_EQ(data_of(lab_.sent(1)), counted(1500));
 }
 
+/// Routes with an MTU: one next hop, several, and a recursive one. The link has 9,000 bytes.
+class routes_with_an_mtu : public fragments {
+  protected:
+    routes_with_an_mtu()
+        : fragments(
+              "ports:\n"
+              "  - {name: west, device: d0, mtu: 9000, addresses: [10.0.1.254/24, "
+              "\"2001:db8:1::fe/64\"]}\n"
+              "  - {name: east, device: d1, mtu: 9000, addresses: [10.0.2.254/24, "
+              "\"2001:db8:2::fe/64\"]}\n"
+              "routes:\n"
+              "  - {to: 10.9.0.0/16, via: 10.0.2.2, mtu: 600}\n"
+              "  - {to: 10.8.0.0/16, via: 10.0.2.7, mtu: 600}\n"
+              "  - {to: 10.7.0.0/16, via: 10.0.2.2}\n"
+              "  - {to: 10.6.0.0/16, via: [10.0.2.2, 10.0.2.3], mtu: 600}\n"
+              "  - {to: 10.5.0.0/16, via: 10.7.0.1, recursive: true, mtu: 600}\n"
+              "  - {to: 10.4.0.0/16, via: 10.0.2.2, mtu: 9500}\n"
+              "  - {to: \"2001:db8:9::/48\", via: \"2001:db8:2::2\", mtu: 1300}\n"
+              "neighbours:\n  static:\n"
+              "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n"
+              "    - {address: \"2001:db8:1::1\", mac: \"02:00:00:00:00:0a\"}\n"
+              "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:21\"}\n"
+              "    - {address: 10.0.2.3, mac: \"02:00:00:00:00:21\"}\n"
+              "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:21\"}\n") {}
+    /// The MTU in the ICMP error to the sender; 0: no error.
+    uint32_t told_mtu(const byte_vector& frame) {
+        (void)lab_.sent(0);
+        EXPECT_TRUE(sent_of(frame).empty());
+        const auto told = lab_.sent(0);
+        if (told.size() != 1) return 0;
+        return told[0][12] == 8 ? load_be<uint16_t>(&told[0][40]) : load_be<uint32_t>(&told[0][58]);
+    }
+};
+
+TEST_F(routes_with_an_mtu, fragment_and_tell_it) {
+    for (const uint32_t to : {0x0a090001U, 0x0a060001U, 0x0a050001U}) {
+        EXPECT_EQ(data_of(sent_of(datagram(1500, to))), counted(1500)) << to;
+        EXPECT_EQ(sent_of(datagram(580, to)).size(), 1U) << "fits";
+        EXPECT_EQ(told_mtu(datagram(581, to, packet::ipv4_dont_fragment)), 600U) << to;
+    }
+    for (const uint32_t to : {0x0a070001U, 0x0a040001U})
+        EXPECT_EQ(sent_of(datagram(1500, to, packet::ipv4_dont_fragment)).size(), 1U)
+            << "the link's MTU counts";
+    const auto six = [](size_t data) {
+        const auto to = *parse_address("2001:db8:9::1"), from = *parse_address("2001:db8:1::1");
+        return ethernet(0x86dd, ipv6({.source = {from.bytes.begin(), from.bytes.end()},
+                                      .destination = {to.bytes.begin(), to.bytes.end()}},
+                                     counted(data)));
+    };
+    EXPECT_EQ(sent_of(six(1260)).size(), 1U);
+    EXPECT_EQ(told_mtu(six(1261)), 1300U);
+}
+
+TEST_F(routes_with_an_mtu, of_a_gateway_that_is_resolved_first) {
+    EXPECT_EQ(sent_of(datagram(1500, 0x0a080001)).size(), 1U) << "we ask who has 10.0.2.7";
+    lab_.controller().neighbours().confirm(
+        lab_.controller().interfaces().indexes().at("east"), *parse_address("10.0.2.7"),
+        {.mac = mac_address{{2, 0, 0, 0, 0, 0x21}}, .solicited = true}, 0);
+    lab_.settle();
+    EXPECT_EQ(data_of(lab_.sent(1)), counted(1500));
+}
+
 /// Injected by control, as the kernel's stack hands over frames: longer than the MTU, and not as
 /// long as their headers state.
 TEST_F(fragments, of_frames_that_lie) {

@@ -456,6 +456,22 @@ TEST_F(kernel_mirror_test, routes_that_turnpike_cannot_forward_by_drop) {
     EXPECT_EQ(mirror_.others(), 1U);
 }
 
+TEST_F(kernel_mirror_test, mtus_of_routes) {
+    const auto set = [&](const char* to, const char* via, uint32_t mtu) {
+        auto m = route_of({.to = to, .via = via, .how = replace});
+        std::get<netlink::route>(m.what).mtu = mtu;
+        say(m);
+        return find(to)->mtu;
+    };
+    EXPECT_EQ(set("10.9.0.0/16", "10.0.1.2", 1400), 1400);
+    EXPECT_EQ(set("10.9.0.0/16", "10.0.1.2", 20), 68) << "RFC 791 section 3.2";
+    EXPECT_EQ(set("10.9.0.0/16", "10.0.1.2", 70000), 0);
+    EXPECT_EQ(set("10.9.0.0/16", nullptr, 1400), 0) << "on-link";
+    EXPECT_EQ(set("10.9.0.0/16", "10.0.1.2", 0), 0);
+    EXPECT_EQ(set("2001:db8::/32", "fe80::2", 1400), 1400);
+    EXPECT_EQ(set("2001:db8::/32", "fe80::2", 1000), 1280) << "RFC 8200 section 5";
+}
+
 /// RTN_THROW ends the lookup in its table.
 TEST_F(kernel_mirror_test, throw_and_local_routes) {
     say({.to = "10.0.0.0/8", .via = "10.0.1.2"});

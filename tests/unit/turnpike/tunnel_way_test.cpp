@@ -181,6 +181,22 @@ TEST(tunnel, without_a_way_is_dropped_and_nobody_is_told) {
     EXPECT_EQ(released[0], sent_to(f, 0x0a000904, mac, released[0]));
 }
 
+/// Outer packets that exceed the MTU of the route to their endpoint are dropped.
+TEST(tunnel, outer_packets_fit_their_routes_mtu) {
+    lab l(underlay() +
+          "routes: [{to: 10.77.0.0/16, via: 10.0.9.2, mtu: 400}]\ntunnels:\n"
+          "  - {name: t2, vni: 100, local: 10.0.9.1, remote: 10.77.0.2, mtu: 1500}\n" +
+          bridge("{port: p0}, {port: p1}, {port: t2}"));
+    const auto sent = [&](size_t data) {
+        return l.send(0, ethernet(0x88b5, counted(data), fdb_entry(9), fdb_entry(1)))[2].size();
+    };
+    constexpr size_t headers = 20 + 8 + 8 + 14;
+    EXPECT_EQ(sent(400 - headers), 1U);
+    EXPECT_EQ(l.dropped(drop_reason::ipv4_too_big), 0U);
+    EXPECT_EQ(sent(401 - headers), 0U);
+    EXPECT_EQ(l.dropped(drop_reason::ipv4_too_big), 1U);
+}
+
 /// A bridge has no source address: ICMP errors to senders carry the address of the packet's
 /// destination.
 TEST(tunnel, tells_senders_how_much_it_takes) {

@@ -171,7 +171,8 @@ void too_big::take(owned_mbuf p) {
 
 void icmp_error_sender::take(owned_mbuf p) {
     const datapath::punted& about = p.about();
-    const uint16_t mtu = tools_.hops[about.hop].mtu.load(std::memory_order_relaxed);
+    const uint16_t mtu =
+        about.mtu != 0 ? about.mtu : tools_.hops[about.hop].mtu.load(std::memory_order_relaxed);
     errors_.tell(p, icmp_error_of(about.drop, about.parsed.is_ipv4(), mtu));
     p.drop(about.drop);
 }

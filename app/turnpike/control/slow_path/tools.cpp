@@ -54,8 +54,10 @@ void tools::route_own(owned_mbuf p, const ip_address& to, uint16_t interface) {
     uint16_t by = interface;
     if (!to.is_link_local()) {
         uint32_t index = tables.lookup(this->interface(interface).vrf, to);
+        uint16_t mtu = UINT16_MAX;
         if (const auto* const group = group_of(hops[index]); group != nullptr) {
             const auto ip = p.lead().subspan(sizeof(packet::ethernet_header));
+            mtu = hops[index].mtu.load(std::memory_order_relaxed);
             index = group->choose(packet::flow_hash(ip.data(), static_cast<uint32_t>(ip.size()),
                                                     published.load()->sharing));
         }
@@ -64,7 +66,7 @@ void tools::route_own(owned_mbuf p, const ip_address& to, uint16_t interface) {
         if (kind < datapath::nexthop_kind::failed) return p.drop(drop_reason::originated_no_route);
         const uint32_t l3_bytes =
             p.get()->pkt_len - static_cast<uint32_t>(sizeof(packet::ethernet_header));
-        if (l3_bytes > hop.mtu.load(std::memory_order_relaxed))
+        if (l3_bytes > std::min(mtu, hop.mtu.load(std::memory_order_relaxed)))
             return p.drop(drop_reason::originated_too_big);
         if (kind == datapath::nexthop_kind::adjacency) {
             hop.mark_used();  // a stale neighbour is probed

@@ -2,7 +2,7 @@
 // Stage fragment: fragments IPv4 packets that exceed the egress MTU (RFC 791 section 3.2). The first
 // fragment is the packet itself, trimmed; the others are new mbufs, and all are sent together. A frame that exceeds the
 // MTU only by its padding is sent whole, without the padding.
-//   Reads   packet, out; interface.mtu
+//   Reads   packet, out, mtu
 //   Writes  context.made
 #include <rte_mbuf.h>
 
@@ -74,7 +74,7 @@ class fragmenter {
         if (!read_headers(m, p)) return drop_reason::headers_not_contiguous;
         if (p.l3_drop != packet::drop_reason::none) return drop_reason_of(p.l3_drop);
         // The frame's length led it here; without padding the packet may fit.
-        const uint32_t mtu = c_.snapshot->interfaces[b_.out[i].interface].mtu;
+        const uint32_t mtu = b_.mtu[i];
         if (p.padding_bytes != 0) trim(m, p.padding_bytes);
         if (p.l3_bytes <= mtu) {
             add(i, m);

@@ -78,12 +78,14 @@ struct ingress {
     uint32_t worker;
 };
 
-/// ECMP: replace the hops of groups by their members'.
+/// ECMP: replace the hops of groups by their members', except for packets that exceed their routes' MTU.
 void choose_members(const snapshot& v, const frames& f, packet_mask packets, hop_indices& hop,
                     const uint32_t* l3_bytes) noexcept {
     for_each(packets, [&](uint32_t i) {
         const next_hop& by = v.hops[hop[i]];
         if (by.kind.load(std::memory_order_acquire) != nexthop_kind::group) return;
+        if (l3_bytes[i] > by.mtu.load(std::memory_order_relaxed)) [[unlikely]]
+            return;
         const uint32_t hash = packet::flow_hash(f.first[i] + l2_bytes, l3_bytes[i], v.sharing);
         hop[i] = by.group.load(std::memory_order_acquire)->choose(hash);
     });

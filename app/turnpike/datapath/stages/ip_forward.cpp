@@ -2,7 +2,7 @@
 // Stage ip_forward: applies the next hop to each packet: drop, punt, or new headers.
 //   Reads   packet, parsed, hop; snapshot.hops
 //           interface.send_redirects
-//   Writes  hop: a group's member; out, punt, drop; context.copies; TTL or hop limit, checksum, MAC addresses
+//   Writes  hop: a group's member; mtu, out, punt, drop; context.copies; TTL or hop limit, checksum, MAC addresses
 // The TTL of a packet that waits for its neighbour is decremented here; resolution adds only the
 // MAC addresses. ICMP errors quote the packet unmodified.
 #include <rte_cycles.h>
@@ -22,10 +22,12 @@ uint8_t* l3_of(const burst& b, uint32_t i) noexcept {
     return rte_pktmbuf_mtod_offset(b.packet[i], uint8_t*, b.parsed[i].l2_bytes);
 }
 
-/// ECMP: replace a group by one of its members.
+/// ECMP: replace a group by one of its members. Its routes may have an MTU.
 void choose_member(const snapshot& v, burst& b, uint32_t i) noexcept {
     const next_hop& by = v.hops[b.hop[i]];
+    b.mtu[i] = UINT16_MAX;
     if (by.kind.load(std::memory_order_acquire) != nexthop_kind::group) return;
+    b.mtu[i] = by.mtu.load(std::memory_order_relaxed);
     const uint32_t in_first = rte_pktmbuf_data_len(b.packet[i]) - b.parsed[i].l2_bytes;
     const uint32_t hash =
         packet::flow_hash(l3_of(b, i), std::min(in_first, b.parsed[i].l3_bytes), v.sharing);
@@ -81,7 +83,7 @@ bool sends_icmp(drop_reason why) noexcept { return why != drop_reason::link_loca
 /// resolution.
 void end_at_failed(burst& b, uint32_t i, next_hop& hop, outcome& o) noexcept {
     hop.mark_used();
-    const uint16_t mtu = hop.mtu.load(std::memory_order_relaxed);
+    const uint16_t mtu = b.mtu[i] = std::min(b.mtu[i], hop.mtu.load(std::memory_order_relaxed));
     drop_reason why = b.parsed[i].is_ipv4() ? check_ipv4(b, i, mtu) : check_ipv6(b, i, mtu);
     if (why == drop_reason::none) why = hop.reason;
     if (sends_icmp(why) && (b.outer >> i & 1) == 0) return o.tell(b, i, why);
@@ -142,7 +144,7 @@ stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
         if (kind < nexthop_kind::glean) [[unlikely]]
             return end_here(v, b, i, kind, hop, o);
         const bool v4 = b.parsed[i].is_ipv4();
-        const uint16_t mtu = hop.mtu.load(std::memory_order_relaxed);
+        const uint16_t mtu = b.mtu[i] = std::min(b.mtu[i], hop.mtu.load(std::memory_order_relaxed));
         const drop_reason why = v4 ? check_ipv4(b, i, mtu) : check_ipv6(b, i, mtu);
         if (why != drop_reason::none) [[unlikely]] {
             if (sends_icmp(why) && (b.outer >> i & 1) == 0) return o.tell(b, i, why);

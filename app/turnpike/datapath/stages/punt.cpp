@@ -38,6 +38,10 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
             policer.dropped.add(1);
             return refuse(drop_reason::punt_rate);
         }
+        const bool has_mtu =
+            why == punt_reason::resolve ||
+            (why == punt_reason::icmp_error &&
+             (b.drop[i] == drop_reason::ipv4_too_big || b.drop[i] == drop_reason::ipv6_too_big));
         rte_mbuf* m = b.packet[i];
         punted_of(m) = {.parsed = b.parsed[i],
                         .hop = b.hop[i],
@@ -45,6 +49,7 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
                         .in_port = b.in_port,
                         .out = b.out[i],
                         .domain = why == punt_reason::neigh_suppress ? b.domain[i] : uint16_t{0},
+                        .mtu = has_mtu ? b.mtu[i] : uint16_t{0},
                         .why = why,
                         .drop = sends_icmp ? b.drop[i] : drop_reason::none};
         if (rte_ring_sp_enqueue(ring_of(c, of), m) != 0) return refuse(drop_reason::punt_ring_full);

@@ -11,6 +11,7 @@
 // ECN (RFC 6040) and checksums differ.
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "datapath/graph.hpp"
@@ -127,7 +128,7 @@ void leave_sum(rte_mbuf* m, uint32_t ip_bytes, uint16_t bytes, bool v6,
 struct tunnel_path {
     const next_hop* hop;
     const nexthop_group* group;  ///< ECMP: each packet by one of the members; else null
-    uint32_t max_bytes;          ///< maximum frame length; 0: not simple, recirculate
+    uint32_t max_bytes;  ///< maximum frame length, of a group by its routes' MTU; 0: recirculate
 };
 
 class encapsulator {
@@ -265,8 +266,9 @@ class encapsulator {
         const nexthop_kind kind = hop.kind.load(std::memory_order_acquire);
         constexpr tunnel_path none{.hop = nullptr, .group = nullptr, .max_bytes = 0};
         if (kind == nexthop_kind::group)
-            return {
-                .hop = nullptr, .group = hop.group.load(std::memory_order_acquire), .max_bytes = 0};
+            return {.hop = nullptr,
+                    .group = hop.group.load(std::memory_order_acquire),
+                    .max_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
         if (kind != nexthop_kind::adjacency) return none;
         const interface& out = v_.interfaces[hop.out.interface];
         if (out.judged_out || out.vlan != 0 || out.bridge != 0) return none;
@@ -289,6 +291,7 @@ class encapsulator {
                 const uint32_t hash =
                     packet::flow_hash(l3_of(i), m->data_len - ethernet_bytes, v_.sharing);
                 of_member = simple(v_.hops[by->group->choose(hash)]);
+                of_member.max_bytes = std::min(of_member.max_bytes, by->max_bytes);
                 by = &of_member;
             }
             if (m->pkt_len > by->max_bytes) [[unlikely]]
