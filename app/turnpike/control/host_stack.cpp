@@ -422,9 +422,12 @@ void host_stack::tick(uint64_t now_ms) {
         if (const auto at = taps_.find(ifindex); at != taps_.end())
             take_frames(ifindex, *at->second);
     }
-    if (now_ms < next_follow_ms_) return;
+    const bool is_due = now_ms >= next_follow_ms_;
+    if (!is_due && !netns_->follower->has_more()) return;
+    to_learn_ |= netns_->follower->follow(now_ms);
+    if (!is_due) return;
     next_follow_ms_ = now_ms + follow_ms;
-    if (netns_->follower->follow(now_ms) || to_learn_) learn(now_ms);
+    if (to_learn_) learn(now_ms);
 }
 
 std::vector<host_stack::shown_tap> host_stack::shown() const {

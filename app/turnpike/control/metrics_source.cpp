@@ -107,6 +107,9 @@ void add_host_interfaces(controller& c, observe::inventory& to) {
         c.no_room().each([&](const char* reason, size_t count) {
             to.left_out.push_back({reason, count});
         });
+        const auto counts = monitor->known().count_not_followed();
+        for (size_t why = 1; why < counts.size(); ++why)
+            to.not_followed.push_back({std::string(sources::not_followed_names[why]), counts[why]});
     }
 }
 

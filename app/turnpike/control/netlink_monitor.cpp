@@ -4,7 +4,8 @@
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
-#include <array>
+#include <algorithm>
+#include <chrono>
 
 #include "netlink/parse.hpp"
 #include "observe/log.hpp"
@@ -12,17 +13,35 @@
 namespace turnpike::control {
 namespace {
 
-/// The dumps, in order: each may refer to objects of an earlier one.
-struct question {
-    uint16_t type;
-    uint8_t family;
-};
-constexpr question questions[] = {{RTM_GETLINK, AF_UNSPEC},    {RTM_GETADDR, AF_UNSPEC},
-                                  {RTM_GETNEIGH, AF_INET},     {RTM_GETNEIGH, AF_INET6},
-                                  {RTM_GETNEXTHOP, AF_UNSPEC}, {RTM_GETROUTE, AF_INET},
-                                  {RTM_GETROUTE, AF_INET6}};
-constexpr uint64_t again_ms = 1000;     ///< minimum interval of dumps
-constexpr unsigned max_at_once = 4096;  ///< datagrams per iteration of control
+using part_kind = sources::netlink_rib::dump_part::kind;
+
+constexpr uint64_t again_ms = 1000;  ///< minimum interval of repeated dumps
+
+uint16_t request_of(part_kind what) noexcept {
+    switch (what) {
+        case part_kind::links:
+            return RTM_GETLINK;
+        case part_kind::addresses:
+            return RTM_GETADDR;
+        case part_kind::neighbours:
+            return RTM_GETNEIGH;
+        case part_kind::next_hops:
+            return RTM_GETNEXTHOP;
+        case part_kind::routes:
+            break;
+    }
+    return RTM_GETROUTE;
+}
+
+uint8_t family_of(const sources::netlink_rib::dump_part& p) noexcept {
+    if (p.what != part_kind::neighbours && p.what != part_kind::routes) return AF_UNSPEC;
+    return p.v6 ? AF_INET6 : AF_INET;
+}
+
+/// The errors of a kernel that has no such objects: next-hop objects, IPv6, the table, the interface.
+bool means_none(int code) noexcept {
+    return code == EOPNOTSUPP || code == EAFNOSUPPORT || code == ENOENT || code == ENODEV;
+}
 
 }  // namespace
 
@@ -33,102 +52,159 @@ std::span<const unsigned> netlink_monitor::groups() noexcept {
     return all;
 }
 
-netlink_monitor::netlink_monitor(netlink::link_socket socket, sources::netlink_rib::followed ours)
+uint64_t netlink_monitor::steady_ns() noexcept {
+    return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                 std::chrono::nanoseconds(1));
+}
+
+netlink_monitor::netlink_monitor(netlink::link_socket socket, sources::netlink_rib::followed ours,
+                                 clock now_ns)
     : socket_(std::move(socket)),
       ours_(std::move(ours)),
       known_(ours_),
+      now_ns_(std::move(now_ns)),
       buffer_(netlink::link_socket::datagram_bytes) {
-    begin(0);
+    want_all();
+    ask_next(0);
+}
+
+/// A part that is in progress may be wanted again.
+void netlink_monitor::want(const dump_part& p) {
+    const auto waiting = wanted_.begin() + (phase_ == phase::idle || wanted_.empty() ? 0 : 1);
+    if (std::find(waiting, wanted_.end(), p) == wanted_.end()) wanted_.push_back(p);
+}
+
+void netlink_monitor::want_routes(uint32_t table) {
+    for (const bool v6 : {false, true}) want({part_kind::routes, v6, table});
+}
+
+/// In this order: each part may refer to objects of an earlier one.
+void netlink_monitor::want_all() {
+    wanted_.clear();
+    phase_ = phase::idle;
+    is_whole_ = true;
+    want({part_kind::links});
+    want({part_kind::addresses});
+    for (const bool v6 : {false, true}) want({part_kind::neighbours, v6});
+    want({part_kind::next_hops});
+    want_routes(RT_TABLE_LOCAL);
+    want_routes(RT_TABLE_MAIN);
+    for (const auto& [table, vrf] : ours_.vrfs) want_routes(table);
 }
 
 void netlink_monitor::set_ours(sources::netlink_rib::followed ours) {
     if (ours == ours_) return;
-    ours_ = std::move(ours);
+    const auto was = std::exchange(ours_, std::move(ours));
     known_.set_ours(ours_);
-    if (next_) next_->set_ours(ours_);
-    may_begin_ms_ = 0;
-    interrupted_ = true;
-    if (!next_) next_.emplace(ours_);  // the mirror skipped routes by an interface that is new
+    for (const auto& [index, name] : ours_.interfaces) {
+        const auto before = was.interfaces.find(index);
+        if (before != was.interfaces.end() && before->second == name) continue;
+        want({part_kind::addresses, false, index});
+        for (const bool v6 : {false, true}) want({part_kind::neighbours, v6, index});
+    }
+    for (const auto& [table, vrf] : ours_.vrfs) {
+        const auto before = was.vrfs.find(table);
+        if (before == was.vrfs.end() || before->second != vrf) want_routes(table);
+    }
 }
 
 void netlink_monitor::forget_address(uint32_t interface, const ip_prefix& a) {
-    const netlink::message gone{
-        .what = netlink::address{.gone = true, .interface = interface, .local = a}};
-    known_.take(gone);
-    if (next_) next_->take(gone);
+    known_.take({.what = netlink::address{.gone = true, .interface = interface, .local = a}});
 }
 
-void netlink_monitor::begin(uint64_t now_ms) {
-    next_.emplace(ours_);
-    step_ = 0;
-    interrupted_ = answered_ = false;
-    may_begin_ms_ = now_ms + again_ms;
-    ask();
-}
-
-void netlink_monitor::ask() {
-    const auto asked = socket_.ask(questions[step_].type, questions[step_].family);
-    sequence_ = asked ? *asked : 0;
-    interrupted_ |= !asked;
+void netlink_monitor::ask_next(uint64_t now_ms) {
+    if (phase_ != phase::idle) return;
+    if (std::exchange(all_again_, false)) want_all();
+    if (wanted_.empty()) return;
+    const dump_part& p = wanted_.front();
+    const auto asked = socket_.ask(request_of(p.what), family_of(p), p.of);
+    if (!asked) {
+        may_ask_ms_ = now_ms + again_ms;
+        return;
+    }
+    sequence_ = *asked;
+    interrupted_ = false;
+    phase_ = phase::asked;
 }
 
 void netlink_monitor::take(const netlink::message& m) {
     ++numbers_.messages;
     if (std::holds_alternative<netlink::overrun>(m.what)) return lost();
-    if (m.sequence == sequence_ && sequence_ != 0) {
-        interrupted_ |= m.interrupted;
-        answered_ = true;
+    // A notification may have the sequence number of a daemon's request.
+    const bool answers =
+        m.sequence == sequence_ && (phase_ == phase::asked || phase_ == phase::replying);
+    interrupted_ |= answers && m.interrupted;
+    // Notifications queued before the first reply may be obsolete; the dump includes them.
+    if (answers && phase_ == phase::asked) {
+        known_.begin_part(wanted_.front());
+        phase_ = phase::replying;
     }
-    const auto* end = std::get_if<netlink::done>(&m.what);
-    // Ignore notifications queued before the dump's first reply: the dump includes them, and a
-    // later one that reverted them may have been lost.
-    if (end == nullptr && next_ && !answered_) return;
-    if (end == nullptr) return next_ ? next_->take(m) : known_.take(m);
-    if (!next_ || m.sequence != sequence_) return;
-    // A kernel without next-hop objects or IPv6 replies with these errors.
-    interrupted_ |= end->code != 0 && end->code != EOPNOTSUPP && end->code != EAFNOSUPPORT;
-    sequence_ = 0;
-    if (interrupted_) return;
-    if (++step_ < std::size(questions)) return ask();
-    known_ = std::move(*next_);
-    next_.reset();
-    fresh_ = true;
-    ++numbers_.whole;
+    const auto* const end = std::get_if<netlink::done>(&m.what);
+    if (end == nullptr)
+        known_.take(m);
+    else if (answers)
+        end_reply(end->code);
 }
 
-/// Replies that are still queued belong to an abandoned dump.
+void netlink_monitor::end_reply(int code) {
+    interrupted_ |= code != 0 && !means_none(code);
+    known_.end_part(!interrupted_ && !all_again_);
+    phase_ = phase::sweeping;
+}
+
+/// All differences are applied.
+void netlink_monitor::end_part() {
+    phase_ = phase::idle;
+    if (interrupted_) return;  // asked again
+    ++numbers_.parts;
+    wanted_.erase(wanted_.begin());
+    if (wanted_.empty() && !all_again_) numbers_.whole += std::exchange(is_whole_, false);
+}
+
+/// The kernel discards notifications, without another error, until the queue is empty (NETLINK_S_CONGESTED): a dump
+/// that began before that would miss changes.
 void netlink_monitor::lost() {
     ++numbers_.overruns;
-    interrupted_ = true;
-    if (!next_) next_.emplace(ours_);
+    all_again_ = true;
+    is_drained_ = false;
     observe::log(observe::log_level::notice,
                  "netlink notifications were lost; the kernel's state is dumped again");
 }
 
 bool netlink_monitor::follow(uint64_t now_ms) {
-    if (!next_ && known_.is_doubtful() && now_ms >= may_begin_ms_) begin(now_ms);
-    // Wait for the end of the current dump: the kernel runs one per socket.
-
-    if (next_ && interrupted_ && sequence_ == 0 && now_ms >= may_begin_ms_) begin(now_ms);
-    for (unsigned n = 0; n < max_at_once; ++n) {
+    const uint64_t until = now_ns_() + budget_ns;
+    const auto may_go_on = [&] { return now_ns_() < until; };
+    has_more_ = false;
+    for (;;) {
+        for (const uint32_t table : known_.take_doubtful()) want({part_kind::routes, true, table});
+        if (phase_ == phase::sweeping) {
+            if (!known_.sweep(may_go_on)) break;
+            const bool repeats = interrupted_ || all_again_;
+            end_part();
+            if (repeats) may_ask_ms_ = now_ms + again_ms;
+        }
+        if (is_drained_ && now_ms >= may_ask_ms_) ask_next(now_ms);
+        if (!may_go_on()) break;
         const auto got = socket_.receive(buffer_);
         if (!got) {
             lost();
-            break;
+            continue;
         }
-        if (*got == 0) break;
+        if (*got == 0) {
+            if (!std::exchange(is_drained_, true)) continue;
+            return numbers_.whole != 0 && known_.take_changed();
+        }
         numbers_.refused += netlink::parse(
             std::span(buffer_).first(*got), [&](netlink::message&& m) { take(m); },
             [](const error& why) { observe::log(observe::log_level::error, why.message()); });
     }
-    if (numbers_.whole == 0) return false;
-    const bool changed = known_.take_changed();
-    return std::exchange(fresh_, false) || changed;
+    has_more_ = true;
+    return numbers_.whole != 0 && known_.take_changed();
 }
 
 netlink_monitor::numbers netlink_monitor::counted() const noexcept {
     numbers out = numbers_;
-    out.asking = next_.has_value();
+    out.asking = !wanted_.empty() || all_again_;
     return out;
 }
 

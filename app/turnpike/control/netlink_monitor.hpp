@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mirrors the routing state of a network namespace by netlink: a complete dump first, then events; and a new dump,
-// beside the current mirror, after events may have been lost. Learned state changes only when the new mirror
-// is complete, so the comparison is between two complete states.
+// Follows the routing state of a network namespace by netlink: notifications, and dumps of objects whose notifications may have been lost.
 //
-//   start, ENOBUFS, error --> dump: links, addresses, neighbours, next hops, routes --> complete --> events --> ...
+//   start, ENOBUFS --> a dump of each part: links, addresses, neighbours, next hops, the routes of each table
+//   an ambiguous notification, a new VRF --> a dump of the routes of its table
+//   a new mirrored interface --> a dump of its addresses and neighbours
+//
+// One dump is in progress at a time. Its replies are compared with the RIB (sources/netlink_rib.hpp), which notifications
+// change meanwhile. A call takes at most 1 ms, beside one datagram.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "netlink/link_socket.hpp"
 #include "sources/netlink_rib.hpp"
@@ -16,42 +21,62 @@ namespace turnpike::control {
 /// Threads  control. Does not block.
 class netlink_monitor {
   public:
+    using clock = std::function<uint64_t()>;  ///< nanoseconds
+    static constexpr uint64_t budget_ns = 1'000'000;
+
     /// socket  subscribed to groups()
-    netlink_monitor(netlink::link_socket socket, sources::netlink_rib::followed ours);
+    netlink_monitor(netlink::link_socket socket, sources::netlink_rib::followed ours,
+                    clock now_ns = steady_ns);
     [[nodiscard]] static std::span<const unsigned> groups() noexcept;
 
     void set_ours(sources::netlink_rib::followed ours);
     /// turnpike has deleted an address itself; the kernel's notification follows.
     void forget_address(uint32_t interface, const ip_prefix& a);
-    /// Process queued messages, for a bounded time.
+    /// Process queued messages, for at most budget_ns.
     /// Answers  whether the learned state has changed
     [[nodiscard]] bool follow(uint64_t now_ms);
+    /// Whether the last call of follow() ended by its budget.
+    [[nodiscard]] bool has_more() const noexcept { return has_more_; }
     [[nodiscard]] const state::learned& learned() const noexcept { return known_.learned(); }
     [[nodiscard]] const sources::netlink_rib& known() const noexcept { return known_; }
 
     /// For operators.
     struct numbers {
-        uint64_t messages = 0, refused = 0, overruns = 0, whole = 0;
+        uint64_t messages = 0, refused = 0, overruns = 0;
+        uint64_t whole = 0;  ///< dumps of all parts
+        uint64_t parts = 0;  ///< dumps of one part
         bool asking = true;
     };
     [[nodiscard]] numbers counted() const noexcept;
 
   private:
-    void begin(uint64_t now_ms);
-    void ask();
+    using dump_part = sources::netlink_rib::dump_part;
+    /// idle --> asked --> replying --> sweeping --> idle
+    enum class phase : uint8_t { idle, asked, replying, sweeping };
+
+    static uint64_t steady_ns() noexcept;
+    void want(const dump_part& p);
+    void want_all();
+    void want_routes(uint32_t table);
+    void ask_next(uint64_t now_ms);
     void take(const netlink::message& m);
+    void end_reply(int code);
+    void end_part();
     void lost();
 
     netlink::link_socket socket_;
     sources::netlink_rib::followed ours_;
     sources::netlink_rib known_;
-    std::optional<sources::netlink_rib> next_{};  ///< mirror under construction during a dump
-    bool fresh_ = false;                          ///< known_ was just replaced
-    size_t step_ = 0;
+    clock now_ns_;
+    std::vector<dump_part> wanted_{};  ///< in order; the first one is in progress unless idle
+    phase phase_ = phase::idle;
     uint32_t sequence_ = 0;
-    bool interrupted_ = false;
-    bool answered_ = false;  ///< the first reply of the dump has arrived
-    uint64_t may_begin_ms_ = 0;
+    bool interrupted_ = false;  ///< the part is to be asked again
+    bool all_again_ = false;    ///< notifications were lost: all parts are to be asked again
+    bool is_drained_ = true;    ///< the queue was empty since notifications were lost
+    bool is_whole_ = false;     ///< the wanted parts complete a dump of all parts
+    bool has_more_ = false;
+    uint64_t may_ask_ms_ = 0;
     numbers numbers_{};
     std::vector<uint8_t> buffer_;
 };

@@ -70,6 +70,12 @@ struct left_out_report {
     uint64_t objects = 0;
 };
 
+/// Prefixes whose route in the kernel turnpike cannot forward by.
+struct not_followed_report {
+    std::string reason{};
+    uint64_t routes = 0;
+};
+
 struct inventory {
     std::vector<interface_report> interfaces{};
     std::vector<vrf_report> vrfs{};
@@ -81,6 +87,7 @@ struct inventory {
     std::vector<table_report> tables{};
     std::vector<netlink_report> netlink{};  ///< one, or none
     std::vector<left_out_report> left_out{};
+    std::vector<not_followed_report> not_followed{};
     double gather_s = 0;  ///< time that control took to collect these numbers
 };
 

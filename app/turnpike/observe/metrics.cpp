@@ -264,6 +264,12 @@ constexpr rows<left_out_report> of_left_out[] = {
      [](const left_out_report& l) -> metric_value { return l.objects; }},
 };
 
+constexpr rows<not_followed_report> of_not_followed[] = {
+    {"not_followed_routes", gauge, "",
+     "prefixes whose packets are dropped, because turnpike cannot forward by the kernel's route",
+     [](const not_followed_report& n) -> metric_value { return n.routes; }},
+};
+
 constexpr rows<resource_sample> of_resources[] = {
     {"limits", gauge, "", "1: the resource limits forwarding; all 0: none does",
      [](const resource_sample& r) -> metric_value { return uint64_t{r.limits}; }},
@@ -303,6 +309,9 @@ std::span<const metric<host_interface_report>> host_interface_metrics() noexcept
 std::span<const metric<table_report>> table_metrics() noexcept { return of_tables; }
 std::span<const metric<netlink_report>> netlink_metrics() noexcept { return of_netlink; }
 std::span<const metric<left_out_report>> left_out_metrics() noexcept { return of_left_out; }
+std::span<const metric<not_followed_report>> not_followed_metrics() noexcept {
+    return of_not_followed;
+}
 std::span<const metric<resource_sample>> resource_metrics() noexcept { return of_resources; }
 
 }  // namespace turnpike::observe

@@ -86,6 +86,7 @@ struct resource_sample {
 [[nodiscard]] std::span<const metric<table_report>> table_metrics() noexcept;
 [[nodiscard]] std::span<const metric<netlink_report>> netlink_metrics() noexcept;
 [[nodiscard]] std::span<const metric<left_out_report>> left_out_metrics() noexcept;
+[[nodiscard]] std::span<const metric<not_followed_report>> not_followed_metrics() noexcept;
 
 /// A histogram of the packets that calls of rx_burst returned, by worker.
 inline constexpr std::string_view burst_histogram = "worker_rx_burst_packets",

@@ -228,6 +228,10 @@ void add_routing(exposition& out, const scraped& s) {
     out.families("netlink", left_out_metrics(), s.objects.left_out, [](const left_out_report& l) {
         return labels_text({{"reason", l.reason}});
     });
+    out.families("netlink", not_followed_metrics(), s.objects.not_followed,
+                 [](const not_followed_report& n) {
+                     return labels_text({{"reason", n.reason}});
+                 });
 }
 
 void add_objects(exposition& out, const inventory& all) {

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Dumps of the kernel's state beside notifications, in a new network namespace. Oracle: a monitor that starts afterwards.
+#include "control/netlink_monitor.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+
+namespace turnpike::control {
+namespace {
+
+constexpr unsigned routes = 20'000;
+
+class netlink_monitor_test : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "needs a network namespace of its own";
+        run({"link set lo up", "link add west type veth peer name end", "link set end up",
+             "link set west up", "address add 192.0.2.1/24 dev west",
+             "address add 2001:db8::1/64 dev west"});
+        ours_.interfaces = {{::if_nametoindex("west"), "west"}};
+        std::vector<std::string> all;
+        for (unsigned n = 0; n < routes; ++n) all.push_back("route add " + route(n, 2));
+        run(all);
+    }
+    static std::string route(unsigned n, unsigned via) {
+        return fmt::format("10.{}.{}.0/24 via 192.0.2.{}", n >> 8, n & 255, via);
+    }
+    /// Changes the kernel's state by commands of `ip`.
+    static void run(const std::vector<std::string>& commands) {
+        const std::string file = fmt::format("/tmp/netlink_monitor_test.{}", ::getpid());
+        std::ofstream out(file);
+        for (const std::string& c : commands) out << c << "\n";
+        out.close();
+        ASSERT_EQ(std::system(("ip -batch " + file).c_str()), 0);
+        ::unlink(file.c_str());
+    }
+    [[nodiscard]] std::unique_ptr<netlink_monitor> start(unsigned receive_bytes = 8U << 20) {
+        auto socket = netlink::link_socket::open(netlink_monitor::groups(), receive_bytes);
+        EXPECT_TRUE(socket);
+        return std::make_unique<netlink_monitor>(std::move(*socket), ours_,
+                                                 [this] { return now_ns_ += step_ns; });
+    }
+    /// One call of follow().
+    void round(netlink_monitor& m) {
+        const uint64_t begun_ns = now_ns_, before = m.counted().messages;
+        static_cast<void>(m.follow(now_ms_ += 5));
+        ++rounds_;
+        longest_ns_ = std::max(longest_ns_, now_ns_ - begun_ns);
+        most_messages_ = std::max(most_messages_, m.counted().messages - before);
+    }
+    void follow(netlink_monitor& m) {
+        for (unsigned n = 0; n < 100'000; ++n) {
+            round(m);
+            if (!m.counted().asking && !m.has_more()) return;
+        }
+        FAIL() << "no end";
+    }
+    static void equal(const state::route_set& is, const state::route_set& kernel) {
+        ASSERT_EQ(is.size(), kernel.size());
+        for (const auto& r : kernel) {
+            const state::route_target* const ours = is.find(r.to);
+            ASSERT_NE(ours, nullptr) << r.to.text();
+            ASSERT_TRUE(*ours == kernel.targets()[r.target]) << r.to.text();
+        }
+    }
+    void equals_the_kernel(const netlink_monitor& m) {
+        const auto fresh = start();
+        follow(*fresh);
+        const state::learned &is = m.learned(), &kernel = fresh->learned();
+        equal(is.routes, kernel.routes);
+        EXPECT_EQ(is.addresses, kernel.addresses);
+        EXPECT_EQ(is.neighbours, kernel.neighbours);
+        ASSERT_EQ(is.vrf_routes.size(), kernel.vrf_routes.size());
+        for (const auto& [vrf, routes_of] : kernel.vrf_routes)
+            equal(is.vrf_routes.at(vrf), routes_of);
+    }
+    /// More notifications than the socket holds.
+    void lose_notifications(netlink_monitor& m) {
+        const uint64_t before = m.counted().overruns;
+        std::vector<std::string> all;
+        for (unsigned n = 0; n < 3000; ++n) all.push_back("route del " + route(n, 2));
+        for (unsigned n = 3000; n < 6000; ++n) all.push_back("route replace " + route(n, 3));
+        for (unsigned n = 0; n < 1000; ++n) all.push_back("route add " + route(routes + n, 4));
+        all.push_back("address add 198.51.100.1/24 dev west");
+        all.push_back("address del 2001:db8::1/64 dev west");
+        run(all);
+        round(m);
+        ASSERT_EQ(m.counted().overruns, before + 1);
+    }
+
+    static constexpr uint64_t step_ns = 100'000;  ///< by the clock at each look
+    static constexpr unsigned small_buffer = 128U << 10;
+    sources::netlink_rib::followed ours_{};
+    uint64_t now_ns_ = 0, now_ms_ = 0, longest_ns_ = 0, most_messages_ = 0;
+    unsigned rounds_ = 0;
+};
+
+TEST_F(netlink_monitor_test, a_round_takes_a_millisecond) {
+    const auto m = start(small_buffer);
+    follow(*m);
+    EXPECT_EQ(m->learned().routes.size(), routes);
+    EXPECT_GT(rounds_, 3U);
+    EXPECT_LE(longest_ns_, netlink_monitor::budget_ns + 2 * step_ns);
+    EXPECT_LT(most_messages_, 8000U);
+    lose_notifications(*m);
+    rounds_ = 0;
+    follow(*m);
+    EXPECT_GT(rounds_, 15U) << "the sweep looks at the time, too";
+    EXPECT_LE(longest_ns_, netlink_monitor::budget_ns + 2 * step_ns);
+    EXPECT_EQ(m->counted().whole, 2U);
+    equals_the_kernel(*m);
+}
+
+TEST_F(netlink_monitor_test, changes_during_a_dump_stay) {
+    const auto m = start(small_buffer);
+    follow(*m);
+    lose_notifications(*m);
+    const uint64_t whole = m->counted().whole;
+    unsigned changes = 0;
+    for (; m->counted().whole == whole && changes < 10'000; ++changes) {
+        // In all phases, before and behind the place of the dump.
+        const unsigned low = 7000 + changes, high = routes - 1 - changes;
+        run({"route del " + route(low, 2), "route replace " + route(high, 5),
+             "route add " + route(routes + 2000 + changes, 6),
+             fmt::format(
+                 "neighbour replace 192.0.2.{} lladdr 02:00:00:00:00:01 dev west nud permanent",
+                 10 + changes % 200)});
+        round(*m);
+    }
+    EXPECT_GT(changes, 15U);
+    follow(*m);
+    EXPECT_EQ(m->counted().overruns, 1U);
+    equals_the_kernel(*m);
+}
+
+TEST_F(netlink_monitor_test, a_new_vrf_dumps_its_table_only) {
+    const auto m = start();
+    follow(*m);
+    run({"route add 10.1.0.0/16 via 192.0.2.7 table 77",
+         "route add 2001:db8:1::/48 dev west table 77",
+         "route add 10.2.0.0/16 via 192.0.2.7 table 78"});
+    follow(*m);
+    const auto before = m->counted();
+    ours_.vrfs = {{77, "red"}};
+    m->set_ours(ours_);
+    follow(*m);
+    EXPECT_EQ(m->counted().parts, before.parts + 2);
+    EXPECT_LE(m->counted().messages, before.messages + 100) << "of 20,000 routes";
+    EXPECT_EQ(m->learned().vrf_routes.at("red").size(), 2U);
+    equals_the_kernel(*m);
+}
+
+}  // namespace
+}  // namespace turnpike::control
