@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // turnpike [EAL options --] [options]: reads the configuration, starts EAL, forwards, writes the report.
 // SIGHUP reloads the configuration; SIGINT and SIGTERM stop.
+#include <sched.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,10 +20,8 @@
 #include "control/controller.hpp"
 #include "control/eal.hpp"
 #include "control/eal_log.hpp"
+#include "control/management.hpp"
 #include "control/metrics_source.hpp"
-#include "control/requests.hpp"
-#include "control/socket_owner.hpp"
-#include "control/telemetry.hpp"
 #include "observe/console.hpp"
 #include "observe/metrics_pages.hpp"
 #include "observe/report.hpp"
@@ -66,6 +65,8 @@ int complain(const error& e, int code) {
     return code;
 }
 
+std::string status_of(const control::controller& c) { return "forwarding by " + c.running().file; }
+
 /// Worker watchdog: whether every worker has completed an iteration since the last call.
 class pulse {
   public:
@@ -86,33 +87,80 @@ class pulse {
     std::vector<uint64_t> seen_;  ///< cycles, by worker
 };
 
-/// Tasks of the main loop: periodic tables, reloads, the control socket, and the service manager.
-class main_loop_tasks {
+/// Tasks of the management thread: reloads by signal, and periodic tables.
+class management_tasks {
   public:
-    main_loop_tasks(const options& chosen, control::controller& c, control::requests& asked,
-                    control::socket_owner& socket)
-        : chosen_(chosen), controller_(c), requests_(asked), socket_(socket), pulse_(c) {
-        service_.ready(status());
-    }
-    ~main_loop_tasks() { service_.stopping(); }
-    main_loop_tasks(const main_loop_tasks&) = delete;
-    main_loop_tasks& operator=(const main_loop_tasks&) = delete;
+    management_tasks(const options& chosen, control::controller& c, control::control_calls& calls,
+                     control::requests& asked, observe::service& service)
+        : chosen_(chosen), controller_(c), calls_(calls), requests_(asked), service_(service) {}
 
-    /// The duration starts with the first iteration: nothing is forwarded before.
+    void look() {
+        if (reload.exchange(false, std::memory_order_relaxed)) reload_file();
+        if (chosen_.stats_interval_s > 0 && clock::now() >= next_table_) print_table();
+    }
+
+  private:
+    using clock = std::chrono::steady_clock;
+
+    void reload_file() {
+        calls_.run([this] { service_.reloading(); });
+        const auto done = requests_.reload("SIGHUP");
+        calls_.run([&] {
+            service_.ready(done ? status_of(controller_)
+                                : "refused, the previous configuration still runs: " +
+                                      done.error().message());
+        });
+    }
+    void print_table() {
+        auto now =
+            calls_.run([this] { return std::make_unique<observe::report>(controller_.report()); });
+        if (last_) observe::the_console().table(observe::to_table(*now, last_.get()));
+        last_ = std::move(now);
+        next_table_ += std::chrono::duration_cast<clock::duration>(
+            std::chrono::duration<double>(chosen_.stats_interval_s));
+    }
+
+    const options& chosen_;
+    control::controller& controller_;
+    control::control_calls& calls_;
+    control::requests& requests_;
+    observe::service& service_;
+    clock::time_point next_table_ = clock::now();
+    std::unique_ptr<observe::report> last_;
+};
+
+/// Tasks of the control thread: the calls of management, and the service manager.
+class control_tasks {
+  public:
+    control_tasks(const options& chosen, control::controller& c, control::control_calls& calls,
+                  control::requests& asked, control::socket_owner& socket, const cpu_set_t& cpus)
+        : chosen_(chosen),
+          controller_(c),
+          calls_(calls),
+          pulse_(c),
+          tasks_(chosen, c, calls, asked, service_),
+          management_({c, calls, asked, socket, cpus, [this] { tasks_.look(); }}) {
+        say_ready();
+    }
+    ~control_tasks() { service_.stopping(); }
+    control_tasks(const control_tasks&) = delete;
+    control_tasks& operator=(const control_tasks&) = delete;
+
+    /// The duration starts with the first iteration: nothing is forwarded before. The control thread goes on until the
+    /// management thread needs it no more.
     [[nodiscard]] bool done() {
         if (start_ == clock::time_point{}) start_ = clock::now();
-        return stop.load(std::memory_order_relaxed) ||
-               (chosen_.duration_s > 0 && elapsed_s() >= chosen_.duration_s);
+        if (!stop.load(std::memory_order_relaxed) &&
+            (chosen_.duration_s <= 0 || elapsed_s() < chosen_.duration_s))
+            return false;
+        management_.stop();
+        return management_.ended();
     }
     void look() noexcept {
+        calls_.serve();
         try {
-            if (reload.exchange(false, std::memory_order_relaxed)) reload_file();
-            socket_.serve();
-            requests_.tick();
-            telemetry_.serve();
-            if (&controller_.running() != said_of_) service_.status(status());
+            if (&controller_.running() != said_of_) say_status();
             service_.look([this] { return pulse_.beats(); });
-            if (chosen_.stats_interval_s > 0 && elapsed_s() >= next_table_s_) print_table();
         } catch (const std::exception& e) {  // out of memory
             observe::log(observe::log_level::error, e.what());
         }
@@ -124,35 +172,24 @@ class main_loop_tasks {
     [[nodiscard]] double elapsed_s() const {
         return std::chrono::duration<double>(clock::now() - start_).count();
     }
-    void reload_file() {
-        service_.reloading();
-        const auto done = requests_.reload("SIGHUP");
-        service_.ready(done ? status()
-                            : "refused, the previous configuration still runs: " +
-                                  done.error().message());
-    }
-    [[nodiscard]] std::string status() {
+    void say_ready() {
         said_of_ = &controller_.running();
-        return "forwarding by " + said_of_->file;
+        service_.ready(status_of(controller_));
     }
-    void print_table() {
-        auto now = std::make_unique<observe::report>(controller_.report());
-        if (last_) observe::the_console().table(observe::to_table(*now, last_.get()));
-        last_ = std::move(now);
-        next_table_s_ += chosen_.stats_interval_s;
+    void say_status() {
+        said_of_ = &controller_.running();
+        service_.status(status_of(controller_));
     }
 
     const options& chosen_;
     control::controller& controller_;
-    control::requests& requests_;
-    control::socket_owner& socket_;
-    control::telemetry telemetry_{controller_};
+    control::control_calls& calls_;
     observe::service service_;
     pulse pulse_;
     const state::configuration* said_of_ = nullptr;
     clock::time_point start_{};
-    double next_table_s_ = 0;
-    std::unique_ptr<observe::report> last_;
+    management_tasks tasks_;
+    control::management management_;
 };
 
 /// Check at the end that every packet and mbuf is accounted for.
@@ -180,7 +217,9 @@ control::counters_choice counters_of(const options& chosen) {
 }
 
 /// Start, forward, and shut down.
-int forward(state::configuration wanted, const options& chosen) {
+/// cpus  that the process could use before EAL started
+int forward(state::configuration wanted, const options& chosen, const cpu_set_t& cpus) {
+    control::control_calls calls;
     std::unique_ptr<control::requests> asked;
     // First: if another turnpike listens there, it may also use the same devices.
     auto socket = control::socket_owner::open(
@@ -192,11 +231,11 @@ int forward(state::configuration wanted, const options& chosen) {
     if (!made) return complain(made.error(), exit_failed);
     control::controller& c = **made;
     c.also(**socket);
-    asked = std::make_unique<control::requests>(c, chosen.config);
-    c.changes_from([&] { return asked->states_text(); });
+    asked = std::make_unique<control::requests>(c, chosen.config, &calls);
+    asked->tick();
     observe::say("forwarding");
     {
-        main_loop_tasks around(chosen, c, *asked, **socket);
+        control_tasks around(chosen, c, calls, *asked, **socket, cpus);
         c.run({.done = [&] { return around.done(); }, .between = [&] { around.look(); }});
     }
     socket->reset();
@@ -241,10 +280,13 @@ int run(int argc, char** argv) {
         !report_can_be_written("--report-html", chosen.report_html))
         return exit_refused;
     set_signals();
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    (void)sched_getaffinity(0, sizeof cpus, &cpus);
     if (auto started = control::start_eal(*wanted, chosen.eal); !started)
         return complain(started.error(), exit_failed);
     observe::the_console().start();
-    const int code = forward(std::move(*wanted), chosen);
+    const int code = forward(std::move(*wanted), chosen, cpus);
     control::give_eal_log_back();
     const bool read = observe::the_console().finish(std::chrono::seconds(1));
     control::stop_eal();

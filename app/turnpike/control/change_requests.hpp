@@ -17,14 +17,15 @@ namespace turnpike::control {
 /// "uid 0 (process 7)"
 [[nodiscard]] std::string who_is(const sources::socket_peer& p);
 
-/// Threads  control.
+/// Threads  management.
 class change_requests {
   public:
     using json = nlohmann::json;
     using peer = sources::socket_peer;
 
     /// file  configuration file to reload and to save
-    change_requests(controller& c, std::string file) : history_(c), file_(std::move(file)) {}
+    change_requests(controller& c, control_calls& calls, std::string file)
+        : history_(c, calls), file_(std::move(file)) {}
 
     [[nodiscard]] json check(const request_fields& f, const peer& from) const;
     [[nodiscard]] json diff(const request_fields& f, const peer& from) const;

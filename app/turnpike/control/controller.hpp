@@ -114,10 +114,8 @@ class controller {
     /// Rates by object, from the samples that tick() adds each second.
     [[nodiscard]] const observe::rate_history& rates() const noexcept { return rates_; }
     /// The configuration changes, as JSON text of the request `states`, from the program's history.
-    void changes_from(std::function<std::string()> source) { changes_source_ = std::move(source); }
-    [[nodiscard]] std::string changes_text() const {
-        return changes_source_ ? changes_source_() : std::string();
-    }
+    void set_changes_text(std::string text) noexcept { changes_text_ = std::move(text); }
+    [[nodiscard]] const std::string& changes_text() const noexcept { return changes_text_; }
     /// The limiting resource since the last call that is at least a second ago, or since the start.
     [[nodiscard]] observe::verdict recent_verdict();
 
@@ -250,7 +248,7 @@ class controller {
     observe::port_totals removed_{};
     observe::baseline cleared_{};
     observe::rate_history rates_{};
-    std::function<std::string()> changes_source_{};
+    std::string changes_text_{};
     /// The reports of two calls of recent_verdict(), the older one first.
     std::vector<observe::report> verdict_reports_{};
     std::unique_ptr<measuring> measuring_;

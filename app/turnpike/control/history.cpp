@@ -48,7 +48,8 @@ bool past_state::set_route(const std::string& vrf, const ip_prefix& to) const {
     return at != routes.end() && std::binary_search(at->second.begin(), at->second.end(), to);
 }
 
-history::history(controller& c) : controller_(c), saved_(c.running_state()) {
+history::history(controller& c, control_calls& calls)
+    : controller_(c), calls_(calls), saved_(c.running_state()) {
     const auto& start = c.running_state();
     states_.push_back({start, "the start", start->file, std::time(nullptr), {}});
 }
@@ -56,19 +57,26 @@ history::history(controller& c) : controller_(c), saved_(c.running_state()) {
 result<state::changes> history::change_to(std::shared_ptr<const state::configuration> wanted,
                                           const std::string& by, const std::string& what,
                                           const lost_ports& lost) {
-    const auto before = controller_.running_state(), said = controller_.said_state();
+    std::shared_ptr<const state::configuration> before, said, now;
     // Allocate first, so that a failure leaves configuration and history consistent.
     states_.push_front({wanted, by, what, std::time(nullptr), {}});
-    auto changed = controller_.apply(wanted, lost);
+    auto changed = calls_.run([&] {
+        before = controller_.running_state();
+        said = controller_.said_state();
+        auto came = controller_.apply(wanted, lost);
+        now = controller_.running_state();
+        return came;
+    });
     // An unchanged configuration adds no entry, but may match the file now. An object that the
     // kernel already has changes nothing that runs, but belongs to the operator from now on.
-    if (!changed || (controller_.running_state() == before && same(*said, *wanted)))
+    if (!changed || (now == before && same(*said, *wanted)))
         states_.pop_front();
     else if (states_.size() > kept + 1) {
         states_.pop_back();
         complete_ = false;
     }
     if (changed && states_.front().state == wanted) note_routes(*changed);
+    ++version_;
     log_change(changed, by, what, before->file, wanted->file);
     return changed;
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "control/control_calls.hpp"
 #include "control/controller.hpp"
 
 namespace turnpike::control {
@@ -34,14 +35,15 @@ struct past_state {
 void log_change(const result<state::changes>& came, const std::string& by, const std::string& what,
                 const std::string& from, const std::string& to);
 
-/// Threads  control.
+/// Threads  management.
 class history {
   public:
     using clock = std::chrono::steady_clock;
     static constexpr size_t kept = 10;  ///< previous configurations
 
     /// The configuration that `c` runs is the first, from the start.
-    explicit history(controller& c);
+    /// calls  to the thread of `c`
+    history(controller& c, control_calls& calls);
 
     /// Apply another configuration.
     /// undo_after  rolls back after this time unless confirmed; no other change is possible meanwhile
@@ -64,6 +66,8 @@ class history {
     [[nodiscard]] const std::deque<past_state>& states() const noexcept { return states_; }
     /// Errors  EBUSY: a change awaits confirmation; the text has the remedy
     [[nodiscard]] result<void> settled() const;
+    /// Counts the changes of states().
+    [[nodiscard]] uint64_t version() const noexcept { return version_; }
     /// Whether the first state is still there, and each change has its prefixes.
     [[nodiscard]] bool is_complete() const noexcept { return complete_; }
     /// Time until the pending change rolls back; none: no change is pending.
@@ -80,7 +84,9 @@ class history {
                                      const lost_ports& lost);
 
     controller& controller_;
+    control_calls& calls_;
     std::deque<past_state> states_;
+    uint64_t version_ = 1;
     bool complete_ = true;
     /// Not owned: the history need not keep the saved configuration.
     std::weak_ptr<const state::configuration> saved_;

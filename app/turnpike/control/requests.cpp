@@ -58,7 +58,7 @@ struct request_table {
         return {{"requests", std::move(all)}, {"show", show_help()}};
     }
     static json show_what(requests& r, const request_fields& f, const sources::socket_peer&) {
-        return show(r.controller_, f);
+        return r.calls_.run([&] { return show(r.controller_, f); });
     }
     static json check(requests& r, const request_fields& f, const sources::socket_peer& from) {
         return r.changes_.check(f, from);
@@ -78,19 +78,20 @@ struct request_table {
         return (r.changes_.*Make)(f, from);
     }
     static json trace(requests& r, const request_fields& f, const sources::socket_peer&) {
-        return start_trace(r.controller_, f);
+        return r.calls_.run([&] { return start_trace(r.controller_, f); });
     }
     static json explain(requests& r, const request_fields& f, const sources::socket_peer&) {
-        return explain_request(r.controller_, r.changes_.past(), f);
+        return r.calls_.run([&] { return explain_request(r.controller_, r.changes_.past(), f); });
     }
     static json capture(requests& r, const request_fields& f, const sources::socket_peer& from) {
-        return capture_request(r.controller_, f, from.descriptor, from.connection);
+        return r.calls_.run(
+            [&] { return capture_request(r.controller_, f, from.descriptor, from.connection); });
     }
     static json clear(requests& r, const request_fields& f, const sources::socket_peer& from) {
         f.expect("");
         if (f.text("what") != "counters")
             throw error{EINVAL, "what", "only \"counters\" can be cleared"};
-        r.controller_.clear_counters();
+        r.calls_.run([&] { r.controller_.clear_counters(); });
         observe::log(observe::log_level::notice, who_is(from) + " cleared the counters of `show`",
                      {{"who", who_is(from)}, {"what", "clear"}});
         return {{"cleared", "counters"}};
@@ -98,7 +99,7 @@ struct request_table {
     static json flush(requests& r, const request_fields& f, const sources::socket_peer& from) {
         f.expect("bridge port vlan mac");
         if (f.text("what") != "fdb") throw error{EINVAL, "what", "only \"fdb\" can be flushed"};
-        const uint32_t gone = flush_fdb_entries(r.controller_, f);
+        const uint32_t gone = r.calls_.run([&] { return flush_fdb_entries(r.controller_, f); });
         observe::log(observe::log_level::notice,
                      who_is(from) + " flushed " + std::to_string(gone) + " stations",
                      {{"who", who_is(from)}, {"what", "flush"}});
@@ -172,9 +173,17 @@ std::string requests::answer(std::string_view line, const sources::socket_peer& 
     }
 }
 
-std::string requests::states_text() const {
-    const json none = json::object();
-    return text_of(changes_.states(request_fields(none)));
+void requests::tick() noexcept {
+    changes_.tick();
+    const uint64_t version = changes_.past().version();
+    if (version == shown_version_) return;
+    try {
+        const json none = json::object();
+        std::string text = text_of(changes_.states(request_fields(none)));
+        calls_.run([&] { controller_.set_changes_text(std::move(text)); });
+        shown_version_ = version;
+    } catch (const std::bad_alloc&) {  // the next call repeats it
+    }
 }
 
 result<state::changes> requests::reload(const std::string& by) { return changes_.reload(by); }

@@ -7,6 +7,7 @@
 // Clients stay connected: they belong to the same line_socket.
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "control/change.hpp"
@@ -30,7 +31,9 @@ class socket_owner : public owner {
     /// Errors  the configured path cannot be opened, nor the default one
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    void serve() noexcept { socket_.serve(); }
+    /// Answers requests, as line_socket::serve.
+    /// Threads  management. Only its calls change the socket's configuration
+    void serve(std::chrono::milliseconds wait) noexcept { socket_.serve(wait); }
 
   private:
     class staged_socket;

@@ -201,7 +201,8 @@ size_t telemetry::waiting() noexcept {
     return d.waiting.size();
 }
 
-telemetry::telemetry(controller& c, std::chrono::milliseconds patience) : controller_(c) {
+telemetry::telemetry(controller& c, control_calls& calls, std::chrono::milliseconds patience)
+    : controller_(c), calls_(calls) {
     desk& d = the_desk();
     const std::lock_guard hold(d.lock);
     d.open = true;
@@ -229,7 +230,7 @@ void telemetry::serve() noexcept {
         d.waiting.pop_front();
         try {
             const json request = {{"request", "show"}, {"what", next.what}};
-            next.shown = show(controller_, request_fields(request));
+            next.shown = calls_.run([&] { return show(controller_, request_fields(request)); });
         } catch (const std::exception&) {  // out of memory: no result
         } catch (const error&) {
         }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `show` on DPDK's telemetry socket, for dpdk-telemetry.py and similar clients: /turnpike/ports, drops,
 // cost and pcie. DPDK's callbacks run on its own threads, which do not access control's data: they queue a request
-// and wait, and control answers one per iteration.
+// and wait, and management answers one per iteration.
 //
-//   DPDK's thread --request--> desk --> telemetry::serve (control) --JSON--> DPDK's thread --> rte_tel_data
+//   DPDK's thread --request--> desk --> telemetry::serve (management) --JSON--> DPDK's thread --> rte_tel_data
 //
 // DPDK cannot unregister a command: the callback outlives this object, and finds the desk closed.
 #pragma once
@@ -12,16 +12,19 @@
 
 #include <chrono>
 
+#include "control/control_calls.hpp"
 #include "control/controller.hpp"
 
 namespace turnpike::control {
 
 /// One instance at a time.
-/// Threads  control, except where noted
+/// Threads  management, except where noted
 class telemetry {
   public:
+    /// calls     to the thread of `c`
     /// patience  timeout of a request
-    explicit telemetry(controller& c, std::chrono::milliseconds patience = std::chrono::seconds(1));
+    telemetry(controller& c, control_calls& calls,
+              std::chrono::milliseconds patience = std::chrono::seconds(1));
     /// Waiting requests end with an error.
     ~telemetry();
     telemetry(const telemetry&) = delete;
@@ -42,6 +45,7 @@ class telemetry {
 
   private:
     controller& controller_;
+    control_calls& calls_;
 };
 
 }  // namespace turnpike::control

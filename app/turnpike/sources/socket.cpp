@@ -14,7 +14,7 @@
 namespace turnpike::sources {
 namespace {
 
-// Per call: it is part of a round of the control thread, which delays punted packets.
+// Per call: a client delays the others no longer.
 constexpr int max_events = 8;
 constexpr int max_accepted = 8;
 constexpr size_t read_bytes = 64 * 1024, write_bytes = 256 * 1024;
@@ -119,18 +119,18 @@ void line_socket::listen_by(listener next) noexcept {
     std::swap(listening_, next);
 }
 
-void line_socket::serve() noexcept {
-    if (!listens() && clients_.empty()) return;
+void line_socket::serve(std::chrono::milliseconds wait) noexcept {
     try {
-        look();
+        look(next_asked() == clients_.end() ? wait : std::chrono::milliseconds(0));
         answer_one();
     } catch (const std::exception&) {  // no memory: level-triggered events are repeated
     }
 }
 
-void line_socket::look() {
+void line_socket::look(std::chrono::milliseconds wait) {
     std::array<epoll_event, max_events> events;
-    const int n = ::epoll_wait(epoll_.get(), events.data(), max_events, 0);
+    const int n =
+        ::epoll_wait(epoll_.get(), events.data(), max_events, static_cast<int>(wait.count()));
     if (n <= 0 && clients_.empty() && unsaid_ == 0) return;
     now_ = clock::now();
     if (unsaid_ != 0 && now_ - said_ >= between_lines) {
@@ -263,10 +263,14 @@ bool line_socket::settle(client& c) {
     return ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, c.fd.get(), &event) == 0;
 }
 
+line_socket::client_list::iterator line_socket::next_asked() noexcept {
+    return std::find_if(clients_.begin(), clients_.end(),
+                        [](client& c) { return c.out.empty() && c.has_line(); });
+}
+
 /// Round robin: an answered client moves to the end of the list.
 void line_socket::answer_one() {
-    const auto next = std::find_if(clients_.begin(), clients_.end(),
-                                   [](client& c) { return c.out.empty() && c.has_line(); });
+    const auto next = next_asked();
     if (next == clients_.end()) return;
     clients_.splice(clients_.end(), clients_, next);
     client& c = *next;

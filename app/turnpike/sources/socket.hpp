@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A line-based UNIX stream socket: a client receives a greeting, then one answer line per request line,
-// in order. Memory is bounded regardless of clients; no thread, and no call blocks.
+// in order. Memory is bounded regardless of clients; no thread, and no client blocks.
 //
 //   client --lines--> in (one line, at most) --answer()--> out (one answer) --> client
 //                     not read while a line is pending     no further answer until it is sent
@@ -77,8 +77,9 @@ class line_socket {
     /// Adds an existing connection as a client.
     void adopt(owned_fd connection);
 
-    /// Receives from and sends to clients; answers at most one line. Never blocks.
-    void serve() noexcept;
+    /// Receives from and sends to clients; answers at most one line.
+    /// wait  longest wait for a client
+    void serve(std::chrono::milliseconds wait = {}) noexcept;
 
     [[nodiscard]] size_t clients() const noexcept { return clients_.size(); }
 
@@ -104,7 +105,8 @@ class line_socket {
     };
     using client_list = std::list<client>;
 
-    void look();
+    void look(std::chrono::milliseconds wait);
+    [[nodiscard]] client_list::iterator next_asked() noexcept;
     /// Returns whether more may be pending.
     bool accept_some();
     bool make_room();

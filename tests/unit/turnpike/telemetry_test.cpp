@@ -73,11 +73,12 @@ class telemetry_desk : public testing::Test {
     }
     void open(std::chrono::milliseconds patience) {
         answers_.reset();
-        answers_ = std::make_unique<telemetry>(l_.controller(), patience);
+        answers_ = std::make_unique<telemetry>(l_.controller(), calls_, patience);
     }
     lab l_{router("{to: 10.9.0.0/16, via: 10.0.2.2}")};
+    control::control_calls calls_{};
     std::unique_ptr<telemetry> answers_ =
-        std::make_unique<telemetry>(l_.controller(), std::chrono::minutes(1));
+        std::make_unique<telemetry>(l_.controller(), calls_, std::chrono::minutes(1));
 };
 
 TEST_F(telemetry_desk, answers_what_there_is) {

@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Requests of an operator that take long, beside a Linux host that pings the router's own address every 10 ms: the longest
+time that an answer takes is the longest pause of the thread that handles punted packets."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from lib import tap  # noqa: E402
+from lib.control_socket import Operator  # noqa: E402
+from lib.dpdk_program import file_prefix, wait_for_hugepages  # noqa: E402
+from lib.dut import Turnpike, router_config  # noqa: E402
+from lib.hosts import Lab, wait_until  # noqa: E402
+from lib.routed import give  # noqa: E402
+
+RULES, ROUTES, REPLACED_RULES, SECONDS = 100_000, 1_000_000, 10_000, 2
+PING_MS = 10
+# On a machine with two CPUs that others use, too. Under 5 ms on a quiet one.
+LONGEST_MS = 100
+# These still run on the control thread.
+UNBOUNDED = ("show acl", "clear counters", "reload of a million routes", "rollback")
+REPLY = re.compile(rb"\[(\d+\.\d+)\] .* icmp_seq=(\d+) .* time=([\d.]+) ms")
+
+
+class Pings:
+    """The kernel's ping, started in a host: each reply by its sequence number, with the time that it took."""
+
+    def __init__(self, host, address):
+        self.replies = {}
+        self._process = host.start(f"chrt --rr 1 ping -n -D -i {PING_MS / 1000} {address}", stdout=subprocess.PIPE)
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+        wait_until(lambda: len(self.replies) > 10, "the router answers echo requests")
+
+    def _read(self):
+        for line in self._process.stdout:
+            if found := REPLY.match(line):
+                self.replies[int(found[2])] = (float(found[1]), float(found[3]))
+
+    def longest(self, since, until):
+        """Milliseconds of the slowest answer to a request that was sent in this time, and the number of lost requests."""
+        sent = {number: (at - ms / 1000, ms) for number, (at, ms) in list(self.replies.items())}
+        of_it = {number: ms for number, (at, ms) in sent.items() if since <= at <= until}
+        assert of_it, "no reply at all"
+        return max(of_it.values()), max(of_it) - min(of_it) + 1 - len(of_it)
+
+
+def rules_text(count, first=0):
+    """Rules in ClassBench format."""
+    return "".join(f"@{10 + (n >> 16)}.{n >> 8 & 255}.{n & 255}.0/24\t198.51.{n >> 8 & 255}.0/24\t0 : 65535\t"
+                   f"{1000 + n % 50000} : {1000 + n % 50000}\t0x06/0xFF\t0x0000/0x0000\n" for n in range(first, first + count))
+
+
+def routes_text(count, gateway):
+    return "".join(f"{16 + (n >> 16)}.{n >> 8 & 255}.{n & 255}.0/24 via {gateway}\n" for n in range(count))
+
+
+class Router:
+    def __init__(self, lab):
+        wait_for_hugepages()
+        self.folder = tempfile.TemporaryDirectory(prefix="turnpike-pauses-")
+        self.west, dut = lab.host("west"), lab.host("dut", True)
+        lab.cable(self.west, "eth0", dut, "w0")
+        give(self.west, 1)
+        self.socket = f"/run/turnpike-pauses-{os.getpid()}.sock"
+        self.write("rules", rules_text(RULES))
+        self.write("routes", "")
+        devices = {"west": ({"device": "net_af_packet0,iface=w0"}, ["10.0.1.1/24", "2001:db8:1::1/64"]),
+                   "east": ({"device": "net_simnic0,wire=sink", "acl": {"in": "long", "out": "short"}}, ["10.0.2.1/24"])}
+        config = router_config(devices, (), eal=f"-l 0-1 --no-pci --in-memory --file-prefix={file_prefix('pauses')}",
+                               workers=[1], control={"socket": self.socket})
+        config["routes"] = [{"file": self.path("routes")}]
+        config["acl"] = [{"name": "long", "rules": [{"action": "deny", "file": self.path("rules")}], "default": "permit"},
+                         {"name": "short", "rules": [{"action": "deny", "source": "192.0.2.0/24"}], "default": "permit"}]
+        self.turnpike = Turnpike(lab, dut, config, wait=False)
+        self.turnpike.wait_for("turnpike: forwarding", 60)
+        self.operator = Operator(self.socket, 60)
+        self.pings = Pings(self.west, "10.0.1.1")
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="ascii") as file:
+            file.write(text)
+
+    def measure(self, name, act):
+        time.sleep(0.1)
+        since, number = time.time(), 0
+        while time.time() < since + SECONDS or number == 0:
+            act(number)
+            number += 1
+        until = time.time()
+        time.sleep(0.5)
+        longest, lost = self.pings.longest(since, until)
+        print(f"# {name}: longest pause {longest:.1f} ms; {number} times in {until - since:.1f} s", flush=True)
+        assert lost == 0, f"{lost} requests are not answered at all during {name}"
+        return longest
+
+    def replace_acl(self, number):
+        began = time.time()
+        rules = [{"action": "deny", "source": f"10.{number % 200}.{n >> 8}.{n & 255}/32"} for n in range(REPLACED_RULES)]
+        self.operator.result("change", do=[{"replace": {"acl": {"name": "short", "rules": rules, "default": "permit"}}}])
+        time.sleep(max(0, began + 0.1 - time.time()))
+
+    def load_routes(self, number):
+        self.write("routes", routes_text(ROUTES, f"10.0.2.{2 + number % 2}"))
+        self.operator.result("reload")
+
+    def configuration(self, _):
+        at = 0
+        while at is not None:
+            at = self.operator.result("configuration", **{"from": at})["next"]
+
+
+def test_requests_do_not_stop_punted_packets():
+    with Lab() as lab:
+        router = Router(lab)
+        ask = router.operator.result
+        acts = {
+            "nothing": lambda _: time.sleep(0.1),
+            "show ports": lambda _: ask("show", what="ports"),
+            "show acl": lambda _: ask("show", what="acl"),
+            "show drops": lambda _: ask("show", what="drops"),
+            "clear counters": lambda _: ask("clear", what="counters"),
+            "show drops, cleared": lambda _: ask("show", what="drops"),
+            "check of the file": lambda _: ask("check", file=router.turnpike.config),
+            "reload of the same": lambda _: ask("reload"),
+            "an ACL replaced each 100 ms": router.replace_acl,
+            "reload of a million routes": router.load_routes,
+            "configuration": router.configuration,
+            "save": lambda _: ask("save"),
+            "rollback": lambda _: ask("rollback", back=1)}
+        pauses = {name: router.measure(name, act) for name, act in acts.items()}
+        router.operator.close()
+        router.turnpike.stop()
+    quiet = pauses.pop("nothing")
+    long = {name: f"{ms:.1f} ms" for name, ms in pauses.items() if ms > LONGEST_MS + quiet and name not in UNBOUNDED}
+    assert not long, long
+
+
+if __name__ == "__main__":
+    tap.main(globals())
