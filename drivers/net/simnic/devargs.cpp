@@ -182,6 +182,18 @@ constexpr std::array table{
     argument{
         "corrupt", "a share of the frames, 0 to 1", sender,
         [](std::string_view v, device_arguments& a) { return read_share(v, a.impaired.corrupt); }},
+    argument{"loss_every", "a number of frames, 2 to 1000000", sender,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint32_t>(v, 2, 1'000'000, a.impaired.loss_every);
+             }},
+    argument{"cap", "packets per second up to 1000M, such as 500k or 1.5M", sender,
+             [](std::string_view v, device_arguments& a) {
+                 return read_rate(v, a.impaired.cap_pps) && a.impaired.cap_pps >= 1;
+             }},
+    argument{"buffer", "a number of frames, 1 to 3840", sender,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint32_t>(v, 1, impaired::max_buffer, a.impaired.buffer);
+             }},
     argument{"delay", "microseconds, 0 to 1000000", sender,
              [](std::string_view v, device_arguments& a) {
                  return read_number<uint32_t>(v, 0, 1'000'000, a.impaired.delay_us);
@@ -233,6 +245,8 @@ result<void> check_whole(uint64_t given, const device_arguments& out) {
     if (i.loss + i.duplicate + i.reorder + i.corrupt > 1)
         return fail(EINVAL, "loss, duplicate, reorder, corrupt",
                     "are shares of all frames: together at most 1");
+    if (has("buffer") && !has("cap"))
+        return fail(EINVAL, "buffer", "needs cap, the rate at which frames leave it");
     if (has("l2flows") && has("l3flows"))
         return fail(EINVAL, "l2flows", "excludes l3flows: flows differ by MAC or by IP addresses");
     if (has("l2peers") && !has("l2flows"))

@@ -138,6 +138,10 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"wire=gen,corrupt=1x", "corrupt", "0 to 1"},
         refused{"wire=gen,loss=0.6,corrupt=0.6", "loss", "at most 1"},
         refused{"wire=gen,delay=1s", "delay", "microseconds"},
+        refused{"wire=gen,loss_every=1", "loss_every", "2 to 1000000"},
+        refused{"wire=gen,cap=0", "cap", "packets per second"},
+        refused{"wire=gen,cap=1k,buffer=3841", "buffer", "1 to 3840"},
+        refused{"wire=gen,buffer=10", "buffer", "needs cap"},
         refused{"wire=gen,seed=-1", "seed", "number"}, refused{"flap=500", "flap", "500-100"},
         refused{"flap=0-100", "flap", "500-100"}, refused{"vanish=0", "vanish", "milliseconds"},
         refused{"vanish=10s", "vanish", "milliseconds"}));

@@ -74,6 +74,49 @@ INSTANTIATE_TEST_SUITE_P(
                              {.loss = 0.05, .duplicate = 0.05, .reorder = 0.05, .corrupt = 0.05}}),
     [](const auto& p) { return p.param.name; });
 
+TEST(bad_line, loses_every_nth_frame_exactly) {
+    for (const uint32_t every : {2u, 7u, 1000u}) {
+        const auto w = bad_line({.loss_every = every}, pace(0, 1));
+        for (uint64_t now = 0; now < 20'000; ++now) reflect(*w, now);
+        EXPECT_EQ(count(*w, "impair_lost"), count(*w, "gen_sent") / every);
+    }
+}
+
+/// A frame every 1000 cycles for a queue that passes one every 2000: half of them, after the buffer is full.
+TEST(bad_line, a_queue_passes_its_rate_and_holds_its_buffer) {
+    constexpr uint32_t buffer = 100;
+    constexpr uint64_t frames = 10'000;
+    const auto w = bad_line({.cap_pps = 500e3, .buffer = buffer}, pace(0, 1000));
+    uint64_t arrived = 0, last = 0, longest = 0;
+    for (uint64_t now = 0; now < frames * 1000; now += 100) {
+        for (frame f = take(*w, now); !f.empty(); f = take(*w, now)) {
+            if (arrived++ != 0) longest = std::max(longest, now - last);
+            last = now;
+        }
+    }
+    const uint64_t lost = count(*w, "impair_queue_lost");
+    EXPECT_EQ(count(*w, "gen_sent"), frames);
+    EXPECT_EQ(arrived, frames / 2 - 1);  // the first leaves after 2000 cycles
+    EXPECT_EQ(lost + arrived + buffer, frames);
+    EXPECT_EQ(longest, 2000u);
+}
+
+TEST(bad_line, a_burst_of_the_buffer_s_size_is_not_lost) {
+    for (const uint32_t buffer : {1u, 64u, 2000u, impaired::max_buffer}) {
+        const auto w = bad_line({.cap_pps = 1000, .buffer = buffer}, pace(0, 1));
+        (void)take(*w, buffer - 1);  // this many frames and one are due
+        EXPECT_EQ(count(*w, "gen_sent"), buffer);
+        EXPECT_EQ(count(*w, "impair_queue_lost"), 0u);
+        (void)take(*w, buffer);
+        EXPECT_EQ(count(*w, "impair_queue_lost"), 1u);
+    }
+}
+
+TEST(bad_line, an_unpaced_wire_whose_frames_are_all_lost_does_not_hang) {
+    const auto w = bad_line({.loss = 1});
+    EXPECT_TRUE(take(*w, 1).empty());
+}
+
 TEST(bad_line, is_the_same_for_the_same_seed) {
     impairments i{.loss = 0.1, .duplicate = 0.1, .reorder = 0.1, .corrupt = 0.1};
     const auto frames_of = [&i](uint32_t seed) {

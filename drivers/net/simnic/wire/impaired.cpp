@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 namespace turnpike::simnic {
@@ -13,6 +14,7 @@ impaired::impaired(std::unique_ptr<wire> inner, const impairments& i, uint64_t t
       delay_(tsc_hz / 1'000'000 * i.delay_us),
       up_cycles_(tsc_hz / 1000 * i.up_ms),
       period_(up_cycles_ + tsc_hz / 1000 * i.down_ms),
+      service_(i.cap_pps > 0 ? static_cast<double>(tsc_hz) / i.cap_pps : 0),
       random_(i.seed),
       line_(std::make_unique_for_overwrite<slot[]>(slots)) {}
 
@@ -53,17 +55,42 @@ void impaired::send(std::span<const outgoing> frames) noexcept {
         inner_->send(frames);
 }
 
-/// Move frames onto the line: `wanted` frames without a delay, otherwise all that are due.
+/// Move frames onto the line: `wanted` frames without a delay or a queue, otherwise all that are due.
 void impaired::admit(uint64_t now, uint32_t wanted) noexcept {
     constexpr uint32_t max_at_once =
-        2 * frame_batch + 1;  // every frame duplicated, plus the held one
-    while ((delay_ != 0 || count_ < wanted) && count_ + max_at_once <= slots) {
+        2 * frame_batch + 1;                // every frame duplicated, plus the held one
+    constexpr uint32_t max_batches = 1024;  // an unpaced wire whose frames are all lost has no end
+    const bool all_due = delay_ != 0 || service_ > 0;
+    for (uint32_t batch = 0;
+         batch < max_batches && (all_due || count_ < wanted) && count_ + max_at_once <= slots;
+         ++batch) {
         std::array<outgoing, frame_batch> in;
         const uint32_t n = inner_->peek(now, in);
         if (n == 0) return;
-        for (uint32_t i = 0; i < n; ++i) judge(in[i], now + delay_);
+        for (uint32_t i = 0; i < n; ++i)
+            if (uint64_t leaves = now; service_ == 0 || enqueue(now, leaves))
+                judge(in[i], leaves + delay_);
         inner_->pop(n);
     }
+}
+
+/// The time at which a frame that arrives now leaves the queue; false: the queue is full.
+bool impaired::enqueue(uint64_t now, uint64_t& leaves) noexcept {
+    const auto end_of = [this](uint64_t n) {  // without a rounding error that grows
+        return queue_since_ + static_cast<uint64_t>(service_ * static_cast<double>(n));
+    };
+    if (end_of(served_) <= now) {
+        queue_since_ = now;
+        served_ = 0;
+    }
+    // Frames whose service has not ended.
+    const double ended = static_cast<double>(now - queue_since_) / service_;
+    if (static_cast<double>(served_) - std::floor(ended) >= settings_.buffer) {
+        queue_lost_.add(1);
+        return false;
+    }
+    leaves = end_of(++served_);
+    return true;
 }
 
 impaired::slot& impaired::put(const outgoing& frame, uint64_t due) noexcept {
@@ -82,7 +109,8 @@ void impaired::judge(const outgoing& frame, uint64_t due) noexcept {
         fate -= share;
         return fate < 0;
     };
-    if (falls_to(settings_.loss)) {
+    const bool its_turn = settings_.loss_every != 0 && ++judged_ % settings_.loss_every == 0;
+    if (its_turn || falls_to(settings_.loss)) {
         lost_.add(1);
         return;
     }
@@ -124,8 +152,10 @@ size_t impaired::counts(std::span<wire_count> into) const noexcept {
           wire_count{"impair_duplicated", duplicated_.read()},
           wire_count{"impair_reordered", reordered_.read()},
           wire_count{"impair_corrupted", corrupted_.read()},
-          wire_count{"impair_delayed", delayed_.read()}, wire_count{"link_flaps", flaps_.read()},
-          wire_count{"link_rx_lost", rx_lost_.read()}, wire_count{"link_tx_lost", tx_lost_.read()}})
+          wire_count{"impair_delayed", delayed_.read()},
+          wire_count{"impair_queue_lost", queue_lost_.read()},
+          wire_count{"link_flaps", flaps_.read()}, wire_count{"link_rx_lost", rx_lost_.read()},
+          wire_count{"link_tx_lost", tx_lost_.read()}})
         into[n++] = c;
     return n;
 }
