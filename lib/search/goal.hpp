@@ -30,7 +30,7 @@ struct load_limits {
 
 /// Presets, by name: rfc2544 (unconditionally compliant), tst009 (binary search with loss verification), ndr and pdr.
 ///
-/// Errors  EINVAL: no such preset, with the list of all
+/// Errors  EINVAL: no such preset, with the list of the presets
 [[nodiscard]] result<goal> preset(std::string_view name);
 
 /// Errors  EINVAL with the goal's name and the attribute

@@ -26,7 +26,7 @@ struct bounds {
     std::optional<double> lower{}, upper{};
 };
 
-/// Durations and widths of a goal, from the shortest and widest to its own.
+/// Durations and widths of a goal, from the shortest and widest to the goal itself.
 std::vector<goal> phases_of(const goal& g) {
     constexpr double duration_factor = 4, width_factor = 2, max_width = 0.5;
     std::vector<goal> phases{g};

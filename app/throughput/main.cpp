@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// turnpike-throughput: the throughput of a device between two ports (doc/throughput.md).
+#include <fmt/format.h>
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "../bench/eal_options.hpp"
+#include "options.hpp"
+#include "procedures.hpp"
+#include "tables.hpp"
+#include "version.hpp"
+#include "yaml/write_file.hpp"
+
+namespace {
+
+using namespace turnpike;
+using namespace turnpike::throughput;
+using nlohmann::json;
+
+std::atomic<bool> stop_requested{false};
+
+void request_stop(int) { stop_requested.store(true, std::memory_order_relaxed); }
+
+int refuse(const error& why) {
+    fmt::print(stderr, "turnpike-throughput: {}\n", why.message());
+    return why.code == EINVAL || why.code == ENOENT ? exit_refused : exit_failed;
+}
+
+std::string line_of(const char* file, const std::string& field) {
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) {
+        if (!line.starts_with(field)) continue;
+        const size_t at = line.find_first_not_of(" \t", field.empty() ? 0 : line.find(':') + 1);
+        return at == std::string::npos ? "" : line.substr(at);
+    }
+    return "";
+}
+
+bool start_eal(const std::vector<std::string>& given, const char* program) {
+    constexpr unsigned memory_mb = 256;
+    const bench::machine here{.hugepages = line_of("/proc/meminfo", "HugePages_Free") != "0",
+                              .cpus = static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN))};
+    std::vector<std::string> words{program};
+    for (std::string& word : bench::eal_options(given, here, memory_mb, 1))
+        words.push_back(std::move(word));
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) >= 0) return true;
+    fmt::print(stderr, "turnpike-throughput: EAL did not start: {}\n", rte_strerror(rte_errno));
+    return false;
+}
+
+/// A figure of shared CPUs is functional: the sender, the device and other programs compete for them.
+void describe_setup(json& out) {
+    const std::string isolated = line_of("/sys/devices/system/cpu/isolated", "");
+    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    const std::string cpu = line_of("/proc/cpuinfo", "model name");
+    out["host"] = {
+        {"cpu", cpu}, {"cpus", cpus}, {"isolated_cpus", isolated}, {"tsc_hz", rte_get_tsc_hz()}};
+    out["kind"] = isolated.empty() ? "functional rate" : "rate";
+    out["setup"] = fmt::format("sender and receiver on one thread, {} CPUs ({}), {}", cpus, cpu,
+                               isolated.empty() ? "none isolated: the sender, the device and other "
+                                                  "programs compete for them, and for their caches"
+                                                : "isolated: " + isolated);
+}
+
+void describe_run(const run& r, const test_bed& bed, json& out) {
+    for (unsigned i = 0; i < 2; ++i)
+        out["ports"].push_back({{"name", r.ports[i].name},
+                                {"device", r.ports[i].device},
+                                {"driver", bed.port(i).driver()},
+                                {"mac", bed.port(i).mac().text()},
+                                {"link_mbps", bed.port(i).link_mbps()}});
+    out["traffic"] = {{"flows_by", r.traffic.by_mac ? "mac" : "ip"},
+                      {"ip", r.traffic.ipv6 ? 6 : 4},
+                      {"flows", r.traffic.flows},
+                      {"vlan", r.traffic.vlan},
+                      {"both_ways", r.both_ways}};
+    out["trial"] = {
+        {"tolerance", r.tolerance}, {"max_lag_us", r.max_lag_s * 1e6}, {"settle_s", r.settle_s}};
+}
+
+/// The line of progress: overwritten on a terminal, absent elsewhere.
+progress terminal_progress() {
+    if (isatty(STDERR_FILENO) == 0) return [](const std::string&) {};
+    return [](const std::string& text) { fmt::print(stderr, "\r\x1b[K{:.150}", text); };
+}
+
+int publish(const json& out, const options& o) {
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
+    if (!o.json_file.empty())
+        if (const auto written = yaml::write_file(o.json_file, out.dump(1) + "\n"); !written)
+            return refuse(written.error());
+    fmt::print("{}", o.json ? out.dump(1) + "\n" : to_text(out));
+    return std::fflush(stdout) == 0 ? 0 : exit_failed;
+}
+
+int perform(const run& settings, const options& o, const char* program) {
+    if (!start_eal(o.eal, program)) return exit_failed;
+    struct sigaction action {};
+    action.sa_handler = request_stop;
+    for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+    json out{{"schema", "turnpike.throughput/1"},
+             {"version", version},
+             {"name", settings.name},
+             {"complete", false},
+             {"stopped", nullptr}};
+    describe_setup(out);
+    fmt::print(stderr, "{}: {}\n", out["kind"].get<std::string>(), out["setup"].get<std::string>());
+    int code = 0;
+    {
+        auto bed = test_bed::open(settings, stop_requested);
+        if (!bed) return refuse(bed.error());
+        describe_run(settings, **bed, out);
+        const auto done = perform_procedures(**bed, settings, out, terminal_progress());
+        out["complete"] = done.has_value();
+        if (!done) {
+            out["stopped"] = done.error().message();
+            code = done.error().code == ECANCELED ? 0 : refuse(done.error());
+        }
+    }
+    const int written = publish(out, o);
+    return code != 0 ? code : written;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const auto line = read_command_line(argc, argv);
+    if (!line.given) return line.exit_code;
+    const auto settings = read_run(line.given->run_file);
+    if (!settings) return refuse(settings.error());
+    const int code = perform(*settings, *line.given, argv[0]);
+    rte_eal_cleanup();
+    return code;
+}

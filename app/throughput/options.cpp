@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "version.hpp"
+
+namespace turnpike::throughput {
+
+command_line read_command_line(int argc, char** argv) {
+    options o;
+    CLI::App app(
+        "Measures the throughput, latency, frame loss rate and buffer of a device between two "
+        "ports.");
+    app.name("turnpike-throughput");
+    app.footer(
+        "Usage: turnpike-throughput [EAL options --] RUN.yaml [options]\n"
+        "doc/throughput.md describes the run file and the result. Ctrl-C ends a run; the result "
+        "has the trials up to then.");
+    app.set_version_flag("--version", std::string("turnpike-throughput ") + version);
+    app.add_option("RUN", o.run_file, "the run: ports, traffic, rates and procedures (YAML)")
+        ->required();
+    app.add_flag("--json", o.json,
+                 "print the result (turnpike.throughput/1) on standard output, instead of tables");
+    app.add_option("--output", o.json_file,
+                   "write the result (JSON) to this file, also after Ctrl-C");
+    std::vector<std::string> all(argv + 1, argv + argc);
+    const auto dashes = std::find(all.begin(), all.end(), "--");
+    if (dashes != all.end()) {
+        o.eal.assign(all.begin(), dashes);
+        all.erase(all.begin(), dashes + 1);
+    }
+    try {
+        std::reverse(all.begin(), all.end());  // CLI11 consumes arguments from the back
+        app.parse(all);
+    } catch (const CLI::ParseError& e) {
+        return {{}, app.exit(e) == 0 ? 0 : exit_refused};
+    }
+    return {std::move(o), 0};
+}
+
+}  // namespace turnpike::throughput

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "procedures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "search/binary_search.hpp"
+#include "search/mlr_search.hpp"
+
+namespace turnpike::throughput {
+namespace {
+
+using nlohmann::json;
+
+json or_null(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+
+std::string short_rate(double fps) {
+    if (fps >= 1e6) return fmt::format("{:.4g} Mfps", fps / 1e6);
+    return fps >= 1e3 ? fmt::format("{:.4g} kfps", fps / 1e3) : fmt::format("{:.4g} fps", fps);
+}
+
+json counts_of(const stream_counts& c) {
+    return {{"sent", c.sent},           {"received", c.received},
+            {"lost", c.lost},           {"duplicated", c.duplicated},
+            {"reordered", c.reordered}, {"damaged", c.damaged}};
+}
+
+/// The procedures for one frame size.
+class size_procedures {
+  public:
+    size_procedures(test_bed& bed, const run& settings, const frame_size& size, double max_fps,
+                    json& out, const progress& show)
+        : bed_(bed), run_(settings), size_(size), max_fps_(max_fps), out_(out), show_(show) {}
+
+    result<void> perform() {
+        if (run_.throughput.method == search_method::binary)
+            if (auto done = search_rfc2544(); !done) return done;
+        if (run_.throughput.method == search_method::mlr)
+            if (auto done = search_mlr_goals(); !done) return done;
+        if (run_.latency.trial_s > 0)
+            if (auto done = measure_latency(); !done) return done;
+        if (run_.frame_loss_trial_s > 0)
+            if (auto done = measure_frame_loss(); !done) return done;
+        if (run_.back_to_back.repeats > 0)
+            if (auto done = measure_back_to_back(); !done) return done;
+        return {};
+    }
+
+  private:
+    [[nodiscard]] double min_fps() const {
+        return run_.min_fps > 0 ? std::min(run_.min_fps, max_fps_ / 2) : max_fps_ / 1000;
+    }
+    [[nodiscard]] double us(double cycles) const { return cycles / bed_.cycles_per_second() * 1e6; }
+
+    json latency_json(const latency_histogram& h) const {
+        return {{"frames", h.count()},
+                {"min_us", us(static_cast<double>(h.min()))},
+                {"mean_us", us(h.mean())},
+                {"p50_us", us(h.percentile(50))},
+                {"p90_us", us(h.percentile(90))},
+                {"p99_us", us(h.percentile(99))},
+                {"p99_9_us", us(h.percentile(99.9))},
+                {"max_us", us(static_cast<double>(h.max()))},
+                {"pdv_us", us(h.percentile(99.9) - static_cast<double>(h.min()))}};
+    }
+
+    /// Perform a trial and add it to the result. A trial that only lagged is repeated.
+    result<trial_report> trial(const char* procedure, const trial_plan& plan) {
+        constexpr unsigned max_attempts = 5;
+        for (unsigned attempt = 1;; ++attempt) {
+            auto r = bed_.perform(plan);
+            if (!r) return r;
+            record(procedure, *r);
+            const stream_counts total = r->total();
+            const bool far_from = plan.burst_frames == 0 && r->offered_fps < plan.rate_fps * 0.98;
+            if (r->unheld.empty() || attempt == max_attempts || far_from || total.sent == 0)
+                return r;
+        }
+    }
+
+    void record(const char* procedure, const trial_report& r) {
+        const stream_counts total = r.total();
+        json t{{"procedure", procedure},
+               {"offered_fps", r.offered_fps},
+               {"loss_ratio", r.loss_ratio()},
+               {"frames", counts_of(total)},
+               {"misdirected", r.misdirected},
+               {"foreign", r.foreign},
+               {"late", r.late},
+               {"max_lag_us", r.max_lag_s * 1e6},
+               {"counts", r.unheld.empty()},
+               {"why", r.unheld.empty() ? json(nullptr) : json(r.unheld)}};
+        if (r.plan.burst_frames != 0) {
+            t["burst_frames"] = r.plan.burst_frames;
+        } else {
+            t["load_fps"] = r.plan.rate_fps;
+            t["duration_s"] = r.plan.duration_s;
+        }
+        if (r.streams.size() > 1)
+            for (const stream_counts& s : r.streams) t["streams"].push_back(counts_of(s));
+        out_["trials"].push_back(std::move(t));
+        show_(fmt::format("{}: {}, trial {}: {}, {} of {} frames lost{}", size_.name, procedure,
+                          out_["trials"].size(),
+                          r.plan.burst_frames != 0 ? fmt::format("{} frames", r.plan.burst_frames)
+                                                   : short_rate(r.plan.rate_fps),
+                          total.sent - total.received, total.sent,
+                          r.unheld.empty() ? "" : " (does not count: " + r.unheld + ")"));
+    }
+
+    search::measurer measure(const char* procedure) {
+        return [this, procedure](const search::trial_input& in) -> result<search::trial_output> {
+            const auto r = trial(procedure, {.rate_fps = in.load_fps, .duration_s = in.duration_s});
+            if (!r) return tl::unexpected<error>(r.error());
+            return search::trial_output{.loss_ratio = r->loss_ratio(),
+                                        .rate_held = r->unheld.empty()};
+        };
+    }
+
+    result<void> search_rfc2544() {
+        const throughput_plan& p = run_.throughput;
+        const double resolution =
+            p.resolution_fps > 0 ? p.resolution_fps : p.resolution_ratio * max_fps_;
+        const auto found = search::search_binary({.limits = {min_fps(), max_fps_},
+                                                  .loss_ratio = p.loss_ratio,
+                                                  .duration_s = p.trial_s,
+                                                  .trials = p.trials,
+                                                  .resolution_fps = resolution},
+                                                 measure("throughput"));
+        if (!found) return tl::unexpected<error>(found.error());
+        out_["throughput"] = {{"method", "rfc2544"},
+                              {"loss_ratio", p.loss_ratio},
+                              {"trial_s", p.trial_s},
+                              {"trials_per_load", p.trials},
+                              {"resolution_fps", resolution},
+                              {"throughput_fps", or_null(found->throughput_fps)},
+                              {"failed_fps", or_null(found->failed_fps)},
+                              {"sender_limited", found->sender_limited},
+                              {"complete", !found->stopped}};
+        throughput_fps_ = found->throughput_fps.value_or(0);
+        if (found->stopped) return tl::unexpected<error>(*found->stopped);
+        return {};
+    }
+
+    result<void> search_mlr_goals() {
+        const auto& goals = run_.throughput.goals;
+        const auto found = search::search_mlr({.limits = {min_fps(), max_fps_}, .goals = goals},
+                                              measure("throughput"));
+        if (!found) return tl::unexpected<error>(found.error());
+        json all = json::array();
+        for (size_t i = 0; i < goals.size(); ++i) {
+            const search::goal_result& r = found->goals[i];
+            all.push_back(
+                {{"name", goals[i].name},
+                 {"goal_loss_ratio", goals[i].loss_ratio},
+                 {"goal_exceed_ratio", goals[i].exceed_ratio},
+                 {"goal_final_trial_duration_s", goals[i].final_duration_s},
+                 {"goal_duration_sum_s", goals[i].duration_sum_s},
+                 {"goal_width", goals[i].width},
+                 {"regular", r.regular()},
+                 {"irregularity", r.regular() ? json(nullptr) : json(search::name_of(r.why))},
+                 {"relevant_lower_bound_fps", or_null(r.relevant_lower_fps)},
+                 {"relevant_upper_bound_fps", or_null(r.relevant_upper_fps)},
+                 {"conditional_throughput_fps", or_null(r.conditional_throughput_fps)}});
+        }
+        out_["throughput"] = {{"method", "mlrsearch"},
+                              {"goals", std::move(all)},
+                              {"search_duration_s", found->duration_s},
+                              {"complete", !found->stopped}};
+        throughput_fps_ = found->goals.front().relevant_lower_fps.value_or(0);
+        if (found->stopped) return tl::unexpected<error>(*found->stopped);
+        return {};
+    }
+
+    /// RFC 2544 section 26.2, at shares of the throughput.
+    result<void> measure_latency() {
+        out_["latency"] = json::array();
+        if (throughput_fps_ <= 0) return {};
+        for (const unsigned percent : run_.latency.percent) {
+            const double rate = throughput_fps_ * percent / 100;
+            const auto r = trial("latency", {.rate_fps = rate, .duration_s = run_.latency.trial_s});
+            if (!r) return tl::unexpected<error>(r.error());
+            json row = latency_json(r->latency);
+            row.update({{"percent", percent}, {"load_fps", rate}, {"counts", r->unheld.empty()}});
+            out_["latency"].push_back(std::move(row));
+        }
+        return {};
+    }
+
+    /// RFC 2544 section 26.3: down in steps of a tenth, until two loads in succession lose nothing.
+    result<void> measure_frame_loss() {
+        out_["frame_loss"] = json::array();
+        unsigned clean = 0;
+        for (unsigned percent = 100; percent >= 10 && clean < 2; percent -= 10) {
+            const double rate = max_fps_ * percent / 100;
+            const auto r =
+                trial("frame loss rate", {.rate_fps = rate, .duration_s = run_.frame_loss_trial_s});
+            if (!r) return tl::unexpected<error>(r.error());
+            clean = r->loss_ratio() > 0 ? 0 : clean + 1;
+            out_["frame_loss"].push_back({{"percent", percent},
+                                          {"load_fps", rate},
+                                          {"loss_ratio", r->loss_ratio()},
+                                          {"counts", r->unheld.empty()}});
+        }
+        return {};
+    }
+
+    /// RFC 9004: the longest burst without loss, several times; the device forwards during the burst, which is taken off.
+    result<void> measure_back_to_back() {
+        const back_to_back_plan& p = run_.back_to_back;
+        std::vector<double> lengths, buffers;
+        bool limited = false;
+        const auto publish = [&](bool complete) {
+            if (lengths.empty()) return;
+            const auto mean = [](const std::vector<double>& of) {
+                double sum = 0;
+                for (const double x : of) sum += x;
+                return sum / static_cast<double>(of.size());
+            };
+            const auto [least, most] = std::minmax_element(lengths.begin(), lengths.end());
+            double squares = 0;
+            for (const double x : lengths) squares += (x - mean(lengths)) * (x - mean(lengths));
+            out_["back_to_back"] = {
+                {"repeats", lengths.size()},
+                {"mean_frames", mean(lengths)},
+                {"min_frames", *least},
+                {"max_frames", *most},
+                {"deviation_frames", std::sqrt(squares / static_cast<double>(lengths.size()))},
+                {"buffer_frames", mean(buffers)},
+                {"limited", limited},
+                {"complete", complete}};
+        };
+        for (unsigned n = 0; n < p.repeats; ++n) {
+            double sending_s = 0;
+            const auto longest = longest_burst(p.max_frames, sending_s);
+            if (!longest) {
+                publish(false);
+                return tl::unexpected<error>(longest.error());
+            }
+            limited |= *longest == p.max_frames;
+            lengths.push_back(*longest);
+            buffers.push_back(std::max(0.0, *longest - throughput_fps_ * sending_s));
+        }
+        publish(true);
+        return {};
+    }
+
+    /// Lengths are doubled until one loses a frame, then bisected.
+    result<uint32_t> longest_burst(uint32_t max_frames, double& sending_s) {
+        uint32_t whole = 0, lossy = max_frames + 1;
+        for (uint32_t length = std::min(16u, max_frames); lossy - whole > 1;) {
+            const auto r = trial("back-to-back", {.burst_frames = length});
+            if (!r) return tl::unexpected<error>(r.error());
+            if (r->unheld.empty() && r->loss_ratio() == 0) {
+                whole = length;
+                sending_s = r->sending_s;
+            } else {
+                lossy = length;
+            }
+            const bool bisect = lossy <= max_frames;
+            length = bisect ? whole + (lossy - whole) / 2 : std::min(max_frames, 2 * length);
+        }
+        return whole;
+    }
+
+    test_bed& bed_;
+    const run& run_;
+    const frame_size& size_;
+    const double max_fps_;
+    json& out_;
+    const progress& show_;
+    double throughput_fps_ = 0;
+};
+
+}  // namespace
+
+result<double> max_rate_fps(const run& settings, const frame_size& size,
+                            uint32_t slower_link_mbps) {
+    const double line =
+        slower_link_mbps != 0 ? size.line_rate_fps(slower_link_mbps * 1e6) : settings.max_fps;
+    if (line <= 0)
+        return fail(
+            EINVAL, settings.ports[0].where,
+            "no port reports its link's speed: the run needs the maximum rate (rate: {max: 1M})");
+    return settings.max_fps > 0 ? std::min(settings.max_fps, line) : line;
+}
+
+result<void> perform_procedures(test_bed& bed, const run& settings, json& out,
+                                const progress& show) {
+    uint32_t mbps = bed.port(0).link_mbps();
+    if (const uint32_t other = bed.port(1).link_mbps(); mbps == 0 || (other != 0 && other < mbps))
+        mbps = other;
+    out["sizes"] = json::array();
+    for (const frame_size& size : settings.sizes) {
+        const auto max = max_rate_fps(settings, size, mbps);
+        if (!max) return tl::unexpected<error>(max.error());
+        out["sizes"].push_back(
+            {{"size", size.name},
+             {"mean_bytes", size.mean_bytes()},
+             {"line_rate_fps", mbps != 0 ? json(size.line_rate_fps(mbps * 1e6)) : json(nullptr)},
+             {"max_rate_fps", *max},
+             {"trials", json::array()}});
+        constexpr double max_learning_fps = 100e3;
+        if (auto learnt = bed.select(size, std::min(max_learning_fps, *max / 4)); !learnt)
+            return learnt;
+        size_procedures procedures(bed, settings, size, *max, out["sizes"].back(), show);
+        if (auto done = procedures.perform(); !done) return done;
+    }
+    return {};
+}
+
+}  // namespace turnpike::throughput

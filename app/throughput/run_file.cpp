@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "run_file.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "yaml/reader.hpp"
+#include "yaml/yaml_file.hpp"
+
+namespace turnpike::throughput {
+namespace {
+
+using yaml::reader;
+
+constexpr uint64_t hour_ms = 3'600'000, million = 1'000'000;
+
+/// "64000", "1.5M", "200k": frames per second.
+double rate_of(const reader& r) {
+    const std::string text = r.text();
+    std::string_view digits = text;
+    double scale = 1, n = 0;
+    for (const auto& [letter, by] : {std::pair{'k', 1e3}, {'M', 1e6}, {'G', 1e9}})
+        if (digits.back() == letter) scale = by;
+    if (scale > 1) digits.remove_suffix(1);
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
+    if (code != std::errc() || end != digits.data() + digits.size() ||
+        !(n * scale >= 1 && n * scale <= 1e9))
+        r.refuse("should be frames per second from 1 to 1G, such as 200k or 1.5M");
+    return n * scale;
+}
+
+double rate_or(const reader& r, std::string_view key, double otherwise) {
+    return r.has(key) ? rate_of(r.at(key)) : otherwise;
+}
+double seconds_or(const reader& r, std::string_view key, double otherwise) {
+    return r.has(key) ? static_cast<double>(r.at(key).number(1, hour_ms)) / 1e3 : otherwise;
+}
+double ratio_or(const reader& r, std::string_view key, double otherwise) {
+    return r.has(key) ? static_cast<double>(r.at(key).number(0, million - 1)) / 1e6 : otherwise;
+}
+
+run_port port_of(const reader& r) {
+    r.expect_map({"name", "device", "address", "gateway", "gateway_mac"});
+    run_port p{.name = r.at("name").name(), .device = r.at("device").text(), .where = r.where()};
+    if (r.has("address")) p.address = r.at("address").taken(parse_address(r.at("address").text()));
+    if (r.has("gateway")) {
+        p.gateway = r.at("gateway").taken(parse_address(r.at("gateway").text()));
+        if (!p.address || p.address->v6 != p.gateway->v6)
+            r.at("gateway").refuse(
+                "needs the station's own address of the same family (address: ...)");
+    }
+    if (r.has("gateway_mac")) {
+        p.gateway_mac = r.at("gateway_mac").taken(parse_mac(r.at("gateway_mac").text()));
+        if (p.gateway)
+            r.at("gateway_mac").refuse("excludes gateway, by which the MAC address is resolved");
+        if (p.gateway_mac->is_group())
+            r.at("gateway_mac").refuse("should be a unicast MAC address");
+    }
+    return p;
+}
+
+void read_traffic(const reader& r, run& out) {
+    r.expect_map({"flows_by", "ip", "flows", "vlan", "sizes", "both_ways"});
+    traffic& t = out.traffic;
+    if (r.has("flows_by")) t.by_mac = r.at("flows_by").word({"ip", "mac"}) == 1;
+    if (r.has("ip")) t.ipv6 = r.at("ip").word({"4", "6"}) == 1;
+    constexpr uint64_t max_flows = 65536;
+    t.flows = r.number_or<uint32_t>("flows", t.by_mac ? l2_flows_of_paper : l3_flows_of_paper, 1,
+                                    max_flows);
+    t.vlan = r.number_or<uint16_t>("vlan", 0, 1, 4094);
+    if (r.has("both_ways")) out.both_ways = r.at("both_ways").truth();
+    if (!r.has("sizes")) return;
+    for (const reader& size : r.at("sizes").list("frame sizes")) {
+        frame_size parsed = size.taken(parse_frame_size(size.text(), t));
+        if (std::any_of(out.sizes.begin(), out.sizes.end(),
+                        [&](const auto& s) { return s.name == parsed.name; }))
+            size.refuse("is there twice");
+        out.sizes.push_back(std::move(parsed));
+    }
+    if (out.sizes.empty()) r.at("sizes").refuse("should have at least one frame size");
+}
+
+search::goal goal_of(const reader& r) {
+    if (!r.is_map()) return r.taken(search::preset(r.text()));
+    r.expect_map({"name", "preset", "loss_ppm", "exceed_ppm", "trial_ms", "sum_ms",
+                  "first_trial_ms", "width_ppm"});
+    search::goal g;
+    if (r.has("preset")) g = r.at("preset").taken(search::preset(r.at("preset").text()));
+    g.name = r.has("name") || g.name.empty() ? r.at("name").name() : g.name;
+    g.loss_ratio = ratio_or(r, "loss_ppm", g.loss_ratio);
+    g.exceed_ratio = ratio_or(r, "exceed_ppm", g.exceed_ratio);
+    g.final_duration_s = seconds_or(r, "trial_ms", g.final_duration_s);
+    g.duration_sum_s =
+        seconds_or(r, "sum_ms", r.has("trial_ms") ? g.final_duration_s : g.duration_sum_s);
+    g.initial_duration_s =
+        seconds_or(r, "first_trial_ms", r.has("trial_ms") ? 0 : g.initial_duration_s);
+    g.width = ratio_or(r, "width_ppm", g.width);
+    if (auto good = search::check(g); !good) r.refuse("is no goal: " + good.error().text);
+    return g;
+}
+
+void read_throughput(const reader& r, throughput_plan& out) {
+    r.expect_map({"method", "loss_ppm", "trial_ms", "trials", "resolution", "goals"});
+    out.method = r.at("method").word({"rfc2544", "mlrsearch"}) == 0 ? search_method::binary
+                                                                    : search_method::mlr;
+    if (out.method == search_method::mlr) {
+        for (const char* key : {"loss_ppm", "trial_ms", "trials", "resolution"})
+            if (r.has(key))
+                r.at(key).refuse(
+                    "is of method rfc2544; with mlrsearch it is an attribute of each goal");
+        for (const reader& goal : r.at("goals").list("goals")) {
+            out.goals.push_back(goal_of(goal));
+            for (size_t i = 0; i + 1 < out.goals.size(); ++i)
+                if (out.goals[i].name == out.goals.back().name)
+                    goal.refuse("has the name of another goal");
+        }
+        if (out.goals.empty()) r.at("goals").refuse("should have at least one goal");
+        return;
+    }
+    if (r.has("goals")) r.at("goals").refuse("is of method mlrsearch");
+    out.loss_ratio = ratio_or(r, "loss_ppm", 0);
+    out.trial_s = seconds_or(r, "trial_ms", 60);
+    out.trials = r.number_or<unsigned>("trials", 1, 1, 1000);
+    out.resolution_fps = rate_or(r, "resolution", 0);
+}
+
+void read_latency(const reader& r, latency_plan& out) {
+    r.expect_map({"trial_ms", "percent"});
+    out.trial_s = seconds_or(r, "trial_ms", 120);
+    if (!r.has("percent")) return;
+    out.percent.clear();
+    for (const reader& p : r.at("percent").list("percentages"))
+        out.percent.push_back(static_cast<unsigned>(p.number(1, 100)));
+    if (out.percent.empty())
+        r.at("percent").refuse("should have at least one percentage of the throughput");
+}
+
+void read_rates(const reader& r, run& out) {
+    r.expect_map({"max", "min", "tolerance_ppm", "max_lag_us", "settle_ms"});
+    out.max_fps = rate_or(r, "max", 0);
+    out.min_fps = rate_or(r, "min", 0);
+    if (out.max_fps != 0 && out.min_fps >= out.max_fps) r.at("min").refuse("should be below max");
+    out.tolerance = ratio_or(r, "tolerance_ppm", out.tolerance);
+    if (r.has("max_lag_us"))
+        out.max_lag_s = static_cast<double>(r.at("max_lag_us").number(1, 10 * million)) / 1e6;
+    out.settle_s = seconds_or(r, "settle_ms", out.settle_s);
+}
+
+run run_of(const reader& r) {
+    r.expect_map({"name", "ports", "traffic", "rate", "throughput", "latency", "frame_loss",
+                  "back_to_back"});
+    run out;
+    out.name = r.has("name") ? r.at("name").text() : "";
+    for (const reader& port : r.at("ports").list("ports")) {
+        out.ports.push_back(port_of(port));
+        if (out.ports.size() == 2 && out.ports[0].name == out.ports[1].name)
+            port.refuse("has the name of the other port");
+    }
+    if (out.ports.size() != 2) r.at("ports").refuse("should have two ports");
+    if (r.has("traffic")) read_traffic(r.at("traffic"), out);
+    if (out.sizes.empty())
+        out.sizes.push_back({std::to_string(smallest_frame_bytes(out.traffic)),
+                             {smallest_frame_bytes(out.traffic)}});
+    for (size_t i = 0; i < out.ports.size(); ++i)
+        if (out.ports[i].address && out.ports[i].address->v6 != out.traffic.ipv6)
+            r.at("ports").list("ports")[i].at("address").refuse(
+                "is not of the traffic's IP version");
+    if (r.has("rate")) read_rates(r.at("rate"), out);
+    if (r.has("throughput")) read_throughput(r.at("throughput"), out.throughput);
+    if (r.has("latency")) read_latency(r.at("latency"), out.latency);
+    if (r.has("frame_loss")) {
+        r.at("frame_loss").expect_map({"trial_ms"});
+        out.frame_loss_trial_s = seconds_or(r.at("frame_loss"), "trial_ms", 60);
+    }
+    if (r.has("back_to_back")) {
+        const reader b = r.at("back_to_back");
+        b.expect_map({"repeats", "max_frames"});
+        out.back_to_back = {b.number_or<unsigned>("repeats", 50, 1, 1000),
+                            b.number_or<uint32_t>("max_frames", 100'000, 1, 100 * million)};
+    }
+    if (out.throughput.method == search_method::none && out.latency.trial_s == 0 &&
+        out.frame_loss_trial_s == 0 && out.back_to_back.repeats == 0)
+        r.refuse("names no procedure: throughput, latency, frame_loss or back_to_back");
+    if (out.latency.trial_s != 0 && out.throughput.method == search_method::none)
+        r.at("latency").refuse("is measured at shares of the throughput: it needs throughput");
+    return out;
+}
+
+result<run> read_document(const result<std::string>& text, const std::string& name) {
+    if (!text) return tl::unexpected<error>(text.error());
+    const auto document = yaml::parse_yaml(*text, name, "run");
+    if (!document) return tl::unexpected<error>(document.error());
+    try {
+        return run_of(reader(*document));
+    } catch (const yaml::complaint& c) {
+        return tl::unexpected<error>(c.what);
+    }
+}
+
+}  // namespace
+
+result<run> read_run(const std::string& path) { return read_document(yaml::read_file(path), path); }
+
+result<run> parse_run(std::string_view text, const std::string& name) {
+    return read_document(std::string(text), name);
+}
+
+}  // namespace turnpike::throughput

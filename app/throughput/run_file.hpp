@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A run: ports, traffic, rates and procedures, from a YAML file (doc/throughput.md). Every error has file:line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "net/ip.hpp"
+#include "search/goal.hpp"
+#include "traffic.hpp"
+
+namespace turnpike::throughput {
+
+struct run_port {
+    std::string name{}, device{}, where{};
+    std::optional<mac_address>
+        gateway_mac{};  ///< destination of L3 flows; else resolved, else the other port's MAC
+    std::optional<ip_address> address{};  ///< the station's own
+    std::optional<ip_address> gateway{};  ///< the device's address, resolved by ARP or ND
+};
+
+enum class search_method : uint8_t { none, binary, mlr };
+
+struct throughput_plan {
+    search_method method = search_method::none;
+    double loss_ratio = 0, trial_s = 60;  ///< binary
+    unsigned trials = 1;
+    double resolution_fps = 0;          ///< 0: the share below
+    double resolution_ratio = 0.005;    ///< of the maximum rate
+    std::vector<search::goal> goals{};  ///< mlr
+};
+
+struct latency_plan {
+    double trial_s = 0;  ///< 0: no latency
+    std::vector<unsigned> percent{10, 50, 90, 100};
+};
+
+struct back_to_back_plan {
+    unsigned repeats = 0;  ///< 0: no back-to-back
+    uint32_t max_frames = 0;
+};
+
+struct run {
+    std::string name{};
+    std::vector<run_port> ports{};
+    throughput::traffic traffic{};
+    bool both_ways = false;
+    std::vector<frame_size> sizes{};
+    double max_fps = 0;        ///< of each direction; 0: the line rate
+    double min_fps = 0;        ///< 0: a thousandth of the maximum
+    double tolerance = 0.001;  ///< of the rate: a trial that missed it does not count
+    double max_lag_s = 0.001;  ///< a trial with a frame later than this does not count
+    double settle_s = 2;       ///< wait for late frames (RFC 2544 section 23)
+    throughput_plan throughput{};
+    latency_plan latency{};
+    double frame_loss_trial_s = 0;  ///< 0: no frame loss rate
+    back_to_back_plan back_to_back{};
+};
+
+/// Errors  EINVAL with file:line; of reading the file
+[[nodiscard]] result<run> read_run(const std::string& path);
+/// name  the file's name in messages
+[[nodiscard]] result<run> parse_run(std::string_view text, const std::string& name);
+
+}  // namespace turnpike::throughput

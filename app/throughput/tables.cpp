@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tables.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace turnpike::throughput {
+namespace {
+
+using nlohmann::json;
+
+std::string mega(const json& fps) {
+    return fps.is_number() ? fmt::format("{:.6f}", fps.get<double>() / 1e6) : std::string("-");
+}
+
+std::string throughput_text(const json& size) {
+    const auto found = size.find("throughput");
+    if (found == size.end()) return {};
+    const std::string name = size.at("size").get<std::string>();
+    if (found->at("method") == "rfc2544")
+        return fmt::format("{:>6}  {:<12} {:>12} {:>12}  {}\n", name, "rfc2544",
+                           mega(found->at("throughput_fps")), mega(found->at("failed_fps")),
+                           !found->at("complete").get<bool>()        ? "stopped"
+                           : found->at("sender_limited").get<bool>() ? "limited by the sender"
+                                                                     : "");
+    std::string out;
+    for (const json& g : found->at("goals"))
+        out += fmt::format(
+            "{:>6}  {:<12} {:>12} {:>12}  {}\n", name, g.at("name").get<std::string>(),
+            mega(g.at("conditional_throughput_fps")), mega(g.at("relevant_upper_bound_fps")),
+            g.at("regular").get<bool>() ? ""
+                                        : "irregular: " + g.at("irregularity").get<std::string>());
+    return out;
+}
+
+std::string latency_text(const json& size) {
+    std::string out;
+    for (const json& r : size.value("latency", json::array()))
+        out += fmt::format(
+            "{:>6}  {:>4} % {:>12} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} "
+            "{:>9.1f}{}\n",
+            size.at("size").get<std::string>(), r.at("percent").get<unsigned>(),
+            mega(r.at("load_fps")), r.at("min_us").get<double>(), r.at("mean_us").get<double>(),
+            r.at("p50_us").get<double>(), r.at("p90_us").get<double>(),
+            r.at("p99_us").get<double>(), r.at("p99_9_us").get<double>(),
+            r.at("max_us").get<double>(), r.at("counts").get<bool>() ? "" : "  rate missed");
+    return out;
+}
+
+std::string frame_loss_text(const json& size) {
+    std::string out;
+    for (const json& r : size.value("frame_loss", json::array()))
+        out += fmt::format("{:>6}  {:>4} % {:>12} {:>11.4f}{}\n",
+                           size.at("size").get<std::string>(), r.at("percent").get<unsigned>(),
+                           mega(r.at("load_fps")), 100 * r.at("loss_ratio").get<double>(),
+                           r.at("counts").get<bool>() ? "" : "  rate missed");
+    return out;
+}
+
+std::string back_to_back_text(const json& size) {
+    const auto b = size.find("back_to_back");
+    if (b == size.end()) return {};
+    return fmt::format("{:>6}  {:>12.1f} {:>10.0f} {:>10.0f} {:>12.1f}{}\n",
+                       size.at("size").get<std::string>(), b->at("mean_frames").get<double>(),
+                       b->at("min_frames").get<double>(), b->at("max_frames").get<double>(),
+                       b->at("buffer_frames").get<double>(),
+                       b->at("limited").get<bool>() ? "  limited by max_frames" : "");
+}
+
+}  // namespace
+
+std::string to_text(const json& result) {
+    std::string out =
+        result.at("kind").get<std::string>() + ": " + result.at("setup").get<std::string>() + "\n";
+    const auto section = [&](const char* head, std::string (*rows)(const json&)) {
+        std::string all;
+        for (const json& size : result.value("sizes", json::array())) all += rows(size);
+        if (!all.empty()) out += std::string("\n") + head + "\n" + all;
+    };
+    section("  size  goal                 Mfps   above, Mfps", throughput_text);
+    section(
+        "  size    load         Mfps    min us   mean us    p50 us    p90 us    p99 us  p99.9 us   "
+        " max us",
+        latency_text);
+    section("  size    load         Mfps  frame loss rate %", frame_loss_text);
+    section("  size   back-to-back        min        max       buffer (frames)", back_to_back_text);
+    if (!result.at("complete").get<bool>())
+        out += "\nnot complete: " + result.at("stopped").get<std::string>() + "\n";
+    return out;
+}
+
+}  // namespace turnpike::throughput

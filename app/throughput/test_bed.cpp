@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "test_bed.hpp"
+
+#include <fmt/format.h>
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+namespace turnpike::throughput {
+namespace {
+
+constexpr unsigned buffers = 16383, buffer_cache = 256;
+
+uint32_t largest_size(const run& r) {
+    uint32_t most = 0;
+    for (const frame_size& s : r.sizes) most = std::max(most, s.largest());
+    return most;
+}
+
+}  // namespace
+
+stream_counts trial_report::total() const noexcept {
+    stream_counts sum;
+    for (const stream_counts& s : streams) {
+        sum.sent += s.sent;
+        sum.received += s.received;
+        sum.lost += s.lost;
+        sum.duplicated += s.duplicated;
+        sum.reordered += s.reordered;
+        sum.damaged += s.damaged;
+    }
+    return sum;
+}
+
+double trial_report::loss_ratio() const noexcept {
+    const stream_counts t = total();
+    return t.sent == 0 ? 0 : static_cast<double>(t.sent - t.received) / static_cast<double>(t.sent);
+}
+
+test_bed::test_bed(const run& settings, const std::atomic<bool>& stop)
+    : run_(settings), stop_(stop), hz_(static_cast<double>(rte_get_tsc_hz())) {}
+
+result<std::unique_ptr<test_bed>> test_bed::open(const run& settings,
+                                                 const std::atomic<bool>& stop) {
+    std::unique_ptr<test_bed> bed(new test_bed(settings, stop));
+    for (const auto step :
+         {&test_bed::open_ports, &test_bed::wait_for_links, &test_bed::resolve_gateways})
+        if (auto done = ((*bed).*step)(); !done) return tl::unexpected<error>(done.error());
+    return bed;
+}
+
+test_bed::~test_bed() {
+    for (rxtx::port& p : ports_) p.close();
+    rte_mempool_free(pool_);
+}
+
+result<void> test_bed::open_ports() {
+    const uint32_t largest = largest_size(run_);
+    const auto room =
+        static_cast<uint16_t>(std::max(2048u, (largest + 63) / 64 * 64) + RTE_PKTMBUF_HEADROOM);
+    pool_ = rte_pktmbuf_pool_create("throughput", buffers, buffer_cache, 0, room, SOCKET_ID_ANY);
+    if (pool_ == nullptr)
+        return fail(rte_errno, "buffers",
+                    fmt::format("EAL has no memory for {} buffers of {} bytes", buffers, room));
+    for (const run_port& p : run_.ports) {
+        auto opened = rxtx::port::open({.name = p.name,
+                                        .where = p.where,
+                                        .device = p.device,
+                                        .mtu = static_cast<uint16_t>(std::max(1500u, largest - 18)),
+                                        .promiscuous = true,
+                                        .pool = pool_});
+        if (!opened) return tl::unexpected<error>(opened.error());
+        ports_.push_back(std::move(*opened));
+    }
+    for (unsigned i = 0; i < ports_.size(); ++i) {
+        if (auto started = ports_[i].start(); !started) return started;
+        stations_.emplace_back(run_.traffic, run_.ports[i], i, ports_[i].mac());
+    }
+    return {};
+}
+
+result<void> test_bed::wait_for_links() {
+    const uint64_t end = rte_rdtsc() + static_cast<uint64_t>(5 * hz_);
+    for (const rxtx::port& p : ports_)
+        while (!p.link_up()) {
+            if (stop_) return fail(ECANCELED, p.name(), "stopped while it waited for its link");
+            if (rte_rdtsc() > end)
+                return fail(ENETDOWN, "port " + p.name(), "its link did not come up within 5 s");
+            for (unsigned i = 0; i < ports_.size(); ++i) poll(i);
+        }
+    return {};
+}
+
+result<void> test_bed::check_links() const {
+    for (const rxtx::port& p : ports_) {
+        if (p.vanished()) return fail(ENODEV, "port " + p.name(), "its device was removed");
+        if (!p.link_up()) return fail(ENETDOWN, "port " + p.name(), "its link is down");
+    }
+    return {};
+}
+
+result<void> test_bed::resolve_gateways() {
+    constexpr unsigned attempts = 25;
+    constexpr double wait_s = 0.2;
+    for (unsigned i = 0; i < ports_.size(); ++i) {
+        if (!run_.ports[i].gateway) continue;
+        for (unsigned n = 0; n < attempts && !stations_[i].gateway_mac(); ++n) {
+            if (stop_)
+                return fail(ECANCELED, ports_[i].name(), "stopped while it resolved its gateway");
+            if (rte_mbuf* m = rte_pktmbuf_alloc(pool_); m != nullptr) {
+                auto* at = reinterpret_cast<uint8_t*>(rte_pktmbuf_append(m, max_reply_bytes));
+                const uint32_t bytes = stations_[i].write_request({at, max_reply_bytes});
+                rte_pktmbuf_trim(m, static_cast<uint16_t>(max_reply_bytes - std::max(bytes, 60u)));
+                if (rte_eth_tx_burst(ports_[i].id(), 0, &m, 1) != 1) rte_pktmbuf_free(m);
+            }
+            const uint64_t end = rte_rdtsc() + static_cast<uint64_t>(wait_s * hz_);
+            while (rte_rdtsc() < end && !stations_[i].gateway_mac())
+                for (unsigned p = 0; p < ports_.size(); ++p) poll(p);
+        }
+        if (!stations_[i].gateway_mac())
+            return fail(ETIMEDOUT, run_.ports[i].where,
+                        fmt::format("port '{}': its gateway {} did not answer within 5 s",
+                                    ports_[i].name(), run_.ports[i].gateway->text()));
+    }
+    return {};
+}
+
+result<void> test_bed::select(const frame_size& size, double learning_fps) {
+    streams_.clear();
+    for (unsigned i = 0; i < 2; ++i) {
+        mac_address to = ports_[1 - i].mac();
+        if (run_.ports[i].gateway_mac) to = *run_.ports[i].gateway_mac;
+        if (stations_[i].gateway_mac()) to = *stations_[i].gateway_mac();
+        streams_.emplace_back(run_.traffic, static_cast<uint8_t>(i), size, ports_[i].mac(), to);
+    }
+    trial_ = 0;
+    std::vector<sender> senders;
+    for (unsigned i = 0; i < 2; ++i)
+        senders.push_back({.port = i, .total = run_.traffic.flows, .interval = hz_ / learning_fps});
+    const double time = static_cast<double>(run_.traffic.flows) / learning_fps;
+    if (!send_all(senders, rte_rdtsc() + static_cast<uint64_t>(hz_ * (1 + 2 * time))) ||
+        !wait_for_frames())
+        return fail(ECANCELED, "learning frames", "stopped");
+    return check_links();
+}
+
+void test_bed::poll(unsigned port) noexcept {
+    rte_mbuf* frames[burst];
+    const uint16_t n = rte_eth_rx_burst(ports_[port].id(), 0, frames, burst);
+    if (n == 0) return;
+    const uint64_t now = rte_rdtsc();
+    for (uint16_t i = 0; i < n; ++i) take(port, frames[i], now);
+}
+
+void test_bed::take(unsigned port, rte_mbuf* frame, uint64_t now) noexcept {
+    const std::span<const uint8_t> bytes{rte_pktmbuf_mtod(frame, const uint8_t*),
+                                         rte_pktmbuf_data_len(frame)};
+    stamp s;
+    switch (read_frame(run_.traffic, bytes, s)) {
+        case arrival::foreign:
+            if (rte_mbuf* m = rte_pktmbuf_alloc(pool_); m != nullptr) {
+                auto* at = reinterpret_cast<uint8_t*>(rte_pktmbuf_append(m, max_reply_bytes));
+                const auto answer = stations_[port].receive(bytes, {at, max_reply_bytes});
+                foreign_ += answer.control ? 0 : 1;
+                // Padding to the minimum frame, which some ports leave to software.
+                if (answer.reply_bytes < 60)
+                    std::memset(at + answer.reply_bytes, 0, 60 - answer.reply_bytes);
+                rte_pktmbuf_trim(
+                    m, static_cast<uint16_t>(max_reply_bytes - std::max(answer.reply_bytes, 60u)));
+                if (answer.reply_bytes == 0 || rte_eth_tx_burst(ports_[port].id(), 0, &m, 1) != 1)
+                    rte_pktmbuf_free(m);
+            }
+            break;
+        case arrival::damaged:
+            ++damaged_[1 - port];
+            break;
+        case arrival::ours:
+            if (s.trial != trial_) {
+                ++late_;
+            } else if (s.stream == port) {
+                ++misdirected_;
+            } else if (trial_ == 0) {
+                break;
+            } else if (!streams_[s.stream].is_intact(bytes, s.sequence)) {
+                ++damaged_[s.stream];
+            } else if (accounts_[s.stream].receive(s.sequence) == sequence_account::kind::first) {
+                latency_.add((now - s.tsc) & stamp_time_mask);
+            }
+            break;
+    }
+    rte_pktmbuf_free(frame);
+}
+
+/// Send the frames whose time has come.
+void test_bed::transmit(sender& s, uint64_t start, uint64_t now) noexcept {
+    uint64_t due = s.total;
+    if (s.interval > 0)
+        due = std::min(s.total,
+                       static_cast<uint64_t>(static_cast<double>(now - start) / s.interval) + 1);
+    if (due <= s.next) return;
+    if (s.interval > 0)
+        max_lag_ = std::max(
+            max_lag_, static_cast<double>(now - start) - s.interval * static_cast<double>(s.next));
+    const auto n = static_cast<uint16_t>(std::min<uint64_t>(due - s.next, burst));
+    rte_mbuf* frames[burst];
+    if (rte_pktmbuf_alloc_bulk(pool_, frames, n) != 0) return;
+    const stream& of = streams_[s.port];
+    for (uint16_t i = 0; i < n; ++i) {
+        const auto bytes = static_cast<uint16_t>(of.bytes_of(s.next + i));
+        frames[i]->data_len = bytes;
+        frames[i]->pkt_len = bytes;
+        of.build(rte_pktmbuf_mtod(frames[i], uint8_t*), s.next + i, trial_, rte_rdtsc());
+    }
+    const uint16_t sent = rte_eth_tx_burst(ports_[s.port].id(), 0, frames, n);
+    // The rest was not sent: the same sequence numbers are sent later.
+    if (sent < n) rte_pktmbuf_free_bulk(frames + sent, static_cast<unsigned>(n - sent));
+    if (sent == 0) return;
+    if (s.next == 0) s.first = now;
+    s.next += sent;
+    s.last = rte_rdtsc();
+}
+
+bool test_bed::send_all(std::vector<sender>& senders, uint64_t deadline) noexcept {
+    const uint64_t start = rte_rdtsc();
+    for (bool more = true; more;) {
+        if (stop_.load(std::memory_order_relaxed)) return false;
+        for (unsigned p = 0; p < ports_.size(); ++p) poll(p);
+        const uint64_t now = rte_rdtsc();
+        if (now > deadline) return true;
+        more = false;
+        for (sender& s : senders) {
+            transmit(s, start, now);
+            more |= s.next < s.total;
+        }
+    }
+    return true;
+}
+
+/// RFC 2544 section 23: wait for frames in buffers. If all have arrived, only long enough for duplicates.
+bool test_bed::wait_for_frames() noexcept {
+    constexpr double duplicates_s = 0.005;
+    const uint64_t end = rte_rdtsc() + static_cast<uint64_t>(run_.settle_s * hz_);
+    uint64_t complete = 0;
+    for (uint64_t now = rte_rdtsc(); now < end; now = rte_rdtsc()) {
+        if (stop_.load(std::memory_order_relaxed)) return false;
+        for (unsigned p = 0; p < ports_.size(); ++p) poll(p);
+        const bool all =
+            trial_ == 0 ||
+            accounts_[0].received + accounts_[1].received + damaged_[0] + damaged_[1] >= expected_;
+        if (!all) continue;
+        if (complete == 0) complete = now;
+        if (static_cast<double>(now - complete) > duplicates_s * hz_) break;
+    }
+    return true;
+}
+
+uint64_t test_bed::missed() const noexcept {
+    uint64_t sum = 0;
+    for (const rxtx::port& p : ports_) {
+        rte_eth_stats stats;
+        if (rte_eth_stats_get(p.id(), &stats) == 0) sum += stats.imissed + stats.rx_nombuf;
+    }
+    return sum;
+}
+
+result<trial_report> test_bed::perform(const trial_plan& plan) {
+    if (auto up = check_links(); !up) return tl::unexpected<error>(up.error());
+    trial_ = last_trial_ =
+        last_trial_ == UINT16_MAX ? uint16_t{1} : static_cast<uint16_t>(last_trial_ + 1);
+    std::vector<sender> senders;
+    const uint64_t frames =
+        plan.burst_frames != 0
+            ? plan.burst_frames
+            : std::max<uint64_t>(
+                  1, static_cast<uint64_t>(std::llround(plan.rate_fps * plan.duration_s)));
+    for (unsigned i = 0; i < (run_.both_ways ? 2u : 1u); ++i)
+        senders.push_back({.port = i,
+                           .total = frames,
+                           .interval = plan.burst_frames != 0 ? 0 : hz_ / plan.rate_fps});
+    for (sequence_account& a : accounts_) a.reset(frames);
+    damaged_ = {};
+    misdirected_ = late_ = foreign_ = 0;
+    max_lag_ = 0;
+    latency_.reset();
+    const uint64_t missed_before = missed();
+    const auto clock_before = std::chrono::steady_clock::now();
+    const uint64_t tsc_before = rte_rdtsc();
+    const double patience_s = plan.burst_frames != 0 ? 1 + static_cast<double>(frames) / 1e4
+                                                     : plan.duration_s * 1.1 + 0.01;
+    const bool sent = send_all(senders, tsc_before + static_cast<uint64_t>(hz_ * patience_s));
+    expected_ = 0;
+    for (const sender& s : senders) expected_ += s.next;
+    if (!sent || !wait_for_frames()) return fail(ECANCELED, "trial", "stopped");
+    const double by_tsc = static_cast<double>(rte_rdtsc() - tsc_before) / hz_;
+    const double by_clock =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - clock_before).count();
+    if (std::abs(by_tsc - by_clock) > 0.01 * by_clock + 0.001)
+        return fail(
+            ETIME, "clock",
+            fmt::format("a trial took {:.4f} s by the TSC and {:.4f} s by the kernel's clock",
+                        by_tsc, by_clock));
+    if (auto up = check_links(); !up) return tl::unexpected<error>(up.error());
+    trial_report r = report_of(plan, senders);
+    r.tester_missed = missed() - missed_before;
+    if (r.tester_missed != 0 && r.unheld.empty())
+        r.unheld = fmt::format("the tester's own ports dropped {} frames", r.tester_missed);
+    return r;
+}
+
+trial_report test_bed::report_of(const trial_plan& plan, const std::vector<sender>& senders) {
+    trial_report r;
+    r.plan = plan;
+    r.misdirected = misdirected_;
+    r.late = late_;
+    r.foreign = foreign_;
+    r.max_lag_s = max_lag_ / hz_;
+    r.latency = latency_;
+    bool whole = true;
+    double slowest = 0;
+    for (const sender& s : senders) {
+        const sequence_account& a = accounts_[s.port];
+        const uint64_t arrived = std::min(s.next, a.received + damaged_[s.port]);
+        r.streams.push_back(
+            {s.next, a.received, s.next - arrived, a.duplicated, a.reordered, damaged_[s.port]});
+        whole &= s.next == s.total;
+        const double took = static_cast<double>(s.last - s.first) / hz_;
+        r.sending_s = std::max(r.sending_s, took);
+        const double rate =
+            s.next > 1 && took > 0 ? static_cast<double>(s.next - 1) / took : plan.rate_fps;
+        slowest = slowest == 0 ? rate : std::min(slowest, rate);
+    }
+    r.offered_fps = slowest;
+    if (plan.burst_frames != 0) {
+        if (!whole) r.unheld = "the port did not take the whole burst";
+        return r;
+    }
+    if (!whole)
+        r.unheld = "the sender did not reach the rate";
+    else if (std::abs(r.offered_fps / plan.rate_fps - 1) > run_.tolerance)
+        r.unheld = fmt::format("the sender offered {:.0f} frames per second", r.offered_fps);
+    else if (r.max_lag_s > run_.max_lag_s)
+        r.unheld = fmt::format("a frame was {:.0f} us late", r.max_lag_s * 1e6);
+    return r;
+}
+
+}  // namespace turnpike::throughput

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two ports around a device under test, and one trial: frames equally spaced in time, each accounted for by its sequence
+// number. One thread sends and receives by turns.
+// Source: RFC 2544 section 23 (trial: resolution, learning frames, frames, two seconds for late ones).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "accounting.hpp"
+#include "run_file.hpp"
+#include "rxtx/port.hpp"
+#include "station.hpp"
+
+struct rte_mbuf;
+struct rte_mempool;
+
+namespace turnpike::throughput {
+
+struct trial_plan {
+    double rate_fps = 0;  ///< of each stream
+    double duration_s = 0;
+    uint64_t burst_frames = 0;  ///< instead: this many frames as fast as the port takes them
+};
+
+/// Frames of one direction.
+struct stream_counts {
+    uint64_t sent = 0;
+    uint64_t received = 0;  ///< different, intact frames
+    uint64_t lost = 0;      ///< sent, and neither received nor damaged
+    uint64_t duplicated = 0, reordered = 0, damaged = 0;
+};
+
+struct trial_report {
+    trial_plan plan{};
+    std::vector<stream_counts> streams{};
+    double offered_fps = 0;       ///< measured, of each stream
+    double sending_s = 0;         ///< from the first frame to the last
+    double max_lag_s = 0;         ///< the latest frame's delay against its time
+    uint64_t misdirected = 0;     ///< frames of ours that came back to their own port
+    uint64_t late = 0;            ///< frames of an earlier trial
+    uint64_t foreign = 0;         ///< frames without our ports and addresses, except ARP and ND
+    uint64_t tester_missed = 0;   ///< frames that our own ports dropped
+    std::string unheld{};         ///< the reason that the trial does not count; empty: it counts
+    latency_histogram latency{};  ///< TSC cycles
+
+    [[nodiscard]] stream_counts total() const noexcept;
+    /// Share of the sent frames that did not arrive intact.
+    [[nodiscard]] double loss_ratio() const noexcept;
+};
+
+class test_bed {
+  public:
+    /// stop  set: every function returns ECANCELED as soon as it can
+    /// Errors  rxtx::port's; ETIMEDOUT: a link that does not come up, a gateway that does not answer
+    [[nodiscard]] static result<std::unique_ptr<test_bed>> open(const run& settings,
+                                                                const std::atomic<bool>& stop);
+    test_bed(const test_bed&) = delete;
+    test_bed& operator=(const test_bed&) = delete;
+    ~test_bed();
+
+    /// Send frames of this size from now on. Sends each flow once in both directions, so that the device learns or
+    /// resolves its addresses.
+    [[nodiscard]] result<void> select(const frame_size& size, double learning_fps);
+    /// Errors  ECANCELED; ENETDOWN: a link is down; ETIME: the TSC and the kernel's clock disagree
+    [[nodiscard]] result<trial_report> perform(const trial_plan& plan);
+
+    [[nodiscard]] const rxtx::port& port(unsigned i) const noexcept { return ports_[i]; }
+    [[nodiscard]] double cycles_per_second() const noexcept { return hz_; }
+
+  private:
+    static constexpr uint16_t burst = 32;
+    /// A direction while its frames are sent.
+    struct sender {
+        unsigned port = 0;
+        uint64_t next = 0, total = 0;
+        double interval = 0;           ///< cycles; 0: as fast as possible
+        uint64_t first = 0, last = 0;  ///< TSC of the first and last frame
+    };
+
+    test_bed(const run& settings, const std::atomic<bool>& stop);
+    result<void> open_ports();
+    result<void> wait_for_links();
+    result<void> resolve_gateways();
+    result<void> check_links() const;
+    void poll(unsigned port) noexcept;
+    void take(unsigned port, rte_mbuf* frame, uint64_t now) noexcept;
+    void transmit(sender& s, uint64_t start, uint64_t now) noexcept;
+    /// Send until all frames are out or `deadline` (TSC) has passed.
+    [[nodiscard]] bool send_all(std::vector<sender>& senders, uint64_t deadline) noexcept;
+    [[nodiscard]] bool wait_for_frames() noexcept;
+    [[nodiscard]] uint64_t missed() const noexcept;
+    [[nodiscard]] trial_report report_of(const trial_plan& plan,
+                                         const std::vector<sender>& senders);
+
+    const run& run_;
+    const std::atomic<bool>& stop_;
+    const double hz_;
+    rte_mempool* pool_ = nullptr;
+    std::vector<rxtx::port> ports_{};
+    std::vector<station> stations_{};
+    std::vector<stream> streams_{};
+    uint16_t trial_ = 0;
+    uint16_t last_trial_ = 0;
+    std::array<sequence_account, 2> accounts_{};
+    std::array<uint64_t, 2> damaged_{};
+    uint64_t misdirected_ = 0, late_ = 0, foreign_ = 0, expected_ = 0;
+    double max_lag_ = 0;
+    latency_histogram latency_{};
+};
+
+}  // namespace turnpike::throughput

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The frames of a trial: flows by MAC or by IP addresses, both incremented pairwise frame by frame, UDP with a stamp.
+// Source: RFC 2544 sections 9, 12 and C.2.6.4 (addresses, UDP port 9), RFC 5180 (IPv6), RFC 6985 (IMIX); the paper's section
+// 13.4: 3,125 L2 flows and 62,500 L3 flows.
+//
+//   stream 0: port 0 -> port 1    MAC 06:00:00:.. -> 02:00:00:..   IPv4 198.18.0.0 + f -> 198.19.0.0 + f
+//   stream 1: port 1 -> port 0    the same flows in the other direction
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "net/ip.hpp"
+#include "net/mac.hpp"
+#include "stamp.hpp"
+
+namespace turnpike::throughput {
+
+inline constexpr uint32_t fcs_bytes = 4;
+inline constexpr uint32_t line_overhead_bytes = 20;  ///< preamble, start of frame, inter-frame gap
+inline constexpr uint32_t largest_frame_bytes = 9018;
+inline constexpr uint32_t l2_flows_of_paper = 3125, l3_flows_of_paper = 62500;
+
+struct traffic {
+    bool by_mac = false;  ///< flows differ by MAC addresses, not by IP addresses
+    bool ipv6 = false;
+    uint32_t flows = l3_flows_of_paper;
+    uint16_t vlan = 0;  ///< 0: untagged; a tag is part of the frame's size
+};
+
+/// A frame size, or a mix: sizes by turns.
+struct frame_size {
+    std::string name{};
+    std::vector<uint32_t> turns{};  ///< bytes, FCS included
+
+    [[nodiscard]] double mean_bytes() const noexcept;
+    [[nodiscard]] uint32_t largest() const noexcept;
+    /// Frames per second of a full line.
+    [[nodiscard]] double line_rate_fps(double bits_per_second) const noexcept {
+        return bits_per_second / 8 / (mean_bytes() + line_overhead_bytes);
+    }
+};
+
+/// The shortest frame that has room for the stamp, FCS included.
+[[nodiscard]] uint32_t smallest_frame_bytes(const traffic& t) noexcept;
+/// "64", "1518", "imix" (7 x 64, 4 x 570, 1 x 1518 by turns; frames too short for the stamp are longer).
+///
+/// Errors  EINVAL without an object
+[[nodiscard]] result<frame_size> parse_frame_size(std::string_view text, const traffic& t);
+
+/// An address of a flow's end at a port.
+[[nodiscard]] uint32_t ipv4_of(unsigned port, uint32_t flow) noexcept;
+[[nodiscard]] ipv6_address ipv6_of(unsigned port, uint32_t flow) noexcept;
+/// The port has a flow's end of this address.
+[[nodiscard]] bool is_flow_address(const traffic& t, unsigned port, const ip_address& a) noexcept;
+
+enum class arrival : uint8_t {
+    ours,     ///< stamped and intact
+    damaged,  ///< a frame of ours with a changed byte, or truncated
+    foreign,  ///< a frame of another sender
+};
+
+/// Builds and verifies the frames of one direction.
+class stream {
+  public:
+    /// id              the sending port, 0 or 1
+    /// source, destination  MAC addresses; with flows by MAC they are not used
+    stream(const traffic& t, uint8_t id, const frame_size& size, const mac_address& source,
+           const mac_address& destination);
+
+    /// Bytes of a frame without FCS.
+    [[nodiscard]] uint32_t bytes_of(uint64_t sequence) const noexcept {
+        return size_.turns[sequence % size_.turns.size()] - fcs_bytes;
+    }
+    /// Write a frame of bytes_of(sequence) bytes.
+    void build(uint8_t* at, uint64_t sequence, uint16_t trial, uint64_t tsc) const noexcept;
+    /// Whether a frame that read_frame() took for one of this stream is as it was built: length, addresses, payload.
+    [[nodiscard]] bool is_intact(std::span<const uint8_t> frame, uint64_t sequence) const noexcept;
+
+  private:
+    [[nodiscard]] uint32_t flow_of(uint64_t sequence) const noexcept {
+        return static_cast<uint32_t>(sequence % traffic_.flows);
+    }
+
+    const traffic traffic_;
+    const uint8_t id_;
+    const frame_size size_;
+    const uint32_t l3_at_, l4_at_, stamp_at_;
+    std::vector<uint8_t> template_{};
+};
+
+/// Classify a received frame by its headers and stamp. A frame whose tag a port stripped is accepted.
+[[nodiscard]] arrival read_frame(const traffic& t, std::span<const uint8_t> frame,
+                                 stamp& out) noexcept;
+
+}  // namespace turnpike::throughput
