@@ -1,0 +1,161 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Debian packages: made of the build folder, installed over a copy of this system that is thrown away, used there by
+another user than root, upgraded, and removed. The copy is an overlay: what a step writes is seen in its upper folder."""
+import glob
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from lib import tap  # noqa: E402
+
+BUILD = os.path.abspath(os.environ["TURNPIKE_BUILD"])
+TOP = pathlib.Path(__file__).resolve().parents[2]
+_folder = tempfile.TemporaryDirectory(prefix="turnpike-package-test-")
+FOLDER = pathlib.Path(_folder.name)
+PACKAGES = FOLDER / "packages"
+NAMES = ["dpdk-turnpike-drivers", "libturnpike-dev", "libturnpike0", "turnpike", "turnpike-doc"]
+
+# Everything in namespaces of its own: mounts, processes, network. $1 is a folder for the upper layer, the rest a script that
+# runs in the copy.
+ENTER = """
+set -e
+mount -t tmpfs turnpike-upper "$1"
+mkdir "$1/up" "$1/work" "$1/root"
+mount -t overlay -o "lowerdir=/,upperdir=$1/up,workdir=$1/work" overlay "$1/root"
+mount --rbind /dev "$1/root/dev"
+mount -t proc proc "$1/root/proc"
+mount -t sysfs sysfs "$1/root/sys"
+mount -t tmpfs run "$1/root/run"
+mkdir "$1/root/packages"
+mount --bind "$2" "$1/root/packages"
+ip link set lo up
+chroot "$1/root" sh -ec "$3"
+"""
+
+
+def in_copy(script, seconds=120):
+    """Runs a shell script in a fresh copy of this system; answers its output."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-copy-") as folder:
+        done = subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", folder,
+                               str(PACKAGES), "export LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin\n" + script],
+                              capture_output=True, text=True, timeout=seconds, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def debs(*names):
+    found = [path for name in names for path in glob.glob(f"{PACKAGES}/{name}_*.deb")]
+    assert len(found) == len(names), f"{names}: {os.listdir(PACKAGES)}"
+    return " ".join("/packages/" + os.path.basename(path) for path in found)
+
+
+def test_packages_are_made():
+    done = subprocess.run([TOP / "devtools/package", PACKAGES, "--build-folder", BUILD], capture_output=True, text=True,
+                          timeout=400, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert sorted(path.name.split("_")[0] for path in PACKAGES.glob("*.deb") if "dbgsym" not in path.name) == NAMES
+
+
+def test_the_bill_of_materials_names_what_is_inside():
+    bill = json.loads(gzip.decompress(next(PACKAGES.glob("*.spdx.json.gz")).read_bytes()))
+    assert bill["spdxVersion"] == "SPDX-2.3"
+    known = {p["SPDXID"] for p in bill["packages"]} | {f["SPDXID"] for f in bill["files"]} | {"SPDXRef-DOCUMENT"}
+    for relation in bill["relationships"]:
+        assert {relation["spdxElementId"], relation["relatedSpdxElement"]} <= known, relation
+    assert {"/usr/bin/turnpike", "/usr/bin/turnpikectl"} <= {f["fileName"] for f in bill["files"]}
+    needed = {r["relatedSpdxElement"] for r in bill["relationships"] if r["relationshipType"] == "DEPENDS_ON"}
+    assert any("libmicrohttpd" in name for name in needed) and any("librte-eal" in name for name in needed), needed
+
+
+def test_it_forwards_for_another_user_than_root():
+    """With the capabilities of the unit, and no others."""
+    unit = (pathlib.Path(BUILD) / "data/systemd/turnpike.service").read_text("utf-8")
+    line, = [line for line in unit.splitlines() if line.startswith("AmbientCapabilities=")]
+    capabilities = ",".join("+" + name.removeprefix("CAP_").lower() for name in line.split("=")[1].split())
+    out = in_copy(f"""
+dpkg -i {debs("turnpike", "dpdk-turnpike-drivers")} >/dev/null
+[ "$(stat -c %U /etc/turnpike)" = turnpike ]
+ip netns add host
+ip link add west type veth peer name far netns host
+ip link set west up
+ip -n host link set far up
+ip -n host address add 10.0.1.2/24 dev far
+cat >/etc/turnpike/turnpike.yaml <<'EOF'
+eal: {{args: "-l 0-1 --in-memory --no-pci", hugepages: optional}}
+control_plane: {{netlink: true}}
+ports: [{{name: west, device: "net_xsk0,iface=west", addresses: [10.0.1.1/24], host_interface: true}}]
+EOF
+turnpike --config /etc/turnpike/turnpike.yaml --check
+mkdir -m 0755 /run/turnpike
+chown turnpike /run/turnpike
+setpriv --reuid turnpike --regid turnpike --clear-groups --no-new-privs --inh-caps=-all,{capabilities} \\
+    --ambient-caps=-all,{capabilities} --bounding-set=-all,{capabilities} env XDG_RUNTIME_DIR=/run/turnpike \\
+    turnpike --config /etc/turnpike/turnpike.yaml >/tmp/log 2>&1 &
+for i in $(seq 200); do ip netns exec host ping -c 1 -W 1 10.0.1.1 >/dev/null && break; sleep 0.1; done
+ip netns exec host ping -c 3 -i 0.2 10.0.1.1 || {{ cat /tmp/log; exit 1; }}
+grep -E '^(Uid|CapEff)' /proc/$(pgrep -x turnpike)/status
+turnpikectl show ports
+turnpikectl save
+[ "$(stat -c %U /etc/turnpike/turnpike.yaml)" = turnpike ]
+kill $!
+wait $!
+grep balance /tmp/log
+""")
+    assert "3 received" in out and "net_xsk" in out and "balance" in out, out
+    identity, = [line.split() for line in out.splitlines() if line.startswith("Uid")]
+    assert identity[1] != "0", identity
+
+
+def test_any_dpdk_program_finds_the_drivers():
+    out = in_copy(f"""
+dpkg -i {debs("dpdk-turnpike-drivers")} >/dev/null
+dpdk-testpmd -l 0-1 --no-huge -m 256 --no-pci --vdev net_simnic0,wire=loop --mbuf-pool-ops-name=cache_aware -- --total-num-mbufs 4096 \\
+    --stats-period 0 --auto-start </dev/null 2>&1 || true
+""")
+    assert "net_simnic" in out and "Port 0:" in out, out[-3000:]
+
+
+def test_programs_are_built_against_the_libraries():
+    out = in_copy(f"""
+dpkg -i {debs("libturnpike0", "libturnpike-dev", "turnpike-doc")} >/dev/null
+cd /tmp
+cp /usr/share/doc/turnpike-doc/examples/fib_lookup.cpp .
+g++ -std=c++20 fib_lookup.cpp -o fib_lookup $(pkg-config --cflags --libs turnpike-fib libdpdk)
+ldd fib_lookup | grep turnpike
+""")
+    assert "libturnpike-fib.so.0 => /lib" in out or "libturnpike-fib.so.0 => /usr/lib" in out, out
+
+
+def test_an_upgrade_keeps_the_configuration_and_a_purge_leaves_nothing():
+    everything = debs(*NAMES)
+    out = in_copy(f"""
+list() {{ find /etc /usr /opt /srv /var/lib /lib /bin /sbin -xdev ! -path '/var/lib/dpkg/*' ! -path '/var/cache/*' ! -name '*.cache' \\
+    ! -path '/usr/share/info/*' ! -name 'passwd-' ! -name 'group-' ! -name 'shadow-' ! -name 'gshadow-' ! -name '.pwd.lock' \\
+    ! -path '/var/lib/systemd/*' | sort; }}
+list >/tmp/before
+cp /etc/passwd /tmp/passwd
+dpkg -i {everything} >/dev/null
+grep '^turnpike:' /etc/passwd
+echo 'HUGEPAGES=64' >/etc/default/turnpike
+echo 'ports: []' >/etc/turnpike/turnpike.yaml
+dpkg -i {everything} >/dev/null
+cat /etc/default/turnpike /etc/turnpike/turnpike.yaml
+dpkg --remove {" ".join(NAMES)} >/dev/null
+test -e /etc/turnpike/turnpike.yaml
+dpkg --purge {" ".join(NAMES)} >/dev/null
+list >/tmp/after
+diff /tmp/before /tmp/after
+diff /tmp/passwd /etc/passwd
+echo nothing is left
+""")
+    assert "HUGEPAGES=64\nports: []\n" in out and out.endswith("nothing is left\n"), out
+
+
+if __name__ == "__main__":
+    tap.main(globals())
