@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -297,7 +298,18 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
+/// `turnpike doctor ...` is the program turnpike-doctor beside this one. Returns only if it cannot be started.
+int run_doctor(char** argv) {
+    std::error_code none;
+    const auto beside =
+        std::filesystem::read_symlink("/proc/self/exe", none).parent_path() / "turnpike-doctor";
+    ::execv(beside.c_str(), argv + 1);
+    std::fprintf(stderr, "turnpike: %s: %s\n", beside.c_str(), std::strerror(errno));
+    return exit_failed;
+}
+
 int main(int argc, char** argv) {
+    if (argc > 1 && std::strcmp(argv[1], "doctor") == 0) return run_doctor(argv);
     try {
         return run(argc, argv);
     } catch (const std::exception& e) {  // e.g. out of memory: our code does not throw on purpose

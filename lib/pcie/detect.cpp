@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pcie/detect.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <fstream>
@@ -19,9 +20,8 @@ constexpr uint32_t capability_advanced_errors = 0x0001;
 /// A copy of config space, little-endian; reads beyond its end return 0, like absent registers.
 class config_space {
   public:
-    explicit config_space(std::ifstream& file) {
-        file.read(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
-        size_ = static_cast<size_t>(file.gcount());
+    explicit config_space(std::string_view bytes) : size_(std::min(bytes.size(), bytes_.size())) {
+        std::copy_n(bytes.data(), size_, bytes_.data());
     }
     [[nodiscard]] size_t size() const { return size_; }
     [[nodiscard]] uint32_t u8(size_t at) const {
@@ -57,7 +57,7 @@ class config_space {
 
   private:
     std::array<char, extended_bytes> bytes_{};
-    size_t size_ = 0;
+    size_t size_;
 };
 
 /// MPS, MRRS: three bits, 128 bytes times two to that power.
@@ -99,7 +99,39 @@ result<link> read_link(const config_space& config, size_t capability, const std:
     return found;
 }
 
+/// Offset of the PCI Express capability.
+result<size_t> express_capability(const config_space& config, const std::string& device) {
+    if (config.size() < header_bytes) return fail(EIO, device, "cannot read its config space");
+    if (config.size() == header_bytes)
+        return fail(EACCES, device,
+                    "only the first 64 bytes of config space are readable: run as root, or specify "
+                    "link, MPS and MRRS by hand");
+    if (config.u32(0) == ~0u)
+        return fail(EIO, device, "the device does not answer (removed, or powered down)");
+    const auto capability = config.capability(capability_pci_express);
+    if (!capability) return fail(EIO, device, "its capability list is damaged");
+    if (*capability == 0)
+        return fail(ENOTSUP, device,
+                    "it has no PCI Express capability (a conventional or emulated device); specify "
+                    "its link by hand");
+    return *capability;
+}
+
 }  // namespace
+
+result<link> link_of_config(std::string_view bytes, const std::string& device) {
+    const config_space config(bytes);
+    const auto capability = express_capability(config, device);
+    if (!capability) return tl::unexpected<error>(capability.error());
+    return read_link(config, *capability, device);
+}
+
+result<unsigned> aspm_of_config(std::string_view bytes, const std::string& device) {
+    const config_space config(bytes);
+    const auto capability = express_capability(config, device);
+    if (!capability) return tl::unexpected<error>(capability.error());
+    return config.u16(*capability + 0x10) & 3;
+}
 
 result<link> detect_link(const std::filesystem::path& sysfs_root, std::string_view pci_address) {
     static const std::regex with_domain("[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
@@ -120,21 +152,10 @@ result<link> detect_link(const std::filesystem::path& sysfs_root, std::string_vi
     std::ifstream file(device + function + "/config", std::ios::binary);
     if (!file) return fail(EIO, device, "cannot open its config space");
 
-    const config_space config(file);
-    if (config.size() < header_bytes) return fail(EIO, device, "cannot read its config space");
-    if (config.size() == header_bytes)
-        return fail(EACCES, device,
-                    "only the first 64 bytes of config space are readable: run as root, or specify "
-                    "link, MPS and MRRS by hand");
-    if (config.u32(0) == ~0u)
-        return fail(EIO, device, "the device does not answer (removed, or powered down)");
-    const auto capability = config.capability(capability_pci_express);
-    if (!capability) return fail(EIO, device, "its capability list is damaged");
-    if (*capability == 0)
-        return fail(ENOTSUP, device,
-                    "it has no PCI Express capability (a conventional or emulated device); specify "
-                    "its link by hand");
-    return read_link(config, *capability, device);
+    std::string config(extended_bytes, '\0');
+    file.read(config.data(), static_cast<std::streamsize>(config.size()));
+    config.resize(static_cast<size_t>(file.gcount()));
+    return link_of_config(config, device);
 }
 
 }  // namespace turnpike::pcie

@@ -27,4 +27,12 @@ namespace turnpike::pcie {
 [[nodiscard]] result<link> detect_link(const std::filesystem::path& sysfs_root,
                                        std::string_view pci_address);
 
+/// The same, of a copy of a function's config space (detect_link() reads `config` in sysfs).
+///
+/// device  its name in errors
+[[nodiscard]] result<link> link_of_config(std::string_view config, const std::string& device);
+
+/// Active State Power Management that Link Control enables: bit 0: L0s, bit 1: L1. The same errors.
+[[nodiscard]] result<unsigned> aspm_of_config(std::string_view config, const std::string& device);
+
 }  // namespace turnpike::pcie

@@ -112,6 +112,17 @@ grep balance /tmp/log
     assert identity[1] != "0", identity
 
 
+def test_turnpike_doctor_is_turnpike_doctor():
+    out = in_copy(f"""
+dpkg -i {debs("turnpike", "dpdk-turnpike-drivers")} >/dev/null
+turnpike doctor --json >/tmp/one || true
+turnpike-doctor --json >/tmp/two || true
+cmp /tmp/one /tmp/two
+turnpike-doctor --version
+""")
+    assert out.strip() == "0.1.0", out
+
+
 def test_any_dpdk_program_finds_the_drivers():
     out = in_copy(f"""
 dpkg -i {debs("dpdk-turnpike-drivers")} >/dev/null

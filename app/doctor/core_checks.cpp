@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Cores of workers: isolation, interrupts, siblings, frequency, idle states, clock, kernel.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+#include "examine.hpp"
+
+namespace turnpike::doctor {
+namespace {
+
+constexpr const char* cpu_folder = "/sys/devices/system/cpu";
+
+std::string of_cpu(unsigned cpu, std::string_view file) {
+    return fmt::format("{}/cpu{}/{}", cpu_folder, cpu, file);
+}
+
+std::set<unsigned> online(const machine& m) {
+    return parse_list(m.text(fmt::format("{}/online", cpu_folder)));
+}
+
+/// The lcores' CPUs; without a plan, all.
+std::set<unsigned> of_interest(const machine& m, const plan& p) {
+    return p.cpus.empty() ? online(m) : p.cpus;
+}
+
+std::set<unsigned> minus(const std::set<unsigned>& from, const std::set<unsigned>& what) {
+    std::set<unsigned> out;
+    std::set_difference(from.begin(), from.end(), what.begin(), what.end(),
+                        std::inserter(out, out.end()));
+    return out;
+}
+
+std::set<unsigned> both(const std::set<unsigned>& one, const std::set<unsigned>& other) {
+    std::set<unsigned> out;
+    std::set_intersection(one.begin(), one.end(), other.begin(), other.end(),
+                          std::inserter(out, out.end()));
+    return out;
+}
+
+/// The value of a word "name=value" of the kernel's command line.
+std::string boot_option(const machine& m, std::string_view name) {
+    for (const std::string& word : split(m.text("/proc/cmdline"), " \n"))
+        if (word.compare(0, name.size(), name) == 0 && word.size() > name.size() &&
+            word[name.size()] == '=')
+            return word.substr(name.size() + 1);
+    return {};
+}
+
+}  // namespace
+
+void check_cores(const machine& m, const plan& p, std::vector<finding>& out) {
+    const auto there = online(m);
+    const auto missing = minus(p.cpus, there);
+    if (!missing.empty())
+        out.push_back({.level = severity::error,
+                       .subject = "cpu " + list_text(missing),
+                       .text = fmt::format(
+                           "the configuration's lcores need it, and it is not online (online: {})",
+                           list_text(there)),
+                       .remedy = {"eal: {args: \"-l ...\"} with CPUs that are online"}});
+    else if (!p.cpus.empty())
+        out.push_back({.subject = "cpu " + list_text(p.cpus), .text = "online"});
+}
+
+void check_isolation(const machine& m, const plan& p, std::vector<finding>& out) {
+    const auto isolated = parse_list(m.text(fmt::format("{}/isolated", cpu_folder)));
+    if (p.cpus.empty()) {
+        out.push_back(
+            {.level = isolated.empty() ? severity::note : severity::ok,
+             .subject = "isolated cores",
+             .text = isolated.empty() ? "none" : list_text(isolated),
+             .reason =
+                 isolated.empty() ? "other programs run between packets (section 10.1, 1.3)" : "",
+             .remedy = isolated.empty()
+                           ? std::vector<std::string>{"isolcpus=LIST nohz_full=LIST rcu_nocbs=LIST "
+                                                      "on the kernel's "
+                                                      "command line, for the workers' cores"}
+                           : std::vector<std::string>{}});
+        return;
+    }
+    // The first lcore is the main one, which runs control.
+    std::set<unsigned> workers = p.cpus;
+    workers.erase(workers.begin());
+    const auto shared = minus(workers, isolated),
+               ticking = minus(workers, parse_list(boot_option(m, "nohz_full")));
+    if (!shared.empty())
+        out.push_back({.level = severity::warning,
+                       .subject = "cpu " + list_text(shared),
+                       .text = "the scheduler runs other programs on these workers' cores",
+                       .reason = "a worker that does not run loses what its receive queue cannot "
+                                 "hold: 1,024 descriptors are 70 us at "
+                                 "10 Gbit/s (section 10.1, 1.3)",
+                       .remedy = {fmt::format(
+                           "isolcpus={0} nohz_full={0} rcu_nocbs={0} on the kernel's command line",
+                           list_text(workers))}});
+    else if (!ticking.empty())
+        out.push_back(
+            {.level = severity::note,
+             .subject = "cpu " + list_text(ticking),
+             .text = "isolated, but with the scheduler's tick",
+             .reason = "a tick costs some microseconds, up to 1,000 times a second",
+             .remedy = {fmt::format("nohz_full={0} rcu_nocbs={0} on the kernel's command line",
+                                    list_text(workers))}});
+    else if (!workers.empty())
+        out.push_back({.subject = "cpu " + list_text(workers), .text = "isolated, without a tick"});
+}
+
+void check_interrupts(const machine& m, const plan& p, std::vector<finding>& out) {
+    if (p.cpus.size() < 2) return;
+    std::set<unsigned> workers = p.cpus;
+    workers.erase(workers.begin());
+    finding f{
+        .level = severity::warning,
+        .subject = "cpu " + list_text(workers),
+        .reason =
+            "an interrupt costs a worker some microseconds, and its caches (section 10.1, 1.3)"};
+    std::vector<std::string> irqs;
+    const auto others = minus(online(m), workers);
+    for (const std::string& irq : m.names("/proc/irq")) {
+        const std::string folder = "/proc/irq/" + irq;
+        // The affinity allows a CPU; the effective one is where interrupts go.
+        const auto effective = m.read(folder + "/effective_affinity_list");
+        const std::string allowed = m.text(folder + "/smp_affinity_list");
+        if (both(parse_list(effective && !effective->empty() ? *effective : allowed), workers)
+                .empty())
+            continue;
+        irqs.push_back(irq);
+        if (!others.empty())
+            f.changes.push_back({folder + "/smp_affinity_list", allowed, list_text(others)});
+    }
+    if (irqs.empty()) {
+        if (!m.names("/proc/irq").empty())
+            out.push_back({.subject = f.subject, .text = "no interrupt of a device goes there"});
+        return;
+    }
+    f.text =
+        fmt::format("{} interrupts of devices go there: {}", irqs.size(), fmt::join(irqs, " "));
+    f.remedy = {
+        fmt::format("echo {} > /proc/irq/N/smp_affinity_list for each; and stop irqbalance, or set "
+                    "its banned CPUs",
+                    others.empty() ? "LIST" : list_text(others))};
+    out.push_back(std::move(f));
+}
+
+void check_smt(const machine& m, const plan& p, std::vector<finding>& out) {
+    const auto isolated = parse_list(m.text(fmt::format("{}/isolated", cpu_folder)));
+    bool alone = !p.cpus.empty();
+    for (const unsigned cpu : p.cpus) {
+        const auto siblings = parse_list(m.text(of_cpu(cpu, "topology/thread_siblings_list")));
+        if (siblings.empty()) alone = false;
+        const auto lcores = both(siblings, p.cpus);
+        if (lcores.size() > 1) {
+            alone = false;
+            if (*lcores.begin() == cpu)
+                out.push_back({.level = severity::warning,
+                               .subject = "cpu " + list_text(lcores),
+                               .text = "these lcores are threads of one core",
+                               .reason = "they share its caches and execution units: two threads "
+                                         "forward 1.2 to 1.5 times what one does, "
+                                         "not twice (section 4.3.3)",
+                               .remedy = {"choose one CPU of each core: lscpu -e"}});
+            continue;
+        }
+        const auto strangers = minus(minus(siblings, {cpu}), isolated);
+        if (!strangers.empty() && cpu != *p.cpus.begin()) {
+            alone = false;
+            out.push_back(
+                {.level = severity::note,
+                 .subject = fmt::format("cpu {}", cpu),
+                 .text = fmt::format("the core's other thread, cpu {}, runs other programs",
+                                     list_text(strangers)),
+                 .reason = "they share its caches and execution units",
+                 .remedy = {fmt::format("echo 0 > {}", of_cpu(*strangers.begin(), "online")),
+                            "or isolate both threads of the core"}});
+        }
+    }
+    if (alone)
+        out.push_back({.subject = "cpu " + list_text(p.cpus),
+                       .text = "no lcore shares a core with another thread"});
+}
+
+void check_frequency(const machine& m, const plan& p, std::vector<finding>& out) {
+    finding f{.level = severity::warning,
+              .reason =
+                  "a core below its base frequency forwards in proportion, and takes milliseconds "
+                  "to speed up (section 10.1, 1.1)"};
+    std::set<unsigned> slow, judged;
+    std::set<std::string> governors;
+    for (const unsigned cpu : of_interest(m, p)) {
+        const std::string file = of_cpu(cpu, "cpufreq/scaling_governor");
+        const auto governor = m.read(file);
+        if (!governor) continue;
+        judged.insert(cpu);
+        if (*governor == "performance") continue;
+        slow.insert(cpu);
+        governors.insert(*governor);
+        f.changes.push_back({file, *governor, "performance"});
+    }
+    if (judged.empty()) {
+        out.push_back({.subject = "frequency",
+                       .text = "not controlled by this kernel (a guest, or by firmware)"});
+    } else if (slow.empty()) {
+        out.push_back({.subject = "cpu " + list_text(judged), .text = "governor performance"});
+    } else {
+        f.subject = "cpu " + list_text(slow);
+        f.text = fmt::format("governor {}", fmt::join(governors, ", "));
+        f.remedy = {fmt::format("cpupower -c {} frequency-set -g performance", list_text(slow))};
+        out.push_back(std::move(f));
+    }
+    const bool turbo = m.text(fmt::format("{}/intel_pstate/no_turbo", cpu_folder)) == "0" ||
+                       m.text(fmt::format("{}/cpufreq/boost", cpu_folder)) == "1";
+    if (turbo)
+        out.push_back({.level = severity::note,
+                       .subject = "turbo",
+                       .text = "on: the frequency depends on temperature and on other cores",
+                       .reason = "for measurements that are compared, the frequency should be "
+                                 "constant (section 10.1, 1.1)",
+                       .remedy = {fmt::format(
+                           "echo 1 > {0}/intel_pstate/no_turbo, or echo 0 > {0}/cpufreq/boost",
+                           cpu_folder)}});
+}
+
+void check_idle_states(const machine& m, const plan& p, std::vector<finding>& out) {
+    constexpr uint64_t slow_us = 10;
+    finding f{.level = severity::note,
+              .reason =
+                  "a core that sleeps deeply wakes up late, and the whole package with it: control "
+                  "and interrupts wait "
+                  "(section 10.1, 1.1)"};
+    std::set<unsigned> sleepy;
+    uint64_t worst = 0;
+    for (const unsigned cpu : of_interest(m, p))
+        for (const std::string& state : m.names(of_cpu(cpu, "cpuidle"))) {
+            const std::string folder = of_cpu(cpu, "cpuidle/" + state);
+            const uint64_t latency = m.number(folder + "/latency").value_or(0);
+            if (latency <= slow_us || m.text(folder + "/disable") != "0") continue;
+            sleepy.insert(cpu);
+            worst = std::max(worst, latency);
+            f.changes.push_back({folder + "/disable", "0", "1"});
+        }
+    if (sleepy.empty()) return;
+    f.subject = "cpu " + list_text(sleepy);
+    f.text = fmt::format("C-states that take up to {} us to leave are enabled", worst);
+    f.remedy = {fmt::format("cpupower -c {} idle-set -D {}", list_text(sleepy), slow_us)};
+    out.push_back(std::move(f));
+}
+
+void check_clock(const machine& m, const plan&, std::vector<finding>& out) {
+    const std::string source =
+        m.text("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    const std::string info = m.text("/proc/cpuinfo");
+    const auto has = [&](std::string_view flag) { return info.find(flag) != std::string::npos; };
+    if (!info.empty() && !(has("constant_tsc") && has("nonstop_tsc")))
+        out.push_back(
+            {.level = severity::warning,
+             .subject = "time stamp counter",
+             .text = "it is not constant (no constant_tsc and nonstop_tsc in /proc/cpuinfo)",
+             .reason = "cycles per packet and latencies are counted by it"});
+    if (!source.empty() && source != "tsc" && source != "kvm-clock")
+        out.push_back(
+            {.level = severity::warning,
+             .subject = "clock source",
+             .text = source + ": each clock_gettime is a system call",
+             .reason = "the kernel uses another source if the time stamp counter is not steady",
+             .remedy = {"dmesg | grep -i tsc says why; tsc=reliable on the kernel's command line "
+                        "if it is known to be"}});
+    else if (!source.empty())
+        out.push_back({.subject = "clock source", .text = source});
+}
+
+void check_kernel(const machine& m, const plan&, std::vector<finding>& out) {
+    const std::string release = m.text("/proc/sys/kernel/osrelease");
+    unsigned major = 0, minor = 0;
+    const auto dot = std::from_chars(release.data(), release.data() + release.size(), major);
+    if (dot.ptr < release.data() + release.size())
+        std::from_chars(dot.ptr + 1, release.data() + release.size(), minor);
+    const bool old = !release.empty() && (major < 5 || (major == 5 && minor < 11));
+    out.push_back({.level = old ? severity::warning : severity::ok,
+                   .subject = "version",
+                   .text = release,
+                   .reason = old ? "before 5.11 AF_XDP charges packet memory to RLIMIT_MEMLOCK and "
+                                   "has no busy polling"
+                                 : ""});
+    struct setting {
+        const char *file, *bad, *good, *text, *reason;
+    };
+    for (const setting& s :
+         {setting{"/proc/sys/kernel/numa_balancing", "1", "0", "NUMA balancing is on",
+                  "the kernel unmaps pages to see who uses them, and each access then faults"},
+          setting{"/proc/sys/kernel/nmi_watchdog", "1", "0", "the NMI watchdog is on",
+                  "it interrupts each core, and takes a hardware counter"}})
+        if (m.text(s.file) == s.bad)
+            out.push_back({.level = severity::note,
+                           .subject = std::string(s.file).substr(std::string("/proc/sys/").size()),
+                           .text = s.text,
+                           .reason = s.reason,
+                           .remedy = {fmt::format("echo {} > {}", s.good, s.file)},
+                           .changes = {{s.file, s.bad, s.good}}});
+}
+
+void check_ddio(const machine& m, const plan&, std::vector<finding>& out) {
+    const std::string info = m.text("/proc/cpuinfo");
+    if (info.find("Xeon") == std::string::npos || info.find("hypervisor") != std::string::npos)
+        return;
+    out.push_back(
+        {.level = severity::note,
+         .subject = "DDIO",
+         .text = "not read: it takes an MSR or PCI register that sysfs does not show",
+         .reason = "devices write packets into the last-level cache, into 2 of its ways by "
+                   "default; deep receive queues overflow "
+                   "them",
+         .remedy = {"rdmsr 0xc8b (IIO_LLC_WAYS, Xeon Scalable): 0x600 is two ways of eleven"}});
+}
+
+}  // namespace turnpike::doctor

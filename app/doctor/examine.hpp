@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The checks of turnpike-doctor: what a machine is, against what a forwarder needs.
+//
+// Sources: "Benchmarking and Analysis of Software Network Data Planes" (2017), section 10 (tuning tips, named in a finding's
+// reason) and 13.3 (BIOS); DPDK's getting started guide for Linux; Linux Documentation/admin-guide (kernel-parameters, hugetlbpage),
+// Documentation/networking/af_xdp.rst.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "machine.hpp"
+
+namespace turnpike::doctor {
+
+enum class severity : uint8_t {
+    ok,
+    note,     ///< costs speed or steadiness, or could not be read
+    warning,  ///< costs packets or much speed
+    error,    ///< turnpike does not start, or the machine is cut off
+};
+inline constexpr std::string_view severity_names[] = {"ok", "note", "warning", "error"};
+
+/// A file to write, as `doctor --fix` does.
+struct file_change {
+    std::string file{}, from{}, to{};
+};
+
+struct finding {
+    severity level = severity::ok;
+    std::string check{};    ///< the check's name, as in --fix NAME
+    std::string subject{};  ///< what it is about: "node 0", "0000:3b:00.0", "cpu 3"
+    std::string text{};
+    std::string reason{};                ///< why it matters, with its source
+    std::vector<std::string> remedy{};   ///< commands or settings, one a line
+    std::vector<file_change> changes{};  ///< the part of the remedy that --fix can do
+};
+
+/// What shall run here; empty sets without a configuration: all devices and no particular core.
+struct plan {
+    struct port {
+        std::string name{}, device{};
+        unsigned rx_queues = 1;
+    };
+    std::vector<port> ports{};
+    std::set<unsigned> cpus{};  ///< of lcores
+    bool hugepages_required = true;
+    bool configured = false;
+};
+
+using check_function = void (*)(const machine&, const plan&, std::vector<finding>&);
+
+struct check {
+    std::string_view name, about;
+    check_function function;
+};
+
+/// All checks, in the order of their findings.
+[[nodiscard]] const std::vector<check>& checks();
+
+/// Findings of all checks.
+[[nodiscard]] std::vector<finding> examine(const machine& m, const plan& p);
+
+void check_hugepages(const machine&, const plan&, std::vector<finding>&);
+void check_iommu(const machine&, const plan&, std::vector<finding>&);
+void check_nics(const machine&, const plan&, std::vector<finding>&);
+void check_pcie(const machine&, const plan&, std::vector<finding>&);
+void check_numa(const machine&, const plan&, std::vector<finding>&);
+void check_af_xdp(const machine&, const plan&, std::vector<finding>&);
+void check_cores(const machine&, const plan&, std::vector<finding>&);
+void check_isolation(const machine&, const plan&, std::vector<finding>&);
+void check_interrupts(const machine&, const plan&, std::vector<finding>&);
+void check_smt(const machine&, const plan&, std::vector<finding>&);
+void check_frequency(const machine&, const plan&, std::vector<finding>&);
+void check_idle_states(const machine&, const plan&, std::vector<finding>&);
+void check_clock(const machine&, const plan&, std::vector<finding>&);
+void check_thp(const machine&, const plan&, std::vector<finding>&);
+void check_kernel(const machine&, const plan&, std::vector<finding>&);
+void check_limits(const machine&, const plan&, std::vector<finding>&);
+void check_ddio(const machine&, const plan&, std::vector<finding>&);
+
+/// Interfaces of the default routes, IPv4 and IPv6.
+[[nodiscard]] std::set<std::string> default_route_interfaces(const machine& m);
+
+}  // namespace turnpike::doctor

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Network devices: IOMMU, drivers, PCIe links, NUMA nodes, AF_XDP.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "examine.hpp"
+#include "pcie/detect.hpp"
+
+namespace turnpike::doctor {
+namespace {
+
+constexpr const char* pci_folder = "/sys/bus/pci/devices";
+
+struct nic {
+    std::string address{}, driver{}, port{};  ///< port: of the configuration, if any
+    std::vector<std::string> interfaces{};
+
+    [[nodiscard]] std::string folder() const { return fmt::format("{}/{}", pci_folder, address); }
+    [[nodiscard]] std::string label() const {
+        return address +
+               (interfaces.empty() ? "" : fmt::format(" ({})", fmt::join(interfaces, ", ")));
+    }
+};
+
+/// "3b:00.0" and "0000:3B:00.0" as sysfs writes them; other devices' names give an empty text.
+std::string pci_address(std::string device) {
+    device = device.substr(0, device.find(','));
+    for (char& c : device) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const size_t colons = static_cast<size_t>(std::count(device.begin(), device.end(), ':'));
+    if (colons == 1) device.insert(0, "0000:");
+    const bool looks =
+        device.size() >= 12 && device[4] == ':' && device[7] == ':' && device[10] == '.';
+    return looks ? device : std::string();
+}
+
+/// Linux interfaces of a device; a virtio device's are one folder deeper.
+std::vector<std::string> interfaces_of(const machine& m, const std::string& folder) {
+    auto out = m.names(folder + "/net");
+    for (const std::string& name : m.names(folder))
+        if (name.compare(0, 6, "virtio") == 0)
+            for (const std::string& interface : m.names(folder + "/" + name + "/net"))
+                out.push_back(interface);
+    return out;
+}
+
+std::vector<nic> nics_of(const machine& m, const plan& p) {
+    constexpr std::string_view network_class = "0x02";
+    std::vector<nic> out;
+    for (const std::string& address : m.names(pci_folder)) {
+        nic n{.address = address};
+        for (const auto& port : p.ports)
+            if (pci_address(port.device) == address) n.port = port.name;
+        if (m.text(n.folder() + "/class").compare(0, network_class.size(), network_class) != 0)
+            continue;
+        n.driver = m.link_name(n.folder() + "/driver");
+        n.interfaces = interfaces_of(m, n.folder());
+        out.push_back(std::move(n));
+    }
+    return out;
+}
+
+/// Devices of the configuration; without one, all.
+bool matters(const nic& n, const plan& p) { return !p.configured || !n.port.empty(); }
+
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> all) {
+    return std::find(all.begin(), all.end(), text) != all.end();
+}
+
+/// Devices that DPDK uses beside the kernel's driver, which stays.
+bool is_bifurcated(const nic& n) { return is_one_of(n.driver, {"mlx4_core", "mlx5_core", "mana"}); }
+bool is_uio(const nic& n) { return is_one_of(n.driver, {"igb_uio", "uio_pci_generic"}); }
+
+std::vector<std::string> bind_commands(const nic& n) {
+    std::vector<std::string> out = {"modprobe vfio-pci"};
+    for (const std::string& interface : n.interfaces)
+        out.push_back("ip link set " + interface + " down");
+    out.push_back("dpdk-devbind.py -b vfio-pci " + n.address);
+    return out;
+}
+
+finding judge_driver(const nic& n, const plan& p, const std::set<std::string>& default_routes) {
+    const auto leads_out =
+        std::find_if(n.interfaces.begin(), n.interfaces.end(),
+                     [&](const auto& i) { return default_routes.count(i) != 0; });
+    finding f{.subject = n.label()};
+    if (leads_out != n.interfaces.end() && !is_bifurcated(n)) {
+        f.level = n.port.empty() ? severity::ok : severity::error;
+        f.text =
+            n.port.empty()
+                ? fmt::format("driver {}; the default route leaves by it: leave it to the kernel",
+                              n.driver)
+                : fmt::format(
+                      "port '{}' would take {}, by which the default route leaves: the machine "
+                      "would be cut off",
+                      n.port, *leads_out);
+        if (!n.port.empty())
+            f.remedy = {
+                "use another device, or move the default route first: ip route replace default "
+                "..."};
+        return f;
+    }
+    if (is_bifurcated(n)) {
+        f.text = fmt::format("driver {}, which DPDK uses beside the kernel", n.driver);
+    } else if (n.driver == "vfio-pci") {
+        f.text = "driver vfio-pci";
+    } else if (is_uio(n)) {
+        f.level = severity::warning;
+        f.text = fmt::format("driver {}: the device reaches all memory", n.driver);
+        f.reason = "without an IOMMU a wrong descriptor overwrites anything";
+        f.remedy = bind_commands(n);
+    } else {
+        f.level = n.port.empty() ? severity::note : severity::error;
+        const std::string by = n.driver.empty()
+                                   ? "no driver has it"
+                                   : fmt::format("the kernel's driver {} has it", n.driver);
+        f.text = n.port.empty() ? by : fmt::format("port '{}': {}", n.port, by);
+        if (!p.configured)
+            f.text += "; a port of turnpike needs vfio-pci, or net_xsk on the kernel's interface";
+        f.remedy = bind_commands(n);
+    }
+    return f;
+}
+
+double number_before(const std::string& text) {
+    double value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
+/// Of a device and the port above it ("…/0000:3a:00.0/0000:3b:00.0").
+std::string bridge_above(const machine& m, const nic& n) {
+    const auto parts = split(m.link(n.folder()), "/");
+    if (parts.size() < 2 || pci_address(parts[parts.size() - 2]).empty()) return {};
+    return fmt::format("{}/{}", pci_folder, parts[parts.size() - 2]);
+}
+
+void judge_link(const machine& m, const nic& n, std::vector<finding>& out) {
+    const std::string speed = m.text(n.folder() + "/current_link_speed"),
+                      most_speed = m.text(n.folder() + "/max_link_speed");
+    const uint64_t width = m.number(n.folder() + "/current_link_width").value_or(0),
+                   most_width = m.number(n.folder() + "/max_link_width").value_or(0);
+    if (width == 0 || most_width == 0) return;
+    const bool slow = number_before(speed) < number_before(most_speed), narrow = width < most_width;
+    if (!slow && !narrow) {
+        out.push_back({.subject = n.label(),
+                       .text = fmt::format("link {} x{}, as the card can", speed, width)});
+        return;
+    }
+    const std::string above = bridge_above(m, n);
+    const bool slot =
+        !above.empty() &&
+        (number_before(m.text(above + "/max_link_speed")) < number_before(most_speed) ||
+         m.number(above + "/max_link_width").value_or(most_width) < most_width);
+    out.push_back({.level = severity::warning,
+                   .subject = n.label(),
+                   .text = fmt::format("link {} x{}, and the card can {} x{}", speed, width,
+                                       most_speed, most_width),
+                   .reason = "a link moves payload and its own overhead: turnpike-pcie shows the "
+                             "packets per second that it carries (section 10.1, 1.2)",
+                   .remedy = {slot ? "the slot can no more: use a wider or newer slot"
+                                   : "reseat the card, and look at bifurcation and link speed of "
+                                     "the slot in the BIOS"}});
+}
+
+void judge_config(const machine& m, const nic& n, std::vector<finding>& out) {
+    const auto config = m.bytes(n.folder() + "/config");
+    if (!config || m.number(n.folder() + "/current_link_width").value_or(0) == 0) return;
+    const auto link = pcie::link_of_config(*config, n.address);
+    if (!link) {
+        if (link.error().code == EACCES)
+            out.push_back({.level = severity::note,
+                           .subject = n.label(),
+                           .text = "payload size, request size and ASPM were not read",
+                           .remedy = {"run as root"}});
+        return;
+    }
+    const bool small = link->mps < 256 || link->mrrs < 512;
+    out.push_back(
+        {.level = small ? severity::warning : severity::ok,
+         .subject = n.label(),
+         .text = fmt::format("maximum payload {} bytes, maximum read request {} bytes", link->mps,
+                             link->mrrs),
+         .reason = small
+                       ? "at least 256 and 512 bytes: smaller ones cost headers (section 10.1, 1.2)"
+                       : "",
+         .remedy = small ? std::vector<std::string>{"pci=pcie_bus_perf on the kernel's command "
+                                                    "line, or the BIOS' setting"}
+                         : std::vector<std::string>{}});
+    const auto aspm = pcie::aspm_of_config(*config, n.address);
+    if (aspm && *aspm != 0)
+        out.push_back({.level = severity::warning,
+                       .subject = n.label(),
+                       .text = fmt::format("ASPM {} is enabled", *aspm == 1   ? "L0s"
+                                                                 : *aspm == 2 ? "L1"
+                                                                              : "L0s and L1"),
+                       .reason = "a link that sleeps wakes up in microseconds (section 10.1, 1.2)",
+                       .remedy = {"pcie_aspm=off on the kernel's command line"}});
+}
+
+std::string value_of(std::string_view device, std::string_view key) {
+    for (const std::string& part : split(device, ","))
+        if (part.size() > key.size() && part.compare(0, key.size(), key) == 0 &&
+            part[key.size()] == '=')
+            return part.substr(key.size() + 1);
+    return {};
+}
+
+}  // namespace
+
+std::set<std::string> default_route_interfaces(const machine& m) {
+    std::set<std::string> out;
+    for (const std::string& line : split(m.text("/proc/net/route"), "\n")) {
+        const auto words = split(line, " \t");
+        if (words.size() > 7 && words[1] == "00000000" && words[7] == "00000000")
+            out.insert(words[0]);
+    }
+    for (const std::string& line : split(m.text("/proc/net/ipv6_route"), "\n")) {
+        const auto words = split(line, " \t");
+        if (words.size() > 9 && words[1] == "00" && words[0] == std::string(32, '0') &&
+            words[9] != "lo")
+            out.insert(words[9]);
+    }
+    return out;
+}
+
+void check_iommu(const machine& m, const plan& p, std::vector<finding>& out) {
+    const auto nics = nics_of(m, p);
+    if (std::none_of(nics.begin(), nics.end(), [&](const nic& n) { return matters(n, p); })) return;
+    if (!m.names("/sys/kernel/iommu_groups").empty()) {
+        out.push_back({.subject = "IOMMU", .text = "on"});
+        return;
+    }
+    const bool unsafe = m.text("/sys/module/vfio/parameters/enable_unsafe_noiommu_mode") == "Y";
+    const bool amd = m.text("/proc/cpuinfo").find("AuthenticAMD") != std::string::npos;
+    out.push_back(
+        {.level = unsafe ? severity::note : severity::warning,
+         .subject = "IOMMU",
+         .text = unsafe ? "off; vfio runs without it" : "off: vfio-pci does not open devices",
+         .reason = "vfio-pci gives a device to a program through the IOMMU, which keeps it out of "
+                   "other memory",
+         .remedy = {
+             fmt::format("{} iommu=pt on the kernel's command line, and VT-d or AMD-Vi in the BIOS",
+                         amd ? "amd_iommu=on" : "intel_iommu=on"),
+             "in a guest without an IOMMU: echo Y > "
+             "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"}});
+}
+
+void check_nics(const machine& m, const plan& p, std::vector<finding>& out) {
+    const auto default_routes = default_route_interfaces(m);
+    const auto nics = nics_of(m, p);
+    for (const nic& n : nics)
+        if (matters(n, p)) out.push_back(judge_driver(n, p, default_routes));
+    for (const auto& port : p.ports) {
+        const std::string address = pci_address(port.device);
+        if (address.empty() || std::any_of(nics.begin(), nics.end(),
+                                           [&](const nic& n) { return n.address == address; }))
+            continue;
+        out.push_back({.level = severity::error,
+                       .subject = address,
+                       .text = fmt::format("port '{}': there is no such network device", port.name),
+                       .remedy = {"lspci -D lists those that there are"}});
+    }
+}
+
+void check_pcie(const machine& m, const plan& p, std::vector<finding>& out) {
+    for (const nic& n : nics_of(m, p)) {
+        if (!matters(n, p)) continue;
+        judge_link(m, n, out);
+        judge_config(m, n, out);
+    }
+}
+
+void check_numa(const machine& m, const plan& p, std::vector<finding>& out) {
+    if (p.cpus.empty() || !m.read("/sys/devices/system/node/node1/cpulist")) return;  // one node
+    std::set<unsigned> nodes;
+    for (const std::string& name : m.names("/sys/devices/system/node")) {
+        unsigned node = 0;
+        if (name.compare(0, 4, "node") != 0) continue;
+        std::from_chars(name.data() + 4, name.data() + name.size(), node);
+        const auto cpus = parse_list(m.text("/sys/devices/system/node/" + name + "/cpulist"));
+        if (std::any_of(p.cpus.begin(), p.cpus.end(),
+                        [&](unsigned c) { return cpus.count(c) != 0; }))
+            nodes.insert(node);
+    }
+    if (nodes.size() > 1)
+        out.push_back(
+            {.level = severity::note,
+             .subject = "nodes " + list_text(nodes),
+             .text = "the lcores are on more than one node",
+             .reason = "memory of another node takes half as long again (section 10.2, 2.4)"});
+    for (const nic& n : nics_of(m, p)) {
+        const auto node = m.number(n.folder() + "/numa_node");
+        if (n.port.empty() || !node) continue;
+        const bool near = nodes.count(static_cast<unsigned>(*node)) != 0;
+        out.push_back(
+            {.level = near ? severity::ok : severity::warning,
+             .subject = n.label(),
+             .text = near ? fmt::format("node {}, as its workers", *node)
+                          : fmt::format("node {}, and no lcore is there", *node),
+             .reason = near ? "" : "each packet crosses between sockets (section 10.2, 2.4)",
+             .remedy = near ? std::vector<std::string>{}
+                            : std::vector<std::string>{fmt::format(
+                                  "eal: {{args: \"-l ...\"}} with CPUs of {}",
+                                  m.text(fmt::format("/sys/devices/system/node/node{}/cpulist",
+                                                     *node)))}});
+    }
+}
+
+void check_af_xdp(const machine& m, const plan& p, std::vector<finding>& out) {
+    const auto default_routes = default_route_interfaces(m);
+    for (const auto& port : p.ports) {
+        const std::string interface = value_of(port.device, "iface");
+        if (interface.empty() || port.device.compare(0, 7, "net_xsk") != 0) continue;
+        const std::string folder = "/sys/class/net/" + interface;
+        finding f{.subject = interface};
+        if (m.text(folder + "/ifindex").empty()) {
+            f.level = severity::error;
+            f.text = fmt::format("port '{}': there is no such interface", port.name);
+            f.remedy = {"ip -br link lists those that there are"};
+            out.push_back(std::move(f));
+            continue;
+        }
+        if (default_routes.count(interface) != 0) {
+            f.level = severity::error;
+            f.text = fmt::format(
+                "port '{}' would take the interface by which the default route leaves: the machine "
+                "would be cut off",
+                port.name);
+            f.remedy = {
+                "use another interface, or move the default route first: ip route replace default "
+                "..."};
+            out.push_back(std::move(f));
+            continue;
+        }
+        const std::string driver = m.link_name(folder + "/device/driver");
+        const bool zero_copy = is_one_of(driver, {"i40e", "ice", "igb", "igc", "ixgbe", "mlx5_core",
+                                                  "nfp", "stmmaceth", "gve", "fsl_dpaa2_eth"});
+        unsigned queues = 0;
+        for (const std::string& name : m.names(folder + "/queues"))
+            queues += name.compare(0, 3, "rx-") == 0 ? 1 : 0;
+        f.text = fmt::format("driver {}, {} receive queues, {}",
+                             driver.empty() ? "of a virtual interface" : driver, queues,
+                             zero_copy ? "zero copy" : "packets are copied");
+        if (queues > port.rx_queues) {
+            f.level = severity::warning;
+            f.text += fmt::format(": port '{}' polls {} of them", port.name, port.rx_queues);
+            f.reason = "packets that the device puts into the other queues go to the kernel";
+            f.remedy = {fmt::format("ethtool -L {} combined {}", interface, port.rx_queues),
+                        fmt::format("or rx_queues: {}", queues)};
+        }
+        out.push_back(std::move(f));
+    }
+}
+
+}  // namespace turnpike::doctor

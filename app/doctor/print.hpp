@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Findings as text and as JSON (turnpike.doctor/1), and the changes of --fix as a diff.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "examine.hpp"
+
+namespace turnpike::doctor {
+
+[[nodiscard]] std::string text_of(const std::vector<finding>& all);
+[[nodiscard]] std::string json_of(const std::vector<finding>& all);
+/// "--- file", "-old", "+new" for each change.
+[[nodiscard]] std::string diff_of(const std::vector<file_change>& changes);
+/// The number of findings of a level.
+[[nodiscard]] size_t count_of(const std::vector<finding>& all, severity level);
+
+}  // namespace turnpike::doctor

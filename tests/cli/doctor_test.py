@@ -1,0 +1,213 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""turnpike-doctor as a user runs it: doctor_test.py PROGRAM [TEST...]"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from lib import tap  # noqa: E402
+
+PROGRAM = sys.argv.pop(1)
+CHECKS = {"hugepages", "iommu", "nics", "pcie", "numa", "af_xdp", "cores", "isolation", "interrupts", "smt", "frequency",
+          "idle_states", "clock", "thp", "kernel", "limits", "ddio"}
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=30, check=False)
+
+
+def configuration(folder, ports, eal):
+    file = pathlib.Path(folder, "turnpike.yaml")
+    lines = [f"  - {{name: {name}, device: \"{device}\", addresses: [10.0.{i}.1/24]}}" for i, (name, device) in enumerate(ports.items())]
+    file.write_text(f"eal: {{args: \"{eal}\"}}\nports:\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def examined(machine, ports=None, eal="-l 0-1"):
+    """{(check, level): [text of each finding]} and the exit code; the configuration is optional."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        more = ["--config", configuration(folder, ports, eal)] if ports else []
+        done = run("--replay", HERE / "doctor" / f"{machine}.tree", "--json", *more)
+    assert done.returncode in (0, 1), done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["schema"] == "turnpike.doctor/1"
+    found = {}
+    for f in answer["findings"]:
+        assert f["check"] in CHECKS and f["subject"] and f["text"], f
+        assert f["level"] == "ok" or f["reason"] or f["remedy"], f
+        found.setdefault((f["check"], f["level"]), []).append(f"{f['subject']}: {f['text']} | {' | '.join(f['remedy'])}")
+    assert (done.returncode == 1) == (answer["errors"] > 0), answer["errors"]
+    return found, done.returncode
+
+
+def has(found, check, level, *parts):
+    assert any(all(part in text for part in parts) for text in found.get((check, level), [])), f"{check} {level} {parts}: {found}"
+
+
+def lacks(found, *levels):
+    assert not [item for item in found.items() if item[0][1] in levels], found
+
+
+def test_a_tuned_machine_has_nothing_to_do():
+    found, code = examined("xeon-tuned", {"west": "0000:3b:00.0", "east": "3B:00.1"}, "-l 1-3")
+    assert code == 0
+    lacks(found, "error", "warning")
+    has(found, "hugepages", "ok", "node0", "900 of 1024 pages of 2 MB", "4 of 4 pages of 1 GB")
+    has(found, "nics", "ok", "0000:3b:00.1", "vfio-pci")
+    has(found, "pcie", "ok", "8.0 GT/s PCIe x8, as the card can")
+    has(found, "pcie", "ok", "maximum payload 256 bytes, maximum read request 4096 bytes")
+    has(found, "numa", "ok", "node 0, as its workers")
+    has(found, "isolation", "ok", "cpu 2-3")
+    has(found, "interrupts", "ok", "cpu 2-3")
+    has(found, "ddio", "note", "not read", "rdmsr")
+
+
+def test_an_untuned_machine():
+    found, code = examined("xeon-untuned", {"west": "0000:3b:00.0", "east": "0000:3b:00.1"}, "--lcores=0@0,1@1,2@9")
+    assert code == 1
+    has(found, "hugepages", "error", "node0", "no hugepages are reserved", "echo 512 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages")
+    has(found, "iommu", "warning", "off", "intel_iommu=on")
+    has(found, "nics", "error", "port 'west'", "ixgbe", "dpdk-devbind.py -b vfio-pci 0000:3b:00.0")
+    has(found, "nics", "error", "port 'east' would take eth3", "cut off")
+    assert not any("vfio-pci 0000:3b:00.1" in text for texts in found.values() for text in texts), found
+    has(found, "pcie", "warning", "0000:3b:00.0", "x4, and the card can 8.0 GT/s PCIe x8", "the slot can no more")
+    has(found, "pcie", "warning", "0000:3b:00.1", "5.0 GT/s PCIe x8", "BIOS")
+    has(found, "pcie", "warning", "maximum payload 128 bytes")
+    has(found, "pcie", "warning", "ASPM L1")
+    has(found, "pcie", "note", "0000:3b:00.1", "run as root")
+    has(found, "numa", "warning", "node 1, and no lcore is there", "4-7,12-15")
+    has(found, "isolation", "warning", "cpu 1,9", "isolcpus=1,9")
+    has(found, "interrupts", "warning", "2 interrupts", "40 41")
+    has(found, "smt", "warning", "cpu 1,9", "threads of one core")
+    has(found, "frequency", "warning", "cpu 0-1,9", "powersave")
+    has(found, "frequency", "note", "turbo")
+    has(found, "idle_states", "note", "133 us")
+    has(found, "clock", "warning", "hpet")
+    has(found, "thp", "note", "always")
+    has(found, "kernel", "note", "NUMA balancing")
+    has(found, "kernel", "note", "NMI watchdog")
+    has(found, "limits", "note", "8 MB")
+
+
+def test_ports_that_the_kernel_keeps():
+    found, code = examined("epyc", {"west": "0000:41:00.0", "east": "0000:41:00.1"}, "-c 0x0207")
+    assert code == 0, found
+    has(found, "nics", "ok", "0000:41:00.1", "mlx5_core, which DPDK uses beside the kernel")
+    has(found, "hugepages", "ok", "8 of 8 pages of 1 GB")
+    has(found, "smt", "warning", "cpu 1,9", "threads of one core")
+    has(found, "isolation", "note", "cpu 1-2,9", "tick")
+
+
+def test_a_guest_with_af_xdp():
+    found, code = examined("guest", {"west": "net_xsk0,iface=v0", "mid": "net_xsk1,iface=v1", "out": "net_xsk2,iface=ens3", "gone": "net_xsk3,iface=v9"}, "-l 0-3")
+    assert code == 1
+    has(found, "af_xdp", "ok", "v0", "1 receive queues", "copied")
+    has(found, "af_xdp", "warning", "v1", "2 receive queues", "port 'mid' polls 1 of them", "ethtool -L v1 combined 1")
+    has(found, "af_xdp", "error", "port 'out'", "cut off")
+    has(found, "af_xdp", "error", "port 'gone'", "no such interface")
+    has(found, "cores", "error", "cpu 2-3", "online: 0-1")
+    has(found, "hugepages", "note", "no hugetlbfs is mounted", "--in-memory")
+    assert not [key for key in found if key[0] in ("nics", "iommu", "ddio")], found
+
+
+def test_a_guests_way_out_is_left_to_the_kernel():
+    """The interface of a virtio device is one folder deeper than that of other devices."""
+    found, _ = examined("guest")
+    has(found, "nics", "ok", "0000:00:03.0 (ens3)", "leave it to the kernel")
+    has(found, "nics", "note", "0000:00:04.0", "virtio-pci", "dpdk-devbind.py -b vfio-pci 0000:00:04.0")
+    has(found, "iommu", "warning", "enable_unsafe_noiommu_mode")
+    found, code = examined("guest", {"west": "0000:00:03.0", "none": "0000:09:00.0"})
+    assert code == 1
+    has(found, "nics", "error", "port 'west' would take ens3", "cut off")
+    has(found, "nics", "error", "0000:09:00.0", "port 'none'", "no such network device")
+
+
+def test_a_container_without_hugepages_of_its_own():
+    found, code = examined("pod", {"west": "net_memif0"}, "-l 1-2")
+    assert code == 1
+    has(found, "hugepages", "error", "cgroup", "at most 0 MB in pages of 2 MB", "hugepages-2Mi")
+    has(found, "limits", "note", "at most 0 MB may be locked")
+
+
+def test_without_a_configuration_all_devices_are_judged():
+    found, code = examined("desktop")
+    assert code == 1
+    has(found, "nics", "ok", "0000:00:1f.6 (eno1)", "leave it to the kernel")
+    assert not any("vfio-pci 0000:00:1f.6" in text for texts in found.values() for text in texts), found
+    has(found, "nics", "warning", "uio_pci_generic", "reaches all memory")
+    has(found, "kernel", "warning", "4.19")
+    has(found, "clock", "warning", "nonstop_tsc")
+    has(found, "idle_states", "note", "cpu 0-2", "890 us")
+    has(found, "isolation", "note", "none")
+    has(found, "thp", "ok", "[never]")
+
+
+def test_this_machine_and_its_recording_say_the_same():
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        tree = pathlib.Path(folder, "here.tree")
+        here = run("--record", tree)
+        assert here.returncode in (0, 1), here.stderr
+        assert run("--replay", tree).stdout == here.stdout
+        assert "hugepages" in here.stdout and " errors, " in here.stdout.splitlines()[-1], here.stdout
+        assert run("--record", "-").stdout.count("\n= /") > 10
+
+
+def test_fix_shows_a_diff_and_writes_what_it_is_told():
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        root = pathlib.Path(folder)
+        for file, content in (("sys/devices/system/cpu/online", "0"), ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave"),
+                              ("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never"), ("proc/sys/kernel/osrelease", "6.1")):
+            (root / file).parent.mkdir(parents=True, exist_ok=True)
+            (root / file).write_text(content + "\n", encoding="utf-8")
+        governor = root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+        shown = run("--root", root, "--fix", "frequency")
+        assert shown.returncode == 0 and "-powersave\n+performance\n" in shown.stdout and "--yes" in shown.stdout, shown.stdout + shown.stderr
+        assert governor.read_text("utf-8") == "powersave\n"
+        assert run("--root", root, "--fix", "frequency", "--yes").returncode == 0
+        assert governor.read_text("utf-8") == "performance\n"
+        assert "[always]" in (root / "sys/kernel/mm/transparent_hugepage/enabled").read_text("utf-8")
+        assert run("--root", root, "--fix", "frequency,thp", "--yes").returncode == 0
+        assert (root / "sys/kernel/mm/transparent_hugepage/enabled").read_text("utf-8") == "madvise\n"
+        assert run("--root", root, "--fix", "frequency").stdout == "nothing to change\n"
+
+
+def test_a_file_that_cannot_be_written_is_named():
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        root = pathlib.Path(folder)
+        pages = root / "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+        pages.parent.mkdir(parents=True)
+        pages.write_text("0\n", encoding="utf-8")
+        moved = root / "moved"
+        os.rename(pages, moved)
+        pages.symlink_to("/proc/version")
+        done = run("--root", root, "--fix", "hugepages", "--yes")
+        assert done.returncode == 2 and "nr_hugepages" in done.stderr, done.stdout + done.stderr
+
+
+def test_wrong_input_is_refused_by_place():
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        bad = pathlib.Path(folder, "bad.tree")
+        for text, place in (("= /a\tb\n? c\td\n", "bad.tree:2"), ("= /a\n", "bad.tree:1"), ("= /a\tx\\q\n", "bad.tree:1"), ("= /a\t\\x9\n", "bad.tree:1")):
+            bad.write_text(text, encoding="utf-8")
+            done = run("--replay", bad)
+            assert done.returncode == 2 and place in done.stderr, done.stderr
+        bad.write_bytes(os.urandom(4096))
+        assert run("--replay", bad).returncode in (0, 1, 2)
+        config = pathlib.Path(folder, "c.yaml")
+        config.write_text("ports: 7\n", encoding="utf-8")
+        done = run("--config", config)
+        assert done.returncode == 2 and "c.yaml:1" in done.stderr, done.stderr
+    for words in (("--fix", "everything"), ("--yes",), ("--replay", "/nowhere"), ("--no-such",)):
+        done = run(*words)
+        assert done.returncode == 2 and done.stderr, (words, done.stderr)
+    assert run("--replay", HERE / "doctor/pod.tree", "--fix", "thp").returncode == 2
+    assert all(name in run("--help").stdout for name in CHECKS)
+
+
+if __name__ == "__main__":
+    tap.main(globals())
