@@ -51,7 +51,7 @@ std::string boot_option(const machine& m, std::string_view name) {
 
 }  // namespace
 
-void check_cores(const machine& m, const plan& p, std::vector<finding>& out) {
+void check_cores(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     const auto there = online(m);
     const auto missing = minus(p.cpus, there);
     if (!missing.empty())
@@ -65,7 +65,7 @@ void check_cores(const machine& m, const plan& p, std::vector<finding>& out) {
         out.push_back({.subject = "cpu " + list_text(p.cpus), .text = "online"});
 }
 
-void check_isolation(const machine& m, const plan& p, std::vector<finding>& out) {
+void check_isolation(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     const auto isolated = parse_list(m.text(fmt::format("{}/isolated", cpu_folder)));
     if (p.cpus.empty()) {
         out.push_back(
@@ -108,11 +108,11 @@ void check_isolation(const machine& m, const plan& p, std::vector<finding>& out)
         out.push_back({.subject = "cpu " + list_text(workers), .text = "isolated, without a tick"});
 }
 
-void check_interrupts(const machine& m, const plan& p, std::vector<finding>& out) {
+void check_interrupts(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     if (p.cpus.size() < 2) return;
     std::set<unsigned> workers = p.cpus;
     workers.erase(workers.begin());
-    finding f{
+    diagnosis f{
         .level = severity::warning,
         .subject = "cpu " + list_text(workers),
         .reason =
@@ -145,7 +145,7 @@ void check_interrupts(const machine& m, const plan& p, std::vector<finding>& out
     out.push_back(std::move(f));
 }
 
-void check_smt(const machine& m, const plan& p, std::vector<finding>& out) {
+void check_smt(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     const auto isolated = parse_list(m.text(fmt::format("{}/isolated", cpu_folder)));
     bool alone = !p.cpus.empty();
     for (const unsigned cpu : p.cpus) {
@@ -159,7 +159,7 @@ void check_smt(const machine& m, const plan& p, std::vector<finding>& out) {
                                .subject = "cpu " + list_text(lcores),
                                .text = "these lcores are threads of one core",
                                .reason = "they share its caches and execution units: two threads "
-                                         "forward 1.2 to 1.5 times what one does, "
+                                         "forward 1.2 to 1.5 times as much as one, "
                                          "not twice (section 4.3.3)",
                                .remedy = {"choose one CPU of each core: lscpu -e"}});
             continue;
@@ -182,11 +182,12 @@ void check_smt(const machine& m, const plan& p, std::vector<finding>& out) {
                        .text = "no lcore shares a core with another thread"});
 }
 
-void check_frequency(const machine& m, const plan& p, std::vector<finding>& out) {
-    finding f{.level = severity::warning,
-              .reason =
-                  "a core below its base frequency forwards in proportion, and takes milliseconds "
-                  "to speed up (section 10.1, 1.1)"};
+void check_frequency(const machine& m, const plan& p, std::vector<diagnosis>& out) {
+    diagnosis f{
+        .level = severity::warning,
+        .reason =
+            "a core below its base frequency forwards in proportion, and takes milliseconds "
+            "to speed up (section 10.1, 1.1)"};
     std::set<unsigned> slow, judged;
     std::set<std::string> governors;
     for (const unsigned cpu : of_interest(m, p)) {
@@ -223,13 +224,14 @@ void check_frequency(const machine& m, const plan& p, std::vector<finding>& out)
                            cpu_folder)}});
 }
 
-void check_idle_states(const machine& m, const plan& p, std::vector<finding>& out) {
+void check_idle_states(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     constexpr uint64_t slow_us = 10;
-    finding f{.level = severity::note,
-              .reason =
-                  "a core that sleeps deeply wakes up late, and the whole package with it: control "
-                  "and interrupts wait "
-                  "(section 10.1, 1.1)"};
+    diagnosis f{
+        .level = severity::note,
+        .reason =
+            "a core that sleeps deeply wakes up late, and the whole package with it: control "
+            "and interrupts wait "
+            "(section 10.1, 1.1)"};
     std::set<unsigned> sleepy;
     uint64_t worst = 0;
     for (const unsigned cpu : of_interest(m, p))
@@ -248,7 +250,7 @@ void check_idle_states(const machine& m, const plan& p, std::vector<finding>& ou
     out.push_back(std::move(f));
 }
 
-void check_clock(const machine& m, const plan&, std::vector<finding>& out) {
+void check_clock(const machine& m, const plan&, std::vector<diagnosis>& out) {
     const std::string source =
         m.text("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     const std::string info = m.text("/proc/cpuinfo");
@@ -271,7 +273,7 @@ void check_clock(const machine& m, const plan&, std::vector<finding>& out) {
         out.push_back({.subject = "clock source", .text = source});
 }
 
-void check_kernel(const machine& m, const plan&, std::vector<finding>& out) {
+void check_kernel(const machine& m, const plan&, std::vector<diagnosis>& out) {
     const std::string release = m.text("/proc/sys/kernel/osrelease");
     unsigned major = 0, minor = 0;
     const auto dot = std::from_chars(release.data(), release.data() + release.size(), major);
@@ -288,8 +290,9 @@ void check_kernel(const machine& m, const plan&, std::vector<finding>& out) {
         const char *file, *bad, *good, *text, *reason;
     };
     for (const setting& s :
-         {setting{"/proc/sys/kernel/numa_balancing", "1", "0", "NUMA balancing is on",
-                  "the kernel unmaps pages to see who uses them, and each access then faults"},
+         {setting{
+              "/proc/sys/kernel/numa_balancing", "1", "0", "NUMA balancing is on",
+              "the kernel unmaps pages to see which CPU uses them, and each access then faults"},
           setting{"/proc/sys/kernel/nmi_watchdog", "1", "0", "the NMI watchdog is on",
                   "it interrupts each core, and takes a hardware counter"}})
         if (m.text(s.file) == s.bad)
@@ -301,7 +304,7 @@ void check_kernel(const machine& m, const plan&, std::vector<finding>& out) {
                            .changes = {{s.file, s.bad, s.good}}});
 }
 
-void check_ddio(const machine& m, const plan&, std::vector<finding>& out) {
+void check_ddio(const machine& m, const plan&, std::vector<diagnosis>& out) {
     const std::string info = m.text("/proc/cpuinfo");
     if (info.find("Xeon") == std::string::npos || info.find("hypervisor") != std::string::npos)
         return;

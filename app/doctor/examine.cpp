@@ -26,8 +26,8 @@ const std::vector<check>& checks() {
     return all;
 }
 
-std::vector<finding> examine(const machine& m, const plan& p) {
-    std::vector<finding> out;
+std::vector<diagnosis> examine(const machine& m, const plan& p) {
+    std::vector<diagnosis> out;
     for (const check& c : checks()) {
         const size_t first = out.size();
         c.function(m, p, out);

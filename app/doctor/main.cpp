@@ -27,7 +27,7 @@ bool print(const std::string& text) {
            std::fflush(stdout) == 0;
 }
 
-std::vector<doctor::file_change> chosen(const std::vector<doctor::finding>& all,
+std::vector<doctor::file_change> chosen(const std::vector<doctor::diagnosis>& all,
                                         const std::vector<std::string>& names) {
     std::vector<doctor::file_change> out;
     for (const auto& f : all)
@@ -54,7 +54,7 @@ int write_changes(const std::filesystem::path& root,
 }
 
 int fix(const doctor::machine& m, const doctor::request& r,
-        const std::vector<doctor::finding>& found) {
+        const std::vector<doctor::diagnosis>& found) {
     const auto changes = chosen(found, r.fix);
     if (changes.empty()) return print("nothing to change\n") ? 0 : is_wrong;
     if (!print(doctor::diff_of(changes))) return is_wrong;

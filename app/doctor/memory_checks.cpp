@@ -50,7 +50,7 @@ std::vector<std::string> nodes_of(const machine& m, const plan& p) {
 }
 
 void judge_node(const plan& p, const std::string& node, const std::vector<pool>& pools,
-                std::vector<finding>& out) {
+                std::vector<diagnosis>& out) {
     uint64_t total_kb = 0, free_kb = 0;
     std::string held;
     for (const pool& one : pools) {
@@ -64,13 +64,14 @@ void judge_node(const plan& p, const std::string& node, const std::vector<pool>&
         out.push_back({.subject = node, .text = held});
         return;
     }
-    finding f{.level = total_kb == 0 && p.hugepages_required ? severity::error : severity::warning,
-              .subject = node,
-              .text = total_kb == 0 ? "no hugepages are reserved"
-                                    : held + ": turnpike needs some 512 MB, more with many ports",
-              .reason =
-                  "packet buffers and tables are in hugepages; without them, each packet costs TLB "
-                  "misses"};
+    diagnosis f{
+        .level = total_kb == 0 && p.hugepages_required ? severity::error : severity::warning,
+        .subject = node,
+        .text = total_kb == 0 ? "no hugepages are reserved"
+                              : held + ": turnpike needs some 512 MB, more with many ports",
+        .reason =
+            "packet buffers and tables are in hugepages; without them, each packet costs TLB "
+            "misses"};
     const auto small = std::find_if(pools.begin(), pools.end(),
                                     [](const pool& q) { return q.page_kb == kb_of_small_pages; });
     if (small != pools.end()) {
@@ -86,7 +87,7 @@ void judge_node(const plan& p, const std::string& node, const std::vector<pool>&
 }
 
 /// The limit of the cgroup: a page beyond it ends the process by SIGBUS, not by an error.
-void judge_cgroup(const machine& m, std::vector<finding>& out) {
+void judge_cgroup(const machine& m, std::vector<diagnosis>& out) {
     const std::string line = m.text("/proc/self/cgroup");
     for (const std::string& entry : split(line, "\n")) {
         if (entry.compare(0, 3, "0::") != 0) continue;
@@ -112,7 +113,7 @@ void judge_cgroup(const machine& m, std::vector<finding>& out) {
 
 }  // namespace
 
-void check_hugepages(const machine& m, const plan& p, std::vector<finding>& out) {
+void check_hugepages(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     const auto nodes = nodes_of(m, p);
     for (const std::string& node : nodes)
         judge_node(p, node, pools_in(m, "/sys/devices/system/node/" + node + "/hugepages"), out);
@@ -127,7 +128,7 @@ void check_hugepages(const machine& m, const plan& p, std::vector<finding>& out)
                  "eal: {args: \"--in-memory ...\"}, or mount -t hugetlbfs nodev /dev/hugepages"}});
 }
 
-void check_thp(const machine& m, const plan&, std::vector<finding>& out) {
+void check_thp(const machine& m, const plan&, std::vector<diagnosis>& out) {
     const std::string file = "/sys/kernel/mm/transparent_hugepage/enabled";
     const std::string mode = m.text(file);
     if (mode.find("[always]") == std::string::npos) {
@@ -144,7 +145,7 @@ void check_thp(const machine& m, const plan&, std::vector<finding>& out) {
          .changes = {{file, mode, "madvise"}}});
 }
 
-void check_limits(const machine& m, const plan&, std::vector<finding>& out) {
+void check_limits(const machine& m, const plan&, std::vector<diagnosis>& out) {
     for (const std::string& line : split(m.text("/proc/self/limits"), "\n")) {
         constexpr std::string_view locked = "Max locked memory";
         if (line.compare(0, locked.size(), locked) != 0) continue;

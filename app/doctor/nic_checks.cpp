@@ -80,11 +80,11 @@ std::vector<std::string> bind_commands(const nic& n) {
     return out;
 }
 
-finding judge_driver(const nic& n, const plan& p, const std::set<std::string>& default_routes) {
+diagnosis judge_driver(const nic& n, const plan& p, const std::set<std::string>& default_routes) {
     const auto leads_out =
         std::find_if(n.interfaces.begin(), n.interfaces.end(),
                      [&](const auto& i) { return default_routes.count(i) != 0; });
-    finding f{.subject = n.label()};
+    diagnosis f{.subject = n.label()};
     if (leads_out != n.interfaces.end() && !is_bifurcated(n)) {
         f.level = n.port.empty() ? severity::ok : severity::error;
         f.text =
@@ -129,20 +129,20 @@ double number_before(const std::string& text) {
     return value;
 }
 
-/// Of a device and the port above it ("…/0000:3a:00.0/0000:3b:00.0").
+/// The folder of the PCIe port above a device, from the device's path ("…/0000:3a:00.0/0000:3b:00.0").
 std::string bridge_above(const machine& m, const nic& n) {
     const auto parts = split(m.link(n.folder()), "/");
     if (parts.size() < 2 || pci_address(parts[parts.size() - 2]).empty()) return {};
     return fmt::format("{}/{}", pci_folder, parts[parts.size() - 2]);
 }
 
-void judge_link(const machine& m, const nic& n, std::vector<finding>& out) {
+void judge_link(const machine& m, const nic& n, std::vector<diagnosis>& out) {
     const std::string speed = m.text(n.folder() + "/current_link_speed"),
-                      most_speed = m.text(n.folder() + "/max_link_speed");
+                      max_speed = m.text(n.folder() + "/max_link_speed");
     const uint64_t width = m.number(n.folder() + "/current_link_width").value_or(0),
-                   most_width = m.number(n.folder() + "/max_link_width").value_or(0);
-    if (width == 0 || most_width == 0) return;
-    const bool slow = number_before(speed) < number_before(most_speed), narrow = width < most_width;
+                   max_width = m.number(n.folder() + "/max_link_width").value_or(0);
+    if (width == 0 || max_width == 0) return;
+    const bool slow = number_before(speed) < number_before(max_speed), narrow = width < max_width;
     if (!slow && !narrow) {
         out.push_back({.subject = n.label(),
                        .text = fmt::format("link {} x{}, as the card can", speed, width)});
@@ -151,12 +151,12 @@ void judge_link(const machine& m, const nic& n, std::vector<finding>& out) {
     const std::string above = bridge_above(m, n);
     const bool slot =
         !above.empty() &&
-        (number_before(m.text(above + "/max_link_speed")) < number_before(most_speed) ||
-         m.number(above + "/max_link_width").value_or(most_width) < most_width);
+        (number_before(m.text(above + "/max_link_speed")) < number_before(max_speed) ||
+         m.number(above + "/max_link_width").value_or(max_width) < max_width);
     out.push_back({.level = severity::warning,
                    .subject = n.label(),
                    .text = fmt::format("link {} x{}, and the card can {} x{}", speed, width,
-                                       most_speed, most_width),
+                                       max_speed, max_width),
                    .reason = "a link moves payload and its own overhead: turnpike-pcie shows the "
                              "packets per second that it carries (section 10.1, 1.2)",
                    .remedy = {slot ? "the slot can no more: use a wider or newer slot"
@@ -164,7 +164,7 @@ void judge_link(const machine& m, const nic& n, std::vector<finding>& out) {
                                      "the slot in the BIOS"}});
 }
 
-void judge_config(const machine& m, const nic& n, std::vector<finding>& out) {
+void judge_config(const machine& m, const nic& n, std::vector<diagnosis>& out) {
     const auto config = m.bytes(n.folder() + "/config");
     if (!config || m.number(n.folder() + "/current_link_width").value_or(0) == 0) return;
     const auto link = pcie::link_of_config(*config, n.address);
@@ -225,7 +225,7 @@ std::set<std::string> default_route_interfaces(const machine& m) {
     return out;
 }
 
-void check_iommu(const machine& m, const plan& p, std::vector<finding>& out) {
+void check_iommu(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     const auto nics = nics_of(m, p);
     if (std::none_of(nics.begin(), nics.end(), [&](const nic& n) { return matters(n, p); })) return;
     if (!m.names("/sys/kernel/iommu_groups").empty()) {
@@ -247,7 +247,7 @@ void check_iommu(const machine& m, const plan& p, std::vector<finding>& out) {
              "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"}});
 }
 
-void check_nics(const machine& m, const plan& p, std::vector<finding>& out) {
+void check_nics(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     const auto default_routes = default_route_interfaces(m);
     const auto nics = nics_of(m, p);
     for (const nic& n : nics)
@@ -260,11 +260,11 @@ void check_nics(const machine& m, const plan& p, std::vector<finding>& out) {
         out.push_back({.level = severity::error,
                        .subject = address,
                        .text = fmt::format("port '{}': there is no such network device", port.name),
-                       .remedy = {"lspci -D lists those that there are"}});
+                       .remedy = {"lspci -D lists them all"}});
     }
 }
 
-void check_pcie(const machine& m, const plan& p, std::vector<finding>& out) {
+void check_pcie(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     for (const nic& n : nics_of(m, p)) {
         if (!matters(n, p)) continue;
         judge_link(m, n, out);
@@ -272,7 +272,7 @@ void check_pcie(const machine& m, const plan& p, std::vector<finding>& out) {
     }
 }
 
-void check_numa(const machine& m, const plan& p, std::vector<finding>& out) {
+void check_numa(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     if (p.cpus.empty() || !m.read("/sys/devices/system/node/node1/cpulist")) return;  // one node
     std::set<unsigned> nodes;
     for (const std::string& name : m.names("/sys/devices/system/node")) {
@@ -308,17 +308,17 @@ void check_numa(const machine& m, const plan& p, std::vector<finding>& out) {
     }
 }
 
-void check_af_xdp(const machine& m, const plan& p, std::vector<finding>& out) {
+void check_af_xdp(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     const auto default_routes = default_route_interfaces(m);
     for (const auto& port : p.ports) {
         const std::string interface = value_of(port.device, "iface");
         if (interface.empty() || port.device.compare(0, 7, "net_xsk") != 0) continue;
         const std::string folder = "/sys/class/net/" + interface;
-        finding f{.subject = interface};
+        diagnosis f{.subject = interface};
         if (m.text(folder + "/ifindex").empty()) {
             f.level = severity::error;
             f.text = fmt::format("port '{}': there is no such interface", port.name);
-            f.remedy = {"ip -br link lists those that there are"};
+            f.remedy = {"ip -br link lists them all"};
             out.push_back(std::move(f));
             continue;
         }

@@ -14,11 +14,11 @@ namespace {
 
 std::string about() {
     std::string out =
-        "turnpike-doctor: what of this machine keeps turnpike from starting, costs packets or "
-        "costs speed, and the command\n"
-        "that mends it. It changes nothing without --fix NAME --yes.\n\n"
+        "turnpike-doctor: obstacles to starting turnpike on this machine, causes of lost packets "
+        "and lost speed, and the\n"
+        "command that mends each. It changes nothing without --fix NAME --yes.\n\n"
         "  turnpike-doctor --config /etc/turnpike/turnpike.yaml\n"
-        "  turnpike-doctor --fix frequency           (shows what it would write)\n\n"
+        "  turnpike-doctor --fix frequency           (shows the changes)\n\n"
         "Checks:\n";
     for (const check& c : checks()) out += fmt::format("  {:<12} {}\n", c.name, c.about);
     return out;
@@ -42,7 +42,7 @@ command_line read_command_line(int argc, char** argv) {
         "write everything that was read to this file, for a report or a test; - is stdout");
     std::vector<std::string> names;
     for (const check& c : checks()) names.emplace_back(c.name);
-    app.add_option("--fix", r.fix, "show the changes that mend the findings of these checks")
+    app.add_option("--fix", r.fix, "show the changes that mend the diagnoses of these checks")
         ->delimiter(',')
         ->check(CLI::IsMember(names));
     app.add_flag("--yes", r.yes, "with --fix: write them")->needs("--fix");

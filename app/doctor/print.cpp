@@ -9,14 +9,14 @@
 
 namespace turnpike::doctor {
 
-size_t count_of(const std::vector<finding>& all, severity level) {
-    return static_cast<size_t>(
-        std::count_if(all.begin(), all.end(), [&](const finding& f) { return f.level == level; }));
+size_t count_of(const std::vector<diagnosis>& all, severity level) {
+    return static_cast<size_t>(std::count_if(all.begin(), all.end(),
+                                             [&](const diagnosis& f) { return f.level == level; }));
 }
 
-std::string text_of(const std::vector<finding>& all) {
+std::string text_of(const std::vector<diagnosis>& all) {
     std::string out;
-    for (const finding& f : all) {
+    for (const diagnosis& f : all) {
         out += fmt::format("{:<8} {:<12} {}: {}\n", severity_names[static_cast<size_t>(f.level)],
                            f.check, f.subject, f.text);
         constexpr std::string_view indent = "                      ";
@@ -30,23 +30,23 @@ std::string text_of(const std::vector<finding>& all) {
     return out;
 }
 
-std::string json_of(const std::vector<finding>& all) {
+std::string json_of(const std::vector<diagnosis>& all) {
     nlohmann::json out = {{"schema", "turnpike.doctor/1"},
                           {"errors", count_of(all, severity::error)},
                           {"warnings", count_of(all, severity::warning)},
                           {"notes", count_of(all, severity::note)},
-                          {"findings", nlohmann::json::array()}};
-    for (const finding& f : all) {
+                          {"diagnoses", nlohmann::json::array()}};
+    for (const diagnosis& f : all) {
         nlohmann::json changes = nlohmann::json::array();
         for (const file_change& c : f.changes)
             changes.push_back({{"file", c.file}, {"from", c.from}, {"to", c.to}});
-        out["findings"].push_back({{"level", severity_names[static_cast<size_t>(f.level)]},
-                                   {"check", f.check},
-                                   {"subject", f.subject},
-                                   {"text", f.text},
-                                   {"reason", f.reason},
-                                   {"remedy", f.remedy},
-                                   {"changes", std::move(changes)}});
+        out["diagnoses"].push_back({{"level", severity_names[static_cast<size_t>(f.level)]},
+                                    {"check", f.check},
+                                    {"subject", f.subject},
+                                    {"text", f.text},
+                                    {"reason", f.reason},
+                                    {"remedy", f.remedy},
+                                    {"changes", std::move(changes)}});
     }
     return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -9,11 +9,11 @@
 
 namespace turnpike::doctor {
 
-[[nodiscard]] std::string text_of(const std::vector<finding>& all);
-[[nodiscard]] std::string json_of(const std::vector<finding>& all);
+[[nodiscard]] std::string text_of(const std::vector<diagnosis>& all);
+[[nodiscard]] std::string json_of(const std::vector<diagnosis>& all);
 /// "--- file", "-old", "+new" for each change.
 [[nodiscard]] std::string diff_of(const std::vector<file_change>& changes);
-/// The number of findings of a level.
-[[nodiscard]] size_t count_of(const std::vector<finding>& all, severity level);
+/// The number of diagnoses of a level.
+[[nodiscard]] size_t count_of(const std::vector<diagnosis>& all, severity level);
 
 }  // namespace turnpike::doctor

@@ -29,7 +29,7 @@ def configuration(folder, ports, eal):
 
 
 def examined(machine, ports=None, eal="-l 0-1"):
-    """{(check, level): [text of each finding]} and the exit code; the configuration is optional."""
+    """{(check, level): [text of each diagnosis]} and the exit code; the configuration is optional."""
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         more = ["--config", configuration(folder, ports, eal)] if ports else []
         done = run("--replay", HERE / "doctor" / f"{machine}.tree", "--json", *more)
@@ -37,7 +37,7 @@ def examined(machine, ports=None, eal="-l 0-1"):
     answer = json.loads(done.stdout)
     assert answer["schema"] == "turnpike.doctor/1"
     found = {}
-    for f in answer["findings"]:
+    for f in answer["diagnoses"]:
         assert f["check"] in CHECKS and f["subject"] and f["text"], f
         assert f["level"] == "ok" or f["reason"] or f["remedy"], f
         found.setdefault((f["check"], f["level"]), []).append(f"{f['subject']}: {f['text']} | {' | '.join(f['remedy'])}")
@@ -116,7 +116,7 @@ def test_a_guest_with_af_xdp():
 
 
 def test_a_guests_way_out_is_left_to_the_kernel():
-    """The interface of a virtio device is one folder deeper than that of other devices."""
+    """A virtio device has its interface one folder deeper than other devices."""
     found, _ = examined("guest")
     has(found, "nics", "ok", "0000:00:03.0 (ens3)", "leave it to the kernel")
     has(found, "nics", "note", "0000:00:04.0", "virtio-pci", "dpdk-devbind.py -b vfio-pci 0000:00:04.0")

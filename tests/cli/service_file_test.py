@@ -59,7 +59,7 @@ def test_what_would_be_wrong_is_seen():
 
 
 def test_its_exposure_is_small():
-    """Of 10, by `systemd-analyze security`: at most 2.0, and more without what keeps it in."""
+    """At most 2.0 of 10 by `systemd-analyze security`; a unit without these restrictions has more."""
     lines, done = analyze("security", "--offline=true", "--threshold=20", "--no-pager", turnpike=unit())
     assert done.returncode == 0, done.stdout + done.stderr
     assert any("Overall exposure level" in line for line in done.stdout.splitlines()), lines

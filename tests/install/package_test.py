@@ -21,8 +21,8 @@ FOLDER = pathlib.Path(_folder.name)
 PACKAGES = FOLDER / "packages"
 NAMES = ["dpdk-turnpike-drivers", "libturnpike-dev", "libturnpike0", "turnpike", "turnpike-doc"]
 
-# Everything in namespaces of its own: mounts, processes, network. $1 is a folder for the upper layer, the rest a script that
-# runs in the copy.
+# A copy has its own namespaces of mounts, processes and network. $1: a folder for the upper layer, $2: the packages, $3: the
+# script to run in the copy.
 ENTER = """
 set -e
 mount -t tmpfs turnpike-upper "$1"
