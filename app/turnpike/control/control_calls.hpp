@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls from the management thread to the control thread, which owns the tables (doc/design/0025-two-threads.md):
+// Calls from the management thread to the control thread, which owns the tables (doc/design/0026-two-threads.md):
 //
 //   management --run(work)--> one waiting call --serve()--> control executes `work` between two iterations
 //   management <------------- its result, or what it threw -------------------------------------+

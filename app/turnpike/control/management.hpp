@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The management thread: requests of the control socket, the configuration file, DPDK's telemetry and the periodic tables,
 // beside the control thread, which handles punted packets, neighbours and links, and never waits for this one. Each change
-// and each look at tables is a call to the control thread (control_calls.hpp, doc/design/0025-two-threads.md).
+// and each look at tables is a call to the control thread (control_calls.hpp, doc/design/0026-two-threads.md).
 #pragma once
 
 #include <sched.h>

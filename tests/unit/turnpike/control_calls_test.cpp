@@ -16,7 +16,7 @@ namespace {
 
 using control::control_calls;
 
-/// Runs `f` on a thread of its own, while this one serves its calls.
+/// Runs `f` on another thread while this one serves its calls.
 template <class F>
 void beside_control(control_calls& calls, const F& f) {
     std::atomic<bool> done{false};

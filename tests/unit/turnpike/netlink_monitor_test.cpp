@@ -22,7 +22,7 @@ constexpr unsigned routes = 20'000;
 class netlink_monitor_test : public testing::Test {
   protected:
     void SetUp() override {
-        if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "needs a network namespace of its own";
+        if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "needs its own network namespace";
         run({"link set lo up", "link add west type veth peer name end", "link set end up",
              "link set west up", "address add 192.0.2.1/24 dev west",
              "address add 2001:db8::1/64 dev west"});
@@ -55,7 +55,7 @@ class netlink_monitor_test : public testing::Test {
         static_cast<void>(m.follow(now_ms_ += 5));
         ++rounds_;
         longest_ns_ = std::max(longest_ns_, now_ns_ - begun_ns);
-        most_messages_ = std::max(most_messages_, m.counted().messages - before);
+        max_messages_ = std::max(max_messages_, m.counted().messages - before);
     }
     void follow(netlink_monitor& m) {
         for (unsigned n = 0; n < 100'000; ++n) {
@@ -100,7 +100,7 @@ class netlink_monitor_test : public testing::Test {
     static constexpr uint64_t step_ns = 100'000;  ///< by the clock at each look
     static constexpr unsigned small_buffer = 128U << 10;
     sources::netlink_rib::followed ours_{};
-    uint64_t now_ns_ = 0, now_ms_ = 0, longest_ns_ = 0, most_messages_ = 0;
+    uint64_t now_ns_ = 0, now_ms_ = 0, longest_ns_ = 0, max_messages_ = 0;
     unsigned rounds_ = 0;
 };
 
@@ -110,7 +110,7 @@ TEST_F(netlink_monitor_test, a_round_takes_a_millisecond) {
     EXPECT_EQ(m->learned().routes.size(), routes);
     EXPECT_GT(rounds_, 3U);
     EXPECT_LE(longest_ns_, netlink_monitor::budget_ns + 2 * step_ns);
-    EXPECT_LT(most_messages_, 8000U);
+    EXPECT_LT(max_messages_, 8000U);
     lose_notifications(*m);
     rounds_ = 0;
     follow(*m);
