@@ -23,12 +23,19 @@ bool write_all(int fd, std::string_view text) noexcept {
     return true;
 }
 
+/// Give a file to an owner and group, or to the group only. A user who may do neither keeps it.
+bool take_owner(int fd, uid_t owner, gid_t group) noexcept {
+    constexpr uid_t as_it_is = static_cast<uid_t>(-1);
+    return ::fchown(fd, owner, group) == 0 ||
+           (errno == EPERM && (::fchown(fd, as_it_is, group) == 0 || errno == EPERM));
+}
+
 /// Copy mode and owner from the file to replace, if it exists.
 bool take_mode(int fd, const std::string& like) noexcept {
     struct stat there {};
     if (::stat(like.c_str(), &there) == 0)
-        return ::fchown(fd, there.st_uid, there.st_gid) == 0 &&
-               ::fchmod(fd, there.st_mode & 07777) == 0;
+        return take_owner(fd, there.st_uid, there.st_gid) &&
+               ::fchmod(fd, there.st_mode & 0777) == 0;
     const mode_t mask = ::umask(0);
     ::umask(mask);
     return ::fchmod(fd, 0666 & ~mask) == 0;

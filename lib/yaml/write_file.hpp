@@ -10,7 +10,7 @@
 namespace turnpike::yaml {
 
 /// Writes a temporary file, flushes it to disk and renames it; it copies mode and owner from the
-/// replaced file. Follows a symbolic link and replaces its target. Threads any.
+/// replaced file. A user who may not give files away becomes the owner. Follows a symbolic link and replaces its target. Threads any.
 ///
 /// Errors  ENOENT, EACCES, ENOSPC...: the old file is unchanged, no temporary file remains
 [[nodiscard]] result<void> write_file(const std::string& path, std::string_view text);

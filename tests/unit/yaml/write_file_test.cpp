@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The replacement of a file that belongs to another user, as where root writes a configuration and the service saves it.
+#include "yaml/write_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace turnpike::yaml {
+namespace {
+
+constexpr uid_t service = 65534;
+
+TEST(write_file, replaces_a_file_of_another_user_and_keeps_its_mode) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+    std::string folder = std::filesystem::temp_directory_path() / "turnpike-write-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    ASSERT_EQ(::chown(folder.c_str(), service, service), 0);
+    const std::string file = folder + "/turnpike.yaml";
+    std::ofstream(file) << "old\n";
+    ASSERT_EQ(::chmod(file.c_str(), 0640), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        const bool left = ::setgid(service) == 0 && ::setuid(service) == 0;
+        _exit(left && write_file(file, "new\n") ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    std::string content;
+    std::getline(std::ifstream(file), content);
+    EXPECT_EQ(content, "new");
+    struct stat now {};
+    ASSERT_EQ(::stat(file.c_str(), &now), 0);
+    EXPECT_EQ(now.st_uid, service);
+    EXPECT_EQ(now.st_mode & 07777, 0640u);
+    ASSERT_TRUE(write_file(file, "root's\n"));
+    ASSERT_EQ(::stat(file.c_str(), &now), 0);
+    EXPECT_EQ(now.st_uid, service) << "root keeps the owner";
+    std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace turnpike::yaml
