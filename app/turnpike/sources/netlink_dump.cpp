@@ -35,7 +35,7 @@ route_stack as_dumped(const route_stack& all) {
 }  // namespace
 
 void netlink_rib::begin_part(const dump_part& p) {
-    listed_.emplace();
+    listed_ = listed();
     listed_->part = p;
     listed_->next = {{.v6 = p.v6}, 0};
     if (p.what != part_kind::routes) return;
