@@ -491,24 +491,6 @@ TEST_F(kernel_mirror_test, throw_and_local_routes) {
     EXPECT_EQ(find("198.51.100.0/24"), nullptr);
 }
 
-/// Linux fib6_add_rt2node(): a replacement does not look for an equal route (rib-differential, seed 16).
-TEST_F(kernel_mirror_test, ipv6_replaces_the_first_route_also_with_one_that_exists) {
-    const said hole{.to = "2001:db8::/32", .by = 0, .metric = 100, .type = RTN_BLACKHOLE},
-        linked{
-            .to = "2001:db8::/32", .by = east, .metric = 100, .how = NLM_F_CREATE | NLM_F_APPEND};
-    say(hole);
-    say(linked);
-    ASSERT_NE(find("2001:db8::/32"), nullptr);
-    EXPECT_EQ(find("2001:db8::/32")->type, route_type::blackhole);
-    auto again = linked;
-    again.how = replace;
-    say(again);
-    EXPECT_EQ(find("2001:db8::/32")->type, route_type::unicast);
-    EXPECT_EQ(via("2001:db8::/32"), "link east");
-    say(gone(linked));
-    EXPECT_EQ(via("2001:db8::/32"), "none");
-}
-
 TEST_F(kernel_mirror_test, weights_keep_their_ratio) {
     for (const uint32_t id : {7U, 17U})
         say({.what = netlink::next_hop{
