@@ -130,11 +130,13 @@ std::vector<rates::row> rates::cost() const {
         const double packets = grown(w, was, "packets"), busy = grown(w, was, "busy_cycles"),
                      total = grown(w, was, "total_cycles");
         const double cpp = packets > 0 ? busy / packets : 0, share = total > 0 ? busy / total : 0;
-        const double headroom = cpp > 0 ? std::max(0.0, hz / cpp - over(packets)) : 0;
+        // Single packets of an idle worker do not show the cost of more (observe/verdict.hpp).
+        const bool shows_cost = cpp > 0 && share >= 0.01;
+        const double headroom = shows_cost ? std::max(0.0, hz / cpp - over(packets)) : 0;
         out.push_back({share,
                        {text(w, "lcore"), fmt::format("{:.1f}%", 100 * share),
                         scaled(over(packets)), cpp > 0 ? fmt::format("{:.0f}", cpp) : "-",
-                        cpp > 0 ? scaled(headroom) : "-", stages_text(w, was)}});
+                        shows_cost ? scaled(headroom) : "-", stages_text(w, was)}});
     }
     return out;
 }

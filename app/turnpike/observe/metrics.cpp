@@ -39,7 +39,7 @@ constexpr rows<worker_report> of_workers[] = {
      [](const worker_report& w) -> metric_value { return w.utilisation(); }, derived},
     {"headroom_pps", gauge, "packets per second", "packet rate available in addition to pps",
      [](const worker_report& w) -> metric_value {
-         return w.packets == 0 ? metric_value{} : metric_value(w.headroom_pps());
+         return w.knows_headroom() ? metric_value(w.headroom_pps()) : metric_value{};
      },
      "headroom_packets_per_second"},
     {"core_cycles", counter, "cycles",

@@ -52,6 +52,10 @@ struct core_report {
     }
 };
 
+/// Utilisation from which a worker's packets show the cost of more packets. On an idle worker, each packet is a burst
+/// of its own, and costs many times as much as in a full burst.
+inline constexpr double shows_cost = 0.01;
+
 struct worker_report {
     unsigned lcore = 0;
     bool forwards = true;              ///< false: removed from the workers
@@ -88,8 +92,9 @@ struct worker_report {
     [[nodiscard]] double cpp() const noexcept;
     [[nodiscard]] double utilisation() const noexcept;
     [[nodiscard]] double pps() const noexcept;
-    /// Additional packets per second: Hz / cpp - pps.
+    /// Additional packets per second: Hz / cpp - pps. Only of a worker that is busy enough.
     [[nodiscard]] double headroom_pps() const noexcept;
+    [[nodiscard]] bool knows_headroom() const noexcept { return utilisation() >= shows_cost; }
 };
 
 /// The PCIe figures by source as JSON text; an absent source is empty and has a reason in `why`.

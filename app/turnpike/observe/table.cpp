@@ -90,7 +90,7 @@ void add_workers(std::string& out, const report& r, const report* previous, doub
                             group.name, group.cycles);
         out += fmt::format("{:<8}{:>12}{:>12}{:>7.1f}%{:>14}  {}\n", w.lcore, with_prefix(w.pps()),
                            w.packets ? fmt::format("{:.0f}", w.cpp()) : "-", 100 * w.utilisation(),
-                           w.packets ? with_prefix(w.headroom_pps()) : "-", by_stage);
+                           w.knows_headroom() ? with_prefix(w.headroom_pps()) : "-", by_stage);
     }
 }
 

@@ -80,7 +80,10 @@ headroom of_core(const std::vector<worker_now>& workers) {
     }
     h.of = fmt::format("worker {}", busiest->of->lcore);
     h.used = busiest->used;
-    if (busiest->pps > 0) h.more_pps = busiest->more_pps;
+    if (busiest->used >= shows_cost)
+        h.more_pps = busiest->more_pps;
+    else
+        h.why = "the worker is idle: its few packets do not show the cost of more";
     return h;
 }
 

@@ -37,7 +37,7 @@ struct headroom {
     std::string_view from{};           ///< modelled, counted or measured
     std::optional<double> used{};      ///< utilisation, 0 to 1
     std::optional<double> more_pps{};  ///< additional packets per second that it allows
-    std::string why{};                 ///< why the utilisation is unknown
+    std::string why{};                 ///< why the utilisation or more_pps is unknown
 };
 
 struct verdict {

@@ -51,6 +51,17 @@ const headroom& of(const verdict& v, std::string_view resource) {
     return v.by[0];
 }
 
+/// Single packets of an idle worker cost more than packets of full bursts.
+TEST(verdict, an_idle_worker_has_no_known_headroom) {
+    const verdict v = verdict_of(second(0.009));
+    EXPECT_EQ(v.bound, "idle");
+    EXPECT_DOUBLE_EQ(*of(v, "core").used, 0.009);
+    EXPECT_FALSE(of(v, "core").more_pps);
+    EXPECT_NE(of(v, "core").why.find("idle"), std::string::npos);
+    EXPECT_FALSE(second(0.009).workers.at(0).knows_headroom());
+    EXPECT_TRUE(second(0.4).workers.at(0).knows_headroom());
+}
+
 TEST(verdict, nothing_that_is_full_is_idle) {
     const verdict v = verdict_of(second(0.4));
     EXPECT_EQ(v.bound, "idle");
