@@ -52,8 +52,8 @@ struct core_report {
     }
 };
 
-/// Utilisation from which a worker's packets show the cost of more packets. On an idle worker, each packet is a burst
-/// of its own, and costs many times as much as in a full burst.
+/// Utilisation from which a worker's packets show the cost of more packets. An idle worker receives single packets,
+/// which cost many times as much as packets of full bursts.
 inline constexpr double shows_cost = 0.01;
 
 struct worker_report {
