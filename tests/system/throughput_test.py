@@ -111,7 +111,7 @@ class Wire:
         return out
 
     def trial(self, number, frames):
-        """What a receiver counts of a trial's frames."""
+        """A receiver's counts of a trial's frames."""
         seen, newest = set(), -1
         count = {"sent": frames, "lost": 0, "received": 0, "damaged": 0, "duplicated": 0, "reordered": 0, "late": 0}
         for n in range(frames):
