@@ -123,9 +123,10 @@ struct overrun {
 using content = std::variant<link, address, neighbour, route, next_hop, rule, done, overrun>;
 
 struct message {
-    uint32_t sequence = 0;     ///< of the request that it answers; 0: a notification
+    uint32_t sequence = 0;     ///< of the request that it answers or that caused it; 0: none
     bool interrupted = false;  ///< the dump is inconsistent (NLM_F_DUMP_INTR): repeat the request
     content what{};
+    uint32_t requester = 0;  ///< port ID of the socket of that request; 0: the kernel itself
     bool operator==(const message&) const = default;
 };
 

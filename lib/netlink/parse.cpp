@@ -394,7 +394,8 @@ size_t parse(std::span<const uint8_t> bytes, const std::function<void(message&&)
                 no(k.name, why.text);
             }
             if (read)
-                take({m->nlmsg_seq, (m->nlmsg_flags & NLM_F_DUMP_INTR) != 0, std::move(*read)});
+                take({m->nlmsg_seq, (m->nlmsg_flags & NLM_F_DUMP_INTR) != 0, std::move(*read),
+                      m->nlmsg_pid});
             break;
         }
         m = mnl_nlmsg_next(m, &left);

@@ -124,6 +124,13 @@ size_t index_of(const route_list& range, const std::function<bool(const kernel_r
     return static_cast<size_t>(std::find_if(range.begin(), range.end(), which) - range.begin());
 }
 
+/// A replacement may be the same as a later route, so an equal one is preferred.
+size_t index_of_same_v6(const route_list& range, const kernel_route& r) {
+    const size_t equal = index_of(range, [&](const kernel_route& a) { return are_same(a, r); });
+    if (equal != range.size()) return equal;
+    return index_of(range, [&](const kernel_route& a) { return are_same_v6(a, r); });
+}
+
 /// The message of a multipath route has all its paths, including present ones.
 bool add_siblings(route_list& range, const route_list& all, uint16_t how) {
     const size_t old = index_of(range, is_sibling);
@@ -161,16 +168,17 @@ bool add_v6(route_list& in, const kernel_route& r, uint16_t how) {
     } else if (is_sibling(all.front())) {
         certain = add_siblings(range, all, how);
     } else {
-        size_t at = index_of(range, [&](const kernel_route& a) { return are_same_v6(a, r); });
+        const size_t at = index_of_same_v6(range, r);
         const bool same = at != range.size();
-        if (!same) at = index_of(range, [](const kernel_route& a) { return !is_sibling(a); });
-        if (same && (how & NLM_F_MULTI) != 0) {  // a dump: behind earlier routes of its order
+        if ((how & NLM_F_REPLACE) != 0 && !range.empty()) {  // also if a later one is the same
+            const size_t first_plain =
+                index_of(range, [](const kernel_route& a) { return !is_sibling(a); });
+            replace_v6(range, first_plain == range.size() ? 0 : first_plain, all);
+        } else if (same && (how & NLM_F_MULTI) != 0) {  // a dump lists routes in order
             range.erase(range.begin() + static_cast<std::ptrdiff_t>(at));
             range.push_back(r);
         } else if (same) {
             range[at] = r;
-        } else if ((how & NLM_F_REPLACE) != 0 && !range.empty()) {
-            replace_v6(range, at == range.size() ? 0 : at, all);
         } else {
             range.push_back(r);
         }
@@ -186,11 +194,14 @@ void remove_v4(route_list& in, const kernel_route& r) {
     if (same != last) in.erase(same);
 }
 
-/// Single paths of a multipath route may go.
+/// Single paths of a multipath route may go. One of several equal routes is removed.
 void remove_v6(route_list& in, const kernel_route& r) {
-    const route_list all = singles_of(r);
     const auto [first, last] = range_of(in, r);
-    in.erase(std::remove_if(first, last, [&](const auto& a) { return has_same_v6(all, a); }), last);
+    route_list range(first, last);
+    for (const kernel_route& one : singles_of(r))
+        if (const size_t at = index_of_same_v6(range, one); at != range.size())
+            range.erase(range.begin() + static_cast<std::ptrdiff_t>(at));
+    in.insert(in.erase(first, last), range.begin(), range.end());
 }
 
 bool set_flag(bool& flag, bool to) noexcept { return std::exchange(flag, to) != to; }

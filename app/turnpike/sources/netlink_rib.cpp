@@ -54,12 +54,28 @@ state::route_set& netlink_rib::learned_of(uint32_t number) {
 }
 
 void netlink_rib::take(const netlink::message& m) {
+    if (is_update(m)) {
+        netlink::message in_place = m;
+        std::get<netlink::route>(in_place.what).how = 0;
+        return take(in_place);
+    }
     if (listed_ && mark(m)) return;
     if (const auto* r = std::get_if<netlink::route>(&m.what)) return take_route(*r);
     if (const auto* l = std::get_if<netlink::link>(&m.what)) return take_link(*l);
     if (const auto* a = std::get_if<netlink::address>(&m.what)) return take_address(*a);
-    if (const auto* h = std::get_if<netlink::next_hop>(&m.what)) return take_next_hop(*h);
+    if (const auto* h = std::get_if<netlink::next_hop>(&m.what)) {
+        next_hop_request_ = {m.requester, m.sequence};
+        return take_next_hop(*h);
+    }
     if (const auto* n = std::get_if<netlink::neighbour>(&m.what)) return take_neighbour(*n);
+}
+
+/// fib6_rt_update(): a request that replaces a nexthop object is notified with NLM_F_REPLACE for each of its routes, too,
+/// which remain in their order.
+bool netlink_rib::is_update(const netlink::message& m) const {
+    const auto* const r = std::get_if<netlink::route>(&m.what);
+    return r != nullptr && r->to.address.v6 && r->next_hop != 0 && r->how == NLM_F_REPLACE &&
+           m.requester != 0 && next_hop_request_ == std::pair(m.requester, m.sequence);
 }
 
 void netlink_rib::set_ours(followed ours) {

@@ -122,6 +122,8 @@ class netlink_rib {
         std::vector<netlink::message> gone{};  ///< still to be taken
     };
 
+    /// Whether a route's notification follows from a nexthop object's.
+    [[nodiscard]] bool is_update(const netlink::message& m) const;
     /// Returns  whether the message is taken
     bool mark(const netlink::message& m);
     bool mark_route(const netlink::route& r);
@@ -164,6 +166,7 @@ class netlink_rib {
     std::map<uint32_t, std::map<ip_address, mac_address>>
         neighbours_{};  ///< by ifindex: permanent entries
     nexthop_objects next_hops_{};
+    std::pair<uint32_t, uint32_t> next_hop_request_{};  ///< the last: requester, sequence
     std::unordered_map<uint32_t, std::set<uint32_t>> groups_of_{};  ///< by member
     std::optional<listed> listed_{};                                ///< during a dump
     std::set<uint32_t> doubtful_{};                                 ///< tables

@@ -491,6 +491,54 @@ TEST_F(kernel_mirror_test, throw_and_local_routes) {
     EXPECT_EQ(find("198.51.100.0/24"), nullptr);
 }
 
+/// Linux fib6_add_rt2node(): a replacement does not look for an equal route (rib-differential, seed 16).
+TEST_F(kernel_mirror_test, ipv6_replaces_the_first_route_also_with_one_that_exists) {
+    const said hole{.to = "2001:db8::/32", .by = 0, .metric = 100, .type = RTN_BLACKHOLE},
+        linked{
+            .to = "2001:db8::/32", .by = east, .metric = 100, .how = NLM_F_CREATE | NLM_F_APPEND};
+    say(hole);
+    say(linked);
+    ASSERT_NE(find("2001:db8::/32"), nullptr);
+    EXPECT_EQ(find("2001:db8::/32")->type, route_type::blackhole);
+    auto again = linked;
+    again.how = replace;
+    say(again);
+    EXPECT_EQ(find("2001:db8::/32")->type, route_type::unicast);
+    EXPECT_EQ(via("2001:db8::/32"), "link east");
+    // The kernel now has it twice.
+    say(gone(linked));
+    EXPECT_EQ(via("2001:db8::/32"), "link east");
+    say(gone(linked));
+    EXPECT_EQ(via("2001:db8::/32"), "none");
+}
+
+/// fib6_rt_update() notifies like a replacement, but the routes of a replaced object remain in their order
+/// (rib-differential, seeds 2 and 3).
+TEST_F(kernel_mirror_test, ipv6_routes_stay_in_order_when_their_object_is_replaced) {
+    say({.to = "2001:db8::/32", .by = 0, .metric = 100, .type = RTN_BLACKHOLE});
+    message object{.sequence = 7,
+                   .what = netlink::next_hop{.id = 6, .path = {.interface = west}},
+                   .requester = 4321};
+    say(object);
+    const auto by_object = [&](uint32_t sequence, uint16_t how) {
+        message m = route_of({.to = "2001:db8::/32", .by = west, .metric = 100, .how = how});
+        std::get<netlink::route>(m.what).next_hop = 6;
+        m.sequence = sequence;
+        m.requester = 4321;
+        return m;
+    };
+    say(by_object(8, NLM_F_CREATE | NLM_F_APPEND));
+    std::get<netlink::next_hop>(object.what).path.interface = east;
+    object.sequence = 9;
+    say(object);
+    say(by_object(9, NLM_F_REPLACE));
+    ASSERT_NE(find("2001:db8::/32"), nullptr);
+    EXPECT_EQ(find("2001:db8::/32")->type, route_type::blackhole);
+    say(by_object(10, NLM_F_REPLACE));  // `ip -6 route replace`
+    EXPECT_EQ(find("2001:db8::/32")->type, route_type::unicast);
+    EXPECT_EQ(via("2001:db8::/32"), "link east");
+}
+
 TEST_F(kernel_mirror_test, weights_keep_their_ratio) {
     for (const uint32_t id : {7U, 17U})
         say({.what = netlink::next_hop{
