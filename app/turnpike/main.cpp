@@ -113,8 +113,8 @@ class management_tasks {
         });
     }
     void print_table() {
-        auto now =
-            calls_.run([this] { return std::make_unique<observe::report>(controller_.report()); });
+        auto now = controller_.with_loan(
+            calls_, [this] { return std::make_unique<observe::report>(controller_.report()); });
         if (last_) observe::the_console().table(observe::to_table(*now, last_.get()));
         last_ = std::move(now);
         next_table_ += std::chrono::duration_cast<clock::duration>(

@@ -121,11 +121,11 @@ class acls::staged_acls : public staged {
 
     /// The running list, with one rule changed, or a new one.
     result<list> ready_list(const change& c, const state::acl_list& wanted) {
+        if (list same = of_.unchanged(c, wanted.name)) return same;
+        if (const auto made = c.compiled.find(wanted.name); made != c.compiled.end())
+            return made->second;
         const auto there = of_.lists_.find(wanted.name);
-        const bool differs = std::find(c.what.acls.changed.begin(), c.what.acls.changed.end(),
-                                       wanted.name) != c.what.acls.changed.end();
         const bool good = there != of_.lists_.end() && !of_.incomplete_;
-        if (good && !differs) return there->second;
         auto says = std::make_shared<const state::acl_list>(wanted);
         // One list at most: a failure of another owner leaves only this rule to roll back.
         if (good && c.what.acls.changed.size() == 1) {
@@ -170,6 +170,31 @@ class acls::staged_acls : public staged {
     std::shared_ptr<const state::acl_list> said_;  ///< its previous contents
     bool committed_ = false;
 };
+
+acls::list acls::unchanged(const change& c, const std::string& name) const {
+    const auto there = lists_.find(name);
+    const bool differs = std::find(c.what.acls.changed.begin(), c.what.acls.changed.end(), name) !=
+                         c.what.acls.changed.end();
+    return there == lists_.end() || incomplete_ || differs ? nullptr : there->second;
+}
+
+result<void> acls::compile_first(change& c) const {
+    for (const auto& [name, i] : c.after.interfaces)
+        for (const state::acl_binding& at : state::acl_bindings) {
+            const std::string& bound = i.*at.list;
+            if (bound.empty() || c.compiled.contains(bound) || unchanged(c, bound)) continue;
+            const state::acl_list& wanted = *c.after.acls.at(bound);
+            const auto there = lists_.find(bound);
+            if (there != lists_.end() && !incomplete_ && c.what.acls.changed.size() == 1 &&
+                there->second->differs_by_one_rule(wanted))
+                continue;
+            auto made = datapath::acl_list::compile(std::make_shared<const state::acl_list>(wanted),
+                                                    rcu_.hook());
+            if (!made) return tl::unexpected<error>(made.error());
+            c.compiled.emplace(bound, std::move(*made));
+        }
+    return {};
+}
 
 result<std::unique_ptr<staged>> acls::prepare(change& c) {
     auto ready = std::make_unique<staged_acls>(*this, c.workers.size());

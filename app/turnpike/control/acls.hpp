@@ -27,6 +27,9 @@ class acls : public owner {
     explicit acls(rcu::qsbr& rcu) : rcu_(rcu) {}
     ~acls() override;
 
+    /// Compile the lists that prepare() needs, other than by a change of one rule, into c.compiled. Optional; takes long.
+    /// Errors  as prepare()
+    [[nodiscard]] result<void> compile_first(change& c) const;
     /// Needs ifindex_of and workers; fills the lists of snapshot.interfaces[]. A list that no
     /// interface refers to is not compiled.
     /// Errors  ENOMEM: a list exceeds its memory limit
@@ -70,6 +73,8 @@ class acls : public owner {
         void end_before() noexcept;
     };
     class staged_acls;
+    /// The running list with these contents; null: none.
+    [[nodiscard]] list unchanged(const change& c, const std::string& name) const;
 
     [[nodiscard]] static std::unique_ptr<binding> make(const list& of, size_t workers,
                                                        const binding* before);

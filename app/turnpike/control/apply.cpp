@@ -3,6 +3,7 @@
 #include <rte_cycles.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "control/controller.hpp"
 #include "control/packet_pool.hpp"
@@ -16,6 +17,46 @@ constexpr uint32_t burst_limit(datapath::punt_class of) noexcept {
     using enum datapath::punt_class;
     return of == resolve || of == neighbours ? 1024 : 256;
 }
+
+/// A transaction in progress. Uncommitted parts are rolled back in reverse order.
+struct controller::transaction {
+    explicit transaction(std::shared_ptr<const state::configuration> of)
+        : operators(std::move(of)) {}
+    transaction(const transaction&) = delete;
+    transaction& operator=(const transaction&) = delete;
+    ~transaction() { undo_from(0); }
+
+    void undo_from(size_t owner) noexcept {
+        while (ready.size() > owner) ready.pop_back();
+    }
+
+    std::shared_ptr<const state::configuration> operators;  ///< without learned state
+    std::shared_ptr<const state::configuration> wanted{};
+    state::changes what{};
+    bool nothing = false;  ///< to be done
+    size_t neighbours_left_out = 0;
+    std::vector<pcie::nic_profile> profiles{};
+    std::optional<change> c{};
+    std::unique_ptr<datapath::snapshot>
+        before_exchange{};  ///< the snapshot that the owners prepared with
+    std::vector<std::unique_ptr<staged>> ready{};
+};
+
+namespace {
+
+/// During its lifetime, control is no RCU reader, although the tables are lent: it may wait for readers.
+class no_reader {
+  public:
+    explicit no_reader(rcu::qsbr& of) noexcept : of_(of) { of_.offline(control_reader()); }
+    ~no_reader() { of_.online(control_reader()); }
+    no_reader(const no_reader&) = delete;
+    no_reader& operator=(const no_reader&) = delete;
+
+  private:
+    rcu::qsbr& of_;
+};
+
+}  // namespace
 
 result<state::changes> controller::apply(std::shared_ptr<const state::configuration> wanted,
                                          const lost_ports& lost) noexcept {
@@ -41,25 +82,81 @@ result<void> controller::learn(const state::learned& now) noexcept {
 result<state::changes> controller::attempt(std::shared_ptr<const state::configuration> wanted,
                                            const lost_ports& lost) noexcept {
     try {
-        return try_apply(std::move(wanted), lost);
+        transaction u(std::move(wanted));
+        auto done = compare(u, lost);
+        if (done) done = prepare_owners(u, owners_.size());
+        if (done) done = finish(u);
+        if (!done) return tl::unexpected<error>(done.error());
+        return std::move(u.what);
     } catch (const std::exception&) {
         // Short texts, which need no allocation.
         return fail(ENOMEM, {}, "nothing changed");
     }
 }
 
-/// A transaction in progress. Uncommitted parts are rolled back in reverse order.
-struct controller::under_way {
-    change c;
-    std::unique_ptr<datapath::snapshot>
-        before_exchange{};  ///< the snapshot that the owners prepared with
-    std::vector<std::unique_ptr<staged>> ready{};
+/// The long parts are done on management: comparison, compilation of ACLs, and the last owner, routes. Control handles
+/// packets by the published snapshot meanwhile.
+result<void> controller::prepare_beside(control_calls& calls, transaction& u,
+                                        const lost_ports& lost) {
+    if (auto done = compare(u, lost); !done || u.nothing) return done;
+    if (auto done = acls_->compile_first(*u.c); !done) return done;
+    auto done = calls.run([&] {
+        const no_reader while_owners_wait(*rcu_);
+        return prepare_owners(u, owners_.size() - 1);
+    });
+    return done ? prepare_owners(u, owners_.size()) : done;
+}
 
-    void undo_from(size_t owner) noexcept {
-        while (ready.size() > owner) ready.pop_back();
+/// Ends the loan, with the transaction or without it.
+/// so_far  the outcome of its preparation; u: empty if there was no memory for it, and afterwards if nothing is left of
+///         it that takes long to free
+result<state::changes> controller::finish_beside(std::optional<transaction>& u,
+                                                 result<void> so_far) noexcept {
+    end_loan();
+    try {
+        if (so_far) so_far = finish(*u);
+    } catch (const std::exception&) {
+        so_far = fail(ENOMEM, {}, "nothing changed");
     }
-    ~under_way() { undo_from(0); }
-};
+    if (!so_far) {
+        u.reset();
+        if (ports_->any_to_come_back()) bring_back(so_far.error());
+        take_held();
+        return tl::unexpected<error>(std::move(so_far.error()));
+    }
+    said_ = u->operators;
+    state::changes what = std::move(u->what);
+    if (!what.ports.empty()) u.reset();  // closes ports
+    take_held();
+    return what;
+}
+
+result<state::changes> controller::apply_beside(
+    control_calls& calls, const std::shared_ptr<const state::configuration>& wanted,
+    const lost_ports& lost) noexcept {
+    if (!calls.connected()) return apply(wanted, lost);
+    std::optional<transaction> u;
+    result<void> done;
+    calls.run([this] { lend(); });
+    try {
+        u.emplace(wanted);
+        done = prepare_beside(calls, *u, lost);
+    } catch (const std::exception&) {
+        done = fail(ENOMEM, {}, "nothing changed");
+    }
+    auto came = calls.run([&] {
+        auto out = finish_beside(u, std::move(done));
+        if (u) lend();  // at once: no other transaction may come before this one is freed
+        return out;
+    });
+    if (!u) return came;
+    u.reset();
+    calls.run([this] {
+        end_loan();
+        take_held();
+    });
+    return came;
+}
 
 result<void> controller::check_buffers(const state::configuration& wanted) const {
     const uint32_t least = buffers_least(wanted);
@@ -99,11 +196,11 @@ std::unique_ptr<datapath::snapshot> controller::new_snapshot(
     return snapshot;
 }
 
-/// Prepare the owners that have nothing prepared yet.
-result<void> controller::prepare(under_way& u) {
-    while (u.ready.size() < owners_.size()) {
+/// Prepare the owners before this one that have nothing prepared yet.
+result<void> controller::prepare_owners(transaction& u, size_t until) {
+    while (!u.nothing && u.ready.size() < until) {
         u.ready.reserve(owners_.size());
-        auto prepared = owners_[u.ready.size()]->prepare(u.c);
+        auto prepared = owners_[u.ready.size()]->prepare(*u.c);
         if (!prepared) return tl::unexpected<error>(prepared.error());
         u.ready.push_back(std::move(*prepared));
     }
@@ -111,91 +208,98 @@ result<void> controller::prepare(under_way& u) {
 }
 
 /// All owners have prepared, except for ports whose devices are still in use.
-result<void> controller::exchange(under_way& u) {
-    u.before_exchange = take_out(u.c.closes_first);
-    for (const auto& port : u.c.closes_first) port->to_come_back = true;
-    const auto same_addresses = u.c.open_rest();
+result<void> controller::exchange(transaction& u) {
+    change& c = *u.c;
+    u.before_exchange = take_out(c.closes_first);
+    for (const auto& port : c.closes_first) port->to_come_back = true;
+    const auto same_addresses = c.open_rest();
     if (!same_addresses) return tl::unexpected<error>(same_addresses.error());
     if (*same_addresses) return {};
     // Prepare again the owners that depend on a device's MAC address.
     const auto ports = std::find(owners_.begin(), owners_.end(), ports_.get());
     u.undo_from(static_cast<size_t>(ports - owners_.begin()) + 1);
-    auto snapshot = new_snapshot(u.c.after);
-    snapshot->queues = u.c.snapshot->queues;
+    auto snapshot = new_snapshot(c.after);
+    snapshot->queues = c.snapshot->queues;
     for (size_t port_index = 0; port_index < datapath::max_ports; ++port_index) {
         datapath::port_snapshot& to = snapshot->port[port_index];
-        to = u.c.snapshot->port[port_index];
+        to = c.snapshot->port[port_index];
         // The interfaces owner sets the port's interfaces again.
         to.untagged = 0;
         to.by_vlan = nullptr;
         to.tag_type = packet::ether_type_vlan;
     }
-    u.c.snapshot = std::move(snapshot);
-    u.c.ifindex_of.clear();
-    u.c.tables.clear();
-    u.c.out = {};
-    u.c.vrf_index_of.clear();
-    return prepare(u);
+    c.snapshot = std::move(snapshot);
+    c.ifindex_of.clear();
+    c.tables.clear();
+    c.out = {};
+    c.vrf_index_of.clear();
+    return prepare_owners(u, owners_.size());
 }
 
-result<state::changes> controller::try_apply(std::shared_ptr<const state::configuration> wanted,
-                                             const lost_ports& lost) {
+/// Find the differences to the running configuration.
+result<void> controller::compare(transaction& u, const lost_ports& lost) {
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
-    if (said_ != nullptr) state::take_back(learned_, *said_, *wanted);
-    const std::shared_ptr<const state::configuration> operators = wanted;
-    size_t neighbours_left_out = 0;
-    wanted = state::with_learned(std::move(wanted), learned_, &neighbours_left_out);
-    auto what = state::diff(*running_, *wanted);
-    if (!what) return what;
-    ports_->add_lost(*what, *wanted, lost);
+    if (said_ != nullptr) state::take_back(learned_, *said_, *u.operators);
+    u.wanted = state::with_learned(u.operators, learned_, &u.neighbours_left_out);
+    auto what = state::diff(*running_, *u.wanted);
+    if (!what) return tl::unexpected<error>(what.error());
+    u.what = std::move(*what);
+    ports_->add_lost(u.what, *u.wanted, lost);
     // running_ stays the same object, which owners refer to, even if line numbers in the file
     // changed.
-    if (what->empty() && snapshot_ != nullptr && !incomplete() && !retries_left_out_) return what;
-    auto profiles = pcie_profiles_for(*what, *wanted);
+    u.nothing = u.what.empty() && snapshot_ != nullptr && !incomplete() && !retries_left_out_;
+    if (u.nothing) return {};
+    auto profiles = pcie_profiles_for(u.what, *u.wanted);
     if (!profiles) return tl::unexpected<error>(profiles.error());
-    if (auto good = check_buffers(*wanted); !good) return tl::unexpected<error>(good.error());
-    under_way u{.c = {.before = *running_,
-                      .after = *wanted,
-                      .what = *what,
-                      .running = snapshot_.get(),
-                      .operators_before = said_,
-                      .operators_after = operators,
-                      .snapshot = new_snapshot(*wanted)}};
-    u.c.retries = retries_left_out_;
-    if (auto done = prepare(u); !done) return tl::unexpected<error>(done.error());
-    if (u.c.open_rest)
-        if (auto done = exchange(u); !done) return tl::unexpected<error>(done.error());
+    u.profiles = std::move(*profiles);
+    if (auto good = check_buffers(*u.wanted); !good) return good;
+    u.c.emplace(change{.before = *running_,
+                       .after = *u.wanted,
+                       .what = u.what,
+                       .running = snapshot_.get(),
+                       .operators_before = said_,
+                       .operators_after = u.operators,
+                       .snapshot = new_snapshot(*u.wanted),
+                       .retries = retries_left_out_});
+    return {};
+}
+
+/// All owners have prepared.
+result<void> controller::finish(transaction& u) {
+    if (u.nothing) return {};
+    change& c = *u.c;
+    if (c.open_rest)
+        if (auto done = exchange(u); !done) return done;
     std::unique_ptr<datapath::snapshot> between;
-    if (!u.c.hand_over.empty()) {
-        between = std::make_unique<datapath::snapshot>(*u.c.snapshot);
-        between->queues = std::move(u.c.hand_over);
+    if (!c.hand_over.empty()) {
+        between = std::make_unique<datapath::snapshot>(*c.snapshot);
+        between->queues = std::move(c.hand_over);
     }
-    if (!profiles->empty()) pcie_profiles_.swap(*profiles);
-    message_rate_.set(wanted->limits.rate);
+    if (!u.profiles.empty()) pcie_profiles_.swap(u.profiles);
+    message_rate_.set(u.wanted->limits.rate);
     // In reverse order: neighbours remove host routes from the tables before the routes change.
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->commit();
-    icmp_errors_->set_rate(wanted->messages.rate);
-    local_->set_rate(wanted->messages.rate);
-    redirects_->set_rate(wanted->messages.rate);
+    icmp_errors_->set_rate(u.wanted->messages.rate);
+    local_->set_rate(u.wanted->messages.rate);
+    redirects_->set_rate(u.wanted->messages.rate);
     std::unique_ptr<datapath::snapshot> before = std::move(snapshot_);
     if (between != nullptr) {
         published_.store(between.get(), std::memory_order_release);
         wait_for_grace_period();
     }
-    publish(std::move(u.c.snapshot));
-    const std::shared_ptr<const state::configuration> was =
-        std::exchange(running_, std::move(wanted));
+    publish(std::move(c.snapshot));
+    const std::shared_ptr<const state::configuration> was = std::exchange(running_, u.wanted);
     wait_for_grace_period();
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();
     ports_->listen(*snapshot_);
-    left_out_ = u.c.out;
-    left_out_.permanent += neighbours_left_out;
+    left_out_ = c.out;
+    left_out_.permanent += u.neighbours_left_out;
     left_out_.fib = tables_->left_out();
     hops_when_left_out_ = hops_->in_use();
     punt_counts_->follow(interfaces_->indexes());
-    introduce_changed(*what, *was, before.get());
+    introduce_changed(u.what, *was, before.get());
     ++changes_;
-    return what;
+    return {};
 }
 
 /// Remove ports from the workers' snapshot, and close them.

@@ -79,6 +79,9 @@ struct change {
                              [&](const table& t) { return t.vrf == vrf; });
     }
 
+    /// ACLs that acls::compile_first() has compiled, by name.
+    std::map<std::string, std::shared_ptr<datapath::acl_list>, std::less<>> compiled{};
+
     /// By worker: queues in a temporary snapshot that is published before `snapshot`, where queues move
     /// (queues.hpp).
     std::vector<datapath::worker_queues> hand_over{};

@@ -42,6 +42,7 @@ class control_calls {
 
     /// From now on, another thread calls run(). Before it starts, or after it ended (false).
     void connect(bool on = true) noexcept { connected_ = on; }
+    [[nodiscard]] bool connected() const noexcept { return connected_ && !serving_; }
     /// Execute the waiting call.
     /// Threads  control
     void serve() noexcept;

@@ -41,7 +41,54 @@ void controller::run(const outside& o) {
     drop_leftovers();
 }
 
+void controller::lend() noexcept {
+    lent_ = true;
+    tools_->lent = true;
+    rcu_->online(control_reader());
+}
+
+void controller::end_loan() noexcept {
+    rcu_->offline(control_reader());
+    lent_ = false;
+    tools_->lent = false;
+}
+
+/// Punted packets that the published snapshot suffices for, and the kernel's packets.
+void controller::tick_lent(uint64_t now_ms) noexcept {
+    constexpr size_t max_held = 1024;
+    tools_->now_ms = now_ms;
+    try {
+        workers_->take_punted(
+            [this](rte_mbuf* m) {
+                if (slow_path::needs_no_tables(datapath::punted_of(m).why))
+                    return slow_path_.take(m, *tools_);
+                if (held_.size() < max_held) return held_.push_back(m);
+                outlet_->drop(m, datapath::punted_of(m).in_port,
+                              datapath::drop_reason::punt_ring_full);
+            },
+            workers::without_neighbours);
+        host_->exchange_frames();
+        if (now_ms >= next_pool_look_ms_) {
+            if (left_to_all(*pool_) < datapath::burst_max) workers_->pool_is_dry();
+            next_pool_look_ms_ = now_ms + pool_look_ms;
+        }
+    } catch (const std::exception&) {  // out of memory: the rest is done in the next iteration
+    }
+    pass_as_reader();
+}
+
+void controller::pass_as_reader() noexcept {
+    if (lent_) rcu_->quiescent(control_reader());
+}
+
+void controller::take_held() noexcept {
+    for (rte_mbuf* const m : held_) slow_path_.take(m, *tools_);
+    held_.clear();
+    tools_->route_held();
+}
+
 void controller::tick(uint64_t now_ms) noexcept {
+    if (lent_) return tick_lent(now_ms);
     tools_->now_ms = now_ms;
     try {
         take_punted();

@@ -11,12 +11,14 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "control/acls.hpp"
 #include "control/bridges.hpp"
 #include "control/captures.hpp"
+#include "control/control_calls.hpp"
 #include "control/events.hpp"
 #include "control/host_stack.hpp"
 #include "control/interfaces.hpp"
@@ -73,6 +75,42 @@ class controller {
     ///          cannot be reopened are lost, and the error names them
     [[nodiscard]] result<state::changes> apply(std::shared_ptr<const state::configuration> wanted,
                                                const lost_ports& lost = {}) noexcept;
+    /// The same from the management thread, which does the long parts while the tables are lent to it.
+    /// Threads  management
+    [[nodiscard]] result<state::changes> apply_beside(
+        control_calls& calls, const std::shared_ptr<const state::configuration>& wanted,
+        const lost_ports& lost) noexcept;
+    /// Run `work` on the management thread with all tables to itself.
+    /// Answers  the result of `work`; an exception passes on
+    /// Threads  management
+    template <class Work>
+    std::invoke_result_t<Work> with_loan(control_calls& calls, Work&& work) {
+        if (!calls.connected()) return work();
+        struct loan {
+            control_calls& calls;
+            controller& of;
+            loan(control_calls& c, controller& o) : calls(c), of(o) {
+                calls.run([this] { of.lend(); });
+            }
+            ~loan() {
+                calls.run([this] {
+                    of.end_loan();
+                    of.take_held();
+                });
+            }
+            loan(const loan&) = delete;
+            loan& operator=(const loan&) = delete;
+        } const held(calls, *this);
+        return work();
+    }
+    /// From now on, management reads and changes the tables; tick() only handles packets without them.
+    void lend() noexcept;
+    void end_loan() noexcept;
+    /// Where control waits for management without tick(): management may wait for RCU readers, of which control is one
+    /// during a loan.
+    void pass_as_reader() noexcept;
+    /// Handle the packets that waited for the end of a loan, and of the change that it was for.
+    void take_held() noexcept;
     /// Replace the routes and other state learned from the kernel, beside the operator's
     /// configuration, as apply() does. If that fails, the learned state before stays.
     [[nodiscard]] result<void> learn(const state::learned& now) noexcept;
@@ -147,18 +185,22 @@ class controller {
   private:
     controller() = default;
     result<void> make(std::unique_ptr<const state::configuration> wanted);
-    struct under_way;
+    struct transaction;
     result<state::changes> attempt(std::shared_ptr<const state::configuration> wanted,
                                    const lost_ports& lost) noexcept;
-    result<state::changes> try_apply(std::shared_ptr<const state::configuration> wanted,
-                                     const lost_ports& lost);
+    result<void> compare(transaction& u, const lost_ports& lost);
+    result<void> prepare_owners(transaction& u, size_t until);
+    result<void> finish(transaction& u);
+    result<void> prepare_beside(control_calls& calls, transaction& u, const lost_ports& lost);
+    result<state::changes> finish_beside(std::optional<transaction>& u,
+                                         result<void> so_far) noexcept;
+    void tick_lent(uint64_t now_ms) noexcept;
     [[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles_for(
         const state::changes& what, const state::configuration& wanted) const;
     [[nodiscard]] result<void> check_buffers(const state::configuration& wanted) const;
     [[nodiscard]] std::unique_ptr<datapath::snapshot> new_snapshot(
         const state::configuration& wanted) const;
-    result<void> prepare(under_way& u);
-    result<void> exchange(under_way& u);
+    result<void> exchange(transaction& u);
     std::unique_ptr<datapath::snapshot> take_out(
         const std::vector<std::shared_ptr<open_port>>& some);
     void bring_back(error& why) noexcept;
@@ -227,6 +269,8 @@ class controller {
     events events_;
     std::unique_ptr<slow_path::tools> tools_;
     slow_path::slow_path slow_path_;
+    bool lent_ = false;
+    std::vector<rte_mbuf*> held_{};  ///< punted packets that need the tables, during a loan
     slow_path::message_rate message_rate_;
     std::unique_ptr<slow_path::dad> dad_;
     std::unique_ptr<slow_path::igmp_reports> igmp_;

@@ -53,7 +53,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     pool_ = *pool;
     pool_facts_ = facts_of(*pool_);
 
-    auto domain = rcu::qsbr::create("tables", max_workers());
+    auto domain = rcu::qsbr::create("tables", control_reader() + 1);
     if (!domain) return tl::unexpected<error>(domain.error());
     rcu_ = std::move(*domain);
     auto hops = next_hops::create(2 * wanted->limits.limit + 2 * datapath::max_interfaces, *rcu_);
@@ -74,6 +74,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     interfaces_ = std::make_unique<control::interfaces>(*hops_);
     acls_ = std::make_unique<acls>(*rcu_);
     register_handlers();
+    held_.reserve(1024);
     bridges_ = std::make_unique<control::bridges>(
         *workers_, *rcu_,
         [this](const mac_address& mac, uint16_t held_at, uint16_t other, uint32_t hold_s) {
@@ -94,9 +95,10 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     empty->control = wanted->control;
     running_ = std::move(empty);
     said_ = std::move(wanted);
-    if (auto applied = try_apply(said_, {}); !applied)
-        return tl::unexpected<error>(applied.error());
-    return {};
+    transaction first(said_);
+    if (auto done = compare(first, {}); !done) return done;
+    if (auto done = prepare_owners(first, owners_.size()); !done) return done;
+    return finish(first);
 }
 
 void controller::register_handlers() {
@@ -185,6 +187,9 @@ void controller::drop_leftovers() {
             outlet_->drop(m, datapath::punted_of(m).in_port, drop_reason::stopping);
         },
         [this](rte_mbuf* m) { outlet_->drop(m, m->port, drop_reason::stopping); });
+    for (rte_mbuf* const m : std::exchange(held_, {}))
+        outlet_->drop(m, datapath::punted_of(m).in_port, drop_reason::stopping);
+    tools_->held.clear();
     neighbours_->give_up_all(drop_reason::stopping);
 }
 

@@ -57,19 +57,13 @@ history::history(controller& c, control_calls& calls)
 result<state::changes> history::change_to(std::shared_ptr<const state::configuration> wanted,
                                           const std::string& by, const std::string& what,
                                           const lost_ports& lost) {
-    std::shared_ptr<const state::configuration> before, said, now;
+    const std::shared_ptr<const state::configuration> before = states_.front().state;
     // Allocate first, so that a failure leaves configuration and history consistent.
     states_.push_front({wanted, by, what, std::time(nullptr), {}});
-    auto changed = calls_.run([&] {
-        before = controller_.running_state();
-        said = controller_.said_state();
-        auto came = controller_.apply(wanted, lost);
-        now = controller_.running_state();
-        return came;
-    });
+    auto changed = controller_.apply_beside(calls_, wanted, lost);
     // An unchanged configuration adds no entry, but may match the file now. An object that the
     // kernel already has changes nothing that runs, but belongs to the operator from now on.
-    if (!changed || (now == before && same(*said, *wanted)))
+    if (!changed || (changed->empty() && same(*before, *wanted)))
         states_.pop_front();
     else if (states_.size() > kept + 1) {
         states_.pop_back();

@@ -357,7 +357,7 @@ void host_stack::give_to(attached& a, owned_mbuf p) noexcept {
         parts[n++] = {rte_pktmbuf_mtod(m, void*), m->data_len};
     if (p.get()->nb_segs > parts.size() || !a.device.give(std::span(parts).first(n)))
         return p.drop(drop_reason::host_if_refused);
-    ++a.counted.given;
+    a.counted.given.add(1);
     p.consume();
 }
 
@@ -376,10 +376,10 @@ void host_stack::take_frames(uint16_t ifindex, attached& a) {
                           ? nullptr
                           : s_.out.originate(by.port, std::span(frame_).first(bytes));
         if (m == nullptr) {
-            ++a.counted.not_taken;
+            a.counted.not_taken.add(1);
             continue;
         }
-        ++a.counted.taken;
+        a.counted.taken.add(1);
         s_.out.send(m, by.out());
     }
 }
@@ -404,6 +404,17 @@ void host_stack::learn(uint64_t now_ms) {
     say("the kernel's changes cannot be applied", learnt.error());
 }
 
+void host_stack::exchange_frames() {
+    if (netns_ == nullptr) return;
+    std::array<epoll_event, 64> events;
+    const int n = ::epoll_wait(ready_.get(), events.data(), static_cast<int>(events.size()), 0);
+    for (int i = 0; i < n; ++i) {
+        const auto ifindex = static_cast<uint16_t>(events[static_cast<size_t>(i)].data.u64);
+        if (const auto at = taps_.find(ifindex); at != taps_.end())
+            take_frames(ifindex, *at->second);
+    }
+}
+
 void host_stack::tick(uint64_t now_ms) {
     if (netns_ == nullptr) return;
     if (now_ms >= next_restore_ms_) {
@@ -415,13 +426,7 @@ void host_stack::tick(uint64_t now_ms) {
         set_up_new_interfaces(now_ms);
         show_carriers();
     }
-    std::array<epoll_event, 64> events;
-    const int n = ::epoll_wait(ready_.get(), events.data(), static_cast<int>(events.size()), 0);
-    for (int i = 0; i < n; ++i) {
-        const auto ifindex = static_cast<uint16_t>(events[static_cast<size_t>(i)].data.u64);
-        if (const auto at = taps_.find(ifindex); at != taps_.end())
-            take_frames(ifindex, *at->second);
-    }
+    exchange_frames();
     const bool is_due = now_ms >= next_follow_ms_;
     if (!is_due && !netns_->follower->has_more()) return;
     to_learn_ |= netns_->follower->follow(now_ms);
@@ -433,7 +438,11 @@ void host_stack::tick(uint64_t now_ms) {
 std::vector<host_stack::shown_tap> host_stack::shown() const {
     std::vector<shown_tap> out;
     for (const auto& [ifindex, a] : taps_)
-        out.push_back({ifindex, a->device.index(), a->device.carrier(), a->counted});
+        out.push_back(
+            {ifindex,
+             a->device.index(),
+             a->device.carrier(),
+             {a->counted.given.read(), a->counted.taken.read(), a->counted.not_taken.read()}});
     return out;
 }
 

@@ -55,6 +55,8 @@ class host_stack : public owner {
     void give_alert(owned_mbuf p, uint64_t now_ms) noexcept;
     /// Send the kernel's packets, and process netlink. Call every iteration.
     void tick(uint64_t now_ms);
+    /// Send the kernel's packets only; reads nothing that a change prepares.
+    void exchange_frames();
     /// Update the TAPs' carriers after link changes.
     void show_carriers() noexcept;
     [[nodiscard]] bool runs() const noexcept { return netns_ != nullptr; }
@@ -89,7 +91,9 @@ class host_stack : public owner {
         netlink::link_socket::link_settings wanted{};
         std::string refused{};  ///< the kernel's last refusal of `wanted`, which is logged once
         rate_limit rate{0}, alert_rate{0};
-        interface_numbers counted{};
+        struct {
+            counters::counter given, taken, not_taken;
+        } counted{};
         uint64_t due_ms = 0;  ///< when to set it up and add its addresses; 0: it was just created
     };
     using all = std::map<uint16_t, std::shared_ptr<attached>>;  ///< by interface index

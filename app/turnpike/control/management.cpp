@@ -53,7 +53,10 @@ management::management(const dependencies& around)
 
 management::~management() {
     stop();
-    while (!ended()) around_.calls.serve();
+    while (!ended()) {
+        around_.calls.serve();
+        around_.controller.pass_as_reader();
+    }
     thread_.join();
     around_.calls.connect(false);
 }

@@ -58,7 +58,7 @@ struct request_table {
         return {{"requests", std::move(all)}, {"show", show_help()}};
     }
     static json show_what(requests& r, const request_fields& f, const sources::socket_peer&) {
-        return r.calls_.run([&] { return show(r.controller_, f); });
+        return r.controller_.with_loan(r.calls_, [&] { return show(r.controller_, f); });
     }
     static json check(requests& r, const request_fields& f, const sources::socket_peer& from) {
         return r.changes_.check(f, from);
@@ -91,7 +91,7 @@ struct request_table {
         f.expect("");
         if (f.text("what") != "counters")
             throw error{EINVAL, "what", "only \"counters\" can be cleared"};
-        r.calls_.run([&] { r.controller_.clear_counters(); });
+        r.controller_.with_loan(r.calls_, [&] { r.controller_.clear_counters(); });
         observe::log(observe::log_level::notice, who_is(from) + " cleared the counters of `show`",
                      {{"who", who_is(from)}, {"what", "clear"}});
         return {{"cleared", "counters"}};

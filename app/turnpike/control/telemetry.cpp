@@ -230,7 +230,8 @@ void telemetry::serve() noexcept {
         d.waiting.pop_front();
         try {
             const json request = {{"request", "show"}, {"what", next.what}};
-            next.shown = calls_.run([&] { return show(controller_, request_fields(request)); });
+            next.shown = controller_.with_loan(
+                calls_, [&] { return show(controller_, request_fields(request)); });
         } catch (const std::exception&) {  // out of memory: no result
         } catch (const error&) {
         }

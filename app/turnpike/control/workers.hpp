@@ -37,6 +37,8 @@ inline constexpr uint32_t inject_ring_packets = 1023, punt_ring_packets = 2047,
                                                           const std::string& file);
 /// Maximum number of workers: EAL's lcores without the main one, at least one.
 [[nodiscard]] uint32_t max_workers() noexcept;
+/// RCU reader ID of the control thread, behind the workers'.
+[[nodiscard]] inline uint32_t control_reader() noexcept { return max_workers(); }
 
 /// Threads  control.
 class workers : public owner {
@@ -89,8 +91,10 @@ class workers : public owner {
 
     /// The ring to a worker with a TX queue on a port; null: none.
     [[nodiscard]] rte_ring* ring_to(uint16_t port) const noexcept;
+    enum punted_rings : uint8_t { all_rings, without_neighbours };
     /// Take punted packets, of routing protocols first, then ARP and ND; bounded, so that timers run in time.
-    void take_punted(const std::function<void(rte_mbuf*)>& take);
+    /// of  without_neighbours: those of ARP and ND stay in their ring
+    void take_punted(const std::function<void(rte_mbuf*)>& take, punted_rings of = all_rings);
     /// For shutdown: take the packets from the rings to workers, and empty the RX rings.
     void empty(const std::function<void(rte_mbuf*)>& punted,
                const std::function<void(rte_mbuf*)>& unsent);

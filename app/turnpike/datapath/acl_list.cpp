@@ -106,23 +106,31 @@ bool acl_list::take_out(uint32_t id) {
     return true;
 }
 
-acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::acl_list>& to) {
-    const auto &now = says_->rules, &then = to->rules;
-    if (to->l2 != says_->l2 || to->default_permits != says_->default_permits ||
-        to->memory_mb != says_->memory_mb || to->categories != says_->categories)
-        return one_rule::as_it_was;
+std::optional<acl_list::rule_edit> acl_list::edit_to(const state::acl_list& to) const {
+    const auto &now = says_->rules, &then = to.rules;
+    if (to.l2 != says_->l2 || to.default_permits != says_->default_permits ||
+        to.memory_mb != says_->memory_mb || to.categories != says_->categories)
+        return std::nullopt;
     const size_t shorter = std::min(now.size(), then.size());
     size_t head = 0, tail = 0;
     while (head < shorter && now[head] == then[head]) ++head;
     while (tail < shorter - head && now[now.size() - 1 - tail] == then[then.size() - 1 - tail])
         ++tail;
     const size_t gone = now.size() - head - tail, come = then.size() - head - tail;
-    if (gone > 1 || come > 1) return one_rule::as_it_was;
+    if (gone > 1 || come > 1) return std::nullopt;
     const auto counts = [](const state::acl_rule& r) {
         return r.action == state::acl_action::count;
     };
-    if ((gone == 1 && counts(now[head])) || (come == 1 && counts(then[head])))
-        return one_rule::as_it_was;
+    if ((gone == 1 && counts(now[head])) || (come == 1 && counts(then[head]))) return std::nullopt;
+    if (come == 1 && next_id_ == priority_.size()) return std::nullopt;
+    return rule_edit{head, gone, come};
+}
+
+acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::acl_list>& to) {
+    const auto edit = edit_to(*to);
+    if (!edit) return one_rule::as_it_was;
+    const auto [head, gone, come] = *edit;
+    const auto& then = to->rules;
     if (gone + come == 0) {
         says_ = to;  // only positions in the file differ
         return one_rule::changed;
@@ -133,8 +141,7 @@ acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::
         const uint32_t above = head == 0 ? acl::max_priority : priority_[ids_[head - 1]];
         const uint32_t below = head + gone == ids_.size() ? 0 : priority_[ids_[head + gone]];
         const uint32_t between = gone == 1 ? priority_[ids_[head]] : below + (above - below) / 2;
-        if (next_id_ == priority_.size() || between == below || between == above)
-            return one_rule::as_it_was;
+        if (between == below || between == above) return one_rule::as_it_was;
         id = next_id_++;
         priority_[id] = between;
         actions_[id] = then[head].action;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "acl/acl.hpp"
@@ -37,6 +38,10 @@ class acl_list {
         as_it_was,  ///< not possible: more than one rule differs, or no room
         broken,     ///< out of memory half-way: the list is unusable and must be recompiled
     };
+    /// Whether change_one_rule() would try it.
+    [[nodiscard]] bool differs_by_one_rule(const state::acl_list& to) const {
+        return edit_to(to).has_value();
+    }
     /// Insert, remove or replace one rule, if the two lists differ by one rule only. Ids of other
     /// rules stay. If it throws, nothing has changed.
     [[nodiscard]] one_rule change_one_rule(const std::shared_ptr<const state::acl_list>& to);
@@ -77,7 +82,12 @@ class acl_list {
         std::vector<acl::rule_id> v4,
             v6;  ///< lib/acl's ids by rule id; SIZE_MAX: no rule in this family
     };
+    /// Replace `gone` rules behind the first `head` ones by `come`: each 0 or 1.
+    struct rule_edit {
+        size_t head, gone, come;
+    };
     acl_list() = default;
+    [[nodiscard]] std::optional<rule_edit> edit_to(const state::acl_list& to) const;
     template <class Classifier>
     result<void> build(std::unique_ptr<Classifier>& to, std::vector<acl::rule_id>& ids, bool v6,
                        uint64_t max_bytes, rcu::defer_free defer_free);

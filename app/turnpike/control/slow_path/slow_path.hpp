@@ -13,6 +13,12 @@
 
 namespace turnpike::control::slow_path {
 
+/// Whether the handler of a reason uses only the published snapshot, rings and TAPs, not the tables.
+constexpr bool needs_no_tables(datapath::punt_reason why) noexcept {
+    using enum datapath::punt_reason;
+    return why == local || why == icmp_error || why == link_protocol || why == too_big;
+}
+
 /// Threads  control.
 class slow_path {
   public:

@@ -73,14 +73,31 @@ void tools::route_own(owned_mbuf p, const ip_address& to, uint16_t interface) {
             return out.send_by(p.release(), hop);
         }
         about.out = hop.out;
+        if (lent) return hold(std::move(p), to, interface);
         if (known.resolve_by_hop(p.get(), index, now_ms)) {
             static_cast<void>(p.release());
             return;
         }
         by = hop.out.interface;
     }
+    if (lent) return hold(std::move(p), to, interface);
     known.resolve(p.get(), by, to, now_ms);
     static_cast<void>(p.release());
+}
+
+void tools::hold(owned_mbuf p, const ip_address& to, uint16_t interface) {
+    if (held.size() == max_held) return p.drop(drop_reason::punt_ring_full);
+    held.push_back({std::move(p), to, interface});
+}
+
+void tools::route_held() noexcept {
+    for (held_packet& one : held) {
+        try {
+            route_own(std::move(one.packet), one.to, one.interface);
+        } catch (const std::exception&) {  // out of memory: the packet was dropped during unwinding
+        }
+    }
+    held.clear();
 }
 
 }  // namespace turnpike::control::slow_path

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "base/token_bucket.hpp"
 #include "control/host_stack.hpp"
@@ -22,6 +23,14 @@ struct tools {
     next_hops& hops;
     host_stack& host;
     uint64_t now_ms = 0;
+    bool lent = false;  ///< the tables are management's (controller::lend)
+    struct held_packet {
+        owned_mbuf packet;
+        ip_address to;
+        uint16_t interface;
+    };
+    /// Originated packets that wait for the end of the loan, since their neighbour is not resolved.
+    std::vector<held_packet> held{};
 
     /// The current interface at an index: kind none if it was removed meanwhile.
     [[nodiscard]] const datapath::interface& interface(uint16_t ifindex) const noexcept {
@@ -47,6 +56,13 @@ struct tools {
     /// Route an originated IP packet, which starts behind 14 free bytes.
     /// interface  selects the VRF, and the link of a link-local destination
     void route_own(owned_mbuf p, const ip_address& to, uint16_t interface);
+    /// After a loan.
+    /// Requires  !lent
+    void route_held() noexcept;
+
+  private:
+    static constexpr size_t max_held = 1024;
+    void hold(owned_mbuf p, const ip_address& to, uint16_t interface);
 };
 
 /// A handler of punted packets; registered by reason (slow_path.hpp).

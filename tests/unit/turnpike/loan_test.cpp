@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tables are lent to another thread: packets that need none of them are handled meanwhile, others afterwards, and none is
+// lost. The threads share no data otherwise (TSan).
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "control/control_calls.hpp"
+#include "control/show.hpp"
+#include "lib/eal.hpp"
+#include "reload_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+using control::control_calls;
+
+class loan : public testing::Test {
+  protected:
+    static constexpr uint32_t us = 0x0a0001fe;
+    /// Replies at west by kind.
+    struct replies {
+        unsigned echo = 0, ttl = 0, arp = 0, arp_requests = 0;
+    };
+
+    void count_replies() {
+        for (const byte_vector& f : l_.sent(0)) {
+            const bool icmp = f[12] == 0x08 && f[13] == 0 && f[23] == 1;
+            got_.echo += icmp && f[34] == 0;
+            got_.ttl += icmp && f[34] == 11;
+            const bool arp = f[12] == 0x08 && f[13] == 6;
+            got_.arp += arp && f[21] == 2;
+            // Not the announcement of an own address, whose sender and target are equal.
+            got_.arp_requests += arp && f[21] == 1 && !std::equal(&f[28], &f[32], &f[38]);
+        }
+    }
+    /// Lends the tables; ten iterations later, answers the replies until then.
+    /// first  run when they are lent
+    replies during_a_loan(const std::function<void()>& first) {
+        std::atomic<bool> lent{false}, enough{false};
+        replies meanwhile;
+        beside_control(
+            [&] {
+                l_.controller().with_loan(calls_, [&] {
+                    lent = true;
+                    while (!enough) std::this_thread::yield();
+                });
+            },
+            [&, rounds = 0]() mutable {
+                if (!lent || enough) return;
+                if (rounds == 0) first();
+                count_replies();
+                if (++rounds < 10) return;
+                meanwhile = got_;
+                enough = true;
+            });
+        return meanwhile;
+    }
+    /// Runs `f` on a second thread, as management, while this thread is the worker and control in turns.
+    template <class F>
+    void beside_control(
+        const F& f, const std::function<void()>& in_each_round = [] {}) {
+        std::atomic<bool> done{false};
+        calls_.connect();
+        std::thread management([&] {
+            f();
+            done = true;
+        });
+        while (!done) {
+            l_.worker().poll();
+            l_.worker().pause();
+            l_.control();
+            calls_.serve();
+            l_.worker().resume();
+            in_each_round();
+        }
+        management.join();
+        calls_.connect(false);
+        l_.settle();
+        count_replies();
+    }
+
+    const byte_vector ping_ =
+        ethernet(0x0800, ipv4({.protocol = 1, .destination = us}, icmp4(8, 0, counted(12))));
+    const byte_vector expired_ =
+        ethernet(0x0800, ipv4({.ttl = 1, .destination = 0x0a090001}, udp(counted(4))));
+    const byte_vector to_no_port_ = ethernet(0x0800, ipv4({.destination = us}, udp(counted(4))));
+    const byte_vector arp_request_ =
+        ethernet(0x0806, arp({}), {0xff, 0xff, 0xff, 0xff, 0xff, 0xff});
+    lab l_{router("{to: 10.9.0.0/16, via: 10.0.2.2}",
+                  "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n")};
+    control_calls calls_{};
+    replies got_{};
+};
+
+TEST_F(loan, answers_pings_meanwhile_and_arp_afterwards) {
+    const replies meanwhile = during_a_loan([&] {
+        EXPECT_TRUE(l_.offer(0, ping_));
+        EXPECT_TRUE(l_.offer(0, expired_));
+        EXPECT_TRUE(l_.offer(0, arp_request_));
+    });
+    EXPECT_EQ(meanwhile.echo, 1U);
+    EXPECT_EQ(meanwhile.ttl, 1U);
+    EXPECT_EQ(meanwhile.arp, 0U);
+    EXPECT_EQ(got_.echo, 1U);
+    EXPECT_EQ(got_.arp, 1U);
+}
+
+TEST_F(loan, a_reply_to_an_unresolved_neighbour_waits) {
+    constexpr uint32_t stranger = 0x0a00014d;
+    const replies meanwhile = during_a_loan([&] {
+        EXPECT_TRUE(l_.offer(
+            0, ethernet(0x0800, ipv4({.protocol = 1, .source = stranger, .destination = us},
+                                     icmp4(8, 0, counted(12))))));
+    });
+    EXPECT_EQ(meanwhile.arp_requests, 0U);
+    EXPECT_EQ(got_.arp_requests, 1U) << "resolved afterwards";
+    EXPECT_EQ(got_.echo, 0U);
+    EXPECT_EQ(l_.controller().neighbours().pending(), 1U);
+}
+
+TEST_F(loan, ends_if_the_work_fails) {
+    beside_control([&] {
+        EXPECT_THROW(l_.controller().with_loan(
+                         calls_, []() -> int { throw std::runtime_error("out of order"); }),
+                     std::runtime_error);
+    });
+    EXPECT_TRUE(l_.offer(0, arp_request_));
+    l_.settle();
+    count_replies();
+    EXPECT_EQ(got_.arp, 1U);
+}
+
+TEST_F(loan, each_subject_of_show_beside_packets_and_drops) {
+    const nlohmann::json subjects = control::show_help();
+    unsigned pings = 0, rounds = 0;
+    beside_control(
+        [&] {
+            for (unsigned n = 0; n < 3; ++n)
+                for (const auto& [what, help] : subjects.items()) {
+                    nlohmann::json asked = {{"request", "show"}, {"what", what}};
+                    if (what == "route") asked["address"] = "10.9.0.1";
+                    const nlohmann::json shown = l_.controller().with_loan(calls_, [&] {
+                        return show(l_.controller(), control::request_fields(asked));
+                    });
+                    EXPECT_TRUE(shown.is_object()) << what;
+                }
+        },
+        [&] {
+            if (++rounds % 2 == 0 && pings < 50) pings += l_.offer(0, ping_);
+            if (rounds % 5 == 0) static_cast<void>(l_.offer(0, to_no_port_));
+            count_replies();
+        });
+    EXPECT_GT(pings, 0U);
+    EXPECT_EQ(got_.echo, pings);
+}
+
+// Control waits for management at the end of a run: it executes calls, but has no iterations.
+TEST_F(loan, a_grace_period_passes_while_control_only_waits) {
+    std::atomic<bool> done{false};
+    calls_.connect();
+    std::thread management([&] {
+        l_.controller().with_loan(
+            calls_, [&] { const_cast<rcu::qsbr&>(l_.controller().rcu()).synchronize(); });
+        done = true;
+    });
+    l_.worker().pause();
+    while (!done) {
+        calls_.serve();
+        l_.controller().pass_as_reader();
+    }
+    l_.worker().resume();
+    management.join();
+    calls_.connect(false);
+}
+
+TEST_F(loan, lists_are_replaced_beside_pings) {
+    const auto with_list = [](unsigned n) {
+        std::string all = router("{to: 10.9.0.0/16, via: 10.0.2.2}",
+                                 "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n"
+                                 "acl:\n  - name: a\n    rules:\n");
+        // Sizes differ by one rule, and by several.
+        for (unsigned rule = 0; rule < 2 + n % 3 * n; ++rule)
+            all += "      - {action: deny, protocol: tcp, destination_ports: " +
+                   std::to_string(rule + 1) + "}\n";
+        all += "      - {action: permit}\n";
+        const std::string port = "device: d0,";
+        return all.replace(all.find(port), port.size(), port + " acl: {in: a},");
+    };
+    std::vector<std::shared_ptr<const state::configuration>> wanted;
+    for (unsigned n = 0; n < 20; ++n) wanted.push_back(l_.read(with_list(n)));
+    unsigned pings = 0;
+    beside_control(
+        [&] {
+            for (const auto& to : wanted) {
+                const auto came = l_.controller().apply_beside(calls_, to, {});
+                ASSERT_TRUE(came) << came.error().message();
+            }
+        },
+        [&] {
+            if (pings == 50) return;
+            pings += l_.offer(0, ping_);
+            count_replies();
+        });
+    EXPECT_EQ(got_.echo, pings);
+    EXPECT_TRUE(l_.offer(0, ping_));
+    l_.settle();
+    const auto lists = l_.acls();
+    ASSERT_EQ(lists.size(), 1U);
+    // The last list's: tiny-fragment, 21, permit, neighbour-discovery, default.
+    EXPECT_EQ(lists[0].rules.size(), 25U);
+    EXPECT_EQ(lists[0].denied, 0U);
+    EXPECT_GE(lists[0].permitted, 1U);
+}
+
+TEST_F(loan, changes_beside_pings_lose_none) {
+    constexpr unsigned changes = 20;
+    unsigned pings = 0;
+    const auto routes = [](unsigned n) {
+        std::string out = "{to: 10.9.0.0/16, via: 10.0.2.2}";
+        for (unsigned i = 0; i < 200; ++i)
+            out += ", {to: 10." + std::to_string(10 + n % 4) + "." + std::to_string(i) +
+                   ".0/24, via: 10.0.2.2}";
+        return out;
+    };
+    std::vector<std::shared_ptr<const state::configuration>> wanted;
+    for (unsigned n = 0; n < changes; ++n)
+        wanted.push_back(
+            l_.read(router(routes(n), "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n")));
+    beside_control(
+        [&] {
+            for (const auto& to : wanted) {
+                const auto came = l_.controller().apply_beside(calls_, to, {});
+                ASSERT_TRUE(came) << came.error().message();
+                EXPECT_GE(came->route_count(), 200U);
+            }
+        },
+        [&] {
+            if (pings == 50) return;
+            pings += l_.offer(0, ping_);
+            count_replies();
+        });
+    EXPECT_GT(pings, 0U);
+    EXPECT_EQ(got_.echo, pings);
+    EXPECT_EQ(l_.way("10.9.0.1"), 1U);
+    EXPECT_EQ(l_.way("10.13.7.1"), 1U) << "the last configuration counts";
+    EXPECT_EQ(l_.way("10.12.7.1"), std::nullopt);
+}
+
+TEST_F(loan, a_refused_change_leaves_what_was) {
+    beside_control([&] {
+        const std::shared_ptr<const state::configuration> wanted = l_.read(router(
+            "{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.8.0.0/16, via: 10.0.3.2}", "",
+            "10.0.1.254/24", "  - {name: north, device: nowhere, addresses: [10.0.3.254/24]}\n"));
+        const auto came = l_.controller().apply_beside(calls_, wanted, {});
+        ASSERT_FALSE(came);
+        EXPECT_NE(came.error().message().find("port 'north'"), std::string::npos)
+            << came.error().message();
+    });
+    EXPECT_EQ(l_.way("10.9.0.1"), 1U);
+}
+
+}  // namespace
+}  // namespace turnpike
