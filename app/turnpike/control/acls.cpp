@@ -25,6 +25,14 @@ const datapath::bound_acl*& bound_at(const state::acl_binding& where, datapath::
     return where.out ? on.acl_out : on.acl_in;
 }
 
+void add_stage(const state::acl_binding& where, datapath::interface_paths& path) {
+    using datapath::stage;
+    if (where.out)
+        path.output |= bit(stage::acl_out);
+    else
+        path.input |= bit(where.l2 ? stage::acl_l2 : stage::acl_in);
+}
+
 bool denies(const state::acl_list& l, size_t ifindex) {
     return ifindex < l.rules.size() ? l.rules[ifindex].action == state::acl_action::deny
                                     : !l.default_permits;
@@ -94,8 +102,15 @@ class acls::staged_acls : public staged {
                 const uint16_t ifindex = c.ifindex_of.at(name);
                 bound_at(at, c.snapshot->interfaces[ifindex]) =
                     bind(name, ifindex, at, lists_.at(bound));
-                c.snapshot->out_lists |= at.out;
+                add_stage(at, c.snapshot->paths[ifindex]);
             }
+        for (const auto& [name, i] : c.after.interfaces) {
+            if (i.bridge.empty()) continue;
+            datapath::interface_paths& path = c.snapshot->paths[c.ifindex_of.at(name)];
+            const bool routes = i.port.empty();
+            if (routes ? c.after.lists_behind(i.bridge) : c.after.lists_look_into(i))
+                (routes ? path.output : path.input) |= bit(datapath::stage::ip_input);
+        }
     }
     void commit() noexcept override {
         committed_ = true;

@@ -204,6 +204,7 @@ result<void> controller::prepare_owners(transaction& u, size_t until) {
         if (!prepared) return tl::unexpected<error>(prepared.error());
         u.ready.push_back(std::move(*prepared));
     }
+    if (!u.nothing && u.ready.size() == owners_.size()) datapath::complete_paths(*u.c->snapshot);
     return {};
 }
 

@@ -87,8 +87,6 @@ class table_maker {
         to.neigh_suppress = m.neigh_suppress;
         to.locked = m.locked;
         to.max_addresses = m.max_addresses;
-        to.judged_l2 = !on.l2_in.empty();
-        to.looked_into = c_.after.lists_look_into(on);
         to_.exits[ifindex] = {.port = c_.port_index_of.at(m.port),
                               .isolation = m.isolation,
                               .is = datapath::bridge_exit::member};

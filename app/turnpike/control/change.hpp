@@ -21,7 +21,7 @@
 
 #include "base/result.hpp"
 #include "control/left_out.hpp"
-#include "datapath/snapshot.hpp"
+#include "datapath/graph.hpp"
 #include "state/changes.hpp"
 
 namespace turnpike::control {

@@ -123,6 +123,7 @@ class interfaces::staged_interfaces : public staged {
             const uint16_t ifindex = ifindexes_.at(name);
             datapath::interface& to = c.snapshot->interfaces[ifindex];
             describe(c, wanted, ifindex, to);
+            c.snapshot->paths[ifindex] = path_of(c, wanted, to);
             keep_mac(c, name, wanted, to);
             if (to.kind != datapath::interface_kind::routed) continue;
             const auto glean = glean_of(ifindex, to);
@@ -200,21 +201,42 @@ class interfaces::staged_interfaces : public staged {
         if (!wanted.peer.empty()) to.peer = ifindexes_.at(wanted.peer);
         if (wanted.port.empty()) {
             if (const auto& mac = c.after.bridges.at(wanted.bridge).mac) to.mac = *mac;
-            to.judged_out = !wanted.acl_out.empty() || c.after.lists_behind(wanted.bridge);
-            c.snapshot->bridge_routing = true;
             return;
         }
-        to.judged_out = !wanted.acl_out.empty();
         to.vlan = wanted.vlan;
         if (wanted.vlan != 0 || looks_at_tags(c.after, wanted)) {
             // A bridge matches MAC addresses, which precede the tag: the tag may stay if the egress
             // wants the same.
             const bool stays = wanted.vlan == 0 && !c.after.lists_look_into(wanted);
             to.tags = stays ? datapath::interface::known : datapath::interface::taken;
-            c.snapshot->puts_tags = true;
         }
         if (port == datapath::tunnel_port) return;  // a tunnel has no untagged frames
         if (wanted.vlan == 0) c.snapshot->port[port].untagged = ifindex;
+    }
+    /// Without the stages of other owners.
+    static datapath::interface_paths path_of(const change& c, const state::interface& wanted,
+                                             const datapath::interface& is) {
+        using datapath::stage;
+        const bool tunnel = is.port == datapath::tunnel_port;
+        datapath::interface_paths path{.output = bit(tunnel ? stage::vxlan_output : stage::tx)};
+        switch (is.kind) {
+            case datapath::interface_kind::none:
+                break;
+            case datapath::interface_kind::patched:
+                path.input = bit(stage::xconnect);
+                break;
+            case datapath::interface_kind::bridged:
+                path.input = bit(stage::bridge);
+                if (c.after.bridges.at(wanted.bridge).looks_at_vlans())
+                    path.output |= bit(stage::vlan_push);
+                break;
+            case datapath::interface_kind::routed:
+                path.input = bit(stage::ip_fast) | bit(stage::ip_input) | bit(stage::lookup);
+                if (is.urpf) path.input |= bit(stage::urpf);
+                if (is.vlan != 0) path.output |= bit(stage::vlan_push);
+                if (wanted.port.empty()) path.output = bit(stage::bridge);
+        }
+        return path;
     }
     /// A bridge's routing interface keeps its MAC address when the port that it is of leaves the bridge: hosts have it
     /// in their caches.

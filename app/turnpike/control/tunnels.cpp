@@ -156,14 +156,15 @@ result<std::unique_ptr<tunnel_tables>> make_tables(const change& c) {
     return made;
 }
 
-/// Set ends_tunnels on interfaces that may receive VXLAN packets.
-void mark_interfaces(change& c) {
+/// Routed interfaces that may receive VXLAN packets.
+void add_vxlan_stage(change& c) {
     for (const auto& [name, i] : c.after.interfaces) {
-        datapath::interface& on = c.snapshot->interfaces[c.ifindex_of.at(name)];
-        if (on.kind != datapath::interface_kind::routed || !i.acl_in.empty() || on.urpf) continue;
-        on.ends_tunnels =
+        const uint16_t ifindex = c.ifindex_of.at(name);
+        const datapath::interface& on = c.snapshot->interfaces[ifindex];
+        if (on.kind == datapath::interface_kind::routed &&
             std::any_of(c.after.tunnels.begin(), c.after.tunnels.end(),
-                        [&](const auto& t) { return c.vrf_index_of.at(t.second.vrf) == on.vrf; });
+                        [&](const auto& t) { return c.vrf_index_of.at(t.second.vrf) == on.vrf; }))
+            c.snapshot->paths[ifindex].input |= bit(datapath::stage::vxlan_fast);
     }
 }
 
@@ -242,7 +243,7 @@ result<std::unique_ptr<staged>> tunnels::prepare(change& c) {
         if (!tables) return tl::unexpected<error>(tables.error());
         made = std::move(*tables);
         made->generation = ++generation_;
-        mark_interfaces(c);
+        add_vxlan_stage(c);
     }
     c.snapshot->tunnels = made.get();
     ready->show(std::move(made));

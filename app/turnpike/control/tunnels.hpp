@@ -19,7 +19,7 @@ class tunnels : public owner {
     tunnels(workers& w, next_hops& hops) : workers_(w), hops_(hops) {}
 
     /// Needs ifindex_of, vrf_index_of and snapshot.interfaces; fills snapshot.tunnels and the derived
-    /// routes to groups, and sets interfaces' ends_tunnels.
+    /// routes to groups, and adds stage vxlan_fast to interfaces' paths.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     /// Totals of all workers, of inner frames.

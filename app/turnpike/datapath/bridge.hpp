@@ -141,8 +141,6 @@ struct alignas(64) bridge_member {
     bool learns = true;
     bool floods_unknown = true;  ///< unknown unicast is flooded to it
     bool locked = false;         ///< frames from sources without an FDB entry here are dropped
-    bool looked_into = false;    ///< ingress ACL on bridged IP packets
-    bool judged_l2 = false;      ///< ingress L2 ACL
     bool limits = false;         ///< some element of storm[] is a limit
     /// control answers ARP and ND for it, so these are not flooded to it
     bool neigh_suppress = false;

@@ -12,6 +12,7 @@
 
 #include "datapath/drop_reason.hpp"
 #include "datapath/next_hop.hpp"
+#include "datapath/paths.hpp"
 #include "datapath/punt_reason.hpp"
 #include "packet/parse.hpp"
 
@@ -19,7 +20,6 @@ namespace turnpike::datapath {
 
 inline constexpr uint32_t burst_max = 32;
 using packet_mask = uint32_t;  ///< bit i is packet i
-using stage_mask = uint32_t;   ///< bit s is stage s
 
 constexpr packet_mask all_of(uint32_t count) noexcept {
     return count >= burst_max ? ~packet_mask{0} : (packet_mask{1} << count) - 1;
@@ -40,7 +40,7 @@ inline __attribute__((always_inline)) void for_each(packet_mask packets, const F
 struct burst {
     /// Start a burst of `n` packets from a port; dispatch() leaves the stage masks empty.
     void begin(uint32_t n, uint16_t port) noexcept {
-        punted = tagged = tag_in_frame = exceeds_mtu = from_irb = suppressed = 0;
+        punted = vxlan_to_us = tagged = tag_in_frame = exceeds_mtu = from_irb = suppressed = 0;
         count = n;
         in_port = port;
         recirculations = 0;

@@ -111,13 +111,49 @@ struct handler_row {
 extern const std::array<stage_row, stages> stage_table;
 extern const std::span<const handler_row> handler_table;
 
-/// Output of packets by out[]: fragmentation, egress ACL, bridge or VLAN tag, as their interfaces
-/// need.
-stage_mask iface_output(const snapshot& v, burst& b, packet_mask packets) noexcept;
+/// Stages above `s`.
+constexpr stage_mask above(stage s) noexcept {
+    return ~stage_mask{0} << 1 << static_cast<unsigned>(s);
+}
 
-/// Output of frames of bridges' members, and of other frames that need no tag, to their port or
-/// tunnel.
-stage_mask l2_output(const snapshot& v, burst& b, packet_mask packets) noexcept;
+/// The stage of a path behind `now`.
+/// Requires  there is one
+constexpr stage next_of(stage_mask path, stage now) noexcept {
+    return static_cast<stage>(std::countr_zero(path & above(now)));
+}
+
+/// Enqueue packets for the next stages of their paths.
+/// path_of(i)  the packet's path, which has a stage above `now`
+template <class PathOf>
+stage_mask go_on(burst& b, packet_mask packets, stage now, const PathOf& path_of) noexcept {
+    stage_mask live = 0;
+    for_each(packets, [&](uint32_t i) {
+        const stage_mask rest = path_of(i) & above(now);
+        b.at[static_cast<size_t>(std::countr_zero(rest))] |= packet_mask{1} << i;
+        live |= rest & -rest;
+    });
+    return live;
+}
+
+/// Enqueue packets for the next stage of their input paths, by in[]. `punted` packets and `vxlan_to_us` go through the
+/// stages in front of lookup, and then to stage punt or vxlan_input.
+stage_mask go_on_input(const snapshot& v, burst& b, packet_mask packets, stage now) noexcept;
+
+/// Enqueue packets for the next stage of their output paths, by out[]; with `exceeds_mtu`, stage fragment is in it.
+stage_mask go_on_output(const snapshot& v, burst& b, packet_mask packets, stage now) noexcept;
+
+/// Egress ACLs apply somewhere.
+[[nodiscard]] inline bool has_out_lists(const snapshot& v) noexcept {
+    return (v.outputs & bit(stage::acl_out)) != 0;
+}
+/// Some bridge has a routing interface.
+[[nodiscard]] inline bool has_bridge_routing(const snapshot& v) noexcept {
+    return (v.outputs & bit(stage::bridge)) != 0;
+}
+
+/// Complete the paths when every owner has set its bits: cross-connects' paths lead through their peers' output paths,
+/// and a fast path is left out where a path has a stage whose work it does not do.
+void complete_paths(snapshot& v) noexcept;
 
 /// Compact a burst: these packets become its first ones, with all fields that are valid behind
 /// stage iface_input except their tags.

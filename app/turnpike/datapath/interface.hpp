@@ -45,8 +45,6 @@ struct interface_addresses {
 struct alignas(64) interface {
     interface_kind kind = interface_kind::none;
     uint8_t vrf = 0;
-    /// an egress ACL of this interface or of a member of its bridge applies
-    bool judged_out = false;
     /// How the outer VLAN tag of a frame to this interface is treated.
     enum : uint8_t {
         unknown,  ///< not examined
@@ -62,8 +60,6 @@ struct alignas(64) interface {
     bool send_redirects : 1 = false;
     bool accept_source_route : 1 = false;  ///< forwards IPv4 with a source route option
     bool router_alert : 1 = false;         ///< packets with Router Alert go to the kernel
-    /// Routed, no ingress ACL: packets may be in VXLAN tunnels that end here (stage vxlan_fast).
-    bool ends_tunnels : 1 = false;
     /// index into snapshot::port: packets leave by it and count there; or tunnel_port
     uint16_t port = 0;
     uint16_t ifindex = 0;  ///< own index into snapshot::interfaces

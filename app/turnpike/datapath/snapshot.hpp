@@ -22,6 +22,7 @@
 #include "datapath/interface.hpp"
 #include "datapath/next_hop.hpp"
 #include "datapath/own_addresses.hpp"
+#include "datapath/paths.hpp"
 #include "datapath/punt_policer.hpp"
 #include "datapath/tunnel.hpp"
 #include "fib/fib4.hpp"
@@ -85,15 +86,14 @@ inline constexpr size_t max_vrfs = 256;  ///< interface::vrf is the index; 0 is 
 struct snapshot {
     std::array<port_snapshot, max_ports + 1> port{};
     std::array<interface, max_interfaces> interfaces{};
-    std::vector<worker_queues> queues{};  ///< by worker
-    std::vector<vrf_snapshot> vrf{1};     ///< by interface::vrf; elements in between may be unused
-    uint64_t drain_cycles = 0;    ///< maximum time that a packet waits in a TX queue for others
-    uint64_t call_cycles = 0;     ///< interval for drivers with port_snapshot::needs_periodic_tx
-    uint32_t sleep_us = 0;        ///< maximum sleep of an idle worker; 0: busy polling
-    bool out_lists = false;       ///< some interface has acl_out or l2_out
-    bool puts_tags = false;       ///< some interface sends tagged frames
-    bool bridge_routing = false;  ///< some bridge has a routing interface
-    bool groups = false;          ///< some next hops are of kind group
+    std::array<interface_paths, max_interfaces> paths{};  ///< by interface
+    stage_mask outputs = 0;                               ///< union of all interfaces' output paths
+    std::vector<worker_queues> queues{};                  ///< by worker
+    std::vector<vrf_snapshot> vrf{1};  ///< by interface::vrf; elements in between may be unused
+    uint64_t drain_cycles = 0;  ///< maximum time that a packet waits in a TX queue for others
+    uint64_t call_cycles = 0;   ///< interval for drivers with port_snapshot::needs_periodic_tx
+    uint32_t sleep_us = 0;      ///< maximum sleep of an idle worker; 0: busy polling
+    bool groups = false;        ///< some next hops are of kind group
     const bridge_tables* bridges = nullptr;  ///< null: there are none
     const tunnel_tables* tunnels = nullptr;  ///< null: there are none
     next_hop* hops = nullptr;

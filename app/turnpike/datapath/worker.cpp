@@ -241,7 +241,7 @@ void worker::send_own(burst& b) noexcept {
                                v.bridges->is_member(domain, b.out[i].interface) &&
                                b.out[i].port == v.bridges->exits[b.out[i].interface].port;
             (there ? bridged : gone) |= one;
-            if (v.out_lists && !read_headers(b.packet[i], b.parsed[i])) b.parsed[i] = {};
+            if (has_out_lists(v) && !read_headers(b.packet[i], b.parsed[i])) b.parsed[i] = {};
             continue;
         }
         // Released by neighbour resolution.
@@ -252,18 +252,20 @@ void worker::send_own(burst& b) noexcept {
             b.exceeds_mtu |= packet_mask{1} << i;
         // ACLs of a bridge's members apply to originated packets; an unparsable one counts as
         // non-IP.
-        if (v.bridge_routing && !read_headers(b.packet[i], b.parsed[i])) b.parsed[i] = {};
+        if (has_bridge_routing(v) && !read_headers(b.packet[i], b.parsed[i])) b.parsed[i] = {};
     }
-    const packet_mask sent = all_of(b.count) & ~b.recirculated & ~b.exceeds_mtu & ~bridged & ~gone;
+    const packet_mask sent = all_of(b.count) & ~b.recirculated & ~bridged & ~gone;
     packet_mask drops = 0;
     for_each(gone, [&](uint32_t i) { drop_packet(b, i, drop_reason::interface_gone, drops); });
-    if (bridged != 0 && v.out_lists) {
+    if (bridged != 0 && has_out_lists(v)) {
         const packet_mask denied = classify_out(v, b, bridged, context_.worker);
         bridged &= ~denied;
         drops |= denied;
     }
-    const stage_mask first = enqueue(b, b.exceeds_mtu, stage::fragment) | l2_output(v, b, bridged) |
-                             iface_output(v, b, sent) | enqueue(b, drops, stage::drop);
+    // Egress ACLs of routed interfaces do not apply to packets of the router.
+    const stage_mask first = go_on_output(v, b, bridged, stage::flood) |
+                             go_on_output(v, b, sent, stage::acl_out) |
+                             enqueue(b, drops, stage::drop);
     if (observed_.load(std::memory_order_acquire)) [[unlikely]]
         return send_captured(b, first);
     dispatch(stage_table, context_, b, first, [](size_t, packet_mask) {});

@@ -354,6 +354,7 @@ TEST_F(plain_stage, router_alert_is_punted_by_choice) {
     interface& west = chosen.interfaces[chosen.port[0].untagged];
     for (const bool urpf : {false, true}) {
         west.urpf = urpf;
+        if (urpf) chosen.paths[west.ifindex].input |= bit(stage::urpf);
         for (const bool asked : {false, true}) {
             west.router_alert = asked;
             seen_ = &chosen;

@@ -272,21 +272,8 @@ stage_mask run_acl_in(context& c, burst& b, packet_mask packets) noexcept {
             return classify_all_lists(b, some, by, c.worker);
         });
     for_each(denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny; });
-    packets &= ~denied;
-    packet_mask patched = 0, out_list = 0, bridged = 0;
-    for_each(packets, [&](uint32_t i) {
-        const interface& in = interfaces[b.in[i]];
-        if (in.kind == interface_kind::bridged) bridged |= packet_mask{1} << i;
-        if (in.kind != interface_kind::patched) return;
-        patched |= packet_mask{1} << i;
-        if (interfaces[in.peer].acl_out != nullptr) out_list |= packet_mask{1} << i;
-    });
-    const packet_mask routed = packets & ~patched & ~bridged;
-    return enqueue(b, routed & ~b.punted & ~b.vxlan_to_us, stage::lookup) |
-           enqueue(b, routed & b.punted, stage::punt) |
-           enqueue(b, routed & b.vxlan_to_us, stage::vxlan_input) |
-           enqueue(b, bridged, stage::bridge) | enqueue(b, out_list, stage::acl_out) |
-           enqueue(b, patched & ~out_list, stage::tx) | enqueue(b, denied, stage::drop);
+    return go_on_input(*c.snapshot, b, packets & ~denied, stage::acl_in) |
+           enqueue(b, denied, stage::drop);
 }
 
 packet_mask classify_out(const snapshot& v, burst& b, packet_mask packets,
@@ -323,22 +310,15 @@ stage_mask run_acl_l2(context& c, burst& b, packet_mask packets) noexcept {
             });
         });
     for_each(denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_l2_deny; });
-    packet_mask looked_into = 0;
-    for_each(packets & ~denied, [&](uint32_t i) {
-        if (v.bridges->members[b.in[i]].looked_into) looked_into |= packet_mask{1} << i;
-    });
-    return enqueue(b, looked_into, stage::ip_input) |
-           enqueue(b, packets & ~denied & ~looked_into, stage::bridge) |
-           enqueue(b, denied, stage::drop);
+    return go_on_input(v, b, packets & ~denied, stage::acl_l2) | enqueue(b, denied, stage::drop);
 }
 
 stage_mask run_acl_out(context& c, burst& b, packet_mask packets) noexcept {
     const packet_mask denied = classify_out(*c.snapshot, b, packets, c.worker);
     packets &= ~denied;
-    const packet_mask sent = packets & ~b.punted;
     return enqueue(b, packets & b.punted, stage::punt) |
-           enqueue(b, sent & b.exceeds_mtu, stage::fragment) |
-           iface_output(*c.snapshot, b, sent & ~b.exceeds_mtu) | enqueue(b, denied, stage::drop);
+           go_on_output(*c.snapshot, b, packets & ~b.punted, stage::acl_out) |
+           enqueue(b, denied, stage::drop);
 }
 
 }  // namespace turnpike::datapath

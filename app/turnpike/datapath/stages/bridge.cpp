@@ -154,11 +154,6 @@ class bridge_stage {
         });
         const packet_mask unusual = (any & second_look) != 0 ? here : here & going_back(b_);
         for_each(unusual, [&](uint32_t i) { look_at_exit(i); });
-        if ((any & bridge_exit{.is = bridge_exit::tunnel}.word()) != 0) [[unlikely]]
-            for_each(here, [&](uint32_t i) {
-                const bool to_tunnels = t_.exits[b_.out[i].interface].is == bridge_exit::tunnel;
-                to_tunnels_ |= packet_mask{to_tunnels} << i;
-            });
         found.sources(*c_.bridging, b_, [&](uint32_t i, fdb_entry from) {
             if ((b_.from_irb >> i & 1) == 0) meet(i, from);
         });
@@ -289,7 +284,7 @@ class bridge_stage {
         for_each(ours, [&](uint32_t i) { b_.in[i] = b_.out[i].interface; });
         b_.recirculated |= ours;
         packet_mask sent = here & ~drops_ & ~ours & ~flooded_ & ~punts_;
-        if (c_.snapshot->out_lists) [[unlikely]] {
+        if (has_out_lists(*c_.snapshot)) [[unlikely]] {
             const packet_mask denied = classify_out(*c_.snapshot, b_, sent, c_.worker);
             sent &= ~denied;
             drops_ |= denied;
@@ -301,15 +296,9 @@ class bridge_stage {
         else
             for_each(sent,
                      [&](uint32_t i) { c_.bridging->domain(b_.domain[i]).tx_packets.add(1); });
-        return send(sent) | enqueue(b_, flooded_, stage::flood) | enqueue(b_, punts_, stage::punt) |
+        return go_on_output(*c_.snapshot, b_, sent, stage::bridge) |
+               enqueue(b_, flooded_, stage::flood) | enqueue(b_, punts_, stage::punt) |
                enqueue(b_, drops_, stage::drop);
-    }
-
-    stage_mask send(packet_mask packets) noexcept {
-        if (c_.snapshot->puts_tags) return enqueue(b_, packets, stage::vlan_push);
-        const packet_mask to_tunnels = packets & to_tunnels_;
-        return enqueue(b_, to_tunnels, stage::vxlan_output) |
-               enqueue(b_, packets & ~to_tunnels, stage::tx);
     }
 
     context& c_;
@@ -317,7 +306,7 @@ class bridge_stage {
     const bridge_tables& t_;
     bool one_domain_ = false;
     packet_mask drops_ = 0, punts_ = 0, flooded_ = 0;
-    packet_mask nowhere_ = 0, local_ = 0, same_ = 0, isolated_ = 0, to_tunnels_ = 0;
+    packet_mask nowhere_ = 0, local_ = 0, same_ = 0, isolated_ = 0;
 };
 
 }  // namespace

@@ -143,7 +143,7 @@ class flooder {
             out.tagged |= (b_.tagged >> i & 1) << k;
             out.tag_in_frame |= (b_.tag_in_frame >> i & 1) << k;
             out.tag[k] = b_.tag[i];
-            if (c_.snapshot->out_lists) out.parsed[k] = b_.parsed[i];
+            if (has_out_lists(*c_.snapshot)) out.parsed[k] = b_.parsed[i];
         });
         if (out.count == 0) return;
         count_sent(static_cast<uint32_t>(std::countr_zero(same)), all_of(out.count));
@@ -153,9 +153,10 @@ class flooder {
     }
     stage_mask send(burst& b, packet_mask packets) noexcept {
         packet_mask denied = 0;
-        if (c_.snapshot->out_lists) [[unlikely]]
+        if (has_out_lists(*c_.snapshot)) [[unlikely]]
             denied = classify_out(*c_.snapshot, b, packets, c_.worker);
-        return l2_output(*c_.snapshot, b, packets & ~denied) | enqueue(b, denied, stage::drop);
+        return go_on_output(*c_.snapshot, b, packets & ~denied, stage::flood) |
+               enqueue(b, denied, stage::drop);
     }
 
     context& c_;

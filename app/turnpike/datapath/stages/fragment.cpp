@@ -120,14 +120,14 @@ class fragmenter {
         out.in[k] = b_.in[i];
         out.out[k] = b_.out[i];
         // ACLs of a bridge's members apply to fragments.
-
-        if (c_.snapshot->bridge_routing && !read_headers(m, out.parsed[k])) out.parsed[k] = {};
+        if (has_bridge_routing(*c_.snapshot) && !read_headers(m, out.parsed[k])) out.parsed[k] = {};
         if (out.count == burst_max) send_pieces();
     }
     void send_pieces() noexcept {
         burst& out = pieces_;
         if (out.count == 0) return;
-        dispatch(c_.table, c_, out, iface_output(*c_.snapshot, out, all_of(out.count)),
+        dispatch(c_.table, c_, out,
+                 go_on_output(*c_.snapshot, out, all_of(out.count), stage::fragment),
                  [](size_t, packet_mask) {});
         out.begin(0, b_.in_port);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage iface_input: maps port and VLAN of each frame to its ingress interface, whose kind selects the next
+// Stage iface_input: maps port and VLAN of each frame to its ingress interface, whose path has the next
 // stage. On a further pass the interface is given: the tunnel's, or the bridge's routing interface. The outer
 // tag is popped on VLAN-aware interfaces (IEEE 802.1Q-2018 section 6.9.1); where the bridge only reads it, it stays
 // in the frame, and stage vlan_push replaces or pops it.
@@ -13,35 +13,6 @@
 
 namespace turnpike::datapath {
 namespace {
-
-/// Sorts frames by the kind of their interface.
-struct sorter {
-    packet_mask patched = 0, bridged = 0, looked_into = 0, judged = 0, nowhere = 0;
-
-    void add(const snapshot& v, uint16_t ifindex, packet_mask some) noexcept {
-        switch (v.interfaces[ifindex].kind) {
-            case interface_kind::routed:
-                return;
-            case interface_kind::patched:
-                patched |= some;
-                return;
-            case interface_kind::bridged: {
-                const bridge_member& member = v.bridges->members[ifindex];
-                (member.judged_l2 ? judged : member.looked_into ? looked_into : bridged) |= some;
-                return;
-            }
-            case interface_kind::none:
-                nowhere |= some;
-        }
-    }
-    stage_mask move_on(burst& b, packet_mask packets, stage routed) const noexcept {
-        for_each(nowhere, [&](uint32_t i) { b.drop[i] = drop_reason::no_interface; });
-        const packet_mask rest = packets & ~patched & ~bridged & ~looked_into & ~judged & ~nowhere;
-        return enqueue(b, patched, stage::xconnect) | enqueue(b, rest, routed) |
-               enqueue(b, bridged, stage::bridge) | enqueue(b, looked_into, stage::ip_input) |
-               enqueue(b, judged, stage::acl_l2) | enqueue(b, nowhere, stage::drop);
-    }
-};
 
 /// Frames on a port with VLANs: finds their interfaces, and records, or pops, their tags where the interfaces are
 /// VLAN-aware. VID 0 is a priority tag (IEEE 802.1Q-2018 section 9.6); 4095 is reserved, and a later stage drops it
@@ -60,17 +31,21 @@ class classifier {
     }
     /// All packets have one ingress interface.
     [[nodiscard]] bool one_interface() const noexcept { return differ_ == 0; }
-    /// Stage ip_fast can take all packets.
-    [[nodiscard]] bool all_fast() const noexcept { return all_fast_; }
+    /// The stage that all packets go to, whatever their interfaces; stage iface_input: there is none.
+    [[nodiscard]] stage one_stage() const noexcept {
+        const stage_mask first = in_any_path_ & -in_any_path_;
+        return (first & in_all_paths_) != 0 ? next_of(first, stage::iface_input)
+                                            : stage::iface_input;
+    }
 
   private:
     static constexpr uint32_t no_interface_yet = UINT32_MAX;
     static constexpr uint32_t tagged_bytes =
         sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
 
-    static constexpr uint64_t kind_and_tags = 0xff00'00ff;  ///< bytes of first_word()
+    static constexpr uint64_t kind_and_tags = 0xff'00ff;  ///< bytes of first_word()
     static uint64_t first_word(const interface& in) noexcept {
-        static_assert(offsetof(interface, kind) == 0 && offsetof(interface, tags) == 3);
+        static_assert(offsetof(interface, kind) == 0 && offsetof(interface, tags) == 2);
         uint64_t word;
         std::memcpy(&word, static_cast<const void*>(&in), sizeof word);
         return word;
@@ -114,13 +89,11 @@ class classifier {
             return false;
         uint16_t* const in = &b_.in[i];
         uint64_t all = ~uint64_t{0}, any = 0;
-        bool tunnels_end = false;
         for (uint32_t k = 0; k < 4; ++k) {
             in[k] = port_.by_vlan[found.tci[k] & packet::vlan_id_mask];
             const interface& of = v_.interfaces[in[k]];
             all &= first_word(of);
             any |= first_word(of);
-            tunnels_end |= of.ends_tunnels;
         }
         const interface& first = v_.interfaces[in[0]];
         if (((all ^ any) & kind_and_tags) != 0 ||
@@ -128,7 +101,7 @@ class classifier {
             return false;
         if (first_ == no_interface_yet) first_ = in[0];
         differ_ |= (in[0] ^ first_) | (in[1] ^ first_) | (in[2] ^ first_) | (in[3] ^ first_);
-        all_fast_ &= first.kind == interface_kind::routed && !tunnels_end;
+        for (uint32_t k = 0; k < 4; ++k) note_path(in[k]);
         if (first.tags != interface::unknown) record_four(i, found, first.tags == interface::taken);
         return true;
     }
@@ -151,12 +124,15 @@ class classifier {
     static void clear_stripped(rte_mbuf* m) noexcept {
         m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
     }
+    void note_path(uint16_t ifindex) noexcept {
+        in_all_paths_ &= v_.paths[ifindex].input;
+        in_any_path_ |= v_.paths[ifindex].input;
+    }
     void enters(uint32_t i, uint16_t ifindex) noexcept {
         b_.in[i] = ifindex;
         if (first_ == no_interface_yet) first_ = ifindex;
         differ_ |= ifindex ^ first_;
-        const interface& in = v_.interfaces[ifindex];
-        all_fast_ &= in.kind == interface_kind::routed && !in.ends_tunnels;
+        note_path(ifindex);
     }
     void classify_one(uint32_t i) noexcept {
         rte_mbuf* const m = b_.packet[i];
@@ -182,7 +158,7 @@ class classifier {
     const port_snapshot& port_;
     burst& b_;
     uint32_t first_ = no_interface_yet, differ_ = 0;
-    bool all_fast_ = true;
+    stage_mask in_all_paths_ = ~stage_mask{0}, in_any_path_ = 0;
 };
 
 /// Requires  packets is not empty
@@ -198,10 +174,16 @@ __attribute__((noinline)) packet_mask of_no_interface(const snapshot& v, const b
                                                       packet_mask packets) noexcept {
     packet_mask none = 0;
     for_each(packets, [&](uint32_t i) {
-        const bool nowhere = v.interfaces[b.in[i]].kind == interface_kind::none;
+        const bool nowhere = v.paths[b.in[i]].input == 0;
         none |= packet_mask{nowhere} << i;
     });
     return none;
+}
+
+/// Drop frames without an interface.
+stage_mask drop_all(burst& b, packet_mask nowhere) noexcept {
+    for_each(nowhere, [&](uint32_t i) { b.drop[i] = drop_reason::no_interface; });
+    return enqueue(b, nowhere, stage::drop);
 }
 
 /// For a burst whose remaining packets all have one ingress interface.
@@ -209,11 +191,21 @@ inline __attribute__((always_inline)) stage_mask go_one_way(const snapshot& v, b
                                                             packet_mask packets,
                                                             uint16_t ifindex) noexcept {
     b.common_iface = ifindex;
-    sorter sorted;
-    sorted.add(v, ifindex, packets);
-    // With an ingress ACL, stage ip_input and acl_in come first, and stage vxlan_input finds the tunnels.
-    return sorted.move_on(b, packets,
-                          v.interfaces[ifindex].ends_tunnels ? stage::vxlan_fast : stage::ip_fast);
+    const stage_mask path = v.paths[ifindex].input;
+    if (path == 0) [[unlikely]]
+        return drop_all(b, packets);
+    return enqueue(b, packets, next_of(path, stage::iface_input));
+}
+
+/// Frames of several interfaces, each by its path.
+/// stages  the others are left out
+__attribute__((noinline)) stage_mask go_each_way(const snapshot& v, burst& b, packet_mask packets,
+                                                 stage_mask stages) noexcept {
+    b.common_iface = 0;
+    const packet_mask nowhere = of_no_interface(v, b, packets);
+    return drop_all(b, nowhere) | go_on(b, packets & ~nowhere, stage::iface_input, [&](uint32_t i) {
+               return v.paths[b.in[i]].input & stages;
+           });
 }
 
 }  // namespace
@@ -227,35 +219,28 @@ stage_mask run_iface_input(context& c, burst& b, packet_mask packets) noexcept {
     }
     // Packets that rx dropped are not in the mask; on a further pass the rest of the burst has left.
     const bool all_here = b.recirculations == 0 || packets == all_of(b.count);
-    bool one = false, fast = false;
+    bool one = false;
+    stage same = stage::iface_input;
     if (b.recirculations == 0) {
         classifier of_port(v, port, b);
         of_port.classify(packets);
         one = of_port.one_interface();
-        fast = of_port.all_fast();
+        same = of_port.one_stage();
     } else {
         one = all_here && of_one_interface(b, packets);
     }
     if (one) return go_one_way(v, b, packets, b.in[static_cast<size_t>(std::countr_zero(packets))]);
-    if (fast) {
+    if (same != stage::iface_input) {
         b.common_iface = 0;
-        return enqueue(b, packets, stage::ip_fast);
+        return enqueue(b, packets, same);
     }
     const packet_mask nowhere = of_no_interface(v, b, packets), rest = packets & ~nowhere;
-    if (all_here && nowhere != 0 && rest != 0 && of_one_interface(b, rest)) {
-        for_each(nowhere, [&](uint32_t i) { b.drop[i] = drop_reason::no_interface; });
-        return enqueue(b, nowhere, stage::drop) |
+    if (all_here && nowhere != 0 && rest != 0 && of_one_interface(b, rest))
+        return drop_all(b, nowhere) |
                go_one_way(v, b, rest, b.in[static_cast<size_t>(std::countr_zero(rest))]);
-    }
-    b.common_iface = 0;
-    sorter sorted;
-    packet_mask tunnels_end = 0;
-    for_each(packets, [&](uint32_t i) {
-        sorted.add(v, b.in[i], packet_mask{1} << i);
-        tunnels_end |= packet_mask{v.interfaces[b.in[i]].ends_tunnels} << i;
-    });
-    return sorted.move_on(b, packets,
-                          all_here && tunnels_end == 0 ? stage::ip_fast : stage::ip_input);
+    // The fast paths read the whole burst.
+    const stage_mask fast = bit(stage::vxlan_fast) | bit(stage::ip_fast);
+    return go_each_way(v, b, packets, all_here ? ~stage_mask{0} : ~fast);
 }
 
 }  // namespace turnpike::datapath

@@ -25,6 +25,10 @@ namespace {
 
 constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
 
+/// Stages that an output path of packets sent from here may have: this stage pushes the tag itself.
+constexpr stage_mask behind_ip_fast =
+    bit(stage::bridge) | bit(stage::vlan_push) | bit(stage::vxlan_output) | bit(stage::tx);
+
 /// Next hops of packets; elements of packets not in the mask hold the first one's.
 /// destination  of packets not in the mask: out
 /// Answers  the number of elements, from index 0 on
@@ -122,9 +126,9 @@ fast_verdict send_by_nexthops(const Nexthops nexthops, const ingress& from, cons
         for_each(packets, [&](uint32_t i) {
             if (!nexthops.takes(i, l3_bytes[i])) open &= ~(packet_mask{1} << i);
         });
-    if (from.v.out_lists) [[unlikely]]
+    if ((from.v.outputs & ~behind_ip_fast) != 0) [[unlikely]]
         for_each(open, [&](uint32_t i) {
-            if (from.v.interfaces[nexthops.out(i).interface].judged_out)
+            if ((from.v.paths[nexthops.out(i).interface].output & ~behind_ip_fast) != 0)
                 open &= ~(packet_mask{1} << i);
         });
     if (from.in.send_redirects) [[unlikely]]
@@ -370,9 +374,10 @@ stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
         b.common_iface != 0 ? forward_from(c, c.snapshot->interfaces[b.common_iface], b, packets, f)
                             : forward_from_each(c, b, packets, f);
     for_each(all.denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny; });
-    return iface_output(*c.snapshot, b, all.sent & ~all.tagged) |
+    const packet_mask left = packets & ~all.sent & ~all.denied;
+    return go_on_output(*c.snapshot, b, all.sent & ~all.tagged, stage::acl_out) |
            enqueue(b, all.tagged, stage::tx) |
-           enqueue(b, packets & ~all.sent & ~all.denied, stage::ip_input) |
+           (left != 0 ? go_on_input(*c.snapshot, b, left, stage::ip_fast) : 0) |
            enqueue(b, all.denied, stage::drop);
 }
 

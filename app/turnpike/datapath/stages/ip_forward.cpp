@@ -36,6 +36,7 @@ void choose_member(const snapshot& v, burst& b, uint32_t i) noexcept {
 
 struct outcome {
     packet_mask sent = 0, punts = 0, drops = 0, vxlan_to_us = 0;
+    packet_mask waits = 0;  ///< for their neighbours; the egress ACL applies first
 
     void punt(burst& b, uint32_t i, punt_reason why) noexcept {
         b.punt[i] = why;
@@ -133,7 +134,6 @@ void note_detour(context& c, const burst& b, uint32_t i) noexcept {
 stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
     const snapshot& v = *c.snapshot;
     outcome o;
-    packet_mask judged = 0;
     // Regardless of snapshot.groups: a route may already use a group before workers have the snapshot that
     // sets it.
     for_each(packets, [&](uint32_t i) { choose_member(v, b, i); });
@@ -160,23 +160,22 @@ stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
         else
             static_cast<void>(
                 packet::decrement_hop_limit(packet::header_at<packet::ipv6_header>(l3_of(b, i))));
-        if (v.out_lists && v.interfaces[hop.out.interface].acl_out != nullptr)
-            judged |= packet_mask{1} << i;
-        if (kind == nexthop_kind::glean) [[unlikely]]
-            return o.punt(b, i, punt_reason::resolve);
+        if (kind == nexthop_kind::glean) [[unlikely]] {
+            b.punt[i] = punt_reason::resolve;
+            o.waits |= packet_mask{1} << i;
+            return;
+        }
         hop.mark_used();
         hop.write(rte_pktmbuf_mtod(b.packet[i], uint8_t*));
         o.sent |= packet_mask{1} << i;
         if (b.parsed[i].l3_bytes > mtu) [[unlikely]]
             b.exceeds_mtu |= packet_mask{1} << i;
     });
-    b.punted |= o.punts;
-    judged &= o.sent | o.punts;
-    const packet_mask unjudged = o.sent & ~judged;
-    return enqueue(b, judged, stage::acl_out) |
-           enqueue(b, unjudged & b.exceeds_mtu, stage::fragment) |
-           iface_output(v, b, unjudged & ~b.exceeds_mtu) |
-           enqueue(b, o.punts & ~judged, stage::punt) |
+    b.punted |= o.punts | o.waits;
+    const stage_mask live = go_on(b, o.waits, stage::ip_forward, [&](uint32_t i) {
+        return (v.paths[b.out[i].interface].output & bit(stage::acl_out)) | bit(stage::punt);
+    });
+    return live | go_on_output(v, b, o.sent, stage::ip_forward) | enqueue(b, o.punts, stage::punt) |
            enqueue(b, o.vxlan_to_us, stage::vxlan_input) | enqueue(b, o.drops, stage::drop);
 }
 

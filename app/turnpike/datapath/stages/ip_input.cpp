@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage ip_input: parses and validates each packet, and selects the packets to punt.
-//   Reads   packet, in; interface.{kind, mac, addresses, acl_in, urpf, accept_source_route, router_alert},
+//   Reads   packet, in; interface.{kind, mac, addresses, accept_source_route, router_alert},
 //           snapshot.{vrf, hops}
 //   Writes  parsed; vxlan_to_us; punt, hop and out of punted packets; tagged and tag, where a priority tag is
 //           removed. Headers are contiguous afterwards; padding behind a routed IP packet is trimmed
@@ -239,7 +239,7 @@ verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in,
 
 stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
     const snapshot& v = *c.snapshot;
-    packet_mask drops = 0, punts = 0, judged = 0, asked = 0, vxlan_to_us = 0;
+    packet_mask drops = 0, punts = 0, alerts = 0, vxlan_to_us = 0;
     for_each(packets, [&](uint32_t i) {
         take_priority_tag_off(b, i);
         if (!read_headers(b.packet[i], b.parsed[i])) [[unlikely]]
@@ -261,40 +261,29 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
         if (in.router_alert && !is.punted) [[unlikely]] {
             if (is_alert(b.packet[i], b.parsed[i], v.vrf[in.vrf].own)) {
                 is = {.punted = true, .punt = punt_reason::router_alert};
-                if (in.urpf) asked |= one;
+                alerts |= one;
             }
         }
         if (is.vxlan_to_us) [[unlikely]] {
             vxlan_to_us |= one;
-            if (in.urpf) {
-                asked |= one;
-                return;
-            }
         } else if (is.punted) [[unlikely]] {
             b.punt[i] = is.punt;
             b.hop[i] = fixed_nexthop::local;
             b.out[i] = {};
             punts |= one;
-        } else if (in.urpf) {
-            asked |= one;
-            return;
         }
-        if (in.acl_in != nullptr) judged |= one;
     });
-    judged &= ~asked;  // after stage urpf
-    packets &= ~drops;
     b.punted |= punts;
-    b.vxlan_to_us = vxlan_to_us;
-    const packet_mask rest = packets & ~judged & ~asked;
-    return enqueue(b, packets & judged, stage::acl_in) |
-           enqueue(b, rest & ~punts & ~vxlan_to_us, stage::lookup) |
-           enqueue(b, asked, stage::urpf) | enqueue(b, rest & punts, stage::punt) |
-           enqueue(b, rest & vxlan_to_us, stage::vxlan_input) | enqueue(b, drops, stage::drop);
+    b.vxlan_to_us |= vxlan_to_us;
+    // The sources of packets punted here need no route, except in transit: not through stage urpf.
+    const packet_mask past_urpf = punts & ~alerts;
+    return go_on_input(v, b, packets & ~drops & ~past_urpf, stage::ip_input) |
+           go_on_input(v, b, past_urpf, stage::urpf) | enqueue(b, drops, stage::drop);
 }
 
 /// For cross-connects and bridge members.
 stage_mask parse_unchanged(context& c, burst& b, packet_mask packets) noexcept {
-    packet_mask drops = 0, in_list = 0, bridged = 0;
+    packet_mask drops = 0;
     for_each(packets, [&](uint32_t i) {
         packet::parsed& p = b.parsed[i];
         if (!read_headers(b.packet[i], p)) [[unlikely]]
@@ -303,13 +292,9 @@ stage_mask parse_unchanged(context& c, burst& b, packet_mask packets) noexcept {
             p.l3_drop != packet::drop_reason::ether_type_unknown && p.l3 != l3_kind::arp)
             [[unlikely]]
             return drop_packet(b, i, drop_reason_of(p.l3_drop), drops);
-        const interface& in = c.snapshot->interfaces[b.in[i]];
-        if (in.acl_in != nullptr) in_list |= packet_mask{1} << i;
-        if (in.kind == interface_kind::bridged) bridged |= packet_mask{1} << i;
     });
-    const packet_mask rest = packets & ~in_list & ~drops;
-    return enqueue(b, in_list & ~drops, stage::acl_in) | enqueue(b, rest & bridged, stage::bridge) |
-           enqueue(b, rest & ~bridged, stage::acl_out) | enqueue(b, drops, stage::drop);
+    return go_on_input(*c.snapshot, b, packets & ~drops, stage::ip_input) |
+           enqueue(b, drops, stage::drop);
 }
 
 }  // namespace

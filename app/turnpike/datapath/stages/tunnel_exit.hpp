@@ -125,11 +125,8 @@ class tunnel_exit {
         const packet_mask one = packet_mask{1} << i;
         b_.tagged &= ~one;
         b_.tag_in_frame &= ~one;
-        const interface& in = v_.interfaces[ifindex];
         take_tag_of_tunnel(v_, b_, i, ifindex);
-        const bool bridged = in.kind == interface_kind::bridged &&
-                             !v_.bridges->members[ifindex].judged_l2 &&
-                             !v_.bridges->members[ifindex].looked_into;
+        const bool bridged = v_.paths[ifindex].input == bit(stage::bridge);
         (bridged ? bridged_ : b_.recirculated) |= one;
     }
 

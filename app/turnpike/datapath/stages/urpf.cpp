@@ -2,7 +2,7 @@
 // Stage urpf: on interfaces with uRPF, drops packets whose source address has no route back (RFC 3704): by any
 // interface (loose), or by the ingress interface (strict). Applies to packets to the router, too, but not to packets
 // punted before a lookup (ARP, ND, link-scope multicast): their sources need no route.
-//   Reads   packet, in, parsed, punted, vxlan_to_us; interface.{urpf, urpf_strict, acl_in}, snapshot.{vrf, hops}
+//   Reads   packet, in, parsed, punted, vxlan_to_us; interface.urpf_strict, snapshot.{vrf, hops}
 //   Writes  drop
 #include "datapath/reverse_path.hpp"
 #include "datapath/stages/look_up.hpp"
@@ -12,7 +12,7 @@ namespace turnpike::datapath {
 
 stage_mask run_urpf(context& c, burst& b, packet_mask packets) noexcept {
     const snapshot& v = *c.snapshot;
-    packet_mask drops = 0, judged = 0;
+    packet_mask drops = 0;
     const auto is_on_link = [&](uint32_t i) noexcept {
         const packet::parsed& p = b.parsed[i];
         if (p.is_ipv4()) return false;
@@ -29,15 +29,7 @@ stage_mask run_urpf(context& c, burst& b, packet_mask packets) noexcept {
             if (!leads_back(v, hop, v.interfaces[b.in[i]]) && !is_on_link(i))
                 drop_packet(b, i, drop_reason::urpf, drops);
         });
-    packets &= ~drops;
-    for_each(packets, [&](uint32_t i) {
-        judged |= packet_mask{v.interfaces[b.in[i]].acl_in != nullptr} << i;
-    });
-    packets &= ~judged;
-    return enqueue(b, judged, stage::acl_in) |
-           enqueue(b, packets & ~b.punted & ~b.vxlan_to_us, stage::lookup) |
-           enqueue(b, packets & b.punted, stage::punt) |
-           enqueue(b, packets & b.vxlan_to_us, stage::vxlan_input) | enqueue(b, drops, stage::drop);
+    return go_on_input(v, b, packets & ~drops, stage::urpf) | enqueue(b, drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath

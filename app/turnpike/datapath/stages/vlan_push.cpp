@@ -71,7 +71,7 @@ stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
     egress_tags tags(v, b);
     const uint32_t received_type = uint32_t{v.port[b.in_port].tag_type} << 16;
     if (v.tunnels == nullptr && keep_tags(tags, b, packets, received_type))
-        return enqueue(b, packets, stage::tx);
+        return go_on_output(v, b, packets, stage::vlan_push);
     for_each(packets, [&](uint32_t i) {
         const uint32_t tag = tags.of(i);
         rte_mbuf* const m = b.packet[i];
@@ -87,12 +87,7 @@ stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
             drop_packet(b, i, drop_reason::vlan_no_headroom, drops);
         }
     });
-    packet_mask to_tunnels = 0;
-    if (v.tunnels != nullptr) [[unlikely]]
-        for_each(packets & ~drops,
-                 [&](uint32_t i) { to_tunnels |= packet_mask{b.out[i].port == tunnel_port} << i; });
-    return enqueue(b, to_tunnels, stage::vxlan_output) |
-           enqueue(b, packets & ~drops & ~to_tunnels, stage::tx) | enqueue(b, drops, stage::drop);
+    return go_on_output(v, b, packets & ~drops, stage::vlan_push) | enqueue(b, drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath

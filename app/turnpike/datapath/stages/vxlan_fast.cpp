@@ -269,9 +269,11 @@ class unwrapper {
 }  // namespace
 
 stage_mask run_vxlan_fast(context& c, burst& b, packet_mask packets) noexcept {
+    if (b.common_iface == 0) [[unlikely]]  // stage vxlan_input takes packets of several interfaces
+        return go_on_input(*c.snapshot, b, packets, stage::vxlan_fast);
     unwrapper u(c, b);
     const packet_mask out = u.run(packets);
-    return u.go_on() | enqueue(b, packets & ~out, stage::ip_fast);
+    return u.go_on() | go_on_input(*c.snapshot, b, packets & ~out, stage::vxlan_fast);
 }
 
 }  // namespace turnpike::datapath

@@ -270,8 +270,7 @@ class encapsulator {
                     .group = hop.group.load(std::memory_order_acquire),
                     .max_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
         if (kind != nexthop_kind::adjacency) return none;
-        const interface& out = v_.interfaces[hop.out.interface];
-        if (out.judged_out || out.vlan != 0 || out.bridge != 0) return none;
+        if (v_.paths[hop.out.interface].output != bit(stage::tx)) return none;
         hop.mark_used();
         return {.hop = &hop,
                 .group = nullptr,
