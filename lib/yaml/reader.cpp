@@ -26,6 +26,37 @@ std::string place(const node& n) { return fmt::format("{}:{}", n.file(), n.line(
     throw complaint{error{EINVAL, place(at), path.empty() ? text : path + " " + text}};
 }
 
+/// Insertions, deletions, replacements and exchanges of neighbouring characters between two words (optimal string
+/// alignment).
+size_t distance(std::string_view a, std::string_view b) {
+    std::vector<size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
+    for (size_t k = 0; k <= b.size(); ++k) last[k] = k;
+    for (size_t i = 1; i <= a.size(); ++i) {
+        now[0] = i;
+        for (size_t k = 1; k <= b.size(); ++k) {
+            now[k] = std::min({last[k] + 1, now[k - 1] + 1, last[k - 1] + (a[i - 1] != b[k - 1])});
+            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+                now[k] = std::min(now[k], before[k - 2] + 1);
+        }
+        std::swap(before, last);
+        std::swap(last, now);
+    }
+    return last[b.size()];
+}
+
+/// "; did you mean 'mtu'?", if a key is a typing error away.
+std::string suggestion(std::string_view wrong, const std::vector<std::string_view>& keys) {
+    if (wrong.size() > 40) return {};
+    std::string_view nearest;
+    size_t least = 1 + wrong.size() / 4;  // more edits: another word
+    for (const std::string_view key : keys)
+        if (const size_t d = distance(wrong, key); d < least || (d == least && nearest.empty())) {
+            least = d;
+            nearest = key;
+        }
+    return nearest.empty() ? std::string() : fmt::format("; did you mean '{}'?", nearest);
+}
+
 }  // namespace
 
 std::string reader::where() const { return place(node_); }
@@ -41,8 +72,8 @@ void reader::expect_map(std::initializer_list<std::string_view> some,
     for (const node key : node_.children())
         if (std::find(keys.begin(), keys.end(), key.text()) == keys.end())
             complain(key, node_,
-                     fmt::format("has no key '{}'; it takes {}", key.text().substr(0, 80),
-                                 fmt::join(keys, ", ")));
+                     fmt::format("has no key '{}'; it takes {}{}", key.text().substr(0, 80),
+                                 fmt::join(keys, ", "), suggestion(key.text(), keys)));
 }
 
 reader reader::at(std::string_view key) const {
@@ -94,10 +125,10 @@ std::string reader::name() const {
     return name;
 }
 
-size_t reader::word(std::initializer_list<std::string_view> words) const {
+size_t reader::word(std::span<const std::string_view> words) const {
     if (node_.kind() == node_kind::scalar)
         for (size_t i = 0; i < words.size(); ++i)
-            if (node_.text() == words.begin()[i]) return i;
+            if (node_.text() == words[i]) return i;
     refuse(fmt::format("should be {}, not {}", fmt::join(words, " or "), kind(node_)));
 }
 

@@ -57,7 +57,10 @@ class reader {
     /// A name of an object: up to 32 letters, digits, '-', '_' and '.'.
     [[nodiscard]] std::string name() const;
     /// One of these words; returns its index.
-    [[nodiscard]] size_t word(std::initializer_list<std::string_view> words) const;
+    [[nodiscard]] size_t word(std::span<const std::string_view> words) const;
+    [[nodiscard]] size_t word(std::initializer_list<std::string_view> words) const {
+        return word(std::span(words.begin(), words.size()));
+    }
 
     /// at(key).number(...) if the key exists, otherwise `otherwise`.
     template <class T>

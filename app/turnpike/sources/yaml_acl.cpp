@@ -124,15 +124,6 @@ acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others, 
     return r;
 }
 
-std::string list_name(const configuration& in, const reader& from) {
-    if (from.is_nothing()) return {};
-    const std::string name = from.text();
-    if (in.acls.find(name) == nullptr)
-        from.refuse(
-            fmt::format("names '{}', which is not an access list (acl)", name.substr(0, 80)));
-    return name;
-}
-
 }  // namespace
 
 void read_lists(const reader& from, configuration& into) {
@@ -184,11 +175,13 @@ void edit_rules(std::vector<acl_rule>& rules, const reader& from, list_edit how,
     }
 }
 
-void read_bindings(const configuration& in, const reader& from, interface& into) {
-    from.expect_map(
-        {acl_bindings[0].name, acl_bindings[1].name, acl_bindings[2].name, acl_bindings[3].name});
-    for (const acl_binding& at : acl_bindings)
-        if (from.has(at.name)) into.*at.list = list_name(in, from.at(at.name));
+std::string read_binding(const reader& from, const configuration& in) {
+    if (from.is_nothing()) return {};
+    const std::string name = from.text();
+    if (in.acls.find(name) == nullptr)
+        from.refuse(
+            fmt::format("names '{}', which is not an access list (acl)", name.substr(0, 80)));
+    return name;
 }
 
 }  // namespace turnpike::sources

@@ -21,8 +21,7 @@ enum class list_edit { insert, exchange, erase };
 /// l2  the ACL is an L2 ACL
 void edit_rules(std::vector<state::acl_rule>& rules, const yaml::reader& from, list_edit how,
                 bool l2);
-/// ports[].acl: bindings by direction; null: none. Requires the ACLs to be read already.
-void read_bindings(const state::configuration& in, const yaml::reader& from,
-                   state::interface& into);
+/// The name of an ACL that is bound; null: none. Requires the ACLs to be read already.
+std::string read_binding(const yaml::reader& from, const state::configuration& in);
 
 }  // namespace turnpike::sources

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "sources/yaml_acl.hpp"
-#include "sources/yaml_interface.hpp"
+#include "sources/fields.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -36,12 +35,12 @@ std::pair<uint16_t, uint16_t> read_range(const reader& from) {
     return {first, last};
 }
 
-/// Members of a routed interface.
-void read_routed(const reader& from, const configuration& in, state::interface& into) {
+/// The keys of a routed interface.
+void read_routed(const reader& from, unsigned kind, const configuration& in,
+                 state::interface& into) {
     into.kind = state::interface_kind::routed;
-    read_routing(from, into);
+    read_fields(from, interface_fields(), kind, in, into);
     if (into.addresses.empty() && !into.host_interface) from.refuse("has no addresses");
-    if (from.has("acl")) read_bindings(in, from.at("acl"), into);
     into.where.text = from.where();
 }
 
@@ -224,22 +223,22 @@ std::pair<state::static_fdb_entry, std::string> read_static_fdb_entry(const read
 }
 
 void read_vlan_interface(const reader& from, configuration& into) {
-    from.expect_map({"port", "vlan", "acl", "addresses"}, routing_keys);
+    key_list().add(interface_fields(), of_vlan).expect(from, {"port", "vlan"});
     state::interface i;
     i.port = from.at("port").text();
     if (into.ports.find(i.port) == nullptr)
         from.at("port").refuse(
             fmt::format("names '{}', which is not a port", i.port.substr(0, 80)));
     i.vlan = read_vlan(from.at("vlan"));
-    read_routed(from, into, i);
+    read_routed(from, of_vlan, into, i);
     const std::string name = state::interface_name(i.port, i.vlan);
     add_interface(from, into, name, std::move(i));
 }
 
 void read_bridge(const reader& from, configuration& into) {
-    from.expect_map({"name", "members", "ageing_s", "max_addresses", "mac", "reserved", "damping",
-                     "fdb", "interfaces", "acl", "addresses"},
-                    routing_keys);
+    const key_list routing_keys = key_list().add(interface_fields(), of_bridge);
+    routing_keys.expect(from, {"name", "members", "ageing_s", "max_addresses", "mac", "reserved",
+                               "damping", "fdb", "interfaces"});
     bridge b;
     const std::string name = from.at("name").name();
     b.where.text = from.where();
@@ -265,7 +264,7 @@ void read_bridge(const reader& from, configuration& into) {
         state::interface i;
         i.bridge = name;
         i.vlan = vlan;
-        read_routed(at, into, i);
+        read_routed(at, of_bridge, into, i);
         add_interface(at, into, state::interface_name(name, vlan), std::move(i));
     };
     if (from.has("addresses") || (from.has("host_interface") && from.at("host_interface").truth()))
@@ -273,12 +272,12 @@ void read_bridge(const reader& from, configuration& into) {
     else if (from.has("acl"))
         from.at("acl").refuse("needs addresses: bridge ports have separate lists");
     else
-        for (const std::string_view key : routing_keys)
-            if (from.has(key) && key != "host_interface")
-                from.at(key).refuse("needs addresses: it applies to routed interfaces only");
+        for (const field<state::interface>& f : interface_fields())
+            if (from.has(f.key) && f.key != "host_interface")
+                from.at(f.key).refuse("needs addresses: it applies to routed interfaces only");
     if (from.has("interfaces"))
         for (const reader& one : from.at("interfaces").list("routing interfaces")) {
-            one.expect_map({"vlan", "acl", "addresses"}, routing_keys);
+            routing_keys.expect(one, {"vlan"});
             add_routing(one, read_vlan(one.at("vlan")));
         }
 }

@@ -3,10 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
-#include "sources/yaml_acl.hpp"
-#include "sources/yaml_interface.hpp"
+#include "sources/fields.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -14,58 +11,12 @@ namespace {
 using state::configuration;
 using yaml::reader;
 
-state::pcie read_pcie(const reader& from) {
-    from.expect_map({"profile", "link", "mps", "mrrs"});
-    state::pcie out;
-    if (from.has("profile")) out.profile = from.at("profile").text();
-    if (from.has("link")) out.link = from.at("link").text();
-    out.mps = from.number_or("mps", out.mps, 128, 4096);
-    out.mrrs = from.number_or("mrrs", out.mrrs, 128, 4096);
-    return out;
-}
-
-/// Canonical spelling of a device: "0000:3b:00.0" for "3b:00.0" and "3B:0.0", with its arguments.
-std::string one_spelling(const std::string& device) {
-    const std::string name = device.substr(0, device.find(','));
-    unsigned domain = 0, bus = 0, slot = 0, function = 0;
-    int used = 0;
-    const auto whole = [&](int fields, int wanted) {
-        return fields == wanted && static_cast<size_t>(used) == name.size();
-    };
-    if (!whole(std::sscanf(name.c_str(), "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &used),
-               4)) {
-        domain = 0;
-        if (!whole(std::sscanf(name.c_str(), "%x:%x.%x%n", &bus, &slot, &function, &used), 3))
-            return device;
-    }
-    return fmt::format("{:04x}:{:02x}:{:02x}.{:x}{}", domain, bus, slot, function,
-                       device.substr(name.size()));
-}
-
-/// Members of a port and of its interface.
+/// The keys of a port and of its untagged interface.
 void read_members(const reader& from, const configuration& in, state::port& port,
                   state::interface& on_it) {
-    from.expect_map({"name", "device", "mtu", "rx_queues", "rx_workers", "descriptors",
-                     "udp_checksums", "pcie", "acl", "addresses"},
-                    routing_keys);
-    if (from.has("device")) {
-        port.device = from.at("device").text();
-        if (port.device.size() > 512) from.at("device").refuse("is longer than 512 characters");
-        port.device = one_spelling(port.device);
-    }
-    port.mtu = from.number_or("mtu", port.mtu, 68, 65535 - 18);
-    port.rx_queues = from.number_or("rx_queues", port.rx_queues, 1, 1024);
-    port.descriptors = from.number_or("descriptors", port.descriptors, 32, 32768);
-    if (from.has("udp_checksums"))
-        port.device_sums_udp = from.at("udp_checksums").word({"software", "device"}) == 1;
-    if (from.has("rx_workers")) {
-        port.rx_workers.clear();
-        for (const reader& lcore : from.at("rx_workers").list("lcores"))
-            port.rx_workers.push_back(static_cast<unsigned>(lcore.number(0, state::max_lcore)));
-    }
-    if (from.has("pcie")) port.bill = read_pcie(from.at("pcie"));
-    read_routing(from, on_it);
-    if (from.has("acl")) read_bindings(in, from.at("acl"), on_it);
+    key_list().add(port_fields(), of_port).add(interface_fields(), of_port).expect(from, {"name"});
+    read_fields(from, port_fields(), of_port, in, port);
+    read_fields(from, interface_fields(), of_port, in, on_it);
     port.where.text = on_it.where.text = from.where();
 }
 

@@ -5,7 +5,7 @@
 
 #include <iterator>
 
-#include "sources/yaml_acl.hpp"
+#include "sources/fields.hpp"
 #include "sources/yaml_acl_writer.hpp"
 #include "sources/yaml_routing.hpp"
 
@@ -53,8 +53,10 @@ ip_address read_remote(const reader& from, bool by_interface) {
 void read_tunnel(const reader& from, configuration& into, bool replace) {
     constexpr uint64_t least_mtu = 68, max_mtu = 65'000;
     constexpr uint16_t usual_mtu = 1500;
-    from.expect_map({"name", "vni", "local", "remote", "interface", "udp_port", "vrf", "mtu", "ttl",
-                     "dscp", "dont_fragment", "checksum", "ignore_reserved", "acl"});
+    key_list()
+        .add(interface_fields(), of_tunnel)
+        .expect(from, {"name", "vni", "local", "remote", "interface", "udp_port", "vrf", "mtu",
+                       "ttl", "dscp", "dont_fragment", "checksum", "ignore_reserved"});
     state::tunnel t;
     const std::string name = from.at("name").name();
     t.where.text = from.where();
@@ -92,13 +94,13 @@ void read_tunnel(const reader& from, configuration& into, bool replace) {
         from.at("dont_fragment").refuse("has no meaning over IPv6: routers do not fragment there");
     if (state::tunnel* const there = into.tunnels.find(name); there != nullptr && replace) {
         *there = std::move(t);
-        if (from.has("acl")) read_bindings(into, from.at("acl"), *into.interfaces.find(name));
+        read_fields(from, interface_fields(), of_tunnel, into, *into.interfaces.find(name));
         return;
     }
     state::interface on_it;
     on_it.port = name;
     on_it.where = t.where;
-    if (from.has("acl")) read_bindings(into, from.at("acl"), on_it);
+    read_fields(from, interface_fields(), of_tunnel, into, on_it);
     const bool taken = into.ports.find(name) != nullptr || into.bridges.find(name) != nullptr ||
                        !into.interfaces.add(name, std::move(on_it));
     if (taken)

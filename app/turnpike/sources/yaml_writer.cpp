@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "sources/fields.hpp"
 #include "sources/yaml_acl_writer.hpp"
 #include "sources/yaml_bridge_writer.hpp"
 #include "sources/yaml_tunnels.hpp"
@@ -142,45 +143,13 @@ class writer {
     void ports() {
         add("ports:\n");
         for (const auto& [name, p] : d_.ports) {
-            add("  - name: {}\n    device: {}\n", quoted(name), quoted(p.device));
-            add("    mtu: {}\n    rx_queues: {}\n    descriptors: {}\n", p.mtu, p.rx_queues,
-                p.descriptors);
-            if (p.device_sums_udp) add("    udp_checksums: device\n");
-            if (!p.rx_workers.empty()) add("    rx_workers: [{}]\n", fmt::join(p.rx_workers, ", "));
-            bill(p.bill);
+            add("  - name: {}\n", quoted(name));
+            write_fields(out_, "    ", port_fields(), of_port, p);
             routing(d_.interfaces.at(name), "    ");
         }
     }
-    /// Addresses and ACLs of an interface.
     void routing(const state::interface& i, std::string_view indent) {
-        if (!i.addresses.empty()) {
-            add("{}addresses:\n", indent);
-            for (const ip_prefix& a : i.addresses) add("{}  - {}\n", indent, quoted(a.text()));
-        }
-        if (!i.vrf.empty()) add("{}vrf: {}\n", indent, quoted(i.vrf));
-        if (i.host_interface) add("{}host_interface: true\n", indent);
-        if (i.urpf != state::reverse_path::off)
-            add("{}urpf: {}\n", indent, state::reverse_path_names[static_cast<size_t>(i.urpf)]);
-        if (i.send_redirects) add("{}send_redirects: true\n", indent);
-        if (i.accept_source_route) add("{}accept_source_route: true\n", indent);
-        if (i.router_alert) add("{}router_alert: true\n", indent);
-        if (!i.extra_macs.empty()) {
-            add("{}extra_macs:\n", indent);
-            for (const mac_address& m : i.extra_macs) add("{}  - {}\n", indent, quoted(m.text()));
-        }
-        std::vector<std::string> lists;
-        for (const state::acl_binding& at : state::acl_bindings)
-            if (const std::string& list = i.*at.list; !list.empty())
-                lists.push_back(fmt::format("{}: {}", at.name, quoted(list)));
-        if (!lists.empty()) add("{}acl: {{{}}}\n", indent, fmt::join(lists, ", "));
-    }
-    void bill(const state::pcie& b) {
-        if (b == state::pcie{}) return;
-        add("    pcie:\n");
-        if (!b.profile.empty()) add("      profile: {}\n", quoted(b.profile));
-        if (!b.link.empty()) add("      link: {}\n", quoted(b.link));
-        if (b.mps != 0) add("      mps: {}\n", b.mps);
-        if (b.mrrs != 0) add("      mrrs: {}\n", b.mrrs);
+        write_fields(out_, indent, interface_fields(), kind_of(i, d_), i);
     }
 
     void vlan_interfaces() {

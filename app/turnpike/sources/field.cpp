@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/field.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "sources/yaml_acl_writer.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+/// "pcie" and "link" of "pcie.link"; the first is empty for "mtu".
+std::pair<std::string_view, std::string_view> split_key(std::string_view key) {
+    const size_t dot = key.find('.');
+    if (dot == std::string_view::npos) return {{}, key};
+    return {key.substr(0, dot), key.substr(dot + 1)};
+}
+
+template <class List>
+written_value write_texts(const List& values) {
+    written_value out{.is_list = true};
+    for (const auto& value : values) out.texts.push_back(quoted(value.text()));
+    return out;
+}
+
+}  // namespace
+
+std::string written_value::text() const {
+    return is_list ? fmt::format("[{}]", fmt::join(texts, ", ")) : texts.front();
+}
+
+written_value write_value(const std::string& text) { return {{quoted(text)}}; }
+written_value write_value(const std::vector<unsigned>& numbers) {
+    written_value out{.is_list = true};
+    for (const unsigned n : numbers) out.texts.push_back(std::to_string(n));
+    return out;
+}
+written_value write_value(const std::vector<ip_prefix>& prefixes) { return write_texts(prefixes); }
+written_value write_value(const std::vector<mac_address>& addresses) {
+    return write_texts(addresses);
+}
+
+std::string read_text(const yaml::reader& from, const value_type& type) {
+    std::string text = from.text();
+    if (text.size() > type.most)
+        from.refuse(fmt::format("is longer than {} characters", type.most));
+    return text;
+}
+
+std::optional<yaml::reader> find_field(const yaml::reader& object, std::string_view key) {
+    const auto [map, inner] = split_key(key);
+    if (map.empty()) return object.has(key) ? std::optional(object.at(key)) : std::nullopt;
+    if (!object.has(map) || !object.at(map).has(inner)) return std::nullopt;
+    return object.at(map).at(inner);
+}
+
+void key_list::add(std::string_view key) {
+    const auto [map, inner] = split_key(key);
+    if (map.empty()) return keys_.push_back(key);
+    auto at = std::find_if(maps_.begin(), maps_.end(),
+                           [map = map](const inner_map& m) { return m.key == map; });
+    if (at == maps_.end()) {
+        keys_.push_back(map);
+        at = maps_.insert(at, {map, {}});
+    }
+    at->keys.push_back(inner);
+}
+
+void key_list::expect(const yaml::reader& object,
+                      std::initializer_list<std::string_view> others) const {
+    object.expect_map(others, keys_);
+    for (const inner_map& m : maps_)
+        if (object.has(m.key)) object.at(m.key).expect_map({}, m.keys);
+}
+
+void field_writer::add(std::string_view key, const written_value& value) {
+    const auto [map, inner] = split_key(key);
+    if (map != map_) finish();
+    if (!map.empty()) {
+        to_ += map == map_ ? ", " : fmt::format("{}{}: {{", indent_, map);
+        to_ += fmt::format("{}: {}", inner, value.text());
+        map_ = map;
+        return;
+    }
+    // Addresses one per line: a difference of two files then shows the address.
+    const bool lines = value.is_list && !value.texts.empty() && value.texts.front()[0] == '"';
+    to_ += fmt::format("{}{}:{}\n", indent_, key, lines ? "" : " " + value.text());
+    if (lines)
+        for (const std::string& one : value.texts) to_ += fmt::format("{}  - {}\n", indent_, one);
+}
+
+void field_writer::finish() {
+    if (!map_.empty()) to_ += "}\n";
+    map_ = {};
+}
+
+}  // namespace turnpike::sources

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A key of an object of the configuration as one row: the reader, the writer, `set` and `unset`, turnpikectl's words, and
+// the tables of doc/configuration.md use the rows of fields.hpp (doc/design/0027-fields.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "state/configuration.hpp"
+#include "yaml/reader.hpp"
+
+namespace turnpike::sources {
+
+enum class value_form : uint8_t { number, truth, word, text, list };
+
+/// The type of a value.
+struct value_type {
+    value_form form;
+    uint64_t least = 0, most = 0;  ///< of a number; most: bytes of a text, elements of a list
+    std::string_view unit{};       ///< of a number
+    std::span<const std::string_view> words{};
+    std::string_view noun{};    ///< of a text, or of the elements of a list: "an lcore"
+    std::string_view plural{};  ///< of the elements of a list: "lcores"
+    std::string_view kind{};    ///< turnpikectl's kind of value, for completion; empty: none
+};
+
+constexpr value_type number_type(uint64_t least, uint64_t most, std::string_view unit = {}) {
+    return {.form = value_form::number, .least = least, .most = most, .unit = unit};
+}
+constexpr value_type truth_type() { return {.form = value_form::truth}; }
+constexpr value_type word_type(std::span<const std::string_view> words) {
+    return {.form = value_form::word, .words = words};
+}
+constexpr value_type text_type(std::string_view noun, uint64_t max_bytes,
+                               std::string_view kind = {}) {
+    return {.form = value_form::text, .most = max_bytes, .noun = noun, .kind = kind};
+}
+/// max_elements  0: no limit
+constexpr value_type list_type(std::string_view noun, std::string_view plural,
+                               uint64_t max_elements, std::string_view kind = {}) {
+    return {.form = value_form::list,
+            .most = max_elements,
+            .noun = noun,
+            .plural = plural,
+            .kind = kind};
+}
+
+/// The objects whose maps have a key, as a mask.
+enum object_kind : uint8_t { of_port = 1, of_vlan = 2, of_bridge = 4, of_tunnel = 8 };
+inline constexpr unsigned of_routed = of_port | of_vlan | of_bridge;
+
+/// The effect of a change on a running turnpike.
+enum class effect : uint8_t {
+    live,
+    reopens,  ///< closes and reopens the port
+};
+
+struct field_facts {
+    std::string_view key;  ///< "pcie.link": the key `link` of the map `pcie`
+    value_type type;
+    std::string_view meaning;  ///< a sentence without its end
+    unsigned kinds = of_port;  ///< object_kind
+    effect on_change = effect::live;
+    bool required = false;
+    bool always_written = false;  ///< also with the default value
+};
+
+/// A value as text that is valid in YAML and JSON; the elements of a list one by one.
+struct written_value {
+    std::vector<std::string> texts{};
+    bool is_list = false;
+    bool operator==(const written_value&) const = default;
+    /// "1500", "[1, 2]"
+    [[nodiscard]] std::string text() const;
+};
+
+/// How a field of an object is read, written and reset to its default. Errors of `read` are thrown as yaml::complaint;
+/// a value that names an object is checked with the configuration.
+template <class Object>
+struct accessor {
+    void (*read)(const yaml::reader&, const value_type&, const state::configuration&, Object&);
+    written_value (*write)(const Object&, const value_type&);
+    void (*reset)(Object&);
+};
+
+template <class Object>
+struct field : field_facts {
+    accessor<Object> at;
+};
+
+// The text of values of these types.
+written_value write_value(const std::string& text);
+written_value write_value(const std::vector<unsigned>& numbers);
+written_value write_value(const std::vector<ip_prefix>& prefixes);
+written_value write_value(const std::vector<mac_address>& addresses);
+
+std::string read_text(const yaml::reader& from, const value_type& type);
+
+/// The default reader of a member, selected by the member's type.
+template <class Value>
+Value read_value(const yaml::reader& from, const value_type& type) {
+    if constexpr (std::is_enum_v<Value>)
+        return static_cast<Value>(from.word(type.words));
+    else if constexpr (std::is_same_v<Value, bool>)
+        return type.form == value_form::word ? from.word(type.words) == 1 : from.truth();
+    else if constexpr (std::is_integral_v<Value>)
+        return static_cast<Value>(from.number(type.least, type.most));
+    else
+        return read_text(from, type);
+}
+
+/// A member, or with several pointers a member of a member.
+template <auto First, auto... Rest>
+struct member {
+    template <class Object, class Value>
+    static Object object_of(Value Object::*);
+    using object = decltype(object_of(First));
+
+    template <class Object>
+    static auto& in(Object& of) {
+        return ((of.*First).*....*Rest);
+    }
+    using value = std::remove_cvref_t<decltype(in(std::declval<object&>()))>;
+
+    static written_value write(const object& of, const value_type& type) {
+        if constexpr (std::is_enum_v<value> || std::is_same_v<value, bool>) {
+            const auto index = static_cast<size_t>(in(of));
+            if (type.form == value_form::word) return {{std::string(type.words[index])}};
+            return {{index != 0 ? "true" : "false"}};
+        } else if constexpr (std::is_integral_v<value>) {
+            return {{std::to_string(in(of))}};
+        } else {
+            return write_value(in(of));
+        }
+    }
+    static void reset(object& of) {
+        object usual{};
+        in(of) = std::move(in(usual));
+    }
+};
+/// Read  the reader of the member's value; arguments: the value and, as far as needed, its type or the configuration
+template <class Member, auto Read = read_value<typename Member::value>>
+constexpr accessor<typename Member::object> access() {
+    using state::configuration, yaml::reader;
+    constexpr auto read = [](const reader& from, [[maybe_unused]] const value_type& type,
+                             [[maybe_unused]] const configuration& in,
+                             typename Member::object& into) {
+        if constexpr (std::is_invocable_v<decltype(Read), const reader&, const value_type&>)
+            Member::in(into) = Read(from, type);
+        else if constexpr (std::is_invocable_v<decltype(Read), const reader&, const configuration&>)
+            Member::in(into) = Read(from, in);
+        else
+            Member::in(into) = Read(from);
+    };
+    return {read, Member::write, Member::reset};
+}
+
+// Tables.
+
+/// The key's value in an object's map, if it is there.
+[[nodiscard]] std::optional<yaml::reader> find_field(const yaml::reader& object,
+                                                     std::string_view key);
+
+/// The keys of an object's map, and the keys of the maps in it: collected from one or more tables.
+class key_list {
+  public:
+    template <class Object>
+    key_list& add(std::span<const field<Object>> table, unsigned kinds) {
+        for (const field<Object>& f : table)
+            if ((f.kinds & kinds) != 0) add(f.key);
+        return *this;
+    }
+    /// Refuses keys that are in no table and not among `others`.
+    void expect(const yaml::reader& object, std::initializer_list<std::string_view> others) const;
+
+  private:
+    struct inner_map {
+        std::string_view key;
+        std::vector<std::string_view> keys;
+    };
+    void add(std::string_view key);
+
+    std::vector<std::string_view> keys_{};
+    std::vector<inner_map> maps_{};
+};
+
+/// Reads the fields that the map has; other fields of the object stay. Requires key_list::expect().
+template <class Object>
+void read_fields(const yaml::reader& from, std::span<const field<Object>> table, unsigned kinds,
+                 const state::configuration& in, Object& into) {
+    for (const field<Object>& f : table)
+        if ((f.kinds & kinds) != 0)
+            if (const auto value = find_field(from, f.key)) f.at.read(*value, f.type, in, into);
+}
+
+/// Writes fields as lines of YAML.
+class field_writer {
+  public:
+    field_writer(std::string& to, std::string_view indent) : to_(to), indent_(indent) {}
+    void add(std::string_view key, const written_value& value);
+    /// Ends a map that the last field was in.
+    void finish();
+
+  private:
+    std::string& to_;
+    std::string_view indent_, map_{};
+};
+
+/// Writes the fields of an object that differ from the default.
+template <class Object>
+void write_fields(std::string& to, std::string_view indent, std::span<const field<Object>> table,
+                  unsigned kinds, const Object& of) {
+    const Object usual{};
+    field_writer out(to, indent);
+    for (const field<Object>& f : table) {
+        if ((f.kinds & kinds) == 0) continue;
+        if (const written_value value = f.at.write(of, f.type);
+            f.always_written || value != f.at.write(usual, f.type))
+            out.add(f.key, value);
+    }
+    out.finish();
+}
+
+/// The row of a key; null: none.
+template <class Object>
+const field<Object>* find_row(std::span<const field<Object>> table, unsigned kinds,
+                              std::string_view key) {
+    for (const field<Object>& f : table)
+        if ((f.kinds & kinds) != 0 && f.key == key) return &f;
+    return nullptr;
+}
+
+}  // namespace turnpike::sources

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "sources/yaml_acl.hpp"
+#include "sources/yaml_routing.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using state::configuration;
+using state::interface;
+using state::port;
+using yaml::reader;
+
+/// Canonical spelling of a device: "0000:3b:00.0" for "3b:00.0" and "3B:0.0", with its arguments.
+std::string read_device(const reader& from, const value_type& type) {
+    const std::string device = read_text(from, type);
+    const std::string name = device.substr(0, device.find(','));
+    unsigned domain = 0, bus = 0, slot = 0, function = 0;
+    int used = 0;
+    const auto whole = [&](int fields, int wanted) {
+        return fields == wanted && static_cast<size_t>(used) == name.size();
+    };
+    if (!whole(std::sscanf(name.c_str(), "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &used),
+               4)) {
+        domain = 0;
+        if (!whole(std::sscanf(name.c_str(), "%x:%x.%x%n", &bus, &slot, &function, &used), 3))
+            return device;
+    }
+    return fmt::format("{:04x}:{:02x}:{:02x}.{:x}{}", domain, bus, slot, function,
+                       device.substr(name.size()));
+}
+
+std::vector<unsigned> read_lcores(const reader& from, const value_type& type) {
+    std::vector<unsigned> out;
+    for (const reader& lcore : from.list(type.plural))
+        out.push_back(static_cast<unsigned>(lcore.number(0, state::max_lcore)));
+    return out;
+}
+
+std::vector<mac_address> read_macs(const reader& from, const value_type& type) {
+    std::vector<mac_address> out;
+    for (const reader& one : from.list(type.plural)) {
+        const mac_address mac = read_station_mac(one);
+        if (std::find(out.begin(), out.end(), mac) != out.end())
+            one.refuse("is " + mac.text() + " again");
+        out.push_back(mac);
+    }
+    if (out.size() > type.most)
+        from.refuse(fmt::format("has {} MAC addresses; the maximum is {}", out.size(), type.most));
+    return out;
+}
+
+constexpr std::string_view checksum_words[] = {"software", "device"};
+
+// A router is master of few VRRP groups; each address in a burst costs a comparison pass.
+constexpr uint64_t max_macs = 16;
+
+// The limits of texts without one of their own are YAML's.
+constexpr uint64_t any_length = UINT64_MAX;
+constexpr value_type acl_type = text_type("the name of an ACL", any_length, "LIST");
+
+constexpr field<port> port_rows[] = {
+    {{.key = "device",
+      .type = text_type("a PCI address, or an EAL vdev with its arguments", 512, "DEVICE"),
+      .meaning = "The device",
+      .on_change = effect::reopens,
+      .required = true,
+      .always_written = true},
+     access<member<&port::device>, read_device>()},
+    {{.key = "mtu",
+      .type = number_type(68, 65535 - 18, "bytes"),
+      .meaning = "MTU: the Ethernet payload",
+      .always_written = true},
+     access<member<&port::mtu>>()},
+    {{.key = "rx_queues",
+      .type = number_type(1, 1024),
+      .meaning = "Receive queues; more than one needs RSS",
+      .on_change = effect::reopens,
+      .always_written = true},
+     access<member<&port::rx_queues>>()},
+    {{.key = "descriptors",
+      .type = number_type(32, 32768),
+      .meaning = "Descriptors of each receive and each transmit queue",
+      .on_change = effect::reopens,
+      .always_written = true},
+     access<member<&port::descriptors>>()},
+    {{.key = "udp_checksums",
+      .type = word_type(checksum_words),
+      .meaning = "Where UDP checksums of tunnel packets are computed; the device if it can: "
+                 "doc/vxlan.md",
+      .on_change = effect::reopens},
+     access<member<&port::device_sums_udp>>()},
+    {{.key = "rx_workers",
+      .type = list_type("an lcore", "lcores", 0, "NUMBERS"),
+      .meaning = "Workers that poll the receive queues in turn; without it, the workers with the "
+                 "fewest queues, on the port's NUMA node"},
+     access<member<&port::rx_workers>, read_lcores>()},
+    {{.key = "pcie.profile",
+      .type = text_type("the name of a NIC profile", any_length),
+      .meaning = "NIC profile of the PCIe model; without it, the driver's: doc/pcie.md"},
+     access<member<&port::bill, &state::pcie::profile>>()},
+    {{.key = "pcie.link",
+      .type = text_type("generation and lanes, as gen3x8", any_length),
+      .meaning = "PCIe link of the model; without it, the detected one"},
+     access<member<&port::bill, &state::pcie::link>>()},
+    {{.key = "pcie.mps",
+      .type = number_type(128, 4096, "bytes"),
+      .meaning = "Maximum payload size; without it, the detected one, or the link's default"},
+     access<member<&port::bill, &state::pcie::mps>>()},
+    {{.key = "pcie.mrrs",
+      .type = number_type(128, 4096, "bytes"),
+      .meaning = "Maximum read request size; without it, the detected one, or the link's default"},
+     access<member<&port::bill, &state::pcie::mrrs>>()},
+};
+
+constexpr field<interface> interface_rows[] = {
+    {{.key = "addresses",
+      .type = list_type("an address with its prefix length", "addresses", 0, "CIDRS"),
+      .meaning = "Addresses of a routed interface",
+      .kinds = of_routed},
+     access<member<&interface::addresses>, read_addresses>()},
+    {{.key = "vrf",
+      .type = text_type("the name of a VRF", any_length, "VRF"),
+      .meaning = "VRF; without it, main: doc/routing.md",
+      .kinds = of_routed},
+     access<member<&interface::vrf>, read_vrf_of>()},
+    {{.key = "host_interface",
+      .type = truth_type(),
+      .meaning = "Mirrors the interface to the kernel: doc/control-plane.md",
+      .kinds = of_routed},
+     access<member<&interface::host_interface>>()},
+    {{.key = "urpf",
+      .type = word_type(state::reverse_path_names),
+      .meaning = "Reverse path check of source addresses: doc/routing.md",
+      .kinds = of_routed},
+     access<member<&interface::urpf>>()},
+    {{.key = "send_redirects",
+      .type = truth_type(),
+      .meaning = "Sends ICMP redirects: doc/routing.md",
+      .kinds = of_routed},
+     access<member<&interface::send_redirects>>()},
+    {{.key = "accept_source_route",
+      .type = truth_type(),
+      .meaning = "Forwards IPv4 packets with source route options: doc/routing.md",
+      .kinds = of_routed},
+     access<member<&interface::accept_source_route>>()},
+    {{.key = "router_alert",
+      .type = truth_type(),
+      .meaning = "Punts packets with the Router Alert option to the kernel; needs host_interface: "
+                 "doc/routing.md",
+      .kinds = of_routed},
+     access<member<&interface::router_alert>>()},
+    {{.key = "extra_macs",
+      .type = list_type("a unicast MAC address", "MAC addresses", max_macs, "MAC"),
+      .meaning = "Additional MAC addresses, as of VRRP: doc/routing.md",
+      .kinds = of_routed},
+     access<member<&interface::extra_macs>, read_macs>()},
+    {{.key = "acl.in",
+      .type = acl_type,
+      .meaning = "ACL of received packets: doc/acl.md",
+      .kinds = of_routed | of_tunnel},
+     access<member<&interface::acl_in>, read_binding>()},
+    {{.key = "acl.out",
+      .type = acl_type,
+      .meaning = "ACL of sent packets",
+      .kinds = of_routed | of_tunnel},
+     access<member<&interface::acl_out>, read_binding>()},
+    {{.key = "acl.l2_in",
+      .type = acl_type,
+      .meaning = "L2 ACL of frames that a bridge port receives",
+      .kinds = of_routed | of_tunnel},
+     access<member<&interface::l2_in>, read_binding>()},
+    {{.key = "acl.l2_out",
+      .type = acl_type,
+      .meaning = "L2 ACL of frames that a bridge port sends",
+      .kinds = of_routed | of_tunnel},
+     access<member<&interface::l2_out>, read_binding>()},
+};
+
+}  // namespace
+
+std::span<const field<port>> port_fields() noexcept { return port_rows; }
+std::span<const field<interface>> interface_fields() noexcept { return interface_rows; }
+
+unsigned kind_of(const interface& i, const configuration& in) noexcept {
+    if (i.port.empty()) return of_bridge;
+    if (in.is_tunnel(i)) return of_tunnel;
+    return i.vlan != 0 ? of_vlan : of_port;
+}
+
+mac_address read_station_mac(const reader& from) {
+    const mac_address mac = from.taken(parse_mac(from.text()));
+    if (mac.is_group() || mac.is_zero())
+        from.refuse("should be one station's, not a group's or zero");
+    return mac;
+}
+
+}  // namespace turnpike::sources

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The keys of ports and of interfaces: one row per key (field.hpp).
+#pragma once
+
+#include <span>
+
+#include "sources/field.hpp"
+
+namespace turnpike::sources {
+
+[[nodiscard]] std::span<const field<state::port>> port_fields() noexcept;
+/// The keys of a VLAN sub-interface, of a port for its untagged interface, and of a bridge for its routed one.
+[[nodiscard]] std::span<const field<state::interface>> interface_fields() noexcept;
+
+/// The object whose map has an interface's keys.
+[[nodiscard]] unsigned kind_of(const state::interface& i, const state::configuration& in) noexcept;
+
+/// A unicast MAC address.
+mac_address read_station_mac(const yaml::reader& from);
+
+}  // namespace turnpike::sources

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every row of the tables of keys: values of a wrong type, out of range, keys that are doubled or mistyped, and the
+// round trip of a value through text.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "complaints.hpp"
+#include "sources/fields.hpp"
+#include "yaml/yaml_file.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// "mtu: 1500", "pcie: {link: gen3x8}"
+std::string entry(std::string_view key, const std::string& value) {
+    const size_t dot = key.find('.');
+    if (dot == std::string_view::npos) return std::string(key) + ": " + value;
+    return std::string(key.substr(0, dot)) + ": {" + std::string(key.substr(dot + 1)) + ": " +
+           value + "}";
+}
+
+/// A value of the type that is no default.
+std::string example_of(const field_facts& f) {
+    const std::string kind(f.type.kind);
+    switch (f.type.form) {
+        case value_form::number:
+            return std::to_string(f.type.most);
+        case value_form::truth:
+            return "true";
+        case value_form::word:
+            return std::string(f.type.words.back());
+        case value_form::text:
+            return kind == "DEVICE" ? "\"0000:3b:00.0,a='b \\\" c'\"" : "one";
+        case value_form::list:
+            if (kind == "CIDRS") return "[10.0.1.1/24, \"2001:db8::1/64\"]";
+            return kind == "MAC" ? "[\"02:00:00:00:00:01\"]" : "[0, 1023]";
+    }
+    return {};
+}
+
+/// A configuration with the objects that the examples name.
+const state::configuration& named_objects() {
+    static const auto loaded_file = load_text(
+        "acl: [{name: one, rules: []}]\nvrfs: [{name: one}]\n"
+        "ports: [{name: p, device: net_ring0, addresses: [10.9.1.1/24]}]",
+        "f.yaml");
+    return *loaded_file;
+}
+
+template <class Object>
+result<Object> read_object(const std::string& text, std::span<const field<Object>> table,
+                           unsigned kind) {
+    const auto tree = yaml::parse_yaml(text, "f.yaml", "object");
+    if (!tree) return tl::unexpected<error>(tree.error());
+    Object out;
+    try {
+        const yaml::reader from(*tree);
+        key_list().add(table, kind).expect(from, {});
+        read_fields(from, table, kind, named_objects(), out);
+    } catch (const yaml::complaint& c) {
+        return tl::unexpected<error>(c.what);
+    }
+    return out;
+}
+
+template <class Object>
+std::string error_of(const std::string& text, std::span<const field<Object>> table, unsigned kind) {
+    const auto read = read_object(text, table, kind);
+    return read ? "none: " + text : read.error().message();
+}
+
+/// visit(table, kind, field) for each row of each table and each kind of object that has it.
+template <class F>
+void each_row(const F& visit) {
+    const auto of_table = [&](const auto& table) {
+        for (const auto& f : table)
+            for (const unsigned kind : {of_port, of_vlan, of_bridge, of_tunnel})
+                if ((f.kinds & kind) != 0) {
+                    SCOPED_TRACE(f.key);
+                    visit(table, kind, f);
+                }
+    };
+    of_table(port_fields());
+    of_table(interface_fields());
+}
+
+TEST(fields, a_value_of_another_type_is_refused_with_its_place) {
+    each_row([](const auto& table, unsigned kind, const auto& f) {
+        const std::string place = "f.yaml:1: object." + std::string(f.key) + " should be ";
+        EXPECT_THAT(error_of(entry(f.key, "{a: 1}"), table, kind), StartsWith(place));
+        const bool is_list = f.type.form == value_form::list;
+        EXPECT_THAT(error_of(entry(f.key, is_list ? "word" : "[1]"), table, kind),
+                    StartsWith(place));
+        if (f.type.form == value_form::number || f.type.form == value_form::truth ||
+            f.type.form == value_form::word) {
+            EXPECT_THAT(error_of(entry(f.key, "nonsense"), table, kind),
+                        testing::AllOf(StartsWith(place), HasSubstr("'nonsense'")));
+        }
+    });
+}
+
+TEST(fields, a_value_out_of_range_is_refused_with_the_range) {
+    size_t numbers = 0;
+    each_row([&](const auto& table, unsigned kind, const auto& f) {
+        const auto refused = [&](const std::string& value, const std::string& why) {
+            EXPECT_THAT(error_of(entry(f.key, value), table, kind),
+                        testing::AllOf(StartsWith("f.yaml:1: object." + std::string(f.key)),
+                                       HasSubstr(why)));
+        };
+        if (f.type.form == value_form::number) {
+            ++numbers;
+            const std::string range = "should be a whole number from " +
+                                      std::to_string(f.type.least) + " to " +
+                                      std::to_string(f.type.most);
+            for (const std::string& value :
+                 {std::to_string(f.type.most + 1), std::to_string(f.type.least - 1),
+                  std::string("-1"), std::string("1.5"), std::string("99999999999999999999")})
+                refused(value, range);
+            for (const uint64_t value : {f.type.least, f.type.most})
+                EXPECT_TRUE(read_object(entry(f.key, std::to_string(value)), table, kind));
+        }
+        if (f.type.form == value_form::word)
+            refused("nonsense", "should be " + std::string(f.type.words.front()));
+        if (f.type.form == value_form::text && f.type.most != UINT64_MAX)
+            refused(std::string(f.type.most + 1, 'x'), std::to_string(f.type.most));
+    });
+    EXPECT_GE(numbers, 5U);
+}
+
+TEST(fields, a_list_has_a_maximum) {
+    std::string macs = "[";
+    for (unsigned i = 0; i < 17; ++i)
+        macs += (i == 0 ? "" : ", ") + ("\"02:00:00:00:01:" + std::to_string(10 + i) + "\"");
+    EXPECT_THAT(error_of("extra_macs: " + macs + "]", interface_fields(), of_port),
+                HasSubstr("has 17 MAC addresses; the maximum is 16"));
+}
+
+TEST(fields, a_key_twice_is_refused) {
+    each_row([](const auto& table, unsigned kind, const auto& f) {
+        const std::string one = entry(f.key, example_of(f));
+        const std::string key(f.key.substr(0, f.key.find('.')));
+        EXPECT_THAT(error_of("{" + one + ", " + one + "}", table, kind),
+                    testing::AllOf(StartsWith("f.yaml:1: "), HasSubstr("'" + key + "'")));
+    });
+}
+
+TEST(fields, a_mistyped_key_is_answered_with_the_nearest) {
+    each_row([](const auto& table, unsigned kind, const auto& f) {
+        const std::string key(f.key.substr(f.key.find('.') + 1));
+        if (key.size() < 4) return;  // "in", "mps": a typing error makes another key
+        std::string typo(f.key);
+        std::swap(typo[typo.size() - 1], typo[typo.size() - 2]);
+        EXPECT_THAT(error_of(entry(typo, "1"), table, kind),
+                    HasSubstr("; did you mean '" + key + "'?"));
+    });
+}
+
+TEST(fields, a_value_is_read_back_from_its_text) {
+    each_row([](const auto& table, unsigned kind, const auto& f) {
+        auto read = read_object(entry(f.key, example_of(f)), table, kind);
+        ASSERT_TRUE(read) << read.error().message();
+        using object = std::remove_reference_t<decltype(*read)>;
+        EXPECT_FALSE(*read == object{}) << "the example is the default";
+        if constexpr (std::is_same_v<object, state::port>)
+            if (!f.required) read->device = "net_ring0";
+        std::string text;
+        write_fields(text, "", table, kind, *read);
+        const auto again = read_object(text.empty() ? "{}" : text, table, kind);
+        ASSERT_TRUE(again) << again.error().message() << text;
+        EXPECT_TRUE(*again == *read) << text;
+        f.at.reset(*read);
+        if constexpr (std::is_same_v<object, state::port>) read->device.clear();
+        EXPECT_TRUE(*read == object{});
+    });
+}
+
+TEST(fields, all_fields_at_once) {
+    const auto check = [](const auto& table, unsigned kind) {
+        std::string text, key;
+        for (const auto& f : table) {
+            if ((f.kinds & kind) == 0) continue;
+            const size_t dot = f.key.find('.');
+            const std::string map(f.key.substr(0, dot == std::string_view::npos ? 0 : dot));
+            if (!key.empty() && map != key) text += "}\n";
+            if (map.empty())
+                text += entry(f.key, example_of(f)) + "\n";
+            else
+                text += (map == key ? ", " : map + ": {") + std::string(f.key.substr(dot + 1)) +
+                        ": " + example_of(f);
+            key = map;
+        }
+        if (!key.empty()) text += "}\n";
+        const auto read = read_object(text, table, kind);
+        ASSERT_TRUE(read) << read.error().message() << text;
+        std::string written;
+        write_fields(written, "  ", table, kind, *read);
+        const auto again = read_object(written, table, kind);
+        ASSERT_TRUE(again) << again.error().message() << written;
+        EXPECT_TRUE(*again == *read) << written;
+    };
+    check(port_fields(), of_port);
+    for (const unsigned kind : {of_port, of_vlan, of_bridge, of_tunnel})
+        check(interface_fields(), kind);
+}
+
+TEST(fields, an_object_without_values_is_written_as_the_default) {
+    std::string text;
+    write_fields(text, "", interface_fields(), of_port, state::interface{});
+    EXPECT_EQ(text, "");
+    write_fields(text, "  ", port_fields(), of_port, state::port{.device = "net_ring0"});
+    EXPECT_EQ(text, "  device: \"net_ring0\"\n  mtu: 1500\n  rx_queues: 1\n  descriptors: 1024\n");
+}
+
+}  // namespace
+}  // namespace turnpike::sources
