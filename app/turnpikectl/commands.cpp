@@ -8,6 +8,7 @@
 
 #include "capture.hpp"
 #include "complete.hpp"
+#include "keys.hpp"
 #include "manual.hpp"
 #include "objects.hpp"
 #include "page.hpp"
@@ -324,8 +325,17 @@ constexpr command table[] = {
     {"set KEY VALUE [--confirm SECONDS]",
      "change a setting of tx, idle, icmp, punt_rate, ecmp, metrics or neighbours, e.g. tx.drain_us",
      change_setting, changed},
+    {"set port PORT KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
+     "set keys of a port, e.g. mtu 9000; doc/configuration.md has the keys", set_keys, changed},
+    {"set interface INTERFACE KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
+     "set keys of an interface of a port, VLAN, bridge or tunnel, e.g. urpf strict", set_keys,
+     changed},
+    {"unset port PORT KEY... [--confirm SECONDS]", "set keys of a port to their defaults",
+     unset_keys, changed},
+    {"unset interface INTERFACE KEY... [--confirm SECONDS]",
+     "set keys of an interface to their defaults", unset_keys, changed},
     {"batch FILE [--confirm SECONDS]",
-     "apply lines of the commands \"route\" to \"set\" above, all or none (-: standard input)",
+     "apply lines of the commands \"route\" to \"unset\" above, all or none (-: standard input)",
      change_many, changed},
     {"clear counters", "reset the counters of `show` to 0; the report's totals continue", clear,
      cleared},

@@ -8,6 +8,7 @@
 
 #include "command_line.hpp"
 #include "connection.hpp"
+#include "keys.hpp"
 
 namespace turnpike::ctl {
 namespace {
@@ -70,6 +71,27 @@ std::string_view help_of(std::string_view word, const std::vector<candidate>& al
     return {};
 }
 
+/// The words `set` or `unset` and the kind of an object with keys.
+bool names_keys(const std::vector<std::string>& words) {
+    return words.size() > 2 && (words[0] == "set" || words[0] == "unset") &&
+           !keys_of(words[1]).empty();
+}
+
+/// Keys of an object, and the values of the key before.
+void add_keys(candidates& out, const std::vector<std::string>& words, std::string_view kind,
+              const std::string& socket) {
+    if (kind == "KEY") {
+        for (const sources::field_facts& f : keys_of(words[1])) out.add(f.key, f.meaning);
+        return;
+    }
+    const sources::field_facts* const f = key_of(words[1], words.back());
+    if (f == nullptr) return;
+    for (const std::string_view word : f->type.words) out.add(word, f->meaning);
+    if (f->type.form == sources::value_form::truth)
+        for (const std::string_view word : {"true", "false"}) out.add(word, f->meaning);
+    if (!f->type.kind.empty()) out.add_values(kind_of(f->type.kind), socket);
+}
+
 }  // namespace
 
 int print_candidates(const given& g) {
@@ -101,7 +123,9 @@ int print_candidates(const given& g) {
     for (const candidate& c : all)
         for (const part& p : c.next)
             for (const std::string_view word : p.words) {
-                if (p.is_value)
+                if (p.is_value && (word == "KEY" || word == "VALUE") && names_keys(split->words))
+                    add_keys(out, split->words, word, socket);
+                else if (p.is_value)
                     out.add_values(kind_of(word), socket);
                 else
                     out.add(word, help_of(word, all));

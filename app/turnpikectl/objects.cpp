@@ -8,15 +8,13 @@
 
 #include "ask.hpp"
 #include "command_line.hpp"
+#include "keys.hpp"
 #include "print.hpp"
 
 namespace turnpike::ctl {
 
 using nlohmann::json;
 
-namespace {
-
-/// "a,b,c"
 json list_of(const std::string& text) {
     json out = json::array();
     for (size_t at = 0; at <= text.size();) {
@@ -26,6 +24,8 @@ json list_of(const std::string& text) {
     }
     return out;
 }
+
+namespace {
 
 /// Pairs of keyword and value from word `from` on. Numbers are sent as strings: turnpike accepts both.
 json members(const given& g, size_t from, json out = json::object()) {
@@ -252,6 +252,8 @@ result<json> change_rule(const given& g) {
 result<json> change_setting(const given& g) {
     const std::string key = g.value("KEY"), value = g.value("VALUE");
     const size_t point = key.find('.');
+    if (!keys_of(key).empty())
+        return fail(EINVAL, "set " + key + " " + value, "KEY VALUE is missing");
     if (point == std::string::npos)
         return fail(EINVAL, key, "should be GROUP.NAME, as in tx.drain_us");
     const std::string name = key.substr(point + 1);

@@ -27,6 +27,9 @@ namespace turnpike::ctl {
 /// batch FILE: commands above, one per line, as one transaction
 [[nodiscard]] result<nlohmann::json> change_many(const given& g);
 
+/// The elements of "a,b,c".
+[[nodiscard]] nlohmann::json list_of(const std::string& text);
+
 /// Copies --confirm into the request.
 void add_confirm(const given& g, nlohmann::json& request);
 

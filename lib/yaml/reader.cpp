@@ -44,20 +44,19 @@ size_t distance(std::string_view a, std::string_view b) {
     return last[b.size()];
 }
 
-/// "; did you mean 'mtu'?", if a key is a typing error away.
-std::string suggestion(std::string_view wrong, const std::vector<std::string_view>& keys) {
+}  // namespace
+
+std::string suggestion(std::string_view wrong, std::span<const std::string_view> of) {
     if (wrong.size() > 40) return {};
     std::string_view nearest;
     size_t least = 1 + wrong.size() / 4;  // more edits: another word
-    for (const std::string_view key : keys)
+    for (const std::string_view key : of)
         if (const size_t d = distance(wrong, key); d < least || (d == least && nearest.empty())) {
             least = d;
             nearest = key;
         }
     return nearest.empty() ? std::string() : fmt::format("; did you mean '{}'?", nearest);
 }
-
-}  // namespace
 
 std::string reader::where() const { return place(node_); }
 

@@ -20,6 +20,9 @@ struct complaint {
     error what;
 };
 
+/// "; did you mean 'mtu'?" if one of the words is a typing error away, otherwise empty.
+[[nodiscard]] std::string suggestion(std::string_view wrong, std::span<const std::string_view> of);
+
 class reader {
   public:
     /// in  must outlive every reader of it

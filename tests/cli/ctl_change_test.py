@@ -96,8 +96,22 @@ def test_objects():
         "rule del l n": {"del": {"rule": {"list": "l", "name": "n"}}},
         "set tx.drain_us 20": {"set": {"tx": {"drain_us": "20"}}},
         "set ecmp.vxlan_ports 4789,8472": {"set": {"ecmp": {"vxlan_ports": ["4789", "8472"]}}},
+        "set port west mtu 9000": {"set": {"port": {"name": "west", "mtu": "9000"}}},
+        "set port west pcie.mps 256 pcie.mrrs 512 rx_workers 1,2": {
+            "set": {"port": {"name": "west", "pcie": {"mps": "256", "mrrs": "512"}, "rx_workers": ["1", "2"]}}},
+        "set interface west.10 host_interface true router_alert true":
+            {"set": {"interface": {"name": "west.10", "host_interface": "true", "router_alert": "true"}}},
+        "set interface lan acl.in edge acl_out none":
+            {"set": {"interface": {"name": "lan", "acl": {"in": "edge", "out": None}}}},
+        "set interface lan nonsense 1": {"set": {"interface": {"name": "lan", "nonsense": "1"}}},
+        "unset port west mtu pcie.mps acl_in": {"unset": {"port": {"name": "west", "keys": ["mtu", "pcie.mps", "acl.in"]}}},
+        "unset interface west.10 urpf": {"unset": {"interface": {"name": "west.10", "keys": ["urpf"]}}},
     }.items():
         assert asked_by(*line.split()) == {"request": "change", "do": [do]}, line
+    for line in ("set port west mtu 1 mtu 2", "set port west acl x acl.in y", "set port west name other"):
+        done = Server(CHANGED).run(*line.split())
+        assert done.returncode == 1 and done.stderr.startswith("turnpikectl: "), (line, done)
+    assert "KEY VALUE" in Server(CHANGED).run("set", "port", "west").stderr
     flags = asked_by("rule", "add", "l", "deny", "protocol", "tcp", "tcp_flags", "+syn -ack")
     assert flags["do"][0]["add"]["rule"]["rule"]["tcp_flags"] == "+syn -ack"
 

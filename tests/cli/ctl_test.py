@@ -76,6 +76,22 @@ def test_what_may_be_next():
     assert candidates("dance", "") == candidates("reload", "") == candidates("--quick", "") == {}
 
 
+def test_keys_and_their_values():
+    for kind, least in (("port", 20), ("interface", 12)):
+        keys = candidates("set", kind, "west", "")
+        assert len(keys) >= least and all(keys.values()) and keys == candidates("unset", kind, "west", ""), keys
+        assert {"urpf", "send_redirects", "accept_source_route", "router_alert", "extra_macs", "host_interface"} <= set(keys)
+        for key in keys:
+            candidates("--socket", "/no/socket", "set", kind, "west", key, "")  # exits with 0, says no error
+        assert set(candidates("set", kind, "west", "urpf", "")) == {"off", "loose", "strict"}
+        assert set(candidates("set", kind, "west", "urpf", "strict", "router_alert", "")) == {"true", "false"}
+        assert set(candidates("set", kind, "west", "urpf", "strict", "acl.o")) == {"acl.out"}
+    assert "mtu" not in candidates("set", "interface", "west", "") and candidates("set", "port", "west", "mtu", "") == {}
+    assert set(candidates("set", "")) == {"port", "interface"} == set(candidates("unset", ""))
+    server = Server({"result": {"acl": [{"list": "edge"}]}})
+    assert set(candidates("--socket", server.path, "set", "interface", "west", "acl.in", "")) == {"edge"}
+
+
 def test_values_are_asked_of_turnpike():
     known = {"result": {"neighbours": [{"address": "2001:db8::2"}, {"address": "10.0.2.2"}, {"address": "10.0.2.2"},
                                        {"address": "a\nb"}, {"address": 7}, 7]}}

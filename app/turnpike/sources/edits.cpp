@@ -2,6 +2,7 @@
 #include "sources/edits.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "sources/fields.hpp"
 #include "sources/old_keys.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
@@ -29,8 +31,9 @@ using yaml::reader;
 
 constexpr const char* source_name = "socket";  ///< origin of edited objects
 
-enum verb : size_t { add, replace, del, set, verbs };
-constexpr std::array<std::string_view, verbs> verb_names = {"add", "replace", "del", "set"};
+enum verb : size_t { add, replace, del, set, unset, verbs };
+constexpr std::array<std::string_view, verbs> verb_names = {"add", "replace", "del", "set",
+                                                            "unset"};
 
 [[noreturn]] void refuse(const reader& from, int code, std::string text) {
     throw complaint{error{code, from.where(), std::move(text)}};
@@ -329,6 +332,76 @@ void edit_settings(configuration& into, std::string_view kind, const reader& fro
         from.at("static").refuse("is not a setting: add, replace or del a neighbour");
 }
 
+/// Refuses a name with the most similar one of the existing objects.
+template <class Objects>
+[[noreturn]] void refuse_name(const reader& from, const Objects& all, std::string_view what) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, object] : all) names.push_back(name);
+    from.refuse(fmt::format("names '{}', which is not {}{}", from.text().substr(0, 80), what,
+                            yaml::suggestion(from.text(), names)));
+}
+
+/// The keys of an interface: of a port, of a VLAN, of a bridge or of a tunnel.
+void set_interface(configuration& into, const reader& from) {
+    state::interface* const i = into.interfaces.find(from.at("name").text());
+    if (i == nullptr) refuse_name(from.at("name"), into.interfaces, "an interface");
+    for (const field<state::port>& f : port_fields())
+        if (find_field(from, f.key))
+            from.at(top_key(f.key)).refuse("is a key of the port: set port, not interface");
+    const unsigned mask = kind_of(*i, into);
+    key_list().add(interface_fields(), mask).expect(from, {"name"});
+    read_fields(from, interface_fields(), mask, into, *i);
+    i->where.text = from.where();
+}
+
+void set_port(configuration& into, const reader& from) {
+    if (into.ports.find(from.at("name").text()) == nullptr)
+        refuse_name(from.at("name"), into.ports, "a port");
+    read_port_changes(from, into);
+}
+
+/// Sets a key to its default if the table has it.
+template <class Object>
+bool reset_field(std::span<const field<Object>> table, unsigned kinds, const reader& key,
+                 Object& of) {
+    const field<Object>* const f = find_row(table, kinds, key.text());
+    if (f == nullptr) return false;
+    if (f->required) key.refuse(fmt::format("names '{}', which has no default", f->key));
+    f->at.reset(of);
+    return true;
+}
+
+/// {name, keys: [...]}
+/// port  null: an interface without a port of its name
+void unset_keys(const configuration& in, const reader& from, state::port* port,
+                state::interface& of) {
+    from.expect_map({"name", "keys"});
+    const unsigned mask = kind_of(of, in);
+    for (const reader& key : from.at("keys").list("keys")) {
+        if (reset_field(interface_fields(), mask, key, of)) continue;
+        if (port != nullptr && reset_field(port_fields(), of_port, key, *port)) continue;
+        std::vector<std::string_view> keys;
+        if (port != nullptr) add_keys(keys, port_fields(), of_port);
+        add_keys(keys, interface_fields(), mask);
+        key.refuse(fmt::format("is '{}', which is no key of '{}'; its keys are {}{}",
+                               key.text().substr(0, 80), from.at("name").text(),
+                               fmt::join(keys, ", "), yaml::suggestion(key.text(), keys)));
+    }
+    of.where.text = from.where();
+    if (port != nullptr) port->where = of.where;
+}
+
+void edit_unset(configuration& into, const reader& what) {
+    what.expect_map({"port", "interface"});
+    const bool is_port = what.has("port");
+    const reader from = what.at(is_port ? "port" : "interface"), name = from.at("name");
+    state::port* const port = is_port ? into.ports.find(name.text()) : nullptr;
+    if (is_port && port == nullptr) refuse_name(name, into.ports, "a port");
+    state::interface* const i = into.interfaces.find(name.text());
+    if (i == nullptr) refuse_name(name, into.interfaces, "an interface");
+    unset_keys(into, from, port, *i);
+}
+
 struct kind {
     std::string_view name;
     void (*make)(configuration&, verb, const reader&);
@@ -342,16 +415,19 @@ constexpr kind kinds[] = {{"route", edit_route},     {"neighbour", edit_neighbou
 
 /// {verb: {kind: object}}, each map with one entry.
 void make_edit(editing& now, const reader& from) {
-    from.expect_map({verb_names[add], verb_names[replace], verb_names[del], verb_names[set]});
+    from.expect_map({}, verb_names);
     const auto v = std::find_if(verb_names.begin(), verb_names.end(),
                                 [&](std::string_view name) { return from.has(name); });
-    if (from.size() != 1) from.refuse("should have one of add, replace, del and set, alone");
+    if (from.size() != 1) from.refuse("should have one of add, replace, del, set and unset, alone");
     const reader what = from.at(*v);
     if (what.is_map() && what.size() != 1) what.refuse("should have one object, alone");
+    if (*v == verb_names[unset]) return edit_unset(now.into, what);
     if (*v == verb_names[set]) {
-        const std::initializer_list<std::string_view> settings = {
-            "tx", "idle", "icmp", "punt_rate", "ecmp", "metrics", "neighbours"};
-        what.expect_map(settings);
+        constexpr std::string_view settings[] = {"tx",   "idle",    "icmp",      "punt_rate",
+                                                 "ecmp", "metrics", "neighbours"};
+        what.expect_map({"port", "interface"}, settings);
+        if (what.has("port")) return set_port(now.into, what.at("port"));
+        if (what.has("interface")) return set_interface(now.into, what.at("interface"));
         for (const std::string_view name : settings)
             if (what.has(name)) edit_settings(now.into, name, what.at(name));
         return;

@@ -6,6 +6,8 @@
 //   {"add": {"route": {"to": "10.9.0.0/16", "via": "10.0.2.2"}}}
 //   {"del": {"address": {"port": "west", "address": "10.0.1.1/24"}}}
 //   {"set": {"tx": {"drain_us": 20}}}
+//   {"set": {"interface": {"name": "west.100", "urpf": "strict"}}}
+//   {"unset": {"port": {"name": "west", "keys": ["mtu", "acl.in"]}}}
 #pragma once
 
 #include <string_view>
@@ -15,7 +17,8 @@
 
 namespace turnpike::sources {
 
-/// add: the object must not exist; del: it must; replace: sets the given members.
+/// add: the object must not exist; del: it must; replace: sets the given members; set and unset: keys of existing ports
+/// and interfaces, and set also settings.
 /// list    JSON, or YAML, of a list of edits
 /// Errors  EINVAL, EEXIST, ENOENT with the edit's position in the list; `into` is then unusable
 [[nodiscard]] result<void> edit(state::configuration& into, std::string_view list);

@@ -56,6 +56,8 @@ std::optional<yaml::reader> find_field(const yaml::reader& object, std::string_v
     return object.at(map).at(inner);
 }
 
+std::string_view top_key(std::string_view key) noexcept { return key.substr(0, key.find('.')); }
+
 void key_list::add(std::string_view key) {
     const auto [map, inner] = split_key(key);
     if (map.empty()) return keys_.push_back(key);

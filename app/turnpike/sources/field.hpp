@@ -167,6 +167,9 @@ constexpr accessor<typename Member::object> access() {
 [[nodiscard]] std::optional<yaml::reader> find_field(const yaml::reader& object,
                                                      std::string_view key);
 
+/// "pcie" of "pcie.link", "mtu" of "mtu".
+[[nodiscard]] std::string_view top_key(std::string_view key) noexcept;
+
 /// The keys of an object's map, and the keys of the maps in it: collected from one or more tables.
 class key_list {
   public:
@@ -225,6 +228,14 @@ void write_fields(std::string& to, std::string_view indent, std::span<const fiel
             out.add(f.key, value);
     }
     out.finish();
+}
+
+/// Appends the keys of a table, with dots.
+template <class Object>
+void add_keys(std::vector<std::string_view>& to, std::span<const field<Object>> table,
+              unsigned kinds) {
+    for (const field<Object>& f : table)
+        if ((f.kinds & kinds) != 0) to.push_back(f.key);
 }
 
 /// The row of a key; null: none.

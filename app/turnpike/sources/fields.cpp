@@ -97,7 +97,7 @@ constexpr field<port> port_rows[] = {
       .on_change = effect::reopens},
      access<member<&port::device_sums_udp>>()},
     {{.key = "rx_workers",
-      .type = list_type("an lcore", "lcores", 0, "NUMBERS"),
+      .type = list_type("an lcore", "lcores", 0),
       .meaning = "Workers that poll the receive queues in turn; without it, the workers with the "
                  "fewest queues, on the port's NUMA node"},
      access<member<&port::rx_workers>, read_lcores>()},
@@ -192,6 +192,19 @@ unsigned kind_of(const interface& i, const configuration& in) noexcept {
     if (i.port.empty()) return of_bridge;
     if (in.is_tunnel(i)) return of_tunnel;
     return i.vlan != 0 ? of_vlan : of_port;
+}
+
+const std::vector<object_facts>& all_objects() {
+    static const std::vector<object_facts> all = [] {
+        object_facts of_ports{"port", {}}, of_interfaces{"interface", {}};
+        for (const field<port>& f : port_rows) of_ports.fields.push_back(f);
+        for (const field<interface>& f : interface_rows) {
+            of_interfaces.fields.push_back(f);
+            if ((f.kinds & of_port) != 0) of_ports.fields.push_back(f);
+        }
+        return std::vector{std::move(of_ports), std::move(of_interfaces)};
+    }();
+    return all;
 }
 
 mac_address read_station_mac(const reader& from) {

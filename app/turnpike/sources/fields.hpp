@@ -3,6 +3,8 @@
 #pragma once
 
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "sources/field.hpp"
 
@@ -14,6 +16,13 @@ namespace turnpike::sources {
 
 /// The object whose map has an interface's keys.
 [[nodiscard]] unsigned kind_of(const state::interface& i, const state::configuration& in) noexcept;
+
+/// Objects whose keys `set` and `unset` change.
+struct object_facts {
+    std::string_view name;  ///< "port"
+    std::vector<field_facts> fields;
+};
+[[nodiscard]] const std::vector<object_facts>& all_objects();
 
 /// A unicast MAC address.
 mac_address read_station_mac(const yaml::reader& from);

@@ -154,8 +154,9 @@ result<void> check_use(const configuration& in, const std::string& name, const i
                       fmt::format("port '{}' has addresses and is in bridge '{}', which may have "
                                   "them instead",
                                   name, i.bridge));
+    const bool carries_vlans = !i.port.empty() && i.vlan == 0 && has_vlans(in, i.port);
     if (i.kind == interface_kind::routed && i.addresses.empty() && !i.host_interface &&
-        !has_vlans(in, i.port) && !in.is_tunnel(i))
+        !carries_vlans && !in.is_tunnel(i))
         return refuse(i.where, fmt::format("port '{}' has no addresses and is in no patch and no "
                                            "bridge: nothing could be done with its packets",
                                            name));

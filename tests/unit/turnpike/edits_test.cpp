@@ -364,8 +364,54 @@ INSTANTIATE_TEST_SUITE_P(
                                        "sleep_us: 7", "sleep_us: 9"),
                               "rate: 7", "rate: 8"),
                      "max_entries: 100", "max_entries: 200")},
+        edit_row{"a key of a port", R"([{"set": {"port": {"name": "west", "mtu": "9000"}}}])",
+                 "mtu: 1400", "mtu: 9000"},
+        edit_row{
+            "keys in a map of a port",
+            R"([{"set": {"port": {"name": "west", "pcie": {"mps": 512}, "acl": {"in": null}}}}])",
+            whole_file,
+            replaced(replaced(whole_file, "mps: 256", "mps: 512"), "{in: in-list, out: bare}",
+                     "{out: bare}")},
+        edit_row{
+            "keys of a port's interface",
+            R"([{"set": {"interface": {"name": "east", "urpf": "strict", "extra_macs": ["02:00:00:00:00:01"]}}}])",
+            "east, device: net_ring1,",
+            "east, device: net_ring1, urpf: strict, extra_macs: [\"02:00:00:00:00:01\"],"},
+        edit_row{
+            "defaults",
+            R"([{"unset": {"port": {"name": "west", "keys": ["mtu", "pcie.mps", "acl.in"]}}}])",
+            whole_file,
+            replaced(replaced(replaced(whole_file, "mtu: 1400", "mtu: 1500"), "mps: 256, ", ""),
+                     "{in: in-list, out: bare}", "{out: bare}")},
+        edit_row{"a default of an interface",
+                 R"([{"unset": {"interface": {"name": "other", "keys": ["acl.out"]}}}])",
+                 "device, acl: {out: bare}}", "device}"},
         edit_row{"nothing", "[]", "rate: 7", "rate: 7"}),
     test_name_of<edit_row>);
+
+/// A VLAN or the routing interface of a bridge without addresses could be written, but not read.
+TEST(edits, an_interface_keeps_an_address) {
+    const state::configuration before = loaded(R"(ports:
+  - {name: a, device: net_ring0}
+  - {name: b, device: net_ring1}
+interfaces: [{port: b, vlan: 5, addresses: [10.0.3.1/24]}]
+bridges: [{name: lan, members: [{port: a}], addresses: [10.0.4.1/24]}]
+)");
+    for (const std::string name : {"b.5", "lan"}) {
+        const std::string address = name == "lan" ? "10.0.4.1/24" : "10.0.3.1/24";
+        for (const std::string& request :
+             {R"([{"unset": {"interface": {"name": ")" + name + R"(", "keys": ["addresses"]}}}])",
+              R"([{"del": {"address": {"port": ")" + name + R"(", "address": ")" + address +
+                  R"("}}}])"}) {
+            state::configuration d = before;
+            const auto done = edit(d, request);
+            ASSERT_FALSE(done) << request << to_yaml(d);
+            EXPECT_NE(done.error().text.find("port '" + name + "' has no addresses"),
+                      std::string::npos)
+                << done.error().message();
+        }
+    }
+}
 
 struct refusal_row {
     std::string name, edits, said;
@@ -388,7 +434,7 @@ INSTANTIATE_TEST_SUITE_P(
         refusal_row{"no list", "{}", "socket:1: do should be a list of changes"},
         refusal_row{"no map", "[1]", "socket:1: do[0] should be a map"},
         refusal_row{"no verb", "[{}]",
-                    "socket:1: do[0] should have one of add, replace, del and set"},
+                    "socket:1: do[0] should have one of add, replace, del, set and unset"},
         refusal_row{"two verbs", R"([{"add": {}, "del": {}}])",
                     "socket:1: do[0] should have one of"},
         refusal_row{"unknown verb", R"([{"make": {}}])", "socket:1: do[0] has no key 'make'"},
@@ -398,6 +444,33 @@ INSTANTIATE_TEST_SUITE_P(
                     "socket:1: do[0].add should have one object"},
         refusal_row{"an object that is no map", R"([{"add": {"route": 7}}])",
                     "socket:1: do[0].add.route should be a map"},
+        refusal_row{"a mistyped key", R"([{"set": {"port": {"name": "west", "mut": 1}}}])",
+                    "socket:1: do[0].set.port has no key 'mut'; it takes name, device, mtu"},
+        refusal_row{"a value of a key", R"([{"set": {"port": {"name": "west", "mtu": 67}}}])",
+                    "socket:1: do[0].set.port.mtu should be a whole number from 68 to 65517"},
+        refusal_row{"a mistyped name", R"([{"set": {"port": {"name": "wset", "mtu": 1}}}])",
+                    "socket:1: do[0].set.port.name names 'wset', which is not a port; did you mean "
+                    "'west'?"},
+        refusal_row{"a port's key of an interface",
+                    R"([{"set": {"interface": {"name": "west", "mtu": 1}}}])",
+                    "socket:1: do[0].set.interface.mtu is a key of the port"},
+        refusal_row{"no interface",
+                    R"([{"set": {"interface": {"name": "west.7", "urpf": "off"}}}])",
+                    "socket:1: do[0].set.interface.name names 'west.7', which is not an interface"},
+        refusal_row{"two objects to set",
+                    R"([{"set": {"port": {"name": "west", "mtu": 1400}, "tx": {"drain_us": 1}}}])",
+                    "socket:1: do[0].set should have one object"},
+        refusal_row{"no default", R"([{"unset": {"port": {"name": "west", "keys": ["device"]}}}])",
+                    "socket:1: do[0].unset.port.keys[0] names 'device', which has no default"},
+        refusal_row{"a mistyped key to unset",
+                    R"([{"unset": {"interface": {"name": "west", "keys": ["acl.inn"]}}}])",
+                    "socket:1: do[0].unset.interface.keys[0] is 'acl.inn', which is no key of "
+                    "'west'; its keys are addresses, vrf"},
+        refusal_row{"addresses that routes need",
+                    R"([{"unset": {"interface": {"name": "east", "keys": ["addresses"]}}}])",
+                    "socket:1: port 'east' has no addresses and is in no patch"},
+        refusal_row{"settings to unset", R"([{"unset": {"tx": {"keys": ["drain_us"]}}}])",
+                    "socket:1: do[0].unset has no key 'tx'; it takes port, interface"},
         refusal_row{"a route that is there",
                     R"([{"add": {"route": {"to": "10.9.0.0/16", "via": "10.0.2.2"}}}])",
                     "socket:1: the route to 10.9.0.0/16 is there already", EEXIST},

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "complaints.hpp"
+#include "sources/edits.hpp"
 #include "sources/fields.hpp"
+#include "sources/yaml_writer.hpp"
 #include "yaml/yaml_file.hpp"
 
 namespace turnpike::sources {
@@ -212,6 +214,62 @@ TEST(fields, an_object_without_values_is_written_as_the_default) {
     EXPECT_EQ(text, "");
     write_fields(text, "  ", port_fields(), of_port, state::port{.device = "net_ring0"});
     EXPECT_EQ(text, "  device: \"net_ring0\"\n  mtu: 1500\n  rx_queues: 1\n  descriptors: 1024\n");
+}
+
+/// "pcie.link" as JSON: {"pcie": {"link": VALUE}}
+std::string as_json(const field_facts& f) {
+    std::string value = example_of(f);
+    if (f.type.kind == "CIDRS") value = "[\"10.0.1.1/24\", \"2001:db8::1/64\"]";
+    if (f.type.kind == "DEVICE") value = "\"net_ring5\"";
+    if (value[0] != '[' && value[0] != '"') value = '"' + value + '"';
+    const size_t dot = f.key.find('.');
+    const std::string inner = '"' + std::string(f.key.substr(dot + 1)) + "\": " + value;
+    if (dot == std::string_view::npos) return inner;
+    return '"' + std::string(f.key.substr(0, dot)) + "\": {" + inner + "}";
+}
+
+/// Each key by `set` and `unset` of a running configuration. Two keys need another: they are set with it in edits_test.
+TEST(fields, each_key_is_set_and_unset) {
+    const auto before = load_text(R"(control_plane: {netlink: true}
+acl: [{name: one, rules: []}, {name: two, layer: 2, rules: []}]
+vrfs: [{name: one}]
+ports:
+  - {name: west, device: net_ring0, addresses: [10.9.1.1/24]}
+  - {name: a, device: net_ring1}
+bridges: [{name: lan, members: [{port: a}], addresses: [10.9.2.1/24]}]
+interfaces: [{port: west, vlan: 5, addresses: [10.9.3.1/24]}]
+)",
+                                  "f.yaml");
+    ASSERT_TRUE(before) << before.error().message();
+    size_t taken = 0;
+    const auto check = [&](std::string_view kind, const std::string& name, const field_facts& f) {
+        const std::string object = "\"" + std::string(kind) + "\": {\"name\": \"" + name + "\", ";
+        state::configuration now = *before;
+        if (const auto set = edit(now, "[{\"set\": {" + object + as_json(f) + "}}}]"); !set) {
+            EXPECT_THAT(set.error().text, testing::Not(HasSubstr("has no key"))) << f.key;
+            return;
+        }
+        ++taken;
+        const auto again = load_text(to_yaml(now), "again");
+        ASSERT_TRUE(again) << again.error().message() << to_yaml(now);
+        EXPECT_EQ(to_yaml(*again), to_yaml(now));
+        EXPECT_NE(to_yaml(now), to_yaml(*before));
+        if (f.required || f.key == "addresses") return;
+        const auto unset =
+            edit(now, "[{\"unset\": {" + object + "\"keys\": [\"" + std::string(f.key) + "\"]}}}]");
+        ASSERT_TRUE(unset) << unset.error().message();
+        EXPECT_EQ(to_yaml(now), to_yaml(*before));
+    };
+    for (const object_facts& o : all_objects())
+        for (const field_facts& f : o.fields) {
+            SCOPED_TRACE(f.key);
+            if (o.name == "port")
+                check(o.name, "west", f);
+            else
+                for (const std::string name : {"west", "west.5", "lan"}) check(o.name, name, f);
+        }
+    // All but rx_workers beyond the queues, router_alert alone, and L2 ACLs of routed interfaces.
+    EXPECT_EQ(taken, 18U + 3U * 9U);
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "keys.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "objects.hpp"
+#include "sources/fields.hpp"
+
+namespace turnpike::ctl {
+
+using nlohmann::json;
+using sources::field_facts, sources::value_form;
+
+namespace {
+
+/// A value as turnpike reads it; numbers are sent as strings, and turnpike accepts both.
+json value_of(const field_facts* f, const std::string& text) {
+    if (f != nullptr && f->type.form == value_form::list) return list_of(text);
+    if (f != nullptr && f->type.kind == "LIST" && text == "none") return {};
+    return text;
+}
+
+/// The dotted key of a row, or the word for turnpike to refuse.
+std::string key_text(const field_facts* f, const std::string& word) {
+    return f != nullptr ? std::string(f->key) : word;
+}
+
+json request_of(const given& g, json object) {
+    const std::string &verb = g.words[0].second, &kind = g.words[1].second;
+    json request = {{"request", "change"}, {"do", {{{verb, {{kind, std::move(object)}}}}}}};
+    add_confirm(g, request);
+    return request;
+}
+
+}  // namespace
+
+std::span<const field_facts> keys_of(std::string_view object) {
+    for (const sources::object_facts& o : sources::all_objects())
+        if (o.name == object) return o.fields;
+    return {};
+}
+
+const field_facts* key_of(std::string_view object, std::string_view key) {
+    for (const field_facts& f : keys_of(object)) {
+        std::string underlined(f.key);
+        std::replace(underlined.begin(), underlined.end(), '.', '_');
+        if (f.key == key || underlined == key) return &f;
+    }
+    return nullptr;
+}
+
+result<json> set_keys(const given& g) {
+    json object = {{"name", g.words[2].second}};
+    for (size_t i = 3; i + 1 < g.words.size(); i += 2) {
+        const std::string& word = g.words[i].second;
+        const field_facts* const f = key_of(g.words[1].second, word);
+        const std::string key = key_text(f, word);
+        const size_t dot = key.find('.');
+        json& map = dot == std::string::npos ? object : object[key.substr(0, dot)];
+        const std::string inner = dot == std::string::npos ? key : key.substr(dot + 1);
+        if (key == "name" || !(map.is_object() || map.is_null()) || map.contains(inner))
+            return fail(EINVAL, word, key == "name" ? "cannot be changed" : "is there twice");
+        map[inner] = value_of(f, g.words[i + 1].second);
+    }
+    return request_of(g, std::move(object));
+}
+
+result<json> unset_keys(const given& g) {
+    json keys = json::array();
+    for (size_t i = 3; i < g.words.size(); ++i)
+        keys.push_back(key_text(key_of(g.words[1].second, g.words[i].second), g.words[i].second));
+    return request_of(g, {{"name", g.words[2].second}, {"keys", std::move(keys)}});
+}
+
+}  // namespace turnpike::ctl

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Keys of the configuration's objects: `set OBJECT NAME KEY VALUE` and `unset OBJECT NAME KEY`. The keys, their types and
+// meanings are rows of sources/fields.hpp.
+#pragma once
+
+#include "commands.hpp"
+#include "sources/field.hpp"
+
+namespace turnpike::ctl {
+
+[[nodiscard]] result<nlohmann::json> set_keys(const given& g);
+[[nodiscard]] result<nlohmann::json> unset_keys(const given& g);
+
+/// The keys of an object of this kind ("port"); empty: a kind without keys.
+[[nodiscard]] std::span<const sources::field_facts> keys_of(std::string_view object);
+/// The row of a key; null: none. Also "acl_in" for "acl.in".
+[[nodiscard]] const sources::field_facts* key_of(std::string_view object, std::string_view key);
+
+}  // namespace turnpike::ctl
