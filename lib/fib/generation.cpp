@@ -55,7 +55,7 @@ generation::generation(const memory& from, const plan& p)
         hops_valid_ = hops_ != nullptr;
         if (hops_valid_) hops_[layout::escape_id] = ~uint64_t{0};
     }
-    view_ = {root_, nodes.base(), hops_, p.coding.bytes, p.network_order, true, nullptr};
+    view_ = {root_, nodes.base(), hops_, p.coding.bytes, p.network_order, true, {}, nullptr};
 }
 
 generation::~generation() {

@@ -14,6 +14,21 @@ struct tree {
     uint32_t levels;          ///< 1 to layout::tree_levels
 };
 
+/// Intervals for lookups of several addresses at once, one per vector lane: a binary search whose
+/// levels are small tables, which permutations of vector registers read. 2^levels intervals; level l
+/// has 2^l bounds at layout::search_level_at(l).
+struct interval_search {
+    /// Bounds: their first 32 bits (IPv6: of the first 64 bits). As in a tree, a bound is less one
+    /// and has its sign turned.
+    const uint32_t* high;
+    const uint32_t* low;      ///< IPv6: the next 32 bits, with the sign turned too
+    const uint32_t* entries;  ///< [2^levels], as in a tree
+    const uint64_t* hops;     ///< [2^levels] next hops of the entries that are leaves
+    const uint32_t* hops32;   ///< the same; nullptr if one does not fit 32 bits
+    uint32_t levels;          ///< layout::search_least_levels to search_levels; 0: no search
+    bool leaves;              ///< all entries are leaves
+};
+
 /// Input of a lookup; immutable once published.
 struct view {
     const uint32_t* root;
@@ -22,6 +37,9 @@ struct view {
     uint8_t id_bytes;      ///< 1, 2 or 4: bytes per ID in IPv4 blocks
     bool network_order;    ///< IPv4 addresses are in network byte order
     bool prefetch;         ///< the nodes do not fit L1
+    /// All routes of a short table. Kernels without permutations, and of short bursts, use the trees
+    /// (IPv6) or the nodes (IPv4).
+    interval_search search;
     /// IPv6: all routes of a short table, trees[0] for the first 64 bits, the others for the last
     /// 64 bits of addresses that need them. nullptr: the table is not short.
     const tree* trees;
@@ -75,6 +93,13 @@ constexpr unsigned tree_bounds_at(unsigned level) {
 }
 /// Maps 64 unsigned bits to a signed integer in the same order.
 constexpr int64_t tree_key(uint64_t bits) { return static_cast<int64_t>(bits ^ uint64_t{1} << 63); }
+
+// Searches of short tables. A level takes at least one line, so that a vector can load it.
+constexpr unsigned search_least_levels = 3, search_levels = 8;
+constexpr unsigned search_line = 16;
+constexpr unsigned search_level_at(unsigned level) {
+    return level <= 4 ? level * search_line : (1U << level) + 3 * search_line;
+}
 
 constexpr unsigned max_node_bytes = byte_node_entries_at + 256 * 4;
 

@@ -81,6 +81,62 @@ tree lay(std::span<const interval64> intervals, uint8_t* at) {
     return {bounds, entries, levels};
 }
 
+/// Levels of a search of so many intervals; 0: too many.
+unsigned search_levels_for(size_t intervals) {
+    unsigned levels = layout::search_least_levels;
+    while (levels <= layout::search_levels && size_t{1} << levels < intervals) ++levels;
+    return levels <= layout::search_levels ? levels : 0;
+}
+
+size_t search_bytes(unsigned levels, bool ipv4) {
+    if (levels == 0) return 0;
+    const size_t bounds = layout::search_level_at(levels) * sizeof(uint32_t);
+    const size_t words = in_lines((size_t{1} << levels) * sizeof(uint32_t));
+    return in_lines(bounds) * (ipv4 ? 1 : 2) +
+           4 * words;  // entries and hops32, twice that for hops
+}
+
+/// Write a search to `at`.
+interval_search lay_search(std::span<const interval64> intervals, unsigned levels, bool ipv4,
+                           const view& nodes, uint8_t* at) {
+    const size_t count = size_t{1} << levels;
+    const auto take = [&](size_t bytes) {
+        uint8_t* const from = at;
+        at += in_lines(bytes);
+        return from;
+    };
+    auto* const high = reinterpret_cast<uint32_t*>(take(layout::search_level_at(levels) * 4));
+    auto* const low =
+        ipv4 ? nullptr : reinterpret_cast<uint32_t*>(take(layout::search_level_at(levels) * 4));
+    auto* const entries = reinterpret_cast<uint32_t*>(take(count * sizeof(uint32_t)));
+    auto* const hops = reinterpret_cast<uint64_t*>(take(count * sizeof(uint64_t)));
+    auto* const hops32 = reinterpret_cast<uint32_t*>(take(count * sizeof(uint32_t)));
+    for (unsigned level = 0; level < levels; ++level) {
+        const unsigned first = layout::search_level_at(level);
+        for (unsigned i = 0; i < layout::search_level_at(level + 1) - first; ++i) {
+            const size_t behind = (2 * size_t{i} + 1) << (levels - level - 1);
+            // No key is above the highest bound.
+            const uint64_t bound =
+                behind < intervals.size() ? intervals[behind].from - 1 : ~uint64_t{0};
+            const int64_t key = layout::tree_key(bound);
+            high[first + i] = static_cast<uint32_t>(key >> 32);
+            if (low != nullptr)
+                low[first + i] = static_cast<uint32_t>(key) ^ static_cast<uint32_t>(1) << 31;
+        }
+    }
+    bool leaves = true, narrow = true;
+    for (size_t i = 0; i < count; ++i) {
+        const slot_entry entry = entries[i] = intervals[std::min(i, intervals.size() - 1)].entry;
+        const uint32_t id = entry >> 1;
+        const bool leaf = (entry & layout::node_bit) == 0;
+        hops[i] = !leaf ? 0 : nodes.hops != nullptr ? nodes.hops[id] : id - 1;
+        hops32[i] = static_cast<uint32_t>(hops[i]);
+        leaves &= leaf;
+        narrow &= hops[i] >> 32 == 0;
+    }
+    return {high, low, entries, hops, narrow ? hops32 : nullptr, levels, leaves};
+}
+
 }  // namespace
 
 std::vector<short_table::route>::iterator short_table::position(const address& a,
@@ -180,10 +236,13 @@ std::unique_ptr<interval_trees> short_table::build(const memory& from, generatio
         before = all[end - 1].handle;
         i = end;
     }
-    size_t bytes = in_lines(trees.size() * sizeof(tree));
+    const unsigned search_levels = search_levels_for(trees[0].size());
+    if (ipv4_ && search_levels == 0) return nullptr;
+    size_t bytes = search_bytes(search_levels, ipv4_);
+    if (!ipv4_) bytes += in_lines(trees.size() * sizeof(tree));
     for (const auto& t : trees) {
         if (t.size() > entries_of(layout::tree_levels)) return nullptr;
-        bytes += bytes_of(levels_for(t.size()));
+        if (!ipv4_) bytes += bytes_of(levels_for(t.size()));
     }
     auto* const block = static_cast<uint8_t*>(from.allocate(from.context, bytes, 64));
     if (block == nullptr) return nullptr;
@@ -194,13 +253,17 @@ std::unique_ptr<interval_trees> short_table::build(const memory& from, generatio
         from.release(from.context, block);
         return nullptr;
     }
-    uint8_t* at = block + in_lines(trees.size() * sizeof(tree));
+    made->seen = *g.published();
+    if (search_levels > 0)
+        made->seen.search = lay_search(trees[0], search_levels, ipv4_, *g.published(), block);
+    if (ipv4_) return made;
+    uint8_t* const all_trees = block + search_bytes(search_levels, ipv4_);
+    uint8_t* at = all_trees + in_lines(trees.size() * sizeof(tree));
     for (size_t i = 0; i < trees.size(); ++i) {
-        new (block + i * sizeof(tree)) tree(lay(trees[i], at));
+        new (all_trees + i * sizeof(tree)) tree(lay(trees[i], at));
         at += bytes_of(levels_for(trees[i].size()));
     }
-    made->seen = *g.published();
-    made->seen.trees = reinterpret_cast<const tree*>(block);
+    made->seen.trees = reinterpret_cast<const tree*>(all_trees);
     return made;
 } catch (const std::bad_alloc&) {
     return nullptr;

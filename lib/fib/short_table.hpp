@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A second representation of small IPv6 tables: address intervals in search trees that fit L1
-// (layout.hpp). Eight bounds are compared at once, so a lookup visits two or three nodes instead of
-// one per byte. After the linearised trees of PlanB (arXiv 2604.14650).
+// A second representation of small tables: address intervals that fit L1 (layout.hpp). A search
+// looks up a vector of addresses at once, by permutations. IPv6 has search trees as well, for
+// instruction sets without permutations, for tables with more intervals, and for the last 64 bits:
+// eight bounds are compared at once, so a lookup visits two or three nodes instead of one per byte.
+// After the linearised trees of PlanB (arXiv 2604.14650).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -38,9 +41,12 @@ class short_table {
   public:
     /// n routes make at most 2n + 1 intervals; a tree holds 9^3.
     static constexpr uint32_t max_routes = 364;
+    /// IPv4 has no trees: a search holds 2^8.
+    static constexpr uint32_t max_routes4 = 127;
 
     /// most  routes; 0: never short
-    explicit short_table(uint32_t most) noexcept : most_(most < max_routes ? most : max_routes) {}
+    short_table(uint32_t most, bool ipv4) noexcept
+        : most_(std::min(most, ipv4 ? max_routes4 : max_routes)), ipv4_(ipv4) {}
 
     /// Load all routes of `all` if there are few and they are not loaded yet. The limit is half of
     /// most_, so that a table near the limit does not switch back and forth.
@@ -63,6 +69,7 @@ class short_table {
     std::vector<route>::iterator position(const address& a, unsigned length) noexcept;
 
     uint32_t most_;
+    bool ipv4_;
     bool known_ = true;          // true for the empty table
     std::vector<route> routes_;  // by (address, length)
 };

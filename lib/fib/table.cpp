@@ -14,7 +14,7 @@ table::table(const config& c, shape s, bool ipv4)
       ipv4_(ipv4),
       rib_(std::make_unique<rib>(s)),
       hops_(std::make_unique<next_hops>()),
-      short_(ipv4 ? 0 : c.short_routes) {
+      short_(c.short_routes, ipv4) {
     config_.max_bytes = std::min(config_.max_bytes, arena::max_bytes);
 }
 

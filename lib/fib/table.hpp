@@ -41,7 +41,8 @@ struct config {
     rcu::defer_free defer_free = {};  ///< required if lookups run during changes
     uint64_t max_bytes =
         arena::max_bytes;  ///< for nodes; a change that needs more fails with ENOMEM
-    /// IPv6: up to this many routes, also keep the table as intervals, which are faster to search.
+    /// Up to this many routes (IPv4: 127 at most), also keep the table as intervals, which are faster
+    /// to search.
     uint32_t short_routes = short_table::max_routes;
 };
 
@@ -144,7 +145,7 @@ class table {
                const rib::removed* gone = nullptr) noexcept;
     void commit(change& c) noexcept;
     void roll_back(change& c, generation& g) noexcept;
-    /// Publish the current view: the trees if the table is short, else the nodes.
+    /// Publish the current view: the intervals too if the table is short, else only the nodes.
     void show() noexcept;
     bool rebuild(rebuild_reason why) noexcept;
     bool build_whole(rebuild_reason why);

@@ -3,9 +3,11 @@
 // prefixes longer than /24 are rare and are looked up in a separate pass.
 //
 // Loads are scalar on purpose: gathers of the same two levels were slower on Zen 4. Only the
-// popcount and the search for equal addresses differ by instruction set.
+// popcount and the search for equal addresses differ by instruction set. Short tables are searched
+// instead (search.inl.hpp), where there are permutations.
 
 #include "fib/kernel/common.inl.hpp"
+#include "fib/kernel/search.inl.hpp"
 #include "isa/simd/simd.hpp"
 
 namespace {
@@ -110,9 +112,41 @@ inline void lookup4_ids(const fib::view& t, const uint32_t* dst, uint64_t* hop,
                         : lookup4_way<V, Id, false, false>::burst(t, dst, hop, n);
 }
 
+/// A short table, n >= V::lanes.
+template <class V, bool Swap>
+struct search4 {
+    const fib::interval_search s;  // a copy: stores to hop cannot change it
+    const uint32_t* dst;
+    uint64_t* hop;
+    uint32_t n;
+
+    template <unsigned Levels>
+    void run() const noexcept {
+        each_vector<V>(n, [this](uint32_t i) {
+            const V key = V::load(dst + i);
+            store_hops<V, Levels>(
+                s,
+                interval_of<V, Levels>(s, V::set1(0),
+                                       (Swap ? V::swap_bytes(key) : key) ^ V::set1(search_sign)),
+                hop + i);
+        });
+    }
+};
+
 template <class V>
 inline void lookup4_burst(const fib::view& t, const uint32_t* dst, uint64_t* hop,
                           uint32_t n) noexcept {
+    if constexpr (V::look_up_bits > 0)
+        if (can_search<V>(t, n)) {
+            constexpr unsigned least = layout::search_least_levels;
+            if (t.network_order)
+                with_levels<least, V::look_up_bits>(t.search.levels,
+                                                    search4<V, true>{t.search, dst, hop, n});
+            else
+                with_levels<least, V::look_up_bits>(t.search.levels,
+                                                    search4<V, false>{t.search, dst, hop, n});
+            return;
+        }
     if (t.id_bytes == 1) return lookup4_ids<V, uint8_t>(t, dst, hop, n);
     if (t.id_bytes == 2) return lookup4_ids<V, uint16_t>(t, dst, hop, n);
     return lookup4_ids<V, uint32_t>(t, dst, hop, n);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// IPv6. A short table is a tree of intervals, two or three nodes deep, in L1. Others: root, page,
-// then byte nodes. A chunk descends together, one level per pass, so that its loads overlap;
-// addresses that reached a leaf leave the work list, which is compacted without branches.
+// IPv6. A short table is searched (search.inl.hpp), or is a tree of intervals, two or three nodes
+// deep, in L1. Others: root, page, then byte nodes. A chunk descends together, one level per pass, so
+// that its loads overlap; addresses that reached a leaf leave the work list, which is compacted without
+// branches.
 
 #include "fib/kernel/common.inl.hpp"
+#include "fib/kernel/search.inl.hpp"
 #include "isa/simd/simd.hpp"
 
 namespace {
@@ -95,6 +97,20 @@ inline int64_t tree_key(const uint8_t* bits) noexcept {
     return layout::tree_key(__builtin_bswap64(load_word(bits)));
 }
 
+/// The part of a chunk whose last 64 bits decide.
+template <class V>
+inline void lookup6_last_half(const fib::tree* trees, const uint8_t* dst, uint64_t* met,
+                              const uint8_t* list, uint64_t left) noexcept {
+    for (uint64_t k = 0; k < left; ++k) {
+        const uint64_t i = list[k];
+        const fib::tree& low = trees[met[i] >> 1];
+        const int64_t key = tree_key(dst + i * address_bytes + 8);
+        met[i] = low.levels == 1   ? interval_entry<V, 1>(low, key)
+                 : low.levels == 2 ? interval_entry<V, 2>(low, key)
+                                   : interval_entry<V, 3>(low, key);
+    }
+}
+
 /// met  [n] out: the leaf of each address
 template <class V, unsigned Levels>
 inline void lookup6_intervals(const fib::tree* trees, const uint8_t* dst, uint64_t* met,
@@ -108,14 +124,7 @@ inline void lookup6_intervals(const fib::tree* trees, const uint8_t* dst, uint64
         list[left] = static_cast<uint8_t>(i);
         left += met[i] & layout::node_bit;
     }
-    for (uint64_t k = 0; k < left; ++k) {
-        const uint64_t i = list[k];
-        const fib::tree& low = trees[met[i] >> 1];
-        const int64_t key = tree_key(dst + i * address_bytes + 8);
-        met[i] = low.levels == 1   ? interval_entry<V, 1>(low, key)
-                 : low.levels == 2 ? interval_entry<V, 2>(low, key)
-                                   : interval_entry<V, 3>(low, key);
-    }
+    lookup6_last_half<V>(trees, dst, met, list, left);
 }
 
 template <class V>
@@ -139,13 +148,74 @@ inline void resolve6(const uint64_t* hops, uint64_t* hop, uint32_t n) noexcept {
     }
 }
 
+/// The interval of each of a vector of addresses.
+template <class V, unsigned Levels>
+inline V interval6(const fib::interval_search& s, const uint8_t* dst) noexcept {
+    V high, low;
+    V::load_rows_be(dst, high, low);
+    const V sign = V::set1(search_sign);
+    return interval_of<V, Levels>(s, V::set1(0), high ^ sign, low ^ sign);
+}
+
+/// Look up n >= V::lanes addresses in a short table without trees for the last 64 bits.
+template <class V>
+struct search6 {
+    const fib::interval_search s;  // a copy: stores to hop cannot change it
+    const uint8_t* dst;
+    uint64_t* hop;
+    uint32_t n;
+
+    template <unsigned Levels>
+    void run() const noexcept {
+        each_vector<V>(n, [this](uint32_t i) {
+            store_hops<V, Levels>(s, interval6<V, Levels>(s, dst + i * address_bytes), hop + i);
+        });
+    }
+};
+
+/// met  [n] out: the leaf of each address, V::lanes <= n <= chunk6
+template <class V>
+struct search6_halves {
+    const fib::view& t;
+    const uint8_t* dst;
+    uint64_t* met;
+    uint32_t n;
+
+    template <unsigned Levels>
+    void run() const noexcept {
+        const fib::interval_search s = t.search;
+        uint32_t number[chunk6];
+        each_vector<V>(n, [&](uint32_t i) {
+            V::store(number + i, interval6<V, Levels>(s, dst + i * address_bytes));
+        });
+        uint8_t list[chunk6 + 1];
+        uint64_t left = 0;
+        for (uint32_t i = 0; i < n; ++i) {
+            met[i] = s.entries[number[i]];
+            list[left] = static_cast<uint8_t>(i);
+            left += met[i] & layout::node_bit;
+        }
+        lookup6_last_half<V>(t.trees, dst, met, list, left);
+    }
+};
+
+template <class V>
+inline void lookup6_trees(const fib::view& t, const uint8_t* dst, uint64_t* met,
+                          uint32_t n) noexcept {
+    if constexpr (V::look_up_bits > 0)
+        if (can_search<V>(t, n))
+            return with_levels<layout::search_least_levels, V::look_up_bits>(
+                t.search.levels, search6_halves<V>{t, dst, met, n});
+    lookup6_short<V>(t.trees, dst, met, n);
+}
+
 template <class V>
 inline void lookup6_chunk(const fib::view& t, const uint8_t* dst, uint64_t* hop,
                           uint32_t n) noexcept {
     const uint32_t all = n;
     if (n > 1 && train<V, address_bytes>(dst, n, ~uint32_t{0})) n = 1;
     if (t.trees != nullptr)
-        lookup6_short<V>(t.trees, dst, hop, n);
+        lookup6_trees<V>(t, dst, hop, n);
     else if (t.prefetch)
         lookup6_leaves<V, true>(t, dst, hop, n);
     else
@@ -157,6 +227,10 @@ inline void lookup6_chunk(const fib::view& t, const uint8_t* dst, uint64_t* hop,
 template <class V>
 inline void lookup6_burst(const fib::view& t, const uint8_t* dst, uint64_t* hop,
                           uint32_t n) noexcept {
+    if constexpr (V::look_up_bits > 0)
+        if (can_search<V>(t, n) && t.search.leaves)
+            return with_levels<layout::search_least_levels, V::look_up_bits>(
+                t.search.levels, search6<V>{t.search, dst, hop, n});
     for (uint32_t at = 0; at < n; at += chunk6)
         lookup6_chunk<V>(t, dst + at * address_bytes, hop + at, n - at < chunk6 ? n - at : chunk6);
 }

@@ -10,7 +10,7 @@
 namespace {
 
 struct avx2 {
-    static constexpr unsigned lanes = 8;
+    static constexpr unsigned lanes = 8, look_up_bits = 6;
     __m256i v;
 
     static avx2 set1(uint32_t x) noexcept { return {_mm256_set1_epi32(static_cast<int>(x))}; }
@@ -147,6 +147,50 @@ struct avx2 {
             _mm256_packs_epi32(_mm256_cmpgt_epi64(wanted, _mm256_load_si256(four)),
                                _mm256_cmpgt_epi64(wanted, _mm256_load_si256(four + 1)));
         return popcount(static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(halves))));
+    }
+    template <unsigned Bits>
+    static avx2 look_up(const uint32_t* table, avx2 i) noexcept {
+        if constexpr (Bits == 0) {
+            return set1(*table);
+        } else if constexpr (Bits <= 3) {
+            return {_mm256_permutevar8x32_epi32(load(table).v, i.v)};
+        } else {
+            const avx2 below = look_up<Bits - 1>(table, i);
+            const avx2 above = look_up<Bits - 1>(table + (1U << (Bits - 1)), i);
+            return {_mm256_castps_si256(
+                _mm256_blendv_ps(_mm256_castsi256_ps(below.v), _mm256_castsi256_ps(above.v),
+                                 _mm256_castsi256_ps(_mm256_slli_epi32(i.v, 32 - Bits))))};
+        }
+    }
+    static avx2 descend(avx2 i, avx2 key, avx2 bound) noexcept {
+        return {_mm256_sub_epi32(_mm256_add_epi32(i.v, i.v), greater(key, bound).v)};
+    }
+    static avx2 descend(avx2 i, avx2 high, avx2 low, avx2 bound_high, avx2 bound_low) noexcept {
+        const avx2 above = greater(high, bound_high) |
+                           (equal<uint32_t>(high, bound_high) & greater(low, bound_low));
+        return {_mm256_sub_epi32(_mm256_add_epi32(i.v, i.v), above.v)};
+    }
+    static avx2 swap_bytes(avx2 a) noexcept {
+        return {
+            _mm256_shuffle_epi8(a.v, _mm256_broadcastsi128_si256(_mm_setr_epi8(
+                                         3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12)))};
+    }
+    static void load_rows_be(const uint8_t* at, avx2& first, avx2& second) noexcept {
+        // Rows i and i + 4 are paired, as in columns_be_each.
+        const auto rows = [at](unsigned i) {
+            const auto* from = reinterpret_cast<const __m128i*>(at);
+            return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from + i)),
+                                           _mm_loadu_si128(from + i + 4), 1);
+        };
+        const __m256 r01 = _mm256_castsi256_ps(_mm256_unpacklo_epi64(rows(0), rows(1)));
+        const __m256 r23 = _mm256_castsi256_ps(_mm256_unpacklo_epi64(rows(2), rows(3)));
+        first = swap_bytes({_mm256_castps_si256(_mm256_shuffle_ps(r01, r23, 0x88))});
+        second = swap_bytes({_mm256_castps_si256(_mm256_shuffle_ps(r01, r23, 0xdd))});
+    }
+    static void store_wide(uint64_t* to, avx2 a) noexcept {
+        auto* const half = reinterpret_cast<__m256i*>(to);
+        _mm256_storeu_si256(half, _mm256_cvtepu32_epi64(_mm256_castsi256_si128(a.v)));
+        _mm256_storeu_si256(half + 1, _mm256_cvtepu32_epi64(_mm256_extracti128_si256(a.v, 1)));
     }
     static uint32_t lowest(avx2 a) noexcept {
         const __m128i four =

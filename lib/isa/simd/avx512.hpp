@@ -10,7 +10,7 @@
 namespace {
 
 struct avx512 {
-    static constexpr unsigned lanes = 16;
+    static constexpr unsigned lanes = 16, look_up_bits = 8;
     __m512i v;
 
     static avx512 set1(uint32_t x) noexcept { return {_mm512_set1_epi32(static_cast<int>(x))}; }
@@ -148,6 +148,51 @@ struct avx512 {
     static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
         return popcount(_mm512_cmplt_epi64_mask(_mm512_load_si512(at), _mm512_set1_epi64(key)));
     }
+    template <unsigned Bits>
+    static avx512 look_up(const uint32_t* table, avx512 i) noexcept {
+        if constexpr (Bits == 0) {
+            return set1(*table);
+        } else if constexpr (Bits <= 4) {
+            return {_mm512_permutexvar_epi32(i.v, load(table).v)};
+        } else if constexpr (Bits == 5) {
+            return {_mm512_permutex2var_epi32(load(table).v, i.v, load(table + 16).v)};
+        } else {
+            constexpr uint32_t half = 1U << (Bits - 1);
+            return {_mm512_mask_blend_epi32(_mm512_test_epi32_mask(i.v, set1(half).v),
+                                            look_up<Bits - 1>(table, i).v,
+                                            look_up<Bits - 1>(table + half, i).v)};
+        }
+    }
+    static avx512 descend(avx512 i, avx512 key, avx512 bound) noexcept {
+        return step(i, _mm512_cmpgt_epi32_mask(key.v, bound.v));
+    }
+    static avx512 descend(avx512 i, avx512 high, avx512 low, avx512 bound_high,
+                          avx512 bound_low) noexcept {
+        const __mmask16 same = _mm512_cmpeq_epi32_mask(high.v, bound_high.v);
+        return step(i, _kor_mask16(_mm512_cmpgt_epi32_mask(high.v, bound_high.v),
+                                   _mm512_mask_cmpgt_epi32_mask(same, low.v, bound_low.v)));
+    }
+    static avx512 swap_bytes(avx512 a) noexcept {
+        return {
+            _mm512_shuffle_epi8(a.v, _mm512_broadcast_i32x4(_mm_setr_epi8(
+                                         3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12)))};
+    }
+    static void load_rows_be(const uint8_t* at, avx512& first, avx512& second) noexcept {
+        const auto* from = reinterpret_cast<const uint32_t*>(at);
+        const __m512i starts = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+        const __m512i low = _mm512_permutex2var_epi64(load(from).v, starts, load(from + 16).v);
+        const __m512i high =
+            _mm512_permutex2var_epi64(load(from + 32).v, starts, load(from + 48).v);
+        const __m512i even =
+            _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+        const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+        first = swap_bytes({_mm512_permutex2var_epi32(low, even, high)});
+        second = swap_bytes({_mm512_permutex2var_epi32(low, odd, high)});
+    }
+    static void store_wide(uint64_t* to, avx512 a) noexcept {
+        _mm512_storeu_si512(to, _mm512_cvtepu32_epi64(_mm512_castsi512_si256(a.v)));
+        _mm512_storeu_si512(to + 8, _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(a.v, 1)));
+    }
     static uint32_t lowest(avx512 a) noexcept {
         return static_cast<uint32_t>(_mm512_reduce_min_epi32(a.v));
     }
@@ -161,6 +206,11 @@ struct avx512 {
             avx512::store(to, {_mm512_maskz_compress_epi32(chosen, a.v)});
         }
     };
+    /// Helper of descend; not part of the interface.
+    static avx512 step(avx512 i, __mmask16 above) noexcept {
+        const __m512i twice = _mm512_add_epi32(i.v, i.v);
+        return {_mm512_mask_sub_epi32(twice, above, twice, _mm512_set1_epi32(-1))};
+    }
     // Helpers of load_columns and load_columns_be; not part of the interface.
     static void put_columns(__m128i r0, __m128i r1, __m128i r2, __m128i r3, uint32_t* a,
                             uint32_t* b, uint32_t* c, uint32_t* d) noexcept {

@@ -9,7 +9,7 @@
 namespace {
 
 struct scalar {
-    static constexpr unsigned lanes = 1;
+    static constexpr unsigned lanes = 1, look_up_bits = 0;
     uint32_t v;
 
     static scalar set1(uint32_t x) noexcept { return {x}; }

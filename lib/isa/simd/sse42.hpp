@@ -34,6 +34,18 @@
 //   sign_bits(a)                 bit i = the highest bit of lane i
 //   compressor(mask).store(to, a)   the lanes whose bits are set, consecutively; writes a whole vector,
 //                                the lanes after the selected ones are undefined
+//
+// Only of instruction sets with permutations of 32-bit lanes (look_up_bits > 0):
+//   look_up_bits                 the most bits of an index for which look_up is fast; 0: no look_up
+//   look_up<bits>(table, i)      lane k = table[i[k]], i[k] below 2^bits. The table is 64-byte aligned, and
+//                                readable for at least 64 bytes
+//   descend(i, key, bound)       2 * i + (key > bound ? 1 : 0), signed
+//   descend(i, high, low, bound_high, bound_low)   the same for numbers of two signed words, compared
+//                                by the first, then by the second
+//   swap_bytes(a)                each lane in the other byte order
+//   load_rows_be(at, first, second)   lane i = the first, second big-endian u32 of the 16 bytes at
+//                                at + 16 * i
+//   store_wide(to, a)            lanes as u64
 #pragma once
 
 #include <immintrin.h>
@@ -44,7 +56,7 @@
 namespace {
 
 struct sse42 {
-    static constexpr unsigned lanes = 4;
+    static constexpr unsigned lanes = 4, look_up_bits = 0;
     __m128i v;
 
     static sse42 set1(uint32_t x) noexcept { return {_mm_set1_epi32(static_cast<int>(x))}; }

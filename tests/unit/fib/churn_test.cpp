@@ -123,6 +123,8 @@ TEST(fib4_churn, nested_prefixes_answer_old_or_new) { churn<ipv4>(); }
 TEST(fib6_churn, nested_prefixes_answer_old_or_new) { churn<ipv6>(); }
 TEST(fib4_churn, changed_together) { churn<ipv4_together>(); }
 TEST(fib6_churn, changed_together) { churn<ipv6_together>(150); }
+/// 64 to 192 routes, of which 127 are short.
+TEST(fib4_churn, a_table_that_is_short_at_times) { churn<ipv4>(short_table::max_routes4); }
 TEST(fib6_churn, a_short_table_too) { churn<ipv6>(short_table::max_routes); }
 /// 64 to 192 routes: it is short, and is not, and is again.
 TEST(fib6_churn, a_table_that_is_short_at_times) { churn<ipv6>(150); }
