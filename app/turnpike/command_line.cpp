@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "manual/page.hpp"
+#include "sources/schema.hpp"
 #include "version.hpp"
 
 namespace turnpike {
@@ -74,6 +75,10 @@ void add_options(CLI::App& app, raw_options& to) {
                    "mount point of sysfs, for PMUs and PCI devices (default: /sys)")
         ->type_name("FOLDER");
     app.add_flag("--check", to.into.check, "validate the configuration and exit");
+    // CLI11 prints the text of CallForVersion and ignores missing options then.
+    app.add_flag_callback(
+        "--print-schema", [] { throw CLI::CallForVersion(sources::json_schema(), 0); },
+        "print the JSON Schema of the configuration file and exit");
 }
 
 }  // namespace

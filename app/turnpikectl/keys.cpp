@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "objects.hpp"
-#include "sources/fields.hpp"
 
 namespace turnpike::ctl {
 
@@ -35,7 +34,7 @@ json request_of(const given& g, json object) {
 
 }  // namespace
 
-std::span<const field_facts> keys_of(std::string_view object) {
+std::span<const sources::object_facts::entry> keys_of(std::string_view object) {
     for (const sources::object_facts& o : sources::all_objects())
         if (o.name == object) return o.fields;
     return {};

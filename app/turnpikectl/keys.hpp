@@ -4,7 +4,7 @@
 #pragma once
 
 #include "commands.hpp"
-#include "sources/field.hpp"
+#include "sources/fields.hpp"
 
 namespace turnpike::ctl {
 
@@ -12,7 +12,7 @@ namespace turnpike::ctl {
 [[nodiscard]] result<nlohmann::json> unset_keys(const given& g);
 
 /// The keys of an object of this kind ("port"); empty: a kind without keys.
-[[nodiscard]] std::span<const sources::field_facts> keys_of(std::string_view object);
+[[nodiscard]] std::span<const sources::object_facts::entry> keys_of(std::string_view object);
 /// The row of a key; null: none. Also "acl_in" for "acl.in".
 [[nodiscard]] const sources::field_facts* key_of(std::string_view object, std::string_view key);
 

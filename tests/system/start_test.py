@@ -134,8 +134,12 @@ def test_a_report_that_cannot_be_written_is_exit_2_and_nothing_starts():
     assert "EAL" not in done.stderr
 
 
-def test_version_and_help():
+def test_version_schema_and_help():
     assert program("--version").returncode == 0
+    done = program("--print-schema")
+    assert done.returncode == 0 and done.stderr == "", done
+    port = json.loads(done.stdout)["definitions"]["port"]
+    assert port["properties"]["mtu"]["maximum"] == 65517 and port["required"] == ["name", "device"], port
     assert "[EAL options --]" in program("--help").stdout
 
 

@@ -3,6 +3,7 @@
 #include "control/captures.hpp"
 #include "control/metrics_source.hpp"
 #include "control/traces.hpp"
+#include "sources/fields.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -12,16 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-json prefixes_json(const std::vector<ip_prefix>& all) {
-    json out = json::array();
-    for (const ip_prefix& p : all) out.push_back(p.text());
-    return out;
-}
-json macs_json(const std::vector<mac_address>& all) {
-    json out = json::array();
-    for (const mac_address& m : all) out.push_back(m.text());
-    return out;
-}
 json name_or_null(const std::string& name) { return name.empty() ? json(nullptr) : json(name); }
 
 /// Since the start, or since `clear counters`.
@@ -48,11 +39,7 @@ json show_ports(controller& c, const request_fields& f) {
         });
         if (at == open.end()) continue;
         const state::port& wanted = (*at)->wanted;
-        p["device"] = wanted.device;
-        p["mtu"] = wanted.mtu;
-        p["rx_queues"] = wanted.rx_queues;
-        p["rx_workers"] = wanted.rx_workers;
-        p["descriptors"] = wanted.descriptors;
+        p.update(json::parse(sources::json_of(sources::port_fields(), sources::of_port, wanted)));
         const datapath::port_snapshot& seen = c.snapshot().port[(*at)->port_index];
         p["mac"] = seen.mac.text();
         const auto whose = [](bool device) { return device ? "device" : "software"; };
@@ -86,20 +73,11 @@ json show_interfaces(controller& c, const request_fields& f) {
                        {"port", tunnelled ? json(nullptr) : name_or_null(says.port)},
                        {"vlan", says.vlan == 0 ? json(nullptr) : json(says.vlan)},
                        {"bridge", name_or_null(says.bridge)},
-                       {"vrf", name_or_null(says.vrf)},
                        {"peer", name_or_null(says.peer)},
                        {"mtu", i.mtu},
-                       {"mac", i.mac.text()},
-                       {"extra_macs", macs_json(says.extra_macs)},
-                       {"addresses", prefixes_json(says.addresses)},
-                       {"urpf", state::reverse_path_names[static_cast<size_t>(says.urpf)]},
-                       {"send_redirects", says.send_redirects},
-                       {"accept_source_route", says.accept_source_route},
-                       {"router_alert", says.router_alert},
-                       {"acl_in", name_or_null(says.acl_in)},
-                       {"acl_out", name_or_null(says.acl_out)},
-                       {"l2_in", name_or_null(says.l2_in)},
-                       {"l2_out", name_or_null(says.l2_out)}});
+                       {"mac", i.mac.text()}});
+        all.back().update(json::parse(sources::json_of(
+            sources::interface_fields(), sources::of_routed | sources::of_tunnel, says)));
     }
     return {{"interfaces", std::move(all)}};
 }

@@ -77,6 +77,16 @@ void key_list::expect(const yaml::reader& object,
         if (object.has(m.key)) object.at(m.key).expect_map({}, m.keys);
 }
 
+void add_json(std::string& to, const field_facts& f, const written_value& value) {
+    std::string name(f.shown.empty() ? f.key : f.shown), text = value.text();
+    std::replace(name.begin(), name.end(), '.', '_');
+    if (f.type.form == value_form::word) text = sources::quoted(text);
+    const bool none =
+        text == "\"\"" || (f.type.form == value_form::number && f.type.least > 0 && text == "0");
+    to += fmt::format("{}{}: {}", to.empty() ? "" : ", ", sources::quoted(name),
+                      none ? "null" : text);
+}
+
 void field_writer::add(std::string_view key, const written_value& value) {
     const auto [map, inner] = split_key(key);
     if (map != map_) finish();

@@ -27,6 +27,7 @@ struct value_type {
     std::span<const std::string_view> words{};
     std::string_view noun{};    ///< of a text, or of the elements of a list: "an lcore"
     std::string_view plural{};  ///< of the elements of a list: "lcores"
+    uint64_t max_element = 0;   ///< of a list of numbers; 0: a list of texts
     std::string_view kind{};    ///< turnpikectl's kind of value, for completion; empty: none
 };
 
@@ -51,6 +52,11 @@ constexpr value_type list_type(std::string_view noun, std::string_view plural,
             .kind = kind};
 }
 
+constexpr value_type number_list_type(std::string_view noun, std::string_view plural,
+                                      uint64_t max_element) {
+    return {.form = value_form::list, .noun = noun, .plural = plural, .max_element = max_element};
+}
+
 /// The objects whose maps have a key, as a mask.
 enum object_kind : uint8_t { of_port = 1, of_vlan = 2, of_bridge = 4, of_tunnel = 8 };
 inline constexpr unsigned of_routed = of_port | of_vlan | of_bridge;
@@ -61,6 +67,7 @@ enum class effect : uint8_t {
     reopens,  ///< closes and reopens the port
 };
 
+/// The facts of a row.
 struct field_facts {
     std::string_view key;  ///< "pcie.link": the key `link` of the map `pcie`
     value_type type;
@@ -69,6 +76,7 @@ struct field_facts {
     effect on_change = effect::live;
     bool required = false;
     bool always_written = false;  ///< also with the default value
+    std::string_view shown{};     ///< its name in `show`; empty: the key with '_' for '.'
 };
 
 /// A value as text that is valid in YAML and JSON; the elements of a list one by one.
@@ -228,6 +236,18 @@ void write_fields(std::string& to, std::string_view indent, std::span<const fiel
             out.add(f.key, value);
     }
     out.finish();
+}
+
+/// Appends a member of a JSON object, for `show`; null: a text or a number without a value.
+void add_json(std::string& to, const field_facts& f, const written_value& value);
+
+/// The fields of an object as a JSON object.
+template <class Object>
+std::string json_of(std::span<const field<Object>> table, unsigned kinds, const Object& of) {
+    std::string out;
+    for (const field<Object>& f : table)
+        if ((f.kinds & kinds) != 0) add_json(out, f, f.at.write(of, f.type));
+    return '{' + out + '}';
 }
 
 /// Appends the keys of a table, with dots.

@@ -39,7 +39,7 @@ std::string read_device(const reader& from, const value_type& type) {
 std::vector<unsigned> read_lcores(const reader& from, const value_type& type) {
     std::vector<unsigned> out;
     for (const reader& lcore : from.list(type.plural))
-        out.push_back(static_cast<unsigned>(lcore.number(0, state::max_lcore)));
+        out.push_back(static_cast<unsigned>(lcore.number(0, type.max_element)));
     return out;
 }
 
@@ -97,7 +97,7 @@ constexpr field<port> port_rows[] = {
       .on_change = effect::reopens},
      access<member<&port::device_sums_udp>>()},
     {{.key = "rx_workers",
-      .type = list_type("an lcore", "lcores", 0),
+      .type = number_list_type("an lcore", "lcores", state::max_lcore),
       .meaning = "Workers that poll the receive queues in turn; without it, the workers with the "
                  "fewest queues, on the port's NUMA node"},
      access<member<&port::rx_workers>, read_lcores>()},
@@ -174,12 +174,14 @@ constexpr field<interface> interface_rows[] = {
     {{.key = "acl.l2_in",
       .type = acl_type,
       .meaning = "L2 ACL of frames that a bridge port receives",
-      .kinds = of_routed | of_tunnel},
+      .kinds = of_routed | of_tunnel,
+      .shown = "l2_in"},
      access<member<&interface::l2_in>, read_binding>()},
     {{.key = "acl.l2_out",
       .type = acl_type,
       .meaning = "L2 ACL of frames that a bridge port sends",
-      .kinds = of_routed | of_tunnel},
+      .kinds = of_routed | of_tunnel,
+      .shown = "l2_out"},
      access<member<&interface::l2_out>, read_binding>()},
 };
 
@@ -194,14 +196,22 @@ unsigned kind_of(const interface& i, const configuration& in) noexcept {
     return i.vlan != 0 ? of_vlan : of_port;
 }
 
+namespace {
+
+template <class Object>
+void add_entries(object_facts& to, std::span<const field<Object>> table, unsigned kinds) {
+    for (const field<Object>& f : table)
+        if ((f.kinds & kinds) != 0) to.fields.push_back({f, f.at.write(Object{}, f.type)});
+}
+
+}  // namespace
+
 const std::vector<object_facts>& all_objects() {
     static const std::vector<object_facts> all = [] {
         object_facts of_ports{"port", {}}, of_interfaces{"interface", {}};
-        for (const field<port>& f : port_rows) of_ports.fields.push_back(f);
-        for (const field<interface>& f : interface_rows) {
-            of_interfaces.fields.push_back(f);
-            if ((f.kinds & of_port) != 0) of_ports.fields.push_back(f);
-        }
+        add_entries(of_ports, port_fields(), of_port);
+        add_entries(of_ports, interface_fields(), of_port);
+        add_entries(of_interfaces, interface_fields(), of_routed | of_tunnel);
         return std::vector{std::move(of_ports), std::move(of_interfaces)};
     }();
     return all;

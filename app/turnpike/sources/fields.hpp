@@ -19,8 +19,11 @@ namespace turnpike::sources {
 
 /// Objects whose keys `set` and `unset` change.
 struct object_facts {
+    struct entry : field_facts {
+        written_value usual;  ///< the default
+    };
     std::string_view name;  ///< "port"
-    std::vector<field_facts> fields;
+    std::vector<entry> fields;
 };
 [[nodiscard]] const std::vector<object_facts>& all_objects();
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "sources/old_keys.hpp"
+#include "sources/schema.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
 #include "sources/yaml_ports.hpp"
@@ -112,29 +113,7 @@ state::pcie_profiles read_profiles(const reader& from, const std::string& name) 
 }
 
 configuration read_all(const reader& from, const std::string& name) {
-    from.expect_map({"eal",
-                     "workers",
-                     "mempool",
-                     "tx",
-                     "idle",
-                     "pcie_profiles",
-                     "acl",
-                     "ports",
-                     "interfaces",
-                     "tunnels",
-                     "xconnects",
-                     "bridges",
-                     "vrfs",
-                     "routes",
-                     "icmp",
-                     "punt_rate",
-                     "ecmp",
-                     "drop_bogons",
-                     "resolve_via_default",
-                     "neighbours",
-                     "control",
-                     "control_plane",
-                     "metrics"});
+    from.expect_map({}, file_keys);
     configuration out;
     out.file = name;
     if (from.has("eal")) out.fixed.eal_options = read_eal(from.at("eal"));

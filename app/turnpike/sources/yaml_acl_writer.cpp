@@ -140,7 +140,7 @@ std::string quoted(const std::string& text) {
             out += '\\';
             out += c;
         } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-            out += format("\\x{:02x}", static_cast<unsigned char>(c));
+            out += format("\\u{:04x}", static_cast<unsigned char>(c));
         } else {
             out += c;
         }

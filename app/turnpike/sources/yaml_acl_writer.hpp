@@ -11,7 +11,7 @@
 
 namespace turnpike::sources {
 
-/// A double-quoted YAML scalar with escapes.
+/// A double-quoted scalar of YAML and JSON with escapes.
 [[nodiscard]] std::string quoted(const std::string& text);
 
 /// The match conditions of a rule: keys, and values in YAML's form. Protocol masks, and ports without a protocol, are

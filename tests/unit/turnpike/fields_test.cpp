@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "complaints.hpp"
 #include "sources/edits.hpp"
 #include "sources/fields.hpp"
+#include "sources/schema.hpp"
 #include "sources/yaml_writer.hpp"
 #include "yaml/yaml_file.hpp"
 
@@ -270,6 +274,62 @@ interfaces: [{port: west, vlan: 5, addresses: [10.9.3.1/24]}]
         }
     // All but rx_workers beyond the queues, router_alert alone, and L2 ACLs of routed interfaces.
     EXPECT_EQ(taken, 18U + 3U * 9U);
+}
+
+/// The schema of a key; keys with a dot are properties of a map.
+nlohmann::json property_of(const nlohmann::json& object, std::string_view key) {
+    const size_t dot = key.find('.');
+    const nlohmann::json one =
+        object["properties"].value(std::string(key.substr(0, dot)), nlohmann::json());
+    return dot == std::string_view::npos ? one : property_of(one, key.substr(dot + 1));
+}
+
+TEST(fields, the_schema_has_each_key_with_its_type) {
+    const auto schema = nlohmann::json::parse(json_schema());
+    for (const std::string_view key : file_keys)
+        EXPECT_TRUE(schema["properties"].contains(key)) << key;
+    EXPECT_EQ(schema["properties"].size(), std::size(file_keys));
+    each_row([&](const auto&, unsigned kind, const field_facts& f) {
+        if (kind != of_port && kind != of_vlan) return;
+        const auto& object = schema["definitions"][kind == of_port ? "port" : "interface"];
+        const nlohmann::json one = property_of(object, f.key);
+        ASSERT_TRUE(one.is_object());
+        EXPECT_EQ(one["description"], f.meaning);
+        EXPECT_EQ(one.contains("x-change"), f.on_change == effect::reopens);
+        const auto required = object["required"].get<std::vector<std::string>>();
+        EXPECT_EQ(std::count(required.begin(), required.end(), f.key), f.required ? 1 : 0);
+        if (f.type.form == value_form::number) {
+            EXPECT_EQ(one["type"], "integer");
+            EXPECT_EQ(one["minimum"], f.type.least);
+            EXPECT_EQ(one["maximum"], f.type.most);
+        }
+        const bool is_list = f.type.form == value_form::list;
+        EXPECT_EQ(one.contains("enum"), f.type.form == value_form::word);
+        EXPECT_EQ(one.value("enum", nlohmann::json::array()).size(), f.type.words.size());
+        EXPECT_EQ(one.value("type", nlohmann::json()) == "array", is_list);
+    });
+    EXPECT_EQ(property_of(schema["definitions"]["port"], "mtu")["default"], 1500);
+    EXPECT_EQ(property_of(schema["definitions"]["interface"], "urpf")["default"], "off");
+    EXPECT_EQ(property_of(schema["definitions"]["interface"], "mtu"), nlohmann::json());
+}
+
+/// `show` has the values of the tables; names and numbers without a value are null.
+TEST(fields, an_object_as_json) {
+    state::interface i;
+    i.urpf = state::reverse_path::loose;
+    i.acl_in = "a \"b\"\t\x7f";
+    i.addresses = {*parse_prefix("10.0.1.1/24")};
+    const auto shown = nlohmann::json::parse(json_of(interface_fields(), of_port, i));
+    EXPECT_EQ(shown["urpf"], "loose");
+    EXPECT_EQ(shown["acl_in"], i.acl_in);
+    EXPECT_EQ(shown["addresses"], nlohmann::json({"10.0.1.1/24"}));
+    EXPECT_EQ(shown["send_redirects"], false);
+    EXPECT_EQ(shown["extra_macs"], nlohmann::json::array());
+    for (const char* name : {"vrf", "acl_out", "l2_in", "l2_out"})
+        EXPECT_TRUE(shown.at(name).is_null());
+    const auto port = nlohmann::json::parse(json_of(port_fields(), of_port, state::port{}));
+    EXPECT_EQ(port["mtu"], 1500);
+    EXPECT_TRUE(port.at("pcie_mps").is_null());
 }
 
 }  // namespace
