@@ -165,9 +165,9 @@ constexpr command local(std::string_view usage, std::string_view help, int (*run
 constexpr command table[] = {
     {"show report", "the complete report since the start, as JSON", show, report_text},
     {"show ports", "ports, their settings and counters", show, nullptr, "ports",
-     "name driver link mtu mac rx_packets tx_packets rx_missed drops"},
+     "name driver link mtu mac rx_packets tx_packets rx_missed drops description"},
     {"show interfaces", "interfaces with addresses, patches and ACLs", show, nullptr, "interfaces",
-     "name kind port vrf mtu mac addresses peer acl_in acl_out l2_in l2_out"},
+     "name kind port vrf mtu mac addresses peer acl_in acl_out l2_in l2_out description"},
     {"show routes [PREFIX [longer]] [vrf VRF]",
      "active routes: all, of one prefix, or of the prefix and all longer ones", show, nullptr,
      "routes", "to origin protocol type reason interface via mac"},

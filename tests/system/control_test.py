@@ -166,6 +166,11 @@ def test_keys_are_set_one_by_one():
             assert ctl("set", kind, "west", key, value).startswith("changed: "), key
             port = saved()["ports"][0]
             assert (port[key.split(".")[0]][key.split(".")[1]] if "." in key else port[key]) == file_value, (key, port)
+        assert ctl("set", "port", "west", "description", "uplink to A, 10G").startswith("changed: 1 port")
+        assert saved()["ports"][0]["description"] == "uplink to A, 10G"
+        assert Operator(path).show("ports")["ports"][0]["description"] == "uplink to A, 10G"
+        assert "uplink to A, 10G" in ctl("show", "ports") and "did you mean 'description'?" in ctl(
+            "set", "port", "west", "descripton", "x", code=1)
         # A source that is routed to the other side: Linux with rp_filter=1 drops its packets likewise.
         west.run("ip addr add 10.0.2.77/32 dev lo")
         assert west.run(f"ping -n -c 1 -W 0.5 -I 10.0.2.77 {EAST[0]}", check=False).returncode != 0
@@ -182,7 +187,7 @@ def test_keys_are_set_one_by_one():
                            (("unset", "interface", "east", "addresses"), "port 'east' has no addresses"),
                            (("unset", "port", "west", "device"), "has no default")):
             assert why in ctl(*words, code=1), words
-        ctl("unset", "port", "west", "mtu", "rx_workers", "pcie.link", "acl.in")
+        ctl("unset", "port", "west", "mtu", "rx_workers", "pcie.link", "acl.in", "description")
         ctl("unset", "interface", "west", "router_alert", "host_interface", "urpf", "send_redirects", "accept_source_route",
             "extra_macs")
         assert saved() == before

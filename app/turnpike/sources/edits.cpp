@@ -345,10 +345,10 @@ template <class Objects>
 void set_interface(configuration& into, const reader& from) {
     state::interface* const i = into.interfaces.find(from.at("name").text());
     if (i == nullptr) refuse_name(from.at("name"), into.interfaces, "an interface");
-    for (const field<state::port>& f : port_fields())
-        if (find_field(from, f.key))
-            from.at(top_key(f.key)).refuse("is a key of the port: set port, not interface");
     const unsigned mask = kind_of(*i, into);
+    for (const field<state::port>& f : port_fields())
+        if (find_field(from, f.key) && find_row(interface_fields(), mask, f.key) == nullptr)
+            from.at(top_key(f.key)).refuse("is a key of the port: set port, not interface");
     key_list().add(interface_fields(), mask).expect(from, {"name"});
     read_fields(from, interface_fields(), mask, into, *i);
     i->where.text = from.where();

@@ -36,6 +36,14 @@ std::string read_device(const reader& from, const value_type& type) {
                        device.substr(name.size()));
 }
 
+std::string read_line(const reader& from, const value_type& type) {
+    std::string line = read_text(from, type);
+    const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; };
+    if (std::any_of(line.begin(), line.end(), is_control))
+        from.refuse("should be one line of text without control characters");
+    return line;
+}
+
 std::vector<unsigned> read_lcores(const reader& from, const value_type& type) {
     std::vector<unsigned> out;
     for (const reader& lcore : from.list(type.plural))
@@ -65,6 +73,8 @@ constexpr uint64_t max_macs = 16;
 constexpr uint64_t any_length = UINT64_MAX;
 constexpr value_type acl_type = text_type("the name of an ACL", any_length, "LIST");
 
+constexpr value_type description_type = text_type("a line of text", 255);
+
 constexpr field<port> port_rows[] = {
     {{.key = "device",
       .type = text_type("a PCI address, or an EAL vdev with its arguments", 512, "DEVICE"),
@@ -73,6 +83,8 @@ constexpr field<port> port_rows[] = {
       .required = true,
       .always_written = true},
      access<member<&port::device>, read_device>()},
+    {{.key = "description", .type = description_type, .meaning = "Description for operators"},
+     access<member<&port::description>, read_line>()},
     {{.key = "mtu",
       .type = number_type(68, 65535 - 18, "bytes"),
       .meaning = "MTU: the Ethernet payload",
@@ -120,6 +132,11 @@ constexpr field<port> port_rows[] = {
 };
 
 constexpr field<interface> interface_rows[] = {
+    {{.key = "description",
+      .type = description_type,
+      .meaning = "Description for operators",
+      .kinds = of_vlan | of_bridge},
+     access<member<&interface::description>, read_line>()},
     {{.key = "addresses",
       .type = list_type("an address with its prefix length", "addresses", 0, "CIDRS"),
       .meaning = "Addresses of a routed interface",

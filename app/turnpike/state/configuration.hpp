@@ -95,7 +95,8 @@ inline constexpr unsigned max_lcore = 1023;
 /// A device and its queues. Interfaces define the handling of its packets.
 struct port {
     std::string device{};  ///< an EAL vdev string or a PCI address
-    uint16_t mtu = 1500;   ///< bytes of the Ethernet payload
+    std::string description{};
+    uint16_t mtu = 1500;  ///< bytes of the Ethernet payload
     uint16_t rx_queues = 1;
     uint16_t descriptors = 1024;   ///< per queue, receive and transmit
     bool device_sums_udp = false;  ///< offload UDP checksums of tunnel packets, if supported
@@ -136,6 +137,7 @@ inline constexpr std::string_view reverse_path_names[] = {"off", "loose", "stric
 /// the port's name; others are named after their port or bridge and VLAN: west.100.
 struct interface {
     interface_kind kind = interface_kind::routed;
+    std::string description{};
     std::string port{};    ///< or tunnel; empty: a routed interface of a bridge
     std::string bridge{};  ///< bridged: its bridge; routed: the bridge of a routed interface
     uint16_t vlan = 0;     ///< 0: untagged

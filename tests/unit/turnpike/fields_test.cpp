@@ -144,6 +144,17 @@ TEST(fields, a_list_has_a_maximum) {
                 HasSubstr("has 17 MAC addresses; the maximum is 16"));
 }
 
+TEST(fields, a_description_is_one_line) {
+    for (const char* text : {"\"a\\nb\"", "\"\\x7f\"", "\"\\e[31m\""})
+        EXPECT_THAT(error_of(std::string("description: ") + text, port_fields(), of_port),
+                    HasSubstr("object.description should be one line of text"))
+            << text;
+    const auto read =
+        read_object("description: \"to Zürich: 10G, \\\"B\\\"\"", interface_fields(), of_vlan);
+    ASSERT_TRUE(read) << read.error().message();
+    EXPECT_EQ(read->description, "to Zürich: 10G, \"B\"");
+}
+
 TEST(fields, a_key_twice_is_refused) {
     each_row([](const auto& table, unsigned kind, const auto& f) {
         const std::string one = entry(f.key, example_of(f));
@@ -272,8 +283,9 @@ interfaces: [{port: west, vlan: 5, addresses: [10.9.3.1/24]}]
             else
                 for (const std::string name : {"west", "west.5", "lan"}) check(o.name, name, f);
         }
-    // All but rx_workers beyond the queues, router_alert alone, and L2 ACLs of routed interfaces.
-    EXPECT_EQ(taken, 18U + 3U * 9U);
+    // All but rx_workers beyond the queues, router_alert alone, L2 ACLs of routed interfaces, and the description of a
+    // port's interface, which is the port's.
+    EXPECT_EQ(taken, 19U + 3U * 9U + 2U);
 }
 
 /// The schema of a key; keys with a dot are properties of a map.
