@@ -71,20 +71,22 @@ std::string_view help_of(std::string_view word, const std::vector<candidate>& al
     return {};
 }
 
-/// The words `set` or `unset` and the kind of an object with keys.
-bool names_keys(const std::vector<std::string>& words) {
-    return words.size() > 2 && (words[0] == "set" || words[0] == "unset") &&
-           !keys_of(words[1]).empty();
+/// The kind of object whose keys a line sets; empty: none.
+std::string_view sets_keys_of(const std::vector<std::string>& words) {
+    if (words.empty() || (words[0] != "set" && words[0] != "unset")) return {};
+    if (words.size() > 2 && !keys_of(words[1]).empty()) return words[1];
+    return words.size() <= 2 || words[0] == "unset" ? "settings" : std::string_view{};
 }
 
 /// Keys of an object, and the values of the key before.
 void add_keys(candidates& out, const std::vector<std::string>& words, std::string_view kind,
               const std::string& socket) {
+    const std::string_view object = sets_keys_of(words);
     if (kind == "KEY") {
-        for (const sources::field_facts& f : keys_of(words[1])) out.add(f.key, f.meaning);
+        for (const sources::field_facts& f : keys_of(object)) out.add(f.key, f.meaning);
         return;
     }
-    const sources::field_facts* const f = key_of(words[1], words.back());
+    const sources::field_facts* const f = key_of(object, words.back());
     if (f == nullptr) return;
     for (const std::string_view word : f->type.words) out.add(word, f->meaning);
     if (f->type.form == sources::value_form::truth)
@@ -123,7 +125,8 @@ int print_candidates(const given& g) {
     for (const candidate& c : all)
         for (const part& p : c.next)
             for (const std::string_view word : p.words) {
-                if (p.is_value && (word == "KEY" || word == "VALUE") && names_keys(split->words))
+                if (p.is_value && (word == "KEY" || word == "VALUE") &&
+                    !sets_keys_of(split->words).empty())
                     add_keys(out, split->words, word, socket);
                 else if (p.is_value)
                     out.add_values(kind_of(word), socket);

@@ -9,6 +9,9 @@
 namespace turnpike::ctl {
 
 [[nodiscard]] result<nlohmann::json> set_keys(const given& g);
+/// set KEY VALUE: a setting; its object is "settings"
+[[nodiscard]] result<nlohmann::json> set_setting(const given& g);
+[[nodiscard]] result<nlohmann::json> unset_settings(const given& g);
 [[nodiscard]] result<nlohmann::json> unset_keys(const given& g);
 
 /// The keys of an object of this kind ("port"); empty: a kind without keys.

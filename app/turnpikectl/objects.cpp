@@ -8,7 +8,6 @@
 
 #include "ask.hpp"
 #include "command_line.hpp"
-#include "keys.hpp"
 #include "print.hpp"
 
 namespace turnpike::ctl {
@@ -247,23 +246,6 @@ result<json> change_rule(const given& g) {
     }
     out["rule"] = std::move(rule);
     return change(g, std::move(out));
-}
-
-result<json> change_setting(const given& g) {
-    const std::string key = g.value("KEY"), value = g.value("VALUE");
-    const size_t point = key.find('.');
-    if (!keys_of(key).empty())
-        return fail(EINVAL, "set " + key + " " + value, "KEY VALUE is missing");
-    if (point == std::string::npos)
-        return fail(EINVAL, key, "should be GROUP.NAME, as in tx.drain_us");
-    const std::string name = key.substr(point + 1);
-    const json setting = name == "listen" && value == "none"         ? json::array()
-                         : name == "vxlan_ports" || name == "listen" ? list_of(value)
-                                                                     : json(value);
-    json request = {{"request", "change"},
-                    {"do", {{{"set", {{key.substr(0, point), {{name, setting}}}}}}}}};
-    add_confirm(g, request);
-    return request;
 }
 
 namespace {

@@ -21,8 +21,6 @@ namespace turnpike::ctl {
 [[nodiscard]] result<nlohmann::json> change_tunnel(const given& g);
 [[nodiscard]] result<nlohmann::json> change_station(const given& g);
 [[nodiscard]] result<nlohmann::json> change_interface(const given& g);
-/// set KEY VALUE
-[[nodiscard]] result<nlohmann::json> change_setting(const given& g);
 
 /// batch FILE: commands above, one per line, as one transaction
 [[nodiscard]] result<nlohmann::json> change_many(const given& g);

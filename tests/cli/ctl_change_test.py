@@ -105,6 +105,10 @@ def test_objects():
             {"set": {"interface": {"name": "lan", "acl": {"in": "edge", "out": None}}}},
         "set interface lan nonsense 1": {"set": {"interface": {"name": "lan", "nonsense": "1"}}},
         "unset port west mtu pcie.mps acl_in": {"unset": {"port": {"name": "west", "keys": ["mtu", "pcie.mps", "acl.in"]}}},
+        "set drop_bogons true": {"set": {"drop_bogons": "true"}},
+        "set metrics.listen none": {"set": {"metrics": {"listen": []}}},
+        "set tx.drain 20": {"set": {"tx": {"drain": "20"}}},
+        "unset tx.drain_us ecmp.seed": {"unset": {"settings": {"keys": ["tx.drain_us", "ecmp.seed"]}}},
         "unset interface west.10 urpf": {"unset": {"interface": {"name": "west.10", "keys": ["urpf"]}}},
     }.items():
         assert asked_by(*line.split()) == {"request": "change", "do": [do]}, line

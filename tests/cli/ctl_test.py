@@ -87,7 +87,11 @@ def test_keys_and_their_values():
         assert set(candidates("set", kind, "west", "urpf", "strict", "router_alert", "")) == {"true", "false"}
         assert set(candidates("set", kind, "west", "urpf", "strict", "acl.o")) == {"acl.out"}
     assert "mtu" not in candidates("set", "interface", "west", "") and candidates("set", "port", "west", "mtu", "") == {}
-    assert set(candidates("set", "")) == {"port", "interface"} == set(candidates("unset", ""))
+    settings = candidates("set", "")
+    assert set(settings) == set(candidates("unset", "")) and {"port", "interface", "tx.drain_us", "drop_bogons"} <= set(settings)
+    assert set(candidates("set", "ecmp.h")) == {"ecmp.hash"}
+    assert set(candidates("set", "ecmp.hash", "")) == {"addresses", "flow", "inner"}
+    assert "tx.drain_us" in candidates("unset", "ecmp.hash", "") and candidates("set", "tx.drain_us", "20", "") == {}
     server = Server({"result": {"acl": [{"list": "edge"}]}})
     assert set(candidates("--socket", server.path, "set", "interface", "west", "acl.in", "")) == {"edge"}
 

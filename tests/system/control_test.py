@@ -171,6 +171,10 @@ def test_keys_are_set_one_by_one():
         assert Operator(path).show("ports")["ports"][0]["description"] == "uplink to A, 10G"
         assert "uplink to A, 10G" in ctl("show", "ports") and "did you mean 'description'?" in ctl(
             "set", "port", "west", "descripton", "x", code=1)
+        assert ctl("set", "drop_bogons", "true").startswith("changed: ") and saved()["drop_bogons"] is True
+        assert ctl("set", "neighbours.attempts", "5").startswith("changed: ") and saved()["neighbours"]["attempts"] == 5
+        assert "did you mean 'drain_us'?" in ctl("set", "tx.drain", "5", code=1)
+        assert ctl("unset", "drop_bogons", "neighbours.attempts").startswith("changed: ")
         # A source that is routed to the other side: Linux with rp_filter=1 drops its packets likewise.
         west.run("ip addr add 10.0.2.77/32 dev lo")
         assert west.run(f"ping -n -c 1 -W 0.5 -I 10.0.2.77 {EAST[0]}", check=False).returncode != 0

@@ -12,11 +12,11 @@
 
 #include "sources/fields.hpp"
 #include "sources/old_keys.hpp"
+#include "sources/settings.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
 #include "sources/yaml_ports.hpp"
 #include "sources/yaml_routing.hpp"
-#include "sources/yaml_settings.hpp"
 #include "sources/yaml_tunnels.hpp"
 #include "state/validate.hpp"
 #include "yaml/reader.hpp"
@@ -313,25 +313,6 @@ void edit_rule(editing& now, verb v, const reader& from) {
                (*list)->l2);
 }
 
-void edit_settings(configuration& into, std::string_view kind, const reader& from) {
-    if (kind == "tx")
-        into.sending = read_tx(from, into.sending);
-    else if (kind == "idle")
-        into.idle = read_idle(from, into.idle);
-    else if (kind == "icmp")
-        into.messages = read_icmp(from, into.messages);
-    else if (kind == "punt_rate")
-        into.punt_rate = read_punt_rate(from, into.punt_rate);
-    else if (kind == "metrics")
-        into.metrics = read_metrics(from);
-    else if (kind == "ecmp")
-        into.sharing = read_ecmp(from, into.sharing);
-    else
-        into.limits = read_neighbour_limits(from, into.limits);
-    if (from.has("static"))
-        from.at("static").refuse("is not a setting: add, replace or del a neighbour");
-}
-
 /// Refuses a name with the most similar one of the existing objects.
 template <class Objects>
 [[noreturn]] void refuse_name(const reader& from, const Objects& all, std::string_view what) {
@@ -358,6 +339,18 @@ void set_port(configuration& into, const reader& from) {
     if (into.ports.find(from.at("name").text()) == nullptr)
         refuse_name(from.at("name"), into.ports, "a port");
     read_port_changes(from, into);
+}
+
+/// Settings, and keys of ports and interfaces.
+void edit_set(configuration& into, const reader& what) {
+    settings_keys().expect(what, {"port", "interface"});
+    if (what.has("port")) return set_port(into, what.at("port"));
+    if (what.has("interface")) return set_interface(into, what.at("interface"));
+    if (what.has("neighbours") && what.at("neighbours").has("static"))
+        what.at("neighbours")
+            .at("static")
+            .refuse("is not a setting: add, replace or del a neighbour");
+    read_settings(what, into);
 }
 
 /// Sets a key to its default if the table has it.
@@ -391,8 +384,21 @@ void unset_keys(const configuration& in, const reader& from, state::port* port,
     if (port != nullptr) port->where = of.where;
 }
 
+void unset_settings(configuration& into, const reader& from) {
+    from.expect_map({"keys"});
+    for (const reader& key : from.at("keys").list("keys")) {
+        if (reset_field(settings_fields(), of_settings, key, into)) continue;
+        std::vector<std::string_view> keys;
+        add_keys(keys, settings_fields(), of_settings);
+        key.refuse(fmt::format("is '{}', which is no setting; settings are {}{}",
+                               key.text().substr(0, 80), fmt::join(keys, ", "),
+                               yaml::suggestion(key.text(), keys)));
+    }
+}
+
 void edit_unset(configuration& into, const reader& what) {
-    what.expect_map({"port", "interface"});
+    what.expect_map({"port", "interface", "settings"});
+    if (what.has("settings")) return unset_settings(into, what.at("settings"));
     const bool is_port = what.has("port");
     const reader from = what.at(is_port ? "port" : "interface"), name = from.at("name");
     state::port* const port = is_port ? into.ports.find(name.text()) : nullptr;
@@ -402,16 +408,16 @@ void edit_unset(configuration& into, const reader& what) {
     unset_keys(into, from, port, *i);
 }
 
-struct kind {
+struct object_edit {
     std::string_view name;
     void (*make)(configuration&, verb, const reader&);
 };
-constexpr kind kinds[] = {{"route", edit_route},     {"neighbour", edit_neighbour},
-                          {"address", edit_address}, {"port", edit_port},
-                          {"patch", edit_patch},     {"acl", edit_acl},
-                          {"bridge", edit_bridge},   {"member", edit_member},
-                          {"fdb", edit_fdb},         {"interface", edit_interface},
-                          {"vrf", edit_vrf},         {"tunnel", edit_tunnel}};
+constexpr object_edit object_edits[] = {{"route", edit_route},     {"neighbour", edit_neighbour},
+                                        {"address", edit_address}, {"port", edit_port},
+                                        {"patch", edit_patch},     {"acl", edit_acl},
+                                        {"bridge", edit_bridge},   {"member", edit_member},
+                                        {"fdb", edit_fdb},         {"interface", edit_interface},
+                                        {"vrf", edit_vrf},         {"tunnel", edit_tunnel}};
 
 /// {verb: {kind: object}}, each map with one entry.
 void make_edit(editing& now, const reader& from) {
@@ -422,22 +428,13 @@ void make_edit(editing& now, const reader& from) {
     const reader what = from.at(*v);
     if (what.is_map() && what.size() != 1) what.refuse("should have one object, alone");
     if (*v == verb_names[unset]) return edit_unset(now.into, what);
-    if (*v == verb_names[set]) {
-        constexpr std::string_view settings[] = {"tx",   "idle",    "icmp",      "punt_rate",
-                                                 "ecmp", "metrics", "neighbours"};
-        what.expect_map({"port", "interface"}, settings);
-        if (what.has("port")) return set_port(now.into, what.at("port"));
-        if (what.has("interface")) return set_interface(now.into, what.at("interface"));
-        for (const std::string_view name : settings)
-            if (what.has(name)) edit_settings(now.into, name, what.at(name));
-        return;
-    }
+    if (*v == verb_names[set]) return edit_set(now.into, what);
     what.expect_map({"route", "neighbour", "address", "port", "patch", "acl", "rule", "bridge",
                      "member", "fdb", "interface", "vrf", "tunnel"});
     const auto does = static_cast<verb>(v - verb_names.begin());
     if (what.has("rule")) return edit_rule(now, does, what.at("rule"));
     if (what.has("acl")) now.put_back();
-    for (const kind& k : kinds)
+    for (const object_edit& k : object_edits)
         if (what.has(k.name)) k.make(now.into, does, what.at(k.name));
 }
 

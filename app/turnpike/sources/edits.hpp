@@ -8,6 +8,7 @@
 //   {"set": {"tx": {"drain_us": 20}}}
 //   {"set": {"interface": {"name": "west.100", "urpf": "strict"}}}
 //   {"unset": {"port": {"name": "west", "keys": ["mtu", "acl.in"]}}}
+//   {"unset": {"settings": {"keys": ["tx.drain_us"]}}}
 #pragma once
 
 #include <string_view>

@@ -19,6 +19,13 @@ std::pair<std::string_view, std::string_view> split_key(std::string_view key) {
 }
 
 template <class List>
+written_value write_numbers(const List& numbers) {
+    written_value out{.is_list = true};
+    for (const auto n : numbers) out.texts.push_back(std::to_string(n));
+    return out;
+}
+
+template <class List>
 written_value write_texts(const List& values) {
     written_value out{.is_list = true};
     for (const auto& value : values) out.texts.push_back(quoted(value.text()));
@@ -28,14 +35,18 @@ written_value write_texts(const List& values) {
 }  // namespace
 
 std::string written_value::text() const {
-    return is_list ? fmt::format("[{}]", fmt::join(texts, ", ")) : texts.front();
+    if (is_list) return fmt::format("[{}]", fmt::join(texts, ", "));
+    return texts.empty() ? std::string("null") : texts.front();
 }
 
 written_value write_value(const std::string& text) { return {{quoted(text)}}; }
-written_value write_value(const std::vector<unsigned>& numbers) {
-    written_value out{.is_list = true};
-    for (const unsigned n : numbers) out.texts.push_back(std::to_string(n));
-    return out;
+written_value write_value(const std::vector<unsigned>& numbers) { return write_numbers(numbers); }
+written_value write_value(const std::vector<uint16_t>& numbers) { return write_numbers(numbers); }
+written_value write_value(const std::vector<state::listen_address>& addresses) {
+    return write_texts(addresses);
+}
+written_value write_value(const std::optional<uint64_t>& number) {
+    return number ? written_value{{std::to_string(*number)}} : written_value{};
 }
 written_value write_value(const std::vector<ip_prefix>& prefixes) { return write_texts(prefixes); }
 written_value write_value(const std::vector<mac_address>& addresses) {
@@ -58,9 +69,12 @@ std::optional<yaml::reader> find_field(const yaml::reader& object, std::string_v
 
 std::string_view top_key(std::string_view key) noexcept { return key.substr(0, key.find('.')); }
 
-void key_list::add(std::string_view key) {
+key_list& key_list::add(std::string_view key) {
     const auto [map, inner] = split_key(key);
-    if (map.empty()) return keys_.push_back(key);
+    if (map.empty()) {
+        keys_.push_back(key);
+        return *this;
+    }
     auto at = std::find_if(maps_.begin(), maps_.end(),
                            [map = map](const inner_map& m) { return m.key == map; });
     if (at == maps_.end()) {
@@ -68,11 +82,16 @@ void key_list::add(std::string_view key) {
         at = maps_.insert(at, {map, {}});
     }
     at->keys.push_back(inner);
+    return *this;
 }
 
 void key_list::expect(const yaml::reader& object,
                       std::initializer_list<std::string_view> others) const {
     object.expect_map(others, keys_);
+    expect_maps(object);
+}
+
+void key_list::expect_maps(const yaml::reader& object) const {
     for (const inner_map& m : maps_)
         if (object.has(m.key)) object.at(m.key).expect_map({}, m.keys);
 }
@@ -87,25 +106,43 @@ void add_json(std::string& to, const field_facts& f, const written_value& value)
                       none ? "null" : text);
 }
 
-void field_writer::add(std::string_view key, const written_value& value) {
-    const auto [map, inner] = split_key(key);
-    if (map != map_) finish();
-    if (!map.empty()) {
-        to_ += map == map_ ? ", " : fmt::format("{}{}: {{", indent_, map);
-        to_ += fmt::format("{}: {}", inner, value.text());
-        map_ = map;
-        return;
-    }
+namespace {
+
+void add_line(std::string& to, std::string_view indent, std::string_view key,
+              const written_value& value) {
     // Addresses one per line: a difference of two files then shows the address.
     const bool lines = value.is_list && !value.texts.empty() && value.texts.front()[0] == '"';
-    to_ += fmt::format("{}{}:{}\n", indent_, key, lines ? "" : " " + value.text());
+    to += fmt::format("{}{}:{}\n", indent, key, lines ? "" : " " + value.text());
     if (lines)
-        for (const std::string& one : value.texts) to_ += fmt::format("{}  - {}\n", indent_, one);
+        for (const std::string& one : value.texts) to += fmt::format("{}  - {}\n", indent, one);
 }
 
-void field_writer::finish() {
-    if (!map_.empty()) to_ += "}\n";
-    map_ = {};
+}  // namespace
+
+void add_yaml(std::string& to, std::string_view indent,
+              std::span<const std::pair<std::string_view, written_value>> fields) {
+    constexpr ptrdiff_t max_on_line = 4;
+    for (auto f = fields.begin(); f != fields.end();) {
+        const std::string_view map = split_key(f->first).first;
+        if (map.empty()) {
+            add_line(to, indent, f->first, f->second);
+            ++f;
+            continue;
+        }
+        const auto end = std::find_if(f, fields.end(), [&](const auto& other) {
+            return split_key(other.first).first != map;
+        });
+        const bool one_line = end - f <= max_on_line;
+        to += fmt::format("{}{}:{}", indent, map, one_line ? " {" : "\n");
+        for (const auto begin = f; f != end; ++f) {
+            const std::string_view inner = split_key(f->first).second;
+            if (one_line)
+                to += fmt::format("{}{}: {}", f == begin ? "" : ", ", inner, f->second.text());
+            else
+                add_line(to, std::string(indent) + "  ", inner, f->second);
+        }
+        if (one_line) to += "}\n";
+    }
 }
 
 }  // namespace turnpike::sources

@@ -28,6 +28,7 @@ struct value_type {
     std::string_view noun{};    ///< of a text, or of the elements of a list: "an lcore"
     std::string_view plural{};  ///< of the elements of a list: "lcores"
     uint64_t max_element = 0;   ///< of a list of numbers; 0: a list of texts
+    bool or_one = false;        ///< a list of one element may be the element alone
     std::string_view kind{};    ///< turnpikectl's kind of value, for completion; empty: none
 };
 
@@ -52,13 +53,30 @@ constexpr value_type list_type(std::string_view noun, std::string_view plural,
             .kind = kind};
 }
 
+/// max_elements  0: no limit
 constexpr value_type number_list_type(std::string_view noun, std::string_view plural,
-                                      uint64_t max_element) {
-    return {.form = value_form::list, .noun = noun, .plural = plural, .max_element = max_element};
+                                      uint64_t least, uint64_t max_element, uint64_t max_elements) {
+    return {.form = value_form::list,
+            .least = least,
+            .most = max_elements,
+            .noun = noun,
+            .plural = plural,
+            .max_element = max_element};
+}
+
+constexpr value_type one_or(value_type list) {
+    list.or_one = true;
+    return list;
 }
 
 /// The objects whose maps have a key, as a mask.
-enum object_kind : uint8_t { of_port = 1, of_vlan = 2, of_bridge = 4, of_tunnel = 8 };
+enum object_kind : uint8_t {
+    of_port = 1,
+    of_vlan = 2,
+    of_bridge = 4,
+    of_tunnel = 8,
+    of_settings = 16
+};
 inline constexpr unsigned of_routed = of_port | of_vlan | of_bridge;
 
 /// The effect of a change on a running turnpike.
@@ -84,7 +102,7 @@ struct written_value {
     std::vector<std::string> texts{};
     bool is_list = false;
     bool operator==(const written_value&) const = default;
-    /// "1500", "[1, 2]"
+    /// "1500", "[1, 2]"; without a value "null"
     [[nodiscard]] std::string text() const;
 };
 
@@ -105,6 +123,9 @@ struct field : field_facts {
 // The text of values of these types.
 written_value write_value(const std::string& text);
 written_value write_value(const std::vector<unsigned>& numbers);
+written_value write_value(const std::vector<uint16_t>& numbers);
+written_value write_value(const std::vector<state::listen_address>& addresses);
+written_value write_value(const std::optional<uint64_t>& number);
 written_value write_value(const std::vector<ip_prefix>& prefixes);
 written_value write_value(const std::vector<mac_address>& addresses);
 
@@ -117,7 +138,7 @@ Value read_value(const yaml::reader& from, const value_type& type) {
         return static_cast<Value>(from.word(type.words));
     else if constexpr (std::is_same_v<Value, bool>)
         return type.form == value_form::word ? from.word(type.words) == 1 : from.truth();
-    else if constexpr (std::is_integral_v<Value>)
+    else if constexpr (std::is_integral_v<Value> || std::is_same_v<Value, std::optional<uint64_t>>)
         return static_cast<Value>(from.number(type.least, type.most));
     else
         return read_text(from, type);
@@ -187,15 +208,18 @@ class key_list {
             if ((f.kinds & kinds) != 0) add(f.key);
         return *this;
     }
+    /// A key that no table has.
+    key_list& add(std::string_view key);
     /// Refuses keys that are in no table and not among `others`.
     void expect(const yaml::reader& object, std::initializer_list<std::string_view> others) const;
+    /// Likewise, in the maps of an object only.
+    void expect_maps(const yaml::reader& object) const;
 
   private:
     struct inner_map {
         std::string_view key;
         std::vector<std::string_view> keys;
     };
-    void add(std::string_view key);
 
     std::vector<std::string_view> keys_{};
     std::vector<inner_map> maps_{};
@@ -210,32 +234,23 @@ void read_fields(const yaml::reader& from, std::span<const field<Object>> table,
             if (const auto value = find_field(from, f.key)) f.at.read(*value, f.type, in, into);
 }
 
-/// Writes fields as lines of YAML.
-class field_writer {
-  public:
-    field_writer(std::string& to, std::string_view indent) : to_(to), indent_(indent) {}
-    void add(std::string_view key, const written_value& value);
-    /// Ends a map that the last field was in.
-    void finish();
-
-  private:
-    std::string& to_;
-    std::string_view indent_, map_{};
-};
+/// Appends fields as lines of YAML: a map of few fields on one line, others on a line each.
+void add_yaml(std::string& to, std::string_view indent,
+              std::span<const std::pair<std::string_view, written_value>> fields);
 
 /// Writes the fields of an object that differ from the default.
 template <class Object>
 void write_fields(std::string& to, std::string_view indent, std::span<const field<Object>> table,
                   unsigned kinds, const Object& of) {
     const Object usual{};
-    field_writer out(to, indent);
+    std::vector<std::pair<std::string_view, written_value>> fields;
     for (const field<Object>& f : table) {
         if ((f.kinds & kinds) == 0) continue;
-        if (const written_value value = f.at.write(of, f.type);
+        if (written_value value = f.at.write(of, f.type);
             f.always_written || value != f.at.write(usual, f.type))
-            out.add(f.key, value);
+            fields.emplace_back(f.key, std::move(value));
     }
-    out.finish();
+    add_yaml(to, indent, fields);
 }
 
 /// Appends a member of a JSON object, for `show`; null: a text or a number without a value.

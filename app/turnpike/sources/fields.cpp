@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "sources/settings.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_routing.hpp"
 
@@ -47,7 +48,7 @@ std::string read_line(const reader& from, const value_type& type) {
 std::vector<unsigned> read_lcores(const reader& from, const value_type& type) {
     std::vector<unsigned> out;
     for (const reader& lcore : from.list(type.plural))
-        out.push_back(static_cast<unsigned>(lcore.number(0, type.max_element)));
+        out.push_back(static_cast<unsigned>(lcore.number(type.least, type.max_element)));
     return out;
 }
 
@@ -109,7 +110,7 @@ constexpr field<port> port_rows[] = {
       .on_change = effect::reopens},
      access<member<&port::device_sums_udp>>()},
     {{.key = "rx_workers",
-      .type = number_list_type("an lcore", "lcores", state::max_lcore),
+      .type = number_list_type("an lcore", "lcores", 0, state::max_lcore, 0),
       .meaning = "Workers that poll the receive queues in turn; without it, the workers with the "
                  "fewest queues, on the port's NUMA node"},
      access<member<&port::rx_workers>, read_lcores>()},
@@ -225,11 +226,12 @@ void add_entries(object_facts& to, std::span<const field<Object>> table, unsigne
 
 const std::vector<object_facts>& all_objects() {
     static const std::vector<object_facts> all = [] {
-        object_facts of_ports{"port", {}}, of_interfaces{"interface", {}};
+        object_facts of_ports{"port", {}}, of_interfaces{"interface", {}}, settings{"settings", {}};
         add_entries(of_ports, port_fields(), of_port);
         add_entries(of_ports, interface_fields(), of_port);
         add_entries(of_interfaces, interface_fields(), of_routed | of_tunnel);
-        return std::vector{std::move(of_ports), std::move(of_interfaces)};
+        add_entries(settings, settings_fields(), of_settings);
+        return std::vector{std::move(of_ports), std::move(of_interfaces), std::move(settings)};
     }();
     return all;
 }

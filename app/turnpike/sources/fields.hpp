@@ -17,12 +17,12 @@ namespace turnpike::sources {
 /// The object whose map has an interface's keys.
 [[nodiscard]] unsigned kind_of(const state::interface& i, const state::configuration& in) noexcept;
 
-/// Objects whose keys `set` and `unset` change.
+/// Objects, and the settings, whose keys `set` and `unset` change.
 struct object_facts {
     struct entry : field_facts {
         written_value usual;  ///< the default
     };
-    std::string_view name;  ///< "port"
+    std::string_view name;  ///< "port"; "settings"
     std::vector<entry> fields;
 };
 [[nodiscard]] const std::vector<object_facts>& all_objects();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <climits>
 
 #include "sources/fields.hpp"
@@ -35,10 +36,11 @@ std::string type_members(const value_type& type) {
                                                   : std::string());
         case value_form::list:
             return fmt::format(
-                R"("type": "array", "items": {{{}}}{})",
+                R"("type": {}, "items": {{{}}}{})",
+                type.or_one ? R"(["array", "string"])" : R"("array")",
                 type.max_element == 0
                     ? std::string(R"("type": "string")")
-                    : fmt::format(R"("type": "integer", "minimum": 0, "maximum": {})",
+                    : fmt::format(R"("type": "integer", "minimum": {}, "maximum": {})", type.least,
                                   type.max_element),
                 type.most == 0 ? std::string() : fmt::format(R"(, "maxItems": {})", type.most));
     }
@@ -48,7 +50,7 @@ std::string type_members(const value_type& type) {
 /// The default as JSON; empty: none.
 std::string usual_json(const object_facts::entry& f) {
     const std::string text = f.usual.text();
-    const bool none = f.required || text == "\"\"" || text == "[]" ||
+    const bool none = f.required || text == "\"\"" || text == "[]" || text == "null" ||
                       (f.type.form == value_form::number && f.type.least > 0 && text == "0");
     if (none) return {};
     return f.type.form == value_form::word ? as_json_text(text) : text;
@@ -77,16 +79,23 @@ std::string map_schema(const std::vector<std::string>& properties,
         fmt::join(properties, fmt::format(",\n{}  ", indent)));
 }
 
+struct property {
+    std::string_view key;
+    std::string schema;
+    bool required;
+    [[nodiscard]] std::string text() const {
+        return fmt::format("{}: {}", as_json_text(key), schema);
+    }
+};
+
 /// The keys of an object; keys with a dot are properties of a map.
-/// own  the properties that name the object; all are required
-std::string object_schema(const object_facts& of, std::vector<std::string> properties,
-                          std::vector<std::string> required, unsigned kinds) {
+std::vector<property> properties_of(const object_facts& of, unsigned kinds) {
+    std::vector<property> out;
     for (auto f = of.fields.begin(); f != of.fields.end(); ++f) {
         if ((f->kinds & kinds) == 0) continue;
         const std::string_view key = top_key(f->key);
-        if (f->required) required.push_back(as_json_text(key));
         if (key == f->key) {
-            properties.push_back(fmt::format("{}: {}", as_json_text(key), field_schema(*f)));
+            out.push_back({key, field_schema(*f), f->required});
             continue;
         }
         std::vector<std::string> inner;
@@ -94,10 +103,20 @@ std::string object_schema(const object_facts& of, std::vector<std::string> prope
             inner.push_back(fmt::format("{}: {}", as_json_text(f->key.substr(key.size() + 1)),
                                         field_schema(*f)));
         --f;
-        properties.push_back(
-            fmt::format("{}: {}", as_json_text(key), map_schema(inner, {}, "      ")));
+        if (key == "neighbours") inner.push_back(R"("static": {"type": "array"})");
+        out.push_back({key, map_schema(inner, {}, "      "), false});
     }
-    return map_schema(properties, required, "    ");
+    return out;
+}
+
+/// own  the properties that name the object; all are required
+std::string object_schema(const object_facts& of, std::vector<std::string> own,
+                          std::vector<std::string> required, unsigned kinds) {
+    for (const property& p : properties_of(of, kinds)) {
+        own.push_back(p.text());
+        if (p.required) required.push_back(as_json_text(p.key));
+    }
+    return map_schema(own, required, "    ");
 }
 
 }  // namespace
@@ -112,23 +131,30 @@ std::string json_schema() {
     const std::string vlan = fmt::format(
         R"("vlan": {{"type": "integer", "minimum": 1, "maximum": {}, "description": "VLAN ID"}})",
         state::last_vlan);
+    const auto list_of = [](std::string_view object) {
+        return fmt::format(R"({{"type": "array", "items": {{"$ref": "#/definitions/{}"}}}})",
+                           object);
+    };
     std::vector<std::string> keys, definitions;
-    for (const std::string_view key : file_keys) {
-        const auto list_of = [&](std::string_view object) {
-            return fmt::format(R"({{"type": "array", "items": {{"$ref": "#/definitions/{}"}}}})",
-                               object);
-        };
-        keys.push_back(fmt::format("{}: {}", as_json_text(key),
-                                   key == "ports"        ? list_of("port")
-                                   : key == "interfaces" ? list_of("interface")
-                                                         : "{}"));
-    }
+    std::vector<property> settings;
     for (const object_facts& o : all_objects()) {
-        const bool is_port = o.name == "port";
-        definitions.push_back(fmt::format(
-            "{}: {}", as_json_text(o.name),
-            is_port ? object_schema(o, {name}, {R"("name")"}, UINT_MAX)
+        if (o.name == "settings")
+            settings = properties_of(o, of_settings);
+        else
+            definitions.push_back(fmt::format(
+                "{}: {}", as_json_text(o.name),
+                o.name == "port"
+                    ? object_schema(o, {name}, {R"("name")"}, UINT_MAX)
                     : object_schema(o, {port, vlan}, {R"("port")", R"("vlan")"}, of_vlan)));
+    }
+    for (const std::string_view key : file_keys) {
+        const auto s = std::ranges::find(settings, key, &property::key);
+        keys.push_back(s != settings.end()
+                           ? s->text()
+                           : fmt::format("{}: {}", as_json_text(key),
+                                         key == "ports"        ? list_of("port")
+                                         : key == "interfaces" ? list_of("interface")
+                                                               : "{}"));
     }
     return fmt::format(
         "{{\"$schema\": \"http://json-schema.org/draft-07/schema#\",\n"

@@ -8,11 +8,11 @@
 
 #include "sources/old_keys.hpp"
 #include "sources/schema.hpp"
+#include "sources/settings.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
 #include "sources/yaml_ports.hpp"
 #include "sources/yaml_routing.hpp"
-#include "sources/yaml_settings.hpp"
 #include "sources/yaml_tunnels.hpp"
 #include "state/validate.hpp"
 #include "yaml/reader.hpp"
@@ -121,9 +121,9 @@ configuration read_all(const reader& from, const std::string& name) {
     if (from.has("mempool")) out.fixed.pool = read_mempool(from.at("mempool"));
     if (from.has("control")) out.control = read_control(from.at("control"));
     if (from.has("control_plane")) out.control_plane = read_control_plane(from.at("control_plane"));
-    if (from.has("metrics")) out.metrics = read_metrics(from.at("metrics"));
-    if (from.has("tx")) out.sending = read_tx(from.at("tx"), out.sending);
-    if (from.has("idle")) out.idle = read_idle(from.at("idle"), out.idle);
+    settings_keys().expect_maps(from);
+    read_settings(from, out);
+    if (from.has("metrics")) (void)from.at("metrics").at("listen");
     if (from.has("pcie_profiles"))
         out.pcie_profiles = read_profiles(from.at("pcie_profiles"), name);
     if (from.has("acl")) read_lists(from.at("acl"), out);
@@ -141,19 +141,9 @@ configuration read_all(const reader& from, const std::string& name) {
     if (from.has("bridges"))
         for (const reader& one : from.at("bridges").list("bridges")) read_bridge(one, out);
     if (from.has("routes")) read_routes(from.at("routes"), out);
-    if (from.has("icmp")) out.messages = read_icmp(from.at("icmp"), out.messages);
-    if (from.has("punt_rate")) out.punt_rate = read_punt_rate(from.at("punt_rate"), out.punt_rate);
-    if (from.has("drop_bogons")) out.drops_special = from.at("drop_bogons").truth();
-    if (from.has("resolve_via_default"))
-        out.default_resolves = from.at("resolve_via_default").truth();
-    if (from.has("ecmp")) out.sharing = read_ecmp(from.at("ecmp"), out.sharing);
-    if (from.has("neighbours")) {
-        const reader neighbours = from.at("neighbours");
-        out.limits = read_neighbour_limits(neighbours, out.limits);
-        if (neighbours.has("static"))
-            for (const reader& one : neighbours.at("static").list("neighbours"))
-                read_neighbour(one, out);
-    }
+    if (from.has("neighbours") && from.at("neighbours").has("static"))
+        for (const reader& one : from.at("neighbours").at("static").list("neighbours"))
+            read_neighbour(one, out);
     return out;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "sources/fields.hpp"
+#include "sources/settings.hpp"
 #include "sources/yaml_acl_writer.hpp"
 #include "sources/yaml_bridge_writer.hpp"
 #include "sources/yaml_tunnels.hpp"
@@ -89,45 +90,13 @@ class writer {
                 add(", namespace: {}", quoted(d_.control_plane.network_namespace));
             add("}}\n");
         }
-        if (!d_.metrics.listen.empty()) {
-            std::vector<std::string> all;
-            for (const state::listen_address& a : d_.metrics.listen)
-                all.push_back(quoted(a.text()));
-            add("metrics: {{listen: [{}]}}\n", fmt::join(all, ", "));
-        }
         if (const std::string& file = d_.pcie_profiles.file; !file.empty())
             add("pcie_profiles: {}\n", quoted(file));
     }
 
+    /// The last setting is a map of its own lines, `neighbours`.
     void settings() {
-        const state::neighbour_limits& l = d_.limits;
-        add("tx: {{drain_us: {}}}\n", d_.sending.drain_us);
-        add("idle: {{sleep_us: {}}}\n", d_.idle.sleep_us);
-        add("icmp: {{rate: {}}}\n", d_.messages.rate);
-        if (d_.punt_rate != state::punt_rate{}) {
-            std::string members;
-            for (size_t c = 0; c < datapath::punt_classes; ++c)
-                members += fmt::format("{}{}: {}", c == 0 ? "" : ", ",
-                                       datapath::punt_class_texts[c].name, d_.punt_rate.of[c]);
-            add("punt_rate: {{{}}}\n", members);
-        }
-        if (d_.drops_special) add("drop_bogons: true\n");
-        if (d_.default_resolves) add("resolve_via_default: true\n");
-        constexpr const char* hashes[] = {"addresses", "flow", "inner"};
-        add("ecmp: {{hash: {}", hashes[static_cast<size_t>(d_.sharing.hash)]);
-        if (d_.sharing.seed) add(", seed: {}", *d_.sharing.seed);
-        if (d_.sharing.vxlan_ports != state::ecmp{}.vxlan_ports)
-            add(", vxlan_ports: [{}]", fmt::join(d_.sharing.vxlan_ports, ", "));
-        if (d_.sharing.use_neigh != state::ecmp{}.use_neigh)
-            add(", use_neigh: {}",
-                state::use_neigh_names[static_cast<size_t>(d_.sharing.use_neigh)]);
-        add("}}\n");
-        add("neighbours:\n");
-        add("  max_entries: {}\n  queue_len: {}\n  rate: {}\n  solicit_rate: {}\n", l.limit,
-            l.queue_len, l.rate, l.solicit_rate);
-        add("  reachable_ms: {}\n  retransmit_ms: {}\n  attempts: {}\n", l.reachable_ms,
-            l.retransmit_ms, l.attempts);
-        add("  negative_ms: {}\n  gc_stale_ms: {}\n", l.failed_ms, l.forget_ms);
+        write_fields(out_, "", settings_fields(), of_settings, d_);
         if (d_.neighbours.empty()) return;
         add("  static:\n");
         for (const auto& [name, n] : d_.neighbours)

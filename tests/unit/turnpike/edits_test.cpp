@@ -386,6 +386,13 @@ INSTANTIATE_TEST_SUITE_P(
         edit_row{"a default of an interface",
                  R"([{"unset": {"interface": {"name": "other", "keys": ["acl.out"]}}}])",
                  "device, acl: {out: bare}}", "device}"},
+        edit_row{"settings outside of maps", R"([{"set": {"drop_bogons": "true"}}])",
+                 "icmp: {rate: 7}", "icmp: {rate: 7}\ndrop_bogons: true"},
+        edit_row{
+            "defaults of settings",
+            R"([{"unset": {"settings": {"keys": ["icmp.rate", "neighbours.attempts"]}}}])",
+            whole_file,
+            replaced(replaced(whole_file, "icmp: {rate: 7}\n", ""), "attempts: 2", "attempts: 3")},
         edit_row{"nothing", "[]", "rate: 7", "rate: 7"}),
     test_name_of<edit_row>);
 
@@ -469,8 +476,12 @@ INSTANTIATE_TEST_SUITE_P(
         refusal_row{"addresses that routes need",
                     R"([{"unset": {"interface": {"name": "east", "keys": ["addresses"]}}}])",
                     "socket:1: port 'east' has no addresses and is in no patch"},
-        refusal_row{"settings to unset", R"([{"unset": {"tx": {"keys": ["drain_us"]}}}])",
-                    "socket:1: do[0].unset has no key 'tx'; it takes port, interface"},
+        refusal_row{"a setting to unset by its map",
+                    R"([{"unset": {"tx": {"keys": ["drain_us"]}}}])",
+                    "socket:1: do[0].unset has no key 'tx'; it takes port, interface, settings"},
+        refusal_row{"no setting", R"([{"unset": {"settings": {"keys": ["tx.drain"]}}}])",
+                    "socket:1: do[0].unset.settings.keys[0] is 'tx.drain', which is no setting; "
+                    "settings are metrics.listen, tx.drain_us"},
         refusal_row{"a route that is there",
                     R"([{"add": {"route": {"to": "10.9.0.0/16", "via": "10.0.2.2"}}}])",
                     "socket:1: the route to 10.9.0.0/16 is there already", EEXIST},

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace turnpike::sources {
+namespace {
+
+using datapath::punt_class;
+using state::configuration;
+using yaml::reader;
+
+constexpr uint64_t max_rate = 10'000'000;
+constexpr uint64_t day_ms = 24 * 3600 * 1000;
+constexpr std::string_view hash_words[] = {"addresses", "flow", "inner"};
+
+/// One address, or a list of addresses.
+std::vector<state::listen_address> read_listen(const reader& from, const value_type& type) {
+    std::vector<state::listen_address> out;
+    const auto add = [&](const reader& one) {
+        const auto address = one.taken(state::parse_listen_address(one.text()));
+        if (std::ranges::find(out, address) != out.end())
+            one.refuse(fmt::format("names {} twice", address.text()));
+        out.push_back(address);
+    };
+    if (!from.is_list()) {
+        add(from);
+        return out;
+    }
+    for (const reader& one : from.list(type.plural)) add(one);
+    if (out.size() > type.most)
+        from.refuse(
+            fmt::format("names {} addresses; at most {} are possible", out.size(), type.most));
+    return out;
+}
+
+std::vector<uint16_t> read_udp_ports(const reader& from, const value_type& type) {
+    std::vector<uint16_t> out;
+    for (const reader& port : from.list(type.plural)) {
+        const auto number = static_cast<uint16_t>(port.number(type.least, type.max_element));
+        if (std::ranges::find(out, number) != out.end())
+            port.refuse(fmt::format("names UDP port {} twice", number));
+        out.push_back(number);
+    }
+    if (out.empty() || out.size() > type.most)
+        from.refuse(fmt::format("names {} UDP ports; 1 to {} can be told to be VXLAN's", out.size(),
+                                type.most));
+    return out;
+}
+
+template <punt_class Class>
+constexpr accessor<configuration> punt_rate_at() {
+    constexpr auto c = static_cast<size_t>(Class);
+    return {
+        [](const reader& from, const value_type& type, const configuration&, configuration& into) {
+            into.punt_rate.of[c] = static_cast<uint32_t>(from.number(type.least, type.most));
+        },
+        [](const configuration& of, const value_type&) {
+            return written_value{{std::to_string(of.punt_rate.of[c])}};
+        },
+        [](configuration& of) { of.punt_rate.of[c] = datapath::punt_class_texts[c].rate; }};
+}
+
+template <auto... Path>
+using limit = member<&configuration::limits, Path...>;
+using state::neighbour_limits;
+
+constexpr field<configuration> rows[] = {
+    {{.key = "metrics.listen",
+      .type = one_or(list_type("an address with its port, or unix:/PATH", "addresses",
+                               state::metrics::max_listeners)),
+      .meaning = "Listeners of metrics for Prometheus: doc/metrics.md",
+      .kinds = of_settings},
+     access<member<&configuration::metrics, &state::metrics::listen>, read_listen>()},
+    {{.key = "tx.drain_us",
+      .type = number_type(0, 1'000'000, "us"),
+      .meaning = "Maximum time that a packet waits for a transmit burst to fill",
+      .kinds = of_settings,
+      .always_written = true},
+     access<member<&configuration::sending, &state::tx::drain_us>>()},
+    {{.key = "idle.sleep_us",
+      .type = number_type(0, 10'000, "us"),
+      .meaning = "Maximum sleep of an idle worker; 0: workers never sleep",
+      .kinds = of_settings,
+      .always_written = true},
+     access<member<&configuration::idle, &state::idle::sleep_us>>()},
+    {{.key = "icmp.rate",
+      .type = number_type(0, max_rate, "per second"),
+      .meaning = "Maximum rate of echo replies, of Packet Too Big, and of other ICMP errors",
+      .kinds = of_settings,
+      .always_written = true},
+     access<member<&configuration::messages, &state::icmp::rate>>()},
+#define TURNPIKE_PUNT_ROW(name, rate, says)                   \
+    {{.key = "punt_rate." #name,                              \
+      .type = number_type(1, max_rate, "packets per second"), \
+      .meaning = "Maximum rate of the class: " says,          \
+      .kinds = of_settings},                                  \
+     punt_rate_at<punt_class::name>()},
+    TURNPIKE_PUNT_CLASSES(TURNPIKE_PUNT_ROW)
+#undef TURNPIKE_PUNT_ROW
+        {{.key = "drop_bogons",
+          .type = truth_type(),
+          .meaning = "Drops packets to the blocks of RFC 6890: doc/routing.md",
+          .kinds = of_settings},
+         access<member<&configuration::drops_special>>()},
+    {{.key = "resolve_via_default",
+      .type = truth_type(),
+      .meaning = "Default routes resolve gateways of recursive routes too: doc/routing.md",
+      .kinds = of_settings},
+     access<member<&configuration::default_resolves>>()},
+    {{.key = "ecmp.hash",
+      .type = word_type(hash_words),
+      .meaning = "Fields of a flow's hash: doc/routing.md",
+      .kinds = of_settings,
+      .always_written = true},
+     access<member<&configuration::sharing, &state::ecmp::hash>>()},
+    {{.key = "ecmp.seed",
+      .type = number_type(0, UINT32_MAX),
+      .meaning = "Seed of the hash; without it, derived from the first port's MAC address",
+      .kinds = of_settings},
+     access<member<&configuration::sharing, &state::ecmp::seed>>()},
+    {{.key = "ecmp.vxlan_ports",
+      .type = number_list_type("a UDP port", "UDP ports", 1, UINT16_MAX, packet::max_vxlan_ports),
+      .meaning = "UDP ports of VXLAN for the hash inner",
+      .kinds = of_settings},
+     access<member<&configuration::sharing, &state::ecmp::vxlan_ports>, read_udp_ports>()},
+    {{.key = "ecmp.use_neigh",
+      .type = word_type(state::use_neigh_names),
+      .meaning = "Address families whose silent gateways ECMP leaves out",
+      .kinds = of_settings},
+     access<member<&configuration::sharing, &state::ecmp::use_neigh>>()},
+    {{.key = "neighbours.max_entries",
+      .type = number_type(8, 1u << 20),
+      .meaning = "Maximum number of neighbour entries",
+      .kinds = of_settings,
+      .always_written = true},
+     access<limit<&neighbour_limits::limit>>()},
+    {{.key = "neighbours.queue_len",
+      .type = number_type(0, 64, "packets"),
+      .meaning = "Maximum number of packets that wait for a neighbour",
+      .kinds = of_settings,
+      .always_written = true},
+     access<limit<&neighbour_limits::queue_len>>()},
+    {{.key = "neighbours.rate",
+      .type = number_type(1, max_rate, "per second"),
+      .meaning = "Maximum rate of unsolicited messages on an interface",
+      .kinds = of_settings,
+      .always_written = true},
+     access<limit<&neighbour_limits::rate>>()},
+    {{.key = "neighbours.solicit_rate",
+      .type = number_type(1, 1'000'000, "per second"),
+      .meaning = "Maximum rate of multicast solicitations on an interface",
+      .kinds = of_settings,
+      .always_written = true},
+     access<limit<&neighbour_limits::solicit_rate>>()},
+    {{.key = "neighbours.reachable_ms",
+      .type = number_type(10, day_ms, "ms"),
+      .meaning = "REACHABLE_TIME of RFC 4861",
+      .kinds = of_settings,
+      .always_written = true},
+     access<limit<&neighbour_limits::reachable_ms>>()},
+    {{.key = "neighbours.retransmit_ms",
+      .type = number_type(10, 60'000, "ms"),
+      .meaning = "RETRANS_TIMER of RFC 4861",
+      .kinds = of_settings,
+      .always_written = true},
+     access<limit<&neighbour_limits::retransmit_ms>>()},
+    {{.key = "neighbours.attempts",
+      .type = number_type(1, 100),
+      .meaning = "MAX_UNICAST_SOLICIT and MAX_MULTICAST_SOLICIT of RFC 4861",
+      .kinds = of_settings,
+      .always_written = true},
+     access<limit<&neighbour_limits::attempts>>()},
+    {{.key = "neighbours.negative_ms",
+      .type = number_type(10, day_ms, "ms"),
+      .meaning = "Lifetime of an unused entry of a silent neighbour",
+      .kinds = of_settings,
+      .always_written = true},
+     access<limit<&neighbour_limits::failed_ms>>()},
+    {{.key = "neighbours.gc_stale_ms",
+      .type = number_type(10, day_ms, "ms"),
+      .meaning = "Lifetime of an unused stale entry",
+      .kinds = of_settings,
+      .always_written = true},
+     access<limit<&neighbour_limits::forget_ms>>()},
+};
+
+}  // namespace
+
+std::span<const field<configuration>> settings_fields() noexcept { return rows; }
+
+key_list settings_keys() {
+    key_list out;
+    out.add(settings_fields(), of_settings).add("neighbours.static");
+    return out;
+}
+
+void read_settings(const reader& from, configuration& into) {
+    read_fields(from, settings_fields(), of_settings, into, into);
+    if (from.has("metrics")) into.metrics.where.text = from.at("metrics").where();
+}
+
+}  // namespace turnpike::sources
