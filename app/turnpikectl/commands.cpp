@@ -192,6 +192,8 @@ constexpr command table[] = {
      "bridge vlan address mac port"},
     {"show tunnels", "tunnels and their counters", show, nullptr, "tunnels",
      "name vni local remote interface vrf bridge mtu rx_packets rx_bytes tx_packets tx_bytes"},
+    {"show mirrors", "mirrors and their copies", show, nullptr, "mirrors",
+     "name ports direction vlan sample length to to_vlan packets bytes lost"},
     {"show acl", "bound ACLs and their counters", show, nullptr, "acl",
      "port direction list permitted denied table_bytes"},
     {"show trace", "paths of the packets recorded by `trace`", show, traces_text},

@@ -226,6 +226,7 @@ result<void> controller::exchange(transaction& u) {
         to = c.snapshot->port[port_index];
         // The interfaces owner sets the port's interfaces again.
         to.untagged = 0;
+        to.in_front = 0;
         to.by_vlan = nullptr;
         to.tag_type = packet::ether_type_vlan;
     }

@@ -24,6 +24,7 @@
 #include "control/interfaces.hpp"
 #include "control/measuring.hpp"
 #include "control/metrics_server.hpp"
+#include "control/mirrors.hpp"
 #include "control/neighbours.hpp"
 #include "control/nexthop_groups.hpp"
 #include "control/outlet.hpp"
@@ -172,6 +173,7 @@ class controller {
     [[nodiscard]] const control::host_stack& host_interfaces() const noexcept { return *host_; }
     [[nodiscard]] control::bridges& bridges() noexcept { return *bridges_; }
     [[nodiscard]] const control::tunnels& tunnels() const noexcept { return *tunnels_; }
+    [[nodiscard]] const mirrors& mirroring() const noexcept { return *mirrors_; }
     [[nodiscard]] const slow_path::reserved& reserved() const noexcept { return *reserved_; }
     [[nodiscard]] traces& tracing() noexcept { return *traces_; }
     [[nodiscard]] captures& capturing() noexcept { return *captures_; }
@@ -261,6 +263,7 @@ class controller {
     std::unique_ptr<host_stack> host_;
     std::unique_ptr<control::bridges> bridges_;
     std::unique_ptr<control::tunnels> tunnels_;
+    std::unique_ptr<mirrors> mirrors_;
     std::unique_ptr<acls> acls_;
     std::unique_ptr<metrics_server> metrics_;
     std::unique_ptr<rcu::qsbr> rcu_;

@@ -85,10 +85,12 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     slow_path_.on(datapath::punt_reason::neigh_suppress, *heard);
     handlers_.push_back(std::move(heard));
     tunnels_ = std::make_unique<control::tunnels>(*workers_, *hops_);
+    mirrors_ = std::make_unique<mirrors>();
     metrics_ = std::make_unique<metrics_server>([this](bool page) { return scrape(*this, page); });
-    owners_ = {metrics_.get(),    captures_.get(),   workers_.get(), ports_.get(),   vrfs_.get(),
-               interfaces_.get(), host_.get(),       bridges_.get(), tunnels_.get(), acls_.get(),
-               recursion_.get(),  neighbours_.get(), groups_.get(),  tables_.get()};
+    owners_ = {metrics_.get(),    captures_.get(),   workers_.get(), ports_.get(),
+               vrfs_.get(),       interfaces_.get(), host_.get(),    bridges_.get(),
+               tunnels_.get(),    acls_.get(),       mirrors_.get(), recursion_.get(),
+               neighbours_.get(), groups_.get(),     tables_.get()};
 
     auto empty = std::make_unique<state::configuration>();
     empty->fixed = wanted->fixed;
@@ -172,6 +174,7 @@ controller::~controller() {
     captures_.reset();
     bridges_.reset();
     tunnels_.reset();
+    mirrors_.reset();
     if (rcu_) rcu_->synchronize();
     workers_.reset();
     rcu_.reset();

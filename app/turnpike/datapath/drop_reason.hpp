@@ -128,6 +128,8 @@
       "Check the links of the bridge's other members: `turnpikectl show ports`, and that they are in the frame's VLAN.") \
     X(flood_memory, "no free mbuf for a flooded copy", \
       "Enlarge the packet pool (`mempool.buffers`), or limit floods by the members' `storm`.") \
+    X(mirror_memory, "no free mbuf for a mirrored copy; the frame itself is forwarded", \
+      "Enlarge the packet pool (`mempool.buffers`), or mirror less: `vlan` or `sample` of the mirror.") \
     X(vlan_no_headroom, "no headroom for a VLAN tag", \
       "Use turnpike's own packet pool for the port: its buffers have headroom for tags.") \
     /* Tunnels */ \

@@ -15,14 +15,15 @@
 // name, next stages, drop reasons. In packet order: edges point forward only.
 // clang-format off
 #define TURNPIKE_STAGES(X) \
-    X(rx, NEXT(iface_input, drop), DROPS(runt, ether_not_contiguous, stopping)) \
+    X(rx, NEXT(mirror_in, iface_input, drop), DROPS(runt, ether_not_contiguous, stopping)) \
+    X(mirror_in, NEXT(iface_input), DROPS()) \
     X(iface_input, NEXT(acl_l2, xconnect, vxlan_fast, ip_fast, ip_input, bridge, drop), DROPS( \
         no_interface, too_many_passes)) \
     X(acl_l2, NEXT(ip_input, bridge, drop), DROPS(acl_l2_deny)) \
-    X(xconnect, NEXT(ip_input, acl_out, tx), DROPS()) \
+    X(xconnect, NEXT(ip_input, acl_out, mirror_out, tx), DROPS()) \
     X(vxlan_fast, NEXT(ip_fast, bridge), DROPS()) \
-    X(ip_fast, NEXT(ip_input, bridge, vlan_push, tx, drop), DROPS()) \
-    X(ip_input, NEXT(urpf, acl_in, lookup, vxlan_input, bridge, acl_out, tx, punt, drop), DROPS( \
+    X(ip_fast, NEXT(ip_input, bridge, vlan_push, mirror_out, tx, drop), DROPS()) \
+    X(ip_input, NEXT(urpf, acl_in, lookup, vxlan_input, bridge, acl_out, mirror_out, tx, punt, drop), DROPS( \
         ether_source_group, ether_type_unknown, vlan_truncated, vlan_id_reserved, vlan_depth, arp_truncated, \
         ipv4_truncated, ipv4_version, ipv4_header_length, ipv4_total_length, \
         ipv4_fragment_beyond_end, ipv4_checksum, ipv4_source, \
@@ -31,23 +32,24 @@
         ipv6_fragment_twice, ipv6_source, ipv6_destination, ipv6_source_is_destination, \
         dst_mac_not_ours, l2_multicast, vlan_on_routed_port, link_local, headers_not_contiguous)) \
     X(urpf, NEXT(acl_in, lookup, vxlan_input, punt, drop), DROPS(urpf)) \
-    X(acl_in, NEXT(lookup, vxlan_input, bridge, acl_out, tx, punt, drop), DROPS(acl_deny)) \
+    X(acl_in, NEXT(lookup, vxlan_input, bridge, acl_out, mirror_out, tx, punt, drop), DROPS(acl_deny)) \
     X(lookup, NEXT(ip_forward), DROPS()) \
-    X(ip_forward, NEXT(vxlan_input, bridge, acl_out, fragment, vlan_push, tx, punt, drop), DROPS( \
+    X(ip_forward, NEXT(vxlan_input, bridge, acl_out, fragment, vlan_push, mirror_out, tx, punt, drop), DROPS( \
         no_route, route_blackhole, route_unreachable, route_prohibited, route_not_followed, bogon_destination, \
         directed_broadcast, link_local_source, ipv4_ttl, ipv4_too_big, ipv6_hop_limit, ipv6_too_big, tunnel_to_self, neighbour_failed)) \
     X(vxlan_input, NEXT(bridge, drop), DROPS( \
         vxlan_truncated, vxlan_checksum, vxlan_flags, vxlan_reserved, vxlan_unknown_vni, vxlan_unknown_vtep, \
         vxlan_inner_runt, ecn_decap)) \
-    X(acl_out, NEXT(bridge, fragment, vlan_push, tx, punt, drop), DROPS(acl_deny_out, acl_l2_deny_out)) \
-    X(fragment, NEXT(bridge, vlan_push, tx, drop), DROPS(ipv4_needs_fragmenting, fragment_memory)) \
-    X(bridge, NEXT(flood, vlan_push, vxlan_output, tx, punt, drop), DROPS( \
+    X(acl_out, NEXT(bridge, fragment, vlan_push, mirror_out, tx, punt, drop), DROPS(acl_deny_out, acl_l2_deny_out)) \
+    X(fragment, NEXT(bridge, vlan_push, mirror_out, tx, drop), DROPS(ipv4_needs_fragmenting, fragment_memory)) \
+    X(bridge, NEXT(flood, vlan_push, vxlan_output, mirror_out, tx, punt, drop), DROPS( \
         bridge_vlan, bridge_source_own, bridge_locked, bridge_moving, bridge_same_port, \
         bridge_isolated, bridge_too_big, bridge_reserved, bridge_storm_broadcast, bridge_storm_multicast, \
         bridge_storm_unknown)) \
-    X(flood, NEXT(vlan_push, vxlan_output, tx, drop), DROPS(flood_no_member, flood_memory, clone_depth)) \
-    X(vlan_push, NEXT(vxlan_output, tx, drop), DROPS(vlan_no_headroom)) \
-    X(vxlan_output, NEXT(tx, punt, drop), DROPS(tunnel_too_big, tunnel_no_headroom)) \
+    X(flood, NEXT(vlan_push, vxlan_output, mirror_out, tx, drop), DROPS(flood_no_member, flood_memory, clone_depth)) \
+    X(vlan_push, NEXT(vxlan_output, mirror_out, tx, drop), DROPS(vlan_no_headroom)) \
+    X(vxlan_output, NEXT(mirror_out, tx, punt, drop), DROPS(tunnel_too_big, tunnel_no_headroom)) \
+    X(mirror_out, NEXT(tx, drop), DROPS(mirror_memory)) \
     X(tx, NEXT(drop), DROPS(tx_refused, port_down)) \
     X(punt, NEXT(drop), DROPS(punt_rate, punt_ring_full)) \
     X(drop, NEXT(), DROPS())
@@ -141,6 +143,11 @@ stage_mask go_on_input(const snapshot& v, burst& b, packet_mask packets, stage n
 
 /// Enqueue packets for the next stage of their output paths, by out[]; with `exceeds_mtu`, stage fragment is in it.
 stage_mask go_on_output(const snapshot& v, burst& b, packet_mask packets, stage now) noexcept;
+
+/// The stage behind `now` of frames that a port received, up to iface_input.
+inline stage next_of_port(const port_snapshot& port, stage now) noexcept {
+    return next_of(port.in_front | bit(stage::iface_input), now);
+}
 
 /// Egress ACLs apply somewhere.
 [[nodiscard]] inline bool has_out_lists(const snapshot& v) noexcept {

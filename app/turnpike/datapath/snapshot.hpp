@@ -20,6 +20,7 @@
 
 #include "datapath/bridge.hpp"
 #include "datapath/interface.hpp"
+#include "datapath/mirror.hpp"
 #include "datapath/next_hop.hpp"
 #include "datapath/own_addresses.hpp"
 #include "datapath/paths.hpp"
@@ -49,7 +50,8 @@ struct port_snapshot {
     const port_state* state = nullptr;  ///< null: unused index
     uint16_t ethdev_id = 0;
     mac_address mac{};
-    uint16_t untagged = 0;  ///< interface of untagged frames; 0: none
+    stage_mask in_front = 0;  ///< stages between rx and iface_input
+    uint16_t untagged = 0;    ///< interface of untagged frames; 0: none
     /// [4096] interface by VLAN ID, that of VLAN 0 is `untagged`; null: `untagged` for all
     const uint16_t* by_vlan = nullptr;
     /// where by_vlan is set: TPID that selects a VLAN
@@ -96,6 +98,7 @@ struct snapshot {
     bool groups = false;        ///< some next hops are of kind group
     const bridge_tables* bridges = nullptr;  ///< null: there are none
     const tunnel_tables* tunnels = nullptr;  ///< null: there are none
+    const mirror_tables* mirrors = nullptr;  ///< null: there are none
     next_hop* hops = nullptr;
     punt_rates punt{};               ///< of each interface and worker, by class
     packet::flow_hashing sharing{};  ///< hash parameters for ECMP

@@ -67,7 +67,8 @@ void note(trace_step& now, const burst& b, uint32_t i) noexcept {
         default:
             break;
     }
-    for (const stage sends : {stage::fragment, stage::vlan_push, stage::vxlan_output, stage::tx})
+    for (const stage sends :
+         {stage::fragment, stage::vlan_push, stage::vxlan_output, stage::mirror_out, stage::tx})
         if ((b.at[static_cast<size_t>(sends)] >> i & 1) != 0) now.out = b.out[i];
 }
 
@@ -101,6 +102,14 @@ stage_mask carefully(context&, burst& b, packet_mask packets) noexcept {
     return enqueue(b, packets, stage::ip_input);
 }
 
+/// Nothing is copied for mirrors: their counters are the workers'.
+stage_mask would_mirror_in(context& c, burst& b, packet_mask packets) noexcept {
+    return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::mirror_in));
+}
+stage_mask would_mirror_out(context& c, burst& b, packet_mask packets) noexcept {
+    return go_on_output(*c.snapshot, b, packets, stage::mirror_out);
+}
+
 std::array<stage_row, stages> traced_stages() {
     std::array<stage_row, stages> all = stage_table;
 #define TURNPIKE_STAGE(name, next, drops) \
@@ -114,6 +123,8 @@ std::array<stage_row, stages> explained_stages() {
     all[static_cast<size_t>(stage::ip_fast)].run = traced<stage::ip_fast, carefully>;
     all[static_cast<size_t>(stage::tx)].run = traced<stage::tx, would_send>;
     all[static_cast<size_t>(stage::punt)].run = traced<stage::punt, would_punt>;
+    all[static_cast<size_t>(stage::mirror_in)].run = traced<stage::mirror_in, would_mirror_in>;
+    all[static_cast<size_t>(stage::mirror_out)].run = traced<stage::mirror_out, would_mirror_out>;
     return all;
 }
 

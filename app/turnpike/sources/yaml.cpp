@@ -11,6 +11,7 @@
 #include "sources/settings.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
+#include "sources/yaml_mirrors.hpp"
 #include "sources/yaml_ports.hpp"
 #include "sources/yaml_routing.hpp"
 #include "sources/yaml_tunnels.hpp"
@@ -140,6 +141,8 @@ configuration read_all(const reader& from, const std::string& name) {
             read_patch(pair, out);
     if (from.has("bridges"))
         for (const reader& one : from.at("bridges").list("bridges")) read_bridge(one, out);
+    if (from.has("mirrors"))
+        for (const reader& one : from.at("mirrors").list("mirrors")) read_mirror(one, out);
     if (from.has("routes")) read_routes(from.at("routes"), out);
     if (from.has("neighbours") && from.at("neighbours").has("static"))
         for (const reader& one : from.at("neighbours").at("static").list("neighbours"))

@@ -9,6 +9,7 @@
 #include "sources/settings.hpp"
 #include "sources/yaml_acl_writer.hpp"
 #include "sources/yaml_bridge_writer.hpp"
+#include "sources/yaml_mirrors.hpp"
 #include "sources/yaml_tunnels.hpp"
 
 namespace turnpike::sources {
@@ -52,6 +53,7 @@ class writer {
         ports();
         vlan_interfaces();
         tunnels();
+        mirrors();
         patches();
         bridges();
         routes();
@@ -131,6 +133,10 @@ class writer {
         }
     }
 
+    void mirrors() {
+        if (!d_.mirrors.empty()) add("mirrors:\n");
+        for (const auto& [name, m] : d_.mirrors) add_mirror(out_, name, m);
+    }
     void tunnels() {
         if (!d_.tunnels.empty()) add("tunnels:\n");
         for (const auto& [name, t] : d_.tunnels) {

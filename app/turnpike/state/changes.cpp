@@ -64,6 +64,7 @@ result<changes> diff(const configuration& before, const configuration& after) {
     out.interfaces = diff_named(before.interfaces, after.interfaces);
     out.bridges = diff_named(before.bridges, after.bridges);
     out.tunnels = diff_named(before.tunnels, after.tunnels);
+    out.mirrors = diff_named(before.mirrors, after.mirrors);
     out.acls = diff_named(before.acls, after.acls);
     out.vrfs = diff_named(before.vrfs, after.vrfs);
     for (const auto& [name, a] : after.vrfs) {
@@ -115,6 +116,7 @@ std::string changes::text() const {
     say(interfaces.size(), "interface");
     say(bridges.size(), "bridge");
     say(tunnels.size(), "tunnel");
+    say(mirrors.size(), "mirror");
     say(acls.size(), "access list");
     say(neighbours.size(), "neighbour");
     say(vrfs.size(), "VRF");

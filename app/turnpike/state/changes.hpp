@@ -22,7 +22,7 @@ struct change_list {
 };
 
 struct changes {
-    change_list<std::string> ports, interfaces, bridges, tunnels, acls, vrfs;
+    change_list<std::string> ports, interfaces, bridges, tunnels, mirrors, acls, vrfs;
     /// Changed ports that are closed and reopened.
     std::vector<std::string> reopened;
     change_list<neighbour_name> neighbours, learned_neighbours;
@@ -35,8 +35,9 @@ struct changes {
 
     [[nodiscard]] bool empty() const noexcept {
         return ports.empty() && interfaces.empty() && bridges.empty() && tunnels.empty() &&
-               acls.empty() && vrfs.empty() && neighbours.empty() && route_count() == 0 &&
-               learned_count() == 0 && learned_neighbours.empty() && !workers && !settings;
+               mirrors.empty() && acls.empty() && vrfs.empty() && neighbours.empty() &&
+               route_count() == 0 && learned_count() == 0 && learned_neighbours.empty() &&
+               !workers && !settings;
     }
     /// Changed routes of the operator, in all VRFs.
     [[nodiscard]] size_t route_count() const noexcept;

@@ -20,6 +20,7 @@
 #include "state/acl.hpp"
 #include "state/bridge.hpp"
 #include "state/listen_address.hpp"
+#include "state/mirror.hpp"
 #include "state/named.hpp"
 #include "state/origin.hpp"
 #include "state/routes.hpp"
@@ -268,6 +269,7 @@ struct configuration {
     named<interface> interfaces{};
     named<bridge> bridges{};
     named<tunnel> tunnels{};
+    named<mirror> mirrors{};
     named<shared<acl_list>> acls{};
     std::map<neighbour_name, neighbour> neighbours{};
     named<vrf> vrfs{};

@@ -319,8 +319,9 @@ std::optional<wrong_route> find_wrong_route(const configuration& in) {
 }
 
 result<void> validate(const configuration& in) {
-    for (const auto check : {check_ports, check_vrfs, check_bridges, check_interfaces,
-                             check_tunnels, check_buffers, check_routes, check_neighbours})
+    for (const auto check :
+         {check_ports, check_vrfs, check_bridges, check_interfaces, check_tunnels, check_mirrors,
+          check_buffers, check_routes, check_neighbours})
         if (auto good = check(in); !good) return good;
     return {};
 }

@@ -26,8 +26,9 @@ namespace {
 constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
 
 /// Stages that an output path of packets sent from here may have: this stage pushes the tag itself.
-constexpr stage_mask behind_ip_fast =
-    bit(stage::bridge) | bit(stage::vlan_push) | bit(stage::vxlan_output) | bit(stage::tx);
+constexpr stage_mask behind_ip_fast = bit(stage::bridge) | bit(stage::vlan_push) |
+                                      bit(stage::vxlan_output) | bit(stage::mirror_out) |
+                                      bit(stage::tx);
 
 /// Next hops of packets; elements of packets not in the mask hold the first one's.
 /// destination  of packets not in the mask: out
@@ -376,7 +377,7 @@ stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
     for_each(all.denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny; });
     const packet_mask left = packets & ~all.sent & ~all.denied;
     return go_on_output(*c.snapshot, b, all.sent & ~all.tagged, stage::acl_out) |
-           enqueue(b, all.tagged, stage::tx) |
+           go_on_output(*c.snapshot, b, all.tagged, stage::vlan_push) |
            (left != 0 ? go_on_input(*c.snapshot, b, left, stage::ip_fast) : 0) |
            enqueue(b, all.denied, stage::drop);
 }

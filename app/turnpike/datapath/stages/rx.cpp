@@ -71,7 +71,8 @@ stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
             else if (m->data_len < least_bytes && !pull_up(m, least_bytes))
                 drop_packet(b, i, drop_reason::ether_not_contiguous, drops);
         });
-    return enqueue(b, packets & ~drops, stage::iface_input) | enqueue(b, drops, stage::drop);
+    return enqueue(b, packets & ~drops, next_of_port(c.snapshot->port[b.in_port], stage::rx)) |
+           enqueue(b, drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath

@@ -146,7 +146,7 @@ class encapsulator {
         for_each(rest, [&](uint32_t i) { route(i); });
         b_.recirculated |= rest;
         b_.outer |= rest;
-        return enqueue(b_, sent, stage::tx) | enqueue(b_, told_, stage::punt) |
+        return go_on_output(v_, b_, sent, stage::vxlan_output) | enqueue(b_, told_, stage::punt) |
                enqueue(b_, drops_, stage::drop);
     }
 
@@ -270,7 +270,8 @@ class encapsulator {
                     .group = hop.group.load(std::memory_order_acquire),
                     .max_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
         if (kind != nexthop_kind::adjacency) return none;
-        if (v_.paths[hop.out.interface].output != bit(stage::tx)) return none;
+        if ((v_.paths[hop.out.interface].output & ~bit(stage::mirror_out)) != bit(stage::tx))
+            return none;
         hop.mark_used();
         return {.hop = &hop,
                 .group = nullptr,

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The mirrors (datapath/mirror.hpp): their tables by port, and the stages mirror_in and mirror_out in the paths of mirrored
+// ports. A mirror keeps its counters over changes as long as it has its name.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "control/change.hpp"
+#include "datapath/mirror.hpp"
+
+namespace turnpike::control {
+
+class controller;
+class request_fields;
+
+/// Threads  control.
+class mirrors : public owner {
+  public:
+    /// Needs port_index_of, ifindex_of and the snapshot's ports, interfaces and paths.
+    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+
+    /// Totals of all workers.
+    struct counts {
+        uint64_t packets = 0, bytes = 0, lost = 0;
+    };
+    [[nodiscard]] counts counted(const std::string& name) const noexcept;
+
+  private:
+    class staged_mirrors;
+    using states =
+        std::map<std::string, std::shared_ptr<datapath::mirror_worker_state[]>, std::less<>>;
+
+    states states_{};
+    std::unique_ptr<const datapath::mirror_tables> shown_{};
+};
+
+[[nodiscard]] nlohmann::json show_mirrors(controller& c, const request_fields& f);
+
+}  // namespace turnpike::control

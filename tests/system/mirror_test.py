@@ -1,0 +1,215 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Mirrors: the copies of a port's frames are the frames that its host sent and received, byte by byte."""
+import collections
+import os
+import random
+import socket
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from lib import frames, tap  # noqa: E402
+from lib.control_socket import Operator  # noqa: E402
+from lib.dut import Turnpike  # noqa: E402
+from lib.frames import ethernet, ipv4, ipv6, mac, tcp, udp  # noqa: E402
+from lib.hosts import Lab, wait_until, with_tag  # noqa: E402
+from lib.routed import ping, rewrite  # noqa: E402
+
+SOURCE = b"\x02\0\0\0\0\x77"
+
+
+def lab_of(lab, hosts, speak=0, alone=(), **more):
+    """Host i is behind port p<i> with its eth0; the first `speak` have IPv6, and send by themselves. Ports `alone` are
+    bridges of one port each. Answers (hosts, turnpike, operator)."""
+    dut = lab.host("dut", True)
+    there = [lab.host(f"h{i}", quiet=i >= speak) for i in range(hosts)]
+    ports = [{"name": f"p{i}", "device": f"net_af_packet{i},iface=p{i}", "descriptors": 512} for i in range(hosts)]
+    for i, host in enumerate(there):
+        lab.cable(host, "eth0", dut, f"p{i}")
+    for name, members in more.pop("members", {}).items():
+        next(p for p in ports if p["name"] == name).update(members)
+    if alone:
+        more["bridges"] = [{"name": f"only-{p}", "members": [{"port": p}]} for p in alone]
+    path = f"/tmp/turnpike-mirror-{os.getpid()}.sock"
+    running = Turnpike(lab, dut, {"eal": {"args": "-l 0-1 --no-pci --in-memory", "hugepages": "optional"},
+                                  "control": {"socket": path}, "ports": ports, **more})
+    return there, running, Operator(path)
+
+
+class Tap:
+    """All frames of a host's interface, as on the wire, by direction."""
+
+    def __init__(self, host, interface="eth0"):
+        self.socket = host.raw(interface)
+        self.socket.setblocking(False)
+        self.sent, self.received = [], []
+
+    def read(self):
+        while True:
+            try:
+                frame, extra, _flags, address = self.socket.recvmsg(65536, 1024)
+            except BlockingIOError:
+                return self
+            (self.sent if address[2] == socket.PACKET_OUTGOING else self.received).append(with_tag(frame, extra))
+
+
+def settle(*taps):
+    """Read until nothing has come for a while."""
+    quiet_at = time.monotonic() + 0.3
+    seen = -1
+    while time.monotonic() < quiet_at:
+        now = sum(len(t.read().received) + len(t.sent) for t in taps)
+        if now != seen:
+            seen, quiet_at = now, time.monotonic() + 0.3
+        time.sleep(0.01)
+
+
+def send(host, made):
+    """Slowly enough for a busy machine: no ring of the devices overflows."""
+    with host.raw("eth0") as sender:
+        for n, frame in enumerate(made):
+            sender.send(frame)
+            if n % 16 == 15:
+                time.sleep(0.002)
+
+
+def forget(operator, *taps):
+    """Discard the frames of the start, and return the mirrors' counters so far."""
+    settle(*taps)
+    for one in taps:
+        one.sent.clear()
+        one.received.clear()
+    return counters(operator)
+
+
+def counters(operator):
+    return {m["name"]: m for m in operator.show("mirrors")["mirrors"]}
+
+
+def same(ours, theirs, what):
+    missing = collections.Counter(theirs) - collections.Counter(ours)
+    surplus = collections.Counter(ours) - collections.Counter(theirs)
+    assert not missing and not surplus, (
+        f"{what}: {len(theirs)} frames, {len(ours)} copies; missing {[f.hex() for f in list(missing)[:3]]}, "
+        f"surplus {[f.hex() for f in list(surplus)[:3]]}")
+
+
+def odd_frames(to, count):
+    """Frames of all lengths, many of them dropped by a router."""
+    choose = random.Random(7)
+    out = []
+    for n in range(count):
+        size = choose.choice((0, 1, 18, 46, 500, choose.randrange(1400)))
+        body = bytes(choose.randrange(256) for _ in range(size))
+        packet = choose.choice((
+            (0x0800, ipv4("10.0.1.2", "10.0.2.2", udp(body), ident=n)),
+            (0x0800, ipv4("10.0.1.2", "10.0.2.2", tcp(body), ident=n, check=n)),
+            (0x0800, ipv4("10.0.1.2", "10.0.2.2", udp(body), ident=n, ttl=1)),
+            (0x86dd, ipv6("2001:db8:1::2", "2001:db8:2::2", udp(body), flow=n)),
+            (0x88b5, n.to_bytes(4, "big") + body),
+            (0x8100, frames.tag(choose.randrange(4096), 0x0800, ipv4("10.0.1.2", "10.0.2.2", udp(body), ident=n)))))
+        out.append(ethernet(choose.choice((to, to, b"\xff" * 6, b"\x02\0\0\0\x09\x09")), SOURCE, *packet))
+    return out
+
+
+def routed():
+    return {"p0": {"addresses": ["10.0.1.1/24", "2001:db8:1::1/64"]},
+            "p1": {"addresses": ["10.0.2.1/24", "2001:db8:2::1/64"]}}
+
+
+def address(hosts):
+    for n, host in enumerate(hosts[:2], 1):
+        host.run(f"ip addr add 10.0.{n}.2/24 dev eth0")
+        host.run(f"ip addr add 2001:db8:{n}::2/64 dev eth0 nodad")
+        host.run(f"ip route add default via 10.0.{n}.1")
+        host.run(f"ip -6 route add default via 2001:db8:{n}::1")
+
+
+def test_copies_are_what_the_host_sent_and_received():
+    with Lab() as lab:
+        hosts, running, operator = lab_of(lab, 4, speak=2, alone=("p2", "p3"), members=routed(), mirrors=[
+            {"name": "all", "ports": ["p0"], "to": "p2"},
+            {"name": "sent", "ports": ["p0"], "direction": "out", "to": "p3", "to_vlan": 900}])
+        address(hosts)
+        host, local, remote = Tap(hosts[0]), Tap(hosts[2]), Tap(hosts[3])
+        before = forget(operator, host, local, remote)
+        ping(hosts[0], "10.0.2.2")
+        ping(hosts[0], "2001:db8:2::2")
+        router = mac(hosts[0].run("ip neigh show 10.0.1.1").stdout.split("lladdr ")[1].split()[0])
+        send(hosts[0], odd_frames(router, 400))
+        settle(host, local, remote)
+        assert len(host.sent) > 400 and len(host.received) > 20, (len(host.sent), len(host.received))
+        same(local.received, host.sent + host.received, "both directions")
+        same(remote.received, [f[:12] + b"\x81\0\x03\x84" + f[12:] for f in host.received], "sent by p0, in VLAN 900")
+        # Copies of a direction are in the order of the frames.
+        assert [f for f in local.received if f[6:12] == SOURCE] == [f for f in host.sent if f[6:12] == SOURCE]
+        shown = counters(operator)
+        grown = {name: {k: shown[name][k] - before[name][k] for k in ("packets", "bytes", "lost")} for name in shown}
+        assert grown["all"] == {"packets": len(local.received), "bytes": sum(map(len, local.received)), "lost": 0}, grown
+        assert grown["sent"]["bytes"] == sum(map(len, host.received)), "without the VLAN tag of the copies"
+        report = running.stop()
+        assert "mirror_memory" not in report["drops"], report["drops"]
+
+
+def test_a_vlan_a_sample_and_a_length():
+    with Lab() as lab:
+        hosts, running, operator = lab_of(lab, 4, alone=("p1", "p2", "p3"), interfaces=[{"port": "p0", "vlan": 7, "addresses": ["10.0.7.1/24"]}], mirrors=[
+            {"name": "seven", "ports": ["p0", "p1"], "direction": "in", "vlan": 7, "to": "p2"},
+            {"name": "few", "ports": ["p0"], "direction": "in", "sample": 10, "length": 64, "to": "p3"}])
+        vlan, few = Tap(hosts[2]), Tap(hosts[3])
+        forget(operator, vlan, few)
+        made = [ethernet(b"\xff" * 6, SOURCE, 0x8100, frames.tag(0x2000 | n % 9, 0x88b5, n.to_bytes(4, "big") * 25))
+                for n in range(500)]
+        send(hosts[0], made)
+        settle(vlan, few)
+        same(vlan.received, [f for f in made if f[15] == 7], "VLAN 7")
+        assert few.received == [f[:64] for f in made[9::10]], len(few.received)
+        # One in ten, by name, over a change of the rest.
+        assert "1 mirror" in rewrite(running, lambda c: c["mirrors"].pop(0))
+        send(hosts[0], made[:100])
+        settle(vlan, few)
+        assert len(vlan.received) == sum(f[15] == 7 for f in made), "the mirror is gone"
+        assert len(few.received) == 60 and operator.show("mirrors")["mirrors"][0]["packets"] == 60
+        running.stop()
+
+
+def test_copies_are_not_mirrored_again():
+    """Two ports mirrored to each other, and a bridge that floods to both."""
+    with Lab() as lab:
+        hosts, running, operator = lab_of(
+            lab, 3, bridges=[{"name": "lan", "members": [{"port": "p0"}, {"port": "p1"}, {"port": "p2"}]}],
+            mirrors=[{"name": "there", "ports": ["p0"], "to": "p1"}, {"name": "back", "ports": ["p1"], "to": "p0"}])
+        taps = [Tap(h) for h in hosts]
+        before = forget(operator, *taps)
+        made = [ethernet(b"\xff" * 6, SOURCE, 0x88b5, n.to_bytes(4, "big") * 20) for n in range(100)]
+        send(hosts[2], made)
+        settle(*taps)
+        # Each floods to p0 and p1, and each of these is copied to the other port once.
+        for tap_of_port in taps[:2]:
+            same([f for f in tap_of_port.received if f[6:12] == SOURCE], made * 2, "flooded, and copied")
+        assert not [f for f in taps[2].received if f[6:12] == SOURCE]
+        assert [m["packets"] - before[name]["packets"] for name, m in counters(operator).items()] == [100, 100]
+        report = running.stop()
+        assert not set(report["drops"]) - {"stopping"}, report["drops"]
+
+
+def test_bad_mirrors_are_refused_by_their_place():
+    with Lab() as lab:
+        _hosts, running, _operator = lab_of(lab, 3, alone=("p2",), members=routed())
+        base = {"name": "m", "ports": ["p0"], "to": "p2"}
+        for wrong, said in (({"to": "p0"}, "copies from 'p0' to itself"), ({"to": "p9"}, "copies to 'p9', which is no port"),
+                            ({"ports": ["p8"]}, "copies from 'p8', which is no port"), ({"ports": []}, "names no port"),
+                            ({"ports": ["p0", "p0"]}, "names port 'p0' twice"), ({"length": 20}, "not '20'"),
+                            ({"sample": 0}, "not '0'"), ({"vlan": 4095}, "not '4095'"), ({"direction": "up"}, "up"),
+                            ({"colour": "red"}, "colour")):
+            def change(config, members=wrong):
+                config["mirrors"] = [{**base, **members}]
+            output = rewrite(running, change)
+            assert said in output and "turnpike.yaml:" in output, (wrong, output)
+        assert "1 mirror" in rewrite(running, lambda c: c.update(mirrors=[base]))
+        running.stop()
+
+
+if __name__ == "__main__":
+    tap.main(globals())
