@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <regex>
 #include <string_view>
 
 #include "control/eal_log.hpp"
@@ -71,23 +72,61 @@ size_t cpus_allowed() {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<size_t>(CPU_COUNT(&set)) : 1;
 }
 
-/// Parses "2,4-6"; empty on any other syntax.
-std::vector<unsigned> cpu_list(std::string_view text) {
-    std::vector<unsigned> out;
-    const char *at = text.data(), *const end = at + text.size();
-    while (at != end) {
-        unsigned first = 0, last = 0;
-        auto read = std::from_chars(at, end, first);
-        if (read.ec != std::errc{}) return {};
-        last = first;
-        if (read.ptr != end && *read.ptr == '-') read = std::from_chars(read.ptr + 1, end, last);
-        if (read.ec != std::errc{} || last >= RTE_MAX_LCORE) return {};
-        for (unsigned cpu = first; cpu <= last; ++cpu) out.push_back(cpu);
-        at = read.ptr;
-        if (at != end && *at++ != ',') return {};
+/// Parser of EAL's list of lcores: "2,4-6", and with CPUs "0@2,(1-3)@(4,6)" (rte_eal_init() --lcores).
+class lcore_list {
+  public:
+    explicit lcore_list(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
+
+    /// The CPU of each lcore, of several CPUs the first; empty if the text is in another syntax.
+    std::vector<unsigned> cpus() {
+        do {
+            const bool is_group = next_is('(');
+            const std::vector<unsigned> lcores = set();
+            std::vector<unsigned> on = lcores;
+            if (take('@')) on = set();
+            if (lcores.empty() || on.empty()) return {};
+            // The lcores of a group share its CPUs.
+            for (size_t i = 0; i < lcores.size(); ++i)
+                out_.push_back(is_group || on.size() != lcores.size() ? on.front() : on[i]);
+        } while (take(','));
+        return at_ == end_ ? out_ : std::vector<unsigned>{};
     }
-    return out;
-}
+
+  private:
+    static constexpr unsigned max_cpu = CPU_SETSIZE - 1;
+
+    [[nodiscard]] bool next_is(char c) const noexcept { return at_ != end_ && *at_ == c; }
+    bool take(char c) noexcept {
+        if (!next_is(c)) return false;
+        ++at_;
+        return true;
+    }
+    bool number(unsigned& into) noexcept {
+        const auto read = std::from_chars(at_, end_, into);
+        at_ = read.ptr;
+        return read.ec == std::errc{} && into <= max_cpu;
+    }
+    bool range(std::vector<unsigned>& into) {
+        unsigned first = 0, last = 0;
+        if (!number(first)) return false;
+        last = first;
+        if (take('-') && (!number(last) || last < first)) return false;
+        for (unsigned n = first; n <= last; ++n) into.push_back(n);
+        return true;
+    }
+    /// "4", "4-6" or "(4,6-7)"; empty on any other syntax.
+    std::vector<unsigned> set() {
+        std::vector<unsigned> some;
+        if (!take('(')) return range(some) ? some : std::vector<unsigned>{};
+        do
+            if (!range(some)) return {};
+        while (take(','));
+        return take(')') ? some : std::vector<unsigned>{};
+    }
+
+    const char *at_, *end_;
+    std::vector<unsigned> out_{};
+};
 
 /// Parses a hexadecimal mask, with or without 0x; empty on any other syntax.
 std::vector<unsigned> cpu_mask(std::string_view text) {
@@ -103,13 +142,29 @@ std::vector<unsigned> cpu_mask(std::string_view text) {
     return out;
 }
 
+/// An address without a device: EAL then probes no PCI device at its start, and later the ones it is asked to.
+constexpr std::string_view no_pci_device = "ffff:ff:1f.7";
+
+/// The PCI addresses in a device string, the first with its arguments: "0000:3b:00.0,arg=1", and the members of
+/// "net_bonding0,slave=0000:3b:00.0,slave=0000:3b:00.1".
+std::vector<std::string> pci_devices_in(const std::string& device) {
+    static const std::regex address(
+        "(^|[^0-9a-fA-F:.])(([0-9a-fA-F]{1,8}:)?[0-9a-fA-F]{1,2}:[0-9a-fA-F]{1,2}"
+        "\\.[0-7])($|[^0-9a-fA-F:.])");
+    std::vector<std::string> out;
+    for (std::sregex_iterator at(device.begin(), device.end(), address), end; at != end; ++at)
+        out.push_back(at->position(2) == 0 ? device : at->str(2));
+    return out;
+}
+
 result<void> check_hugepages(const state::configuration& wanted,
                              std::vector<std::string>& options) {
     if (given(options, "--no-huge")) return {};
-    const std::vector<unsigned> lcores = lcores_named(options);
+    const std::vector<unsigned> lcores = cpus_of_lcores(options);
     const unsigned node = node_of_cpu("/", lcores.empty() ? 0 : lcores.front());
     const uint64_t bytes = bytes_needed(wanted, workers_expected(wanted, lcores));
-    const std::string shortfall = hugepage_shortfall(hugepage_pools("/"), node, bytes);
+    const std::string shortfall =
+        hugepage_shortfall(hugepage_pools("/"), hugepage_limits("/"), node, bytes);
     if (shortfall.empty()) return {};
     if (!wanted.fixed.eal_options.hugepages_optional)
         return fail(ENOMEM, "hugepages",
@@ -145,7 +200,7 @@ std::vector<std::string> merge_eal_options(const std::vector<std::string>& file,
     return merged;
 }
 
-std::vector<unsigned> lcores_named(const std::vector<std::string>& options) {
+std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options) {
     for (size_t i = 0; i < options.size(); ++i) {
         const std::string& word = options[i];
         if (!is_option(word) || family(word) != "-c") continue;
@@ -157,9 +212,31 @@ std::vector<unsigned> lcores_named(const std::vector<std::string>& options) {
             value = std::string_view(word).substr(2);
         else if (i + 1 < options.size())
             value = options[i + 1];
-        return mask ? cpu_mask(value) : cpu_list(value);
+        return mask ? cpu_mask(value) : lcore_list(value).cpus();
     }
     return {};
+}
+
+void allow_only_configured(std::vector<std::string>& options, const state::configuration& wanted) {
+    std::vector<std::string> allowed;
+    const auto add = [&](const std::string& device) {
+        for (std::string& one : pci_devices_in(device))
+            if (std::find(allowed.begin(), allowed.end(), one) == allowed.end())
+                allowed.push_back(std::move(one));
+    };
+    for (const std::string& word : options) {
+        if (!is_option(word)) continue;
+        for (const std::string_view chosen : {"-a", "--no-pci"})
+            if (family(word) == chosen) return;
+    }
+    for (const auto& [name, p] : wanted.ports) add(p.device);
+    for (const std::string& word : options)
+        add(word);  // members in the arguments of a virtual device
+    if (allowed.empty()) allowed.emplace_back(no_pci_device);
+    for (std::string& device : allowed) {
+        options.emplace_back("-a");
+        options.push_back(std::move(device));
+    }
 }
 
 uint32_t workers_expected(const state::configuration& wanted, const std::vector<unsigned>& lcores) {
@@ -172,6 +249,7 @@ result<void> start_eal(const state::configuration& wanted,
                        const std::vector<std::string>& command) {
     std::vector<std::string> options = merge_eal_options(wanted.fixed.eal_options.args, command);
     if (auto checked = check_hugepages(wanted, options); !checked) return checked;
+    allow_only_configured(options, wanted);
     options.insert(options.begin(), "turnpike");
     std::vector<char*> argv;
     argv.reserve(options.size());

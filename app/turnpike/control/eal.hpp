@@ -15,9 +15,12 @@ namespace turnpike::control {
 [[nodiscard]] std::vector<std::string> merge_eal_options(const std::vector<std::string>& file,
                                                          const std::vector<std::string>& command);
 
-/// The lcores in EAL's options ("-l 2,4-5", "--lcores=2", "-c 0x34"), in that order; empty if there
-/// are none, or in a syntax that only EAL parses.
-[[nodiscard]] std::vector<unsigned> lcores_named(const std::vector<std::string>& options);
+/// The CPU of each lcore in EAL's options ("-l 2,4-5", "--lcores=0@2,(1,2)@(4-5)", "-c 0x34"), in that order; of
+/// several CPUs, the first. Empty if there are none, or in a syntax that only EAL parses.
+[[nodiscard]] std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options);
+/// Restricts EAL to the PCI devices of the configured ports, and of its own options, unless these have a list: another
+/// process may use the others. Devices of ports that are added later are probed then.
+void allow_only_configured(std::vector<std::string>& options, const state::configuration& wanted);
 /// Expected number of workers: the lcores of the file, else `lcores` without the main one,
 /// else the process's CPUs; at least one.
 [[nodiscard]] uint32_t workers_expected(const state::configuration& wanted,

@@ -29,23 +29,62 @@ TEST(merge_eal_options, what_does_not_clash_stays) {
     EXPECT_EQ(merge_eal_options({}, {}), words{});
 }
 
-using lcores = std::vector<unsigned>;
+using cpus = std::vector<unsigned>;
 
-TEST(lcores_named, in_all_of_eal_s_plain_words) {
-    EXPECT_EQ(lcores_named({"--no-pci", "-l", "2,4-6"}), (lcores{2, 4, 5, 6}));
-    EXPECT_EQ(lcores_named({"-l1"}), lcores{1});
-    EXPECT_EQ(lcores_named({"--lcores=0-3"}), (lcores{0, 1, 2, 3}));
-    EXPECT_EQ(lcores_named({"--lcores", "7"}), lcores{7});
-    EXPECT_EQ(lcores_named({"-c", "0x34"}), (lcores{2, 4, 5}));
-    EXPECT_EQ(lcores_named({"-c11"}), (lcores{0, 4}));
+TEST(cpus_of_lcores, lists_and_masks) {
+    EXPECT_EQ(cpus_of_lcores({"--no-pci", "-l", "2,4-6"}), (cpus{2, 4, 5, 6}));
+    EXPECT_EQ(cpus_of_lcores({"-l1"}), cpus{1});
+    EXPECT_EQ(cpus_of_lcores({"--lcores=0-3"}), (cpus{0, 1, 2, 3}));
+    EXPECT_EQ(cpus_of_lcores({"--lcores", "7"}), cpus{7});
+    EXPECT_EQ(cpus_of_lcores({"-c", "0x34"}), (cpus{2, 4, 5}));
+    EXPECT_EQ(cpus_of_lcores({"-c11"}), (cpus{0, 4}));
 }
 
-TEST(lcores_named, none_in_other_words) {
-    for (const char* text : {"(0-3)@0", "-1", "", "9999999", "1-", "a"})
-        EXPECT_EQ(lcores_named({"-l", text}), lcores{}) << text;
-    EXPECT_EQ(lcores_named({"-c", "0xg"}), lcores{});
-    EXPECT_EQ(lcores_named({"-l"}), lcores{});
-    EXPECT_EQ(lcores_named({"--no-pci"}), lcores{});
+TEST(cpus_of_lcores, maps) {
+    EXPECT_EQ(cpus_of_lcores({"--lcores", "0@2,1@3"}), (cpus{2, 3}));
+    EXPECT_EQ(cpus_of_lcores({"--lcores=0@130,1@255"}), (cpus{130, 255}));
+    EXPECT_EQ(cpus_of_lcores({"--lcores=(0,1)@2"}), (cpus{2, 2}));
+    // The example of EAL's documentation: lcore 1 on CPU 1, 2 on CPUs 5 to 7, 3 to 5 on 0 and 2, ...
+    EXPECT_EQ(cpus_of_lcores({"--lcores=1,2@(5-7),(3-5)@(0,2),(0,6),7-8"}),
+              (cpus{1, 5, 0, 0, 0, 0, 0, 7, 8}));
+}
+
+TEST(cpus_of_lcores, none_in_other_words) {
+    for (const char* text : {"(0-3", "0@", "@2", "0@2@3", "()@2", "-1", "", "9999999", "1-", "2-1",
+                             "a", "1,", "1;2", "0-99999999999"})
+        EXPECT_EQ(cpus_of_lcores({"-l", text}), cpus{}) << text;
+    EXPECT_EQ(cpus_of_lcores({"-c", "0xg"}), cpus{});
+    EXPECT_EQ(cpus_of_lcores({"-l"}), cpus{});
+    EXPECT_EQ(cpus_of_lcores({"--no-pci"}), cpus{});
+}
+
+words allowed_for(words options, const std::vector<std::string>& devices) {
+    state::configuration wanted;
+    for (const std::string& device : devices)
+        wanted.ports.add("p" + std::to_string(wanted.ports.size()), {.device = device});
+    allow_only_configured(options, wanted);
+    return options;
+}
+
+TEST(allow_only_configured, pci_devices_of_ports) {
+    EXPECT_EQ(allowed_for({"-l", "0-1"}, {"0000:3b:00.0", "0000:3b:00.1,rxq_cqe_comp_en=1",
+                                          "net_xsk0,iface=eth0"}),
+              (words{"-l", "0-1", "-a", "0000:3b:00.0", "-a", "0000:3b:00.1,rxq_cqe_comp_en=1"}));
+    EXPECT_EQ(allowed_for({}, {"net_bonding0,mode=4,slave=0000:3b:00.0,slave=0000:3b:00.1"}),
+              (words{"-a", "0000:3b:00.0", "-a", "0000:3b:00.1"}));
+    EXPECT_EQ(allowed_for({"--vdev", "net_failsafe0,dev(3b:00.0)"}, {"net_failsafe0"}),
+              (words{"--vdev", "net_failsafe0,dev(3b:00.0)", "-a", "3b:00.0"}));
+}
+
+TEST(allow_only_configured, no_pci_device_without_one) {
+    EXPECT_EQ(allowed_for({}, {"net_tap0,mac=02:00:00:00:00:01"}), (words{"-a", "ffff:ff:1f.7"}));
+    EXPECT_EQ(allowed_for({}, {}), (words{"-a", "ffff:ff:1f.7"}));
+}
+
+TEST(allow_only_configured, the_operators_list_counts) {
+    for (const words& list : {words{"-a", "0000:5e:00.0"}, words{"--allow=0000:5e:00.0"},
+                              words{"-b", "0000:5e:00.0"}, words{"--no-pci"}})
+        EXPECT_EQ(allowed_for(list, {"0000:3b:00.0"}), list);
 }
 
 TEST(workers_expected, are_all_lcores_but_the_main_one) {
@@ -74,28 +113,77 @@ class sysfs : public ::testing::Test {
         std::filesystem::create_directories(folder);
         std::ofstream(folder / "free_hugepages") << free_pages << '\n';
     }
+    void put(const std::string& file, const std::string& text) const {
+        std::filesystem::create_directories((root / file).parent_path());
+        std::ofstream(root / file) << text << '\n';
+    }
     std::filesystem::path root;
 };
 
 TEST_F(sysfs, enough_hugepages_on_the_node) {
     pool(0, 2048, 0);
     pool(1, 2048, 100);
-    EXPECT_EQ(hugepage_shortfall(hugepage_pools(root), 1, 200u << 20), "");
+    EXPECT_EQ(hugepage_shortfall(hugepage_pools(root), hugepage_limits(root), 1, 200u << 20), "");
 }
 
 TEST_F(sysfs, large_pages_count_too) {
     pool(0, 1048576, 1);
-    EXPECT_EQ(hugepage_shortfall(hugepage_pools(root), 0, 500u << 20), "");
+    EXPECT_EQ(hugepage_shortfall(hugepage_pools(root), hugepage_limits(root), 0, 500u << 20), "");
 }
 
 TEST_F(sysfs, a_shortfall_names_node_number_and_command) {
     pool(0, 2048, 100);
     pool(1, 2048, 10);
-    const std::string said = hugepage_shortfall(hugepage_pools(root), 1, 100u << 20);
+    const std::string said =
+        hugepage_shortfall(hugepage_pools(root), hugepage_limits(root), 1, 100u << 20);
     EXPECT_NE(said.find("node 1 lacks 40 hugepages of 2 MB"), std::string::npos) << said;
     EXPECT_NE(said.find("> /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"),
               std::string::npos)
         << said;
+}
+
+TEST_F(sysfs, a_shortfall_of_a_machine_with_large_pages_only) {
+    pool(0, 1 << 20, 1);
+    const std::string text =
+        hugepage_shortfall(hugepage_pools(root), hugepage_limits(root), 0, uint64_t{3} << 30);
+    EXPECT_NE(text.find("node 0 lacks 2 hugepages of 1024 MB"), std::string::npos) << text;
+}
+
+TEST_F(sysfs, the_limit_of_a_control_group) {
+    pool(0, 2048, 1000);
+    pool(0, 1 << 20, 0);
+    put("proc/self/cgroup", "0::/system.slice/turnpike.service\n");
+    const std::string slice = "sys/fs/cgroup/system.slice/", own = slice + "turnpike.service/";
+    put(own + "hugetlb.2MB.max", "max");
+    put(own + "hugetlb.1GB.max", "0");
+    const auto shortfall = [&](uint64_t megabytes) {
+        return hugepage_shortfall(hugepage_pools(root), hugepage_limits(root), 0, megabytes << 20);
+    };
+    EXPECT_EQ(shortfall(1000), "")
+        << "the limit of 1 GB pages, which are not there, does not count";
+    put(slice + "hugetlb.2MB.max", std::to_string(300u << 20));
+    put(slice + "hugetlb.2MB.current", std::to_string(100u << 20));
+    EXPECT_EQ(shortfall(200), "");
+    EXPECT_EQ(
+        shortfall(201),
+        "the process's control group has room for 200 MB in hugepages, and 201 MB are needed. "
+        "Raise its limit with:\n    echo max > /" +
+            slice + "hugetlb.2MB.max");
+    put(own + "hugetlb.2MB.rsvd.max", "0");
+    EXPECT_NE(shortfall(1).find("/" + own + "hugetlb.2MB.rsvd.max"), std::string::npos);
+    EXPECT_NE(shortfall(4000).find("lacks"), std::string::npos) << "the pages come first";
+}
+
+TEST_F(sysfs, the_limit_of_a_control_group_of_version_1) {
+    pool(0, 2048, 1000);
+    put("proc/self/cgroup", "11:pids:/x\n5:hugetlb:/docker/ab\n0::/\n");
+    const std::string own = "sys/fs/cgroup/hugetlb/docker/ab/hugetlb.2MB.";
+    put(own + "limit_in_bytes", "4194304");
+    put(own + "usage_in_bytes", "2097152");
+    const auto limits = hugepage_limits(root);
+    ASSERT_EQ(limits.size(), 1U);
+    EXPECT_EQ(limits[0].page_bytes, 2U << 20);
+    EXPECT_EQ(limits[0].free_bytes, 2U << 20);
 }
 
 TEST_F(sysfs, a_kernel_without_numa) {
