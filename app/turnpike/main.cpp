@@ -134,10 +134,12 @@ class management_tasks {
 class control_tasks {
   public:
     control_tasks(const options& chosen, control::controller& c, control::control_calls& calls,
-                  control::requests& asked, control::socket_owner& socket, const cpu_set_t& cpus)
+                  control::requests& asked, control::socket_owner& socket, const cpu_set_t& cpus,
+                  observe::service& service)
         : chosen_(chosen),
           controller_(c),
           calls_(calls),
+          service_(service),
           pulse_(c),
           tasks_(chosen, c, calls, asked, service_),
           management_({c, calls, asked, socket, cpus, [this] { tasks_.look(); }}) {
@@ -185,7 +187,7 @@ class control_tasks {
     const options& chosen_;
     control::controller& controller_;
     control::control_calls& calls_;
-    observe::service service_;
+    observe::service& service_;
     pulse pulse_;
     const state::configuration* said_of_ = nullptr;
     clock::time_point start_{};
@@ -217,9 +219,13 @@ control::counters_choice counters_of(const options& chosen) {
             .sysfs = chosen.sysfs};
 }
 
+/// For a full table, and for hugepages of many GB, which the kernel clears.
+constexpr std::chrono::seconds start_part_limit{300};
+
 /// Start, forward, and shut down.
 /// cpus  that the process could use before EAL started
-int forward(state::configuration wanted, const options& chosen, const cpu_set_t& cpus) {
+int forward(state::configuration wanted, const options& chosen, const cpu_set_t& cpus,
+            observe::service& service) {
     control::control_calls calls;
     std::unique_ptr<control::requests> asked;
     // First: if another turnpike listens there, it may also use the same devices.
@@ -227,6 +233,7 @@ int forward(state::configuration wanted, const options& chosen, const cpu_set_t&
         wanted, [&](std::string_view line, const auto& from) { return asked->answer(line, from); },
         [&](const auto& from) { asked->gone(from); });
     if (!socket) return complain(socket.error(), exit_failed);
+    service.starting("ports and tables", start_part_limit);
     auto made = control::controller::create(
         std::make_unique<const state::configuration>(std::move(wanted)), counters_of(chosen));
     if (!made) return complain(made.error(), exit_failed);
@@ -236,7 +243,7 @@ int forward(state::configuration wanted, const options& chosen, const cpu_set_t&
     asked->tick();
     observe::say("forwarding");
     {
-        control_tasks around(chosen, c, calls, *asked, **socket, cpus);
+        control_tasks around(chosen, c, calls, *asked, **socket, cpus, service);
         c.run({.done = [&] { return around.done(); }, .between = [&] { around.look(); }});
     }
     socket->reset();
@@ -269,6 +276,8 @@ int run(int argc, char** argv) {
     options chosen;
     if (const int code = read_command_line(argc, argv, chosen); code >= 0) return code;
     observe::set_log(chosen.log_format, chosen.log_level);
+    observe::service service;
+    service.starting("configuration", start_part_limit);
     auto wanted = sources::load(chosen.config);
     if (!wanted) return complain(wanted.error(), exit_refused);
     for (const std::string& line : wanted->old_keys)
@@ -284,10 +293,11 @@ int run(int argc, char** argv) {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
     (void)sched_getaffinity(0, sizeof cpus, &cpus);
+    service.starting("EAL", start_part_limit);
     if (auto started = control::start_eal(*wanted, chosen.eal); !started)
         return complain(started.error(), exit_failed);
     observe::the_console().start();
-    const int code = forward(std::move(*wanted), chosen, cpus);
+    const int code = forward(std::move(*wanted), chosen, cpus, service);
     control::give_eal_log_back();
     const bool read = observe::the_console().finish(std::chrono::seconds(1));
     control::stop_eal();

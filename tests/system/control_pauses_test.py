@@ -4,6 +4,7 @@
 time that an answer takes is the longest pause of the thread that handles punted packets."""
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -48,6 +49,26 @@ class Pings:
         return max(of_it.values()), max(of_it) - min(of_it) + 1 - len(of_it)
 
 
+class Watchdog:
+    """A service manager's socket: the times of the messages that the program lives."""
+    INTERVAL_S = 2
+
+    def __init__(self, path):
+        self.times = []
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(path)
+        self.environment = ["env", f"NOTIFY_SOCKET={path}", f"WATCHDOG_USEC={self.INTERVAL_S * 1_000_000}"]
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        while True:
+            if self._socket.recv(4096) == b"WATCHDOG=1\n":
+                self.times.append(time.monotonic())
+
+    def longest(self):
+        return max(after - before for before, after in zip(self.times, self.times[1:]))
+
+
 def rules_text(count, first=0):
     """Rules in ClassBench format."""
     return "".join(f"@{10 + (n >> 16)}.{n >> 8 & 255}.{n & 255}.0/24\t198.51.{n >> 8 & 255}.0/24\t0 : 65535\t"
@@ -75,7 +96,8 @@ class Router:
         config["routes"] = [{"file": self.path("routes")}]
         config["acl"] = [{"name": "long", "rules": [{"action": "deny", "file": self.path("rules")}], "default": "permit"},
                          {"name": "short", "rules": [{"action": "deny", "source": "192.0.2.0/24"}], "default": "permit"}]
-        self.turnpike = Turnpike(lab, dut, config, wait=False)
+        self.watchdog = Watchdog(self.path("notify"))
+        self.turnpike = Turnpike(lab, dut, config, wait=False, under=self.watchdog.environment)
         self.turnpike.wait_for("turnpike: forwarding", 60)
         self.operator = Operator(self.socket, 60)
         self.pings = Pings(self.west, "10.0.1.1")
@@ -135,6 +157,9 @@ def test_requests_do_not_stop_punted_packets():
             "save": lambda _: ask("save"),
             "rollback": lambda _: ask("rollback", back=1)}
         pauses = {name: router.measure(name, act) for name, act in acts.items()}
+        alive = router.watchdog.longest()
+        print(f"# longest time between two messages to the watchdog: {alive:.2f} s", flush=True)
+        assert alive < router.watchdog.INTERVAL_S
         router.operator.close()
         router.turnpike.stop()
     quiet = pauses.pop("nothing")

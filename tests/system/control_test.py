@@ -312,6 +312,8 @@ def test_what_systemd_hears():
         null["eal"]["hugepages"] = "optional"
         words = ["env", f"NOTIFY_SOCKET={manager.getsockname()}", "WATCHDOG_USEC=200000"]
         running = Turnpike(lab, dut, null, under=words)
+        for part in ("configuration", "EAL", "ports and tables"):
+            assert heard() == f"EXTEND_TIMEOUT_USEC=300000000\nSTATUS=starting: {part}\n"
         assert heard() == "READY=1\n"
         assert heard() == f"STATUS=forwarding by {running.config}\n"
         running.process.send_signal(signal.SIGHUP)

@@ -47,6 +47,15 @@ service::service() {
         half_ = std::chrono::microseconds(us) / 2;
 }
 
+void service::starting(std::string_view part, std::chrono::seconds within) noexcept {
+    if (address_.empty()) return;
+    try {
+        say("EXTEND_TIMEOUT_USEC=" + std::to_string(std::chrono::microseconds(within).count()) +
+            "\nSTATUS=starting: " + printable(part) + "\n");
+    } catch (const std::bad_alloc&) {  // the message is dropped
+    }
+}
+
 void service::ready(std::string_view text) noexcept {
     say("READY=1\n");
     status(text);

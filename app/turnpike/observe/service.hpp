@@ -21,6 +21,8 @@ class service {
     /// Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
     service();
 
+    /// A part of the start begins, and may take this long: EXTEND_TIMEOUT_USEC, beyond the unit's TimeoutStartSec.
+    void starting(std::string_view part, std::chrono::seconds within) noexcept;
     void ready(std::string_view status) noexcept;
     void reloading() noexcept;
     void status(std::string_view text) noexcept;

@@ -45,8 +45,10 @@ class service_manager : public testing::Test {
 
 TEST_F(service_manager, hears_what_happens) {
     service s;
+    s.starting("EAL", std::chrono::seconds(300));
+    EXPECT_EQ(heard(), "EXTEND_TIMEOUT_USEC=300000000\nSTATUS=starting: EAL\n");
     s.ready("forwarding\n\x1b");
-    EXPECT_EQ(heard(), "READY=1\nSTATUS=forwarding\\x0a\\x1b\n") << "one line, whatever it holds";
+    EXPECT_EQ(heard(), "READY=1\nSTATUS=forwarding\\x0a\\x1b\n") << "one line, whatever the text";
     s.reloading();
     const std::string reload = heard();
     EXPECT_EQ(reload.substr(0, 27), "RELOADING=1\nMONOTONIC_USEC=");
@@ -66,7 +68,7 @@ TEST_F(service_manager, watches_who_is_alive) {
     EXPECT_EQ(heard(), "WATCHDOG=1\n") << "once in 50 ms";
     std::this_thread::sleep_for(std::chrono::milliseconds(60));
     s.look([] { return false; });
-    EXPECT_EQ(heard(), "") << "who is not alive does not say so";
+    EXPECT_EQ(heard(), "") << "a dead loop sends no message";
     ::setenv("WATCHDOG_PID", "1", 1);
     service another;
     another.look([] { return true; });
