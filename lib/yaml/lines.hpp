@@ -28,7 +28,7 @@ class lines {
   public:
     struct limits {
         uint64_t file_bytes = uint64_t{1} << 30;  ///< of text, after decompression
-        uint32_t line_bytes = 4096;
+        uint32_t line_bytes = 64 << 10;           ///< a route with 256 next hops
     };
 
     /// Errors  ENOENT, EACCES...: of open(); EINVAL: not a regular file; ENOMEM

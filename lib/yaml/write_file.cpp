@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <string>
 
 #include "base/owned_fd.hpp"
 
@@ -30,15 +32,23 @@ bool take_owner(int fd, uid_t owner, gid_t group) noexcept {
            (errno == EPERM && (::fchown(fd, as_it_is, group) == 0 || errno == EPERM));
 }
 
+/// umask() would change it to return it, and other threads may create files meanwhile.
+mode_t umask_of_process() {
+    constexpr std::string_view key = "Umask:";
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with(key))
+            return static_cast<mode_t>(std::strtoul(line.c_str() + key.size(), nullptr, 8));
+    return 022;
+}
+
 /// Copy mode and owner from the file to replace, if it exists.
 bool take_mode(int fd, const std::string& like) noexcept {
     struct stat there {};
     if (::stat(like.c_str(), &there) == 0)
         return take_owner(fd, there.st_uid, there.st_gid) &&
                ::fchmod(fd, there.st_mode & 0777) == 0;
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    return ::fchmod(fd, 0666 & ~mask) == 0;
+    return ::fchmod(fd, 0666 & ~umask_of_process()) == 0;
 }
 
 }  // namespace

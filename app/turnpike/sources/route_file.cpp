@@ -28,19 +28,12 @@ std::string_view take_word(std::string_view& line) {
 }
 
 /// Ignored words of `ip route`: words with a value, which may follow `lock`, and single words.
-constexpr std::array<std::string_view, 26> with_value{"proto",      "scope",
-                                                      "metric",     "src",
-                                                      "pref",       "table",
-                                                      "nhid",       "expires",
-                                                      "advmss",     "error",
-                                                      "hoplimit",   "realm",
-                                                      "realms",     "initcwnd",
-                                                      "initrwnd",   "rtt",
-                                                      "rttvar",     "rto_min",
-                                                      "ssthresh",   "cwnd",
-                                                      "window",     "quickack",
-                                                      "features",   "congctl",
-                                                      "reordering", "fastopen_no_cookie"};
+constexpr std::array<std::string_view, 25> with_value{
+    "proto",    "scope",    "metric",   "src",        "pref",
+    "nhid",     "expires",  "advmss",   "error",      "hoplimit",
+    "realm",    "realms",   "initcwnd", "initrwnd",   "rtt",
+    "rttvar",   "rto_min",  "ssthresh", "cwnd",       "window",
+    "quickack", "features", "congctl",  "reordering", "fastopen_no_cookie"};
 constexpr std::array<std::string_view, 9> without_value{"linkdown", "dead",       "pervasive",
                                                         "offload",  "rt_offload", "offload_failed",
                                                         "trap",     "rt_trap",    "notify"};
@@ -135,6 +128,8 @@ class line_words {
             if (error != std::errc{} || end != value.data() + value.size() || into_.mtu == 0)
                 return refuse(fmt::format("mtu should be a number from 1 to 65535, not '{}'",
                                           value.substr(0, 80)));
+        } else if (word == "table") {
+            return read_table();
         } else if (is_one(with_value, word)) {
             has_pref_ |= word == "pref";
             if (take_word(left_) == "lock") take_word(left_);
@@ -146,6 +141,15 @@ class line_words {
             return refuse(fmt::format("'{}' is not known; {}", word.substr(0, 80), forms));
         }
         return {};
+    }
+    /// Printed by `ip route show table all` for tables other than main, and by `ip -d route`.
+    result<void> read_table() {
+        const std::string_view table = take_word(left_);
+        if (table == "main" || table == "254") return {};
+        return refuse(
+            fmt::format("table {} is not this list's: list the routes of one table, as `ip route "
+                        "show table {}` prints them, for the VRF that they are for",
+                        table.substr(0, 80), table.substr(0, 80)));
     }
     result<void> read_via() {
         if (in_member_) return refuse("via is there twice; say nexthop before each of several");

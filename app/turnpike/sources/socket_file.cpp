@@ -86,6 +86,28 @@ result<void> clear_the_place(const std::string& path, const sockaddr_un& at) {
     return {};
 }
 
+/// The socket file, held by a descriptor: another user of the folder may replace the path's file.
+struct socket_file {
+    owned_fd fd;
+    struct stat about;
+};
+std::optional<socket_file> file_at(const std::string& path) {
+    socket_file out{owned_fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)), {}};
+    if (out.fd.get() < 0 || ::fstat(out.fd.get(), &out.about) != 0 || !S_ISSOCK(out.about.st_mode))
+        return std::nullopt;
+    return out;
+}
+
+constexpr uid_t as_it_is = UINT32_MAX;
+
+bool set_access(const socket_file& file, mode_t mode, uid_t owner, gid_t group) noexcept {
+    // fchmod() takes no O_PATH descriptor.
+    const std::string by_descriptor = "/proc/self/fd/" + std::to_string(file.fd.get());
+    return ((file.about.st_mode & 0777) == mode || ::chmod(by_descriptor.c_str(), mode) == 0) &&
+           ((owner == as_it_is && group == as_it_is) ||
+            ::fchownat(file.fd.get(), "", owner, group, AT_EMPTY_PATH) == 0);
+}
+
 }  // namespace
 
 result<listener> listener::at(const std::string& path, const std::string& group,
@@ -101,29 +123,27 @@ result<listener> listener::at(const std::string& path, const std::string& group,
         return tl::unexpected<error>(clear.error());
     owned_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd.get() < 0) return fail(errno, path, "no socket can be made");
-    const mode_t before = ::umask(0777 & ~file_mode);
+    // bind() gives the file the mode of the socket, less the process's umask.
+    if (::fchmod(fd.get(), file_mode) != 0) return fail(errno, path, "no socket can be made");
     const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&*at), sizeof *at);
     const int why = errno;
-    ::umask(before);
     if (bound != 0) return fail(why, path, "the control socket cannot be made there");
     const auto give_up = [&](const char* text) {
         const int code = errno;
         ::unlink(path.c_str());
         return fail(code, path, text);
     };
-    // Set owner and group before listen(): no client can connect earlier.
-    constexpr uid_t as_it_is = UINT32_MAX;
-    if ((*gid || *uid) &&
-        ::lchown(path.c_str(), uid->value_or(as_it_is), gid->value_or(as_it_is)) != 0)
+    const auto file = file_at(path);
+    if (!file) return give_up("was made, and is not there");
+    // Set mode, owner and group before listen(): no client can connect earlier.
+    if (!set_access(*file, file_mode, uid->value_or(as_it_is), gid->value_or(as_it_is)))
         return give_up("cannot be given to its owner and group");
     if (::listen(fd.get(), backlog) != 0) return give_up("cannot listen");
-    struct stat made {};
-    if (::lstat(path.c_str(), &made) != 0) return give_up("was made, and is not there");
     listener out;
     out.fd_ = std::move(fd);
     out.path_ = path;
-    out.device_ = made.st_dev;
-    out.inode_ = made.st_ino;
+    out.device_ = file->about.st_dev;
+    out.inode_ = file->about.st_ino;
     return out;
 }
 
@@ -154,7 +174,10 @@ result<void> listener::give_to(const std::string& group, const std::string& owne
     if (!gid) return tl::unexpected<error>(gid.error());
     const auto uid = user_of(owner);
     if (!uid) return tl::unexpected<error>(uid.error());
-    if (::lchown(path_.c_str(), uid->value_or(::geteuid()), gid->value_or(::getegid())) != 0)
+    const auto file = file_at(path_);
+    if (!file || file->about.st_dev != device_ || file->about.st_ino != inode_)
+        return fail(ENOENT, path_, "the control socket's file was removed or replaced");
+    if (!set_access(*file, file_mode, uid->value_or(::geteuid()), gid->value_or(::getegid())))
         return fail(errno, path_, "cannot be given to its owner and group");
     return {};
 }

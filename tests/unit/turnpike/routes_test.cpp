@@ -440,6 +440,12 @@ INSTANTIATE_TEST_SUITE_P(
             line("10.9.0.0/16 nhid 160 via 10.0.2.2 dev east proto bgp metric 20 expires 1796sec "
                  "advmss lock 1300 hoplimit 64 offload rt_trap"),
             "none"},
+        row{"of main", line("10.9.0.0/16 via 10.0.2.2 dev east table main"), "none"},
+        row{"of another table", line("10.9.0.0/16 via 10.0.2.2 dev east table 100"),
+            "f.yaml:7: table 100 is not this list's: list the routes of one table, as `ip route "
+            "show "},
+        row{"of the kernel's own table", line("10.0.2.254 dev east table local proto kernel"),
+            "f.yaml:7: table local is not this list's"},
         row{"a source", line("10.9.0.0/16 from 10.0.0.0/8 via 10.0.2.2"),
             "f.yaml:7: 'from' is not known"},
         row{"mtu", line("10.9.0.0/16 via 10.0.2.2 mtu lock 1400"), "none"},

@@ -164,7 +164,7 @@ TEST_F(socket_lines, who_hangs_up_is_forgotten) {
     }
     rounds();
     EXPECT_EQ(socket_->clients(), 0U);
-    EXPECT_EQ(asked_, 1) << "what was asked was asked; then nobody is there to be told";
+    EXPECT_EQ(asked_, 1) << "the request was answered; its client is gone";
 }
 
 TEST_F(socket_lines, the_longest_line_and_one_more_byte) {
@@ -282,9 +282,10 @@ class socket_file : public socket_lines {
 };
 
 TEST_F(socket_file, is_made_with_its_mode_and_group_and_goes_with_us) {
-    const mode_t before = ::umask(0);
-    ASSERT_TRUE(socket_->listen(path_, std::to_string(::getgid())));
-    EXPECT_EQ(::umask(before), mode_t{0}) << "as it was";
+    const mode_t before = ::umask(077);
+    const bool listens = socket_->listen(path_, std::to_string(::getgid())).has_value();
+    EXPECT_EQ(::umask(before), mode_t{077}) << "as it was";
+    ASSERT_TRUE(listens);
     struct stat s {};
     ASSERT_EQ(::lstat(path_.c_str(), &s), 0);
     EXPECT_TRUE(S_ISSOCK(s.st_mode));
