@@ -314,7 +314,11 @@ bool neighbours::drops_packets(const entry& e) const noexcept {
 void neighbours::become_reachable(entry& e, uint64_t now_ms) {
     e.state = nud::reachable;
     rank(e);
-    set_timer(e, now_ms + limits_.reachable_ms);
+    // RFC 4861 section 6.3.2: MIN_RANDOM_FACTOR and MAX_RANDOM_FACTOR. Neighbours that were resolved together are then
+    // not probed together.
+    const uint32_t half = limits_.reachable_ms / 2;
+    set_timer(e, now_ms + std::uniform_int_distribution<uint32_t>{
+                              half, limits_.reachable_ms + half}(random_));
 }
 
 void neighbours::become_stale(entry& e, uint64_t now_ms) {

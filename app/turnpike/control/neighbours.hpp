@@ -30,6 +30,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -225,6 +226,7 @@ class neighbours : public owner {
     const uint32_t max_held_;
     neighbour_actions actions_;
     state::neighbour_limits limits_{};
+    std::minstd_rand random_{std::random_device{}()};
     std::map<key, std::unique_ptr<entry>> entries_;
     std::map<uint32_t, entry*> by_hop_;
     std::vector<of_interface> interfaces_;  ///< by interface index

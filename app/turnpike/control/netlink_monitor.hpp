@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "netlink/link_socket.hpp"
+#include "observe/log.hpp"
 #include "sources/netlink_rib.hpp"
 
 namespace turnpike::control {
@@ -76,7 +77,9 @@ class netlink_monitor {
     bool is_drained_ = true;    ///< the queue was empty since notifications were lost
     bool is_whole_ = false;     ///< the wanted parts complete a dump of all parts
     bool has_more_ = false;
-    uint64_t may_ask_ms_ = 0;
+    uint64_t may_ask_ms_ = 0, now_ms_ = 0;
+    observe::log_limit loss_lines_{"losses of netlink notifications"};
+    observe::log_limit refused_lines_{"malformed netlink messages"};
     numbers numbers_{};
     std::vector<uint8_t> buffer_;
 };

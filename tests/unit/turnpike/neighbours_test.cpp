@@ -34,7 +34,7 @@ class machine : public ::testing::Test {
         ASSERT_NE(pool, nullptr);
         wanted.limits = {.limit = 8,
                          .queue_len = 4,
-                         .reachable_ms = 1000,
+                         .reachable_ms = 600,  // at most 900, by its random factor
                          .retransmit_ms = 100,
                          .attempts = 3,
                          .failed_ms = 500,
@@ -317,7 +317,7 @@ TEST_F(machine, solicitations_have_a_rate_per_interface) {
     EXPECT_LE(n->size(), 201U) << "no entry without its solicitation";
     asked_all = 0;
     for (uint32_t i = 0; i < 50; ++i) packet_for(ip_address::from_v4(0x0a00'0300 + i), elsewhere);
-    EXPECT_EQ(asked_all, 50) << "another interface has a rate of its own";
+    EXPECT_EQ(asked_all, 50) << "another interface has another rate limit";
 }
 
 /// A probe of a known neighbour is not behind a scan.
@@ -370,6 +370,29 @@ TEST_F(machine, a_stale_neighbour_that_is_used_is_asked_by_unicast) {
     EXPECT_TRUE(worker_sees(seen)) << "it is used on while it is asked";
     answer(mac_a);
     EXPECT_EQ(in(nstate::reachable), 1U);
+}
+
+/// RFC 4861 section 6.3.2: between half and one and a half of the base, and not the same for all.
+TEST_F(machine, neighbours_that_were_resolved_together_become_stale_one_by_one) {
+    const auto confirm_all = [&] {
+        for (uint32_t i = 0; i < wanted.limits.limit; ++i) {
+            const ip_address one = ip_address::from_v4(0x0a00'0100 + i);
+            packet_for(one);
+            n->confirm(here, one, {.mac = mac_a, .solicited = true}, now);
+        }
+    };
+    confirm_all();
+    ASSERT_EQ(in(nstate::reachable), wanted.limits.limit);
+    pass(wanted.limits.reachable_ms / 2 - 1);
+    EXPECT_EQ(in(nstate::reachable), wanted.limits.limit);
+    unsigned steps = 0;
+    for (uint32_t ms = 0, before = wanted.limits.limit; ms <= wanted.limits.reachable_ms + 2;
+         ++ms) {
+        pass(1);
+        steps += in(nstate::reachable) != std::exchange(before, in(nstate::reachable));
+    }
+    EXPECT_EQ(in(nstate::reachable), 0U);
+    EXPECT_GT(steps, 1U);
 }
 
 TEST_F(machine, a_neighbour_that_vanished_fails) {
@@ -593,7 +616,7 @@ TEST_F(machine, a_gateway_of_a_group_that_fails_is_probed_until_it_answers) {
     const uint32_t hop = n->of_hop(table->lookup(0, host))->hop;
     const auto kind = [&] { return (*hops)[hop].kind.load(); };
     EXPECT_EQ(kind(), datapath::nexthop_kind::adjacency);
-    pass(wanted.limits.reachable_ms + 1);
+    pass(wanted.limits.reachable_ms * 3 / 2 + 1);
     (*hops)[hop].mark_used();
     pass(wanted.limits.retransmit_ms * (wanted.limits.attempts + 2));
     EXPECT_EQ(kind(), datapath::nexthop_kind::failed) << "at once, not after a second resolution";

@@ -114,7 +114,7 @@ void icmp_errors::tell(const owned_mbuf& p, const icmp_error& error) {
     const std::span<uint8_t> ip = std::span(frame).subspan(ethernet);
     uint32_t bytes = 0;
     if (about.parsed.is_ipv4()) {
-        const auto from = v4_answerer(tools_, about.in_interface);
+        const auto from = v4_error_source(tools_, about.in_interface, source_of(p));
         if (!from || !may_send(error, true)) return;
         bytes = packet::write_icmp4_error(ip, p.lead(), about.parsed, error, *from);
     } else {

@@ -50,7 +50,8 @@ std::optional<ipv6_address> v6_answerer(const tools& t, const dad& own, const ow
         const ipv6_address& near = v.interfaces[in].addresses->v6.front();
         return own.is_duplicate(in, near) ? std::nullopt : std::optional(near);
     }
-    if (const auto here = global_of(t, own, in)) return here;
+    for (const uint16_t near : {t.egress_to(in, ip_address::from_v6(ip.source.bytes)), in})
+        if (const auto here = global_of(t, own, near)) return here;
     for (uint16_t ifindex = 1; ifindex < datapath::max_interfaces; ++ifindex)
         if (v.interfaces[ifindex].vrf == v.interfaces[in].vrf)
             if (const auto there = global_of(t, own, ifindex)) return there;
@@ -66,6 +67,12 @@ std::optional<uint32_t> v4_answerer(const tools& t, uint16_t in) {
             other.vrf == v.interfaces[in].vrf)
             return other.addresses->v4.front().address;
     return std::nullopt;
+}
+
+std::optional<uint32_t> v4_error_source(const tools& t, uint16_t in, const ip_address& to) {
+    const uint16_t by = t.egress_to(in, to);
+    const auto* const addresses = t.interface(by).addresses;
+    return v4_answerer(t, addresses != nullptr && !addresses->v4.empty() ? by : in);
 }
 
 }  // namespace turnpike::control::slow_path

@@ -44,6 +44,22 @@ uint32_t tools::hop_of(uint16_t in, const ip_address& to, uint32_t chosen) const
     return group != nullptr && group->has(chosen) ? chosen : index;
 }
 
+uint16_t tools::egress_to(uint16_t in, const ip_address& to) const noexcept {
+    if (to.is_link_local()) return in;
+    const auto egress_of = [&](uint32_t hop) {
+        const bool sends =
+            hops[hop].kind.load(std::memory_order_relaxed) >= datapath::nexthop_kind::failed;
+        const uint16_t by = hops[hop].out.interface;
+        return sends && interface(by).vrf == interface(in).vrf ? by : in;
+    };
+    const uint32_t index = tables.lookup(interface(in).vrf, to);
+    const datapath::nexthop_group* const group = group_of(hops[index]);
+    if (group == nullptr) return egress_of(index);
+    const auto *const first = group->hop.data(), *const last = first + group->members;
+    const bool by_in = std::any_of(first, last, [&](uint32_t hop) { return egress_of(hop) == in; });
+    return by_in || first == last ? in : egress_of(*first);
+}
+
 void tools::route_own(owned_mbuf p, const ip_address& to, uint16_t interface) {
     // From here on the packet is originated: no ICMP error is sent about it.
     datapath::punted& about = datapath::punted_of(p.get());

@@ -46,6 +46,9 @@ struct tools {
     /// worker chose, as long as it is a member.
     [[nodiscard]] uint32_t hop_of(uint16_t in, const ip_address& to,
                                   uint32_t chosen) const noexcept;
+    /// The interface that an originated packet leaves by; `in` if there is none, for a link-local destination, and for a
+    /// group with a member by it.
+    [[nodiscard]] uint16_t egress_to(uint16_t in, const ip_address& to) const noexcept;
     /// Whether an address is local only in the kernel: of a macvlan, of `lo`.
     [[nodiscard]] bool is_kernels(uint16_t ifindex, const ip_address& a) const noexcept;
     /// Pass an unhandled packet to the kernel if it has the interface, else count it as consumed.
