@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The host stack in the kernel: its interfaces, links, addresses and routes, and its packets."""
+import json
 import os
 import re
 import select
@@ -300,11 +301,49 @@ ROUTERS = {"ipv4 accept_redirects": "0", "ipv4 forwarding": "1", "ipv6 accept_ra
            "ipv6 accept_redirects": "0", "ipv6 forwarding": "1", "ipv6 keep_addr_on_down": "1"}
 
 
-def test_a_router_advertisement_configures_nothing():
-    """RFC 4862 section 4: hosts configure themselves by advertisements, routers do not; any host of a link can send
-    one. scapy sends the advertisement, and a socket in the kernel confirms its arrival."""
+def advertisement(of):
+    """A router's frame, by scapy: a default route, a prefix with addresses, and a route."""
     from scapy.all import (ICMPv6ND_RA, ICMPv6NDOptPrefixInfo, ICMPv6NDOptRouteInfo, ICMPv6NDOptSrcLLAddr, Ether,
                            IPv6, raw)
+    return raw(Ether(src=of.mac("eth0"), dst="33:33:00:00:00:01") /
+               IPv6(src="fe80::bad", dst="ff02::1", hlim=255) / ICMPv6ND_RA(routerlifetime=1800) /
+               ICMPv6NDOptPrefixInfo(prefix="2001:db8:beef:1::", prefixlen=64, L=1, A=1) /
+               ICMPv6NDOptRouteInfo(prefix="2001:db8:beef:2::", plen=64, rtlifetime=1800) /
+               ICMPv6NDOptSrcLLAddr(lladdr=of.mac("eth0")))
+
+
+def test_router_advertisements_are_followed_by_choice():
+    with Lab() as lab:
+        west, _dut, _east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        addresses = lambda: next(i["addresses"] for i in operator.show("interfaces")["interfaces"]  # noqa: E731
+                                 if i["name"] == "west")
+        sysctls = {**ROUTERS, "ipv6 accept_ra": "2", "ipv6 autoconf": "1"}
+        operator.result("change", do=[{"set": {"interface": {"name": "west", "accept_ra": True}}}])
+        wait_until(lambda: of_router(box, "west") == sysctls, "the kernel accepts advertisements")
+        assert of_router(box, "east") == ROUTERS
+
+        def advertise():
+            west.raw("eth0").send(advertisement(west))
+            return "::/0" in learned(operator)
+        wait_until(advertise, "the default route is learned")
+        wait_until(lambda: any(a.startswith("2001:db8:beef:1:") for a in addresses()), "the address is learned")
+        there = box.run("ip -6 route show").stdout
+        for route in ("default via fe80::bad dev west proto ra", "2001:db8:beef:1::/64 dev west"):
+            assert route in there, there
+        route = operator.show("route", address="2001:db8:ffff::1")
+        assert "fe80::bad" in json.dumps(route), route
+        assert "west" in json.dumps(operator.show("route", address="2001:db8:beef:1::99"))
+        operator.result("change", do=[{"set": {"interface": {"name": "west", "accept_ra": False}}}])
+        wait_until(lambda: "::/0" not in learned(operator), "the default route is left out again")
+        wait_until(lambda: not any("beef" in a for a in addresses()), "the address is left out again")
+        assert of_router(box, "west") == ROUTERS
+        running.stop()
+
+
+def test_a_router_advertisement_configures_nothing():
+    """RFC 4862 section 4: hosts configure themselves by advertisements, routers do not; any host of a link can send
+    one. A socket in the kernel confirms its arrival."""
     with Lab() as lab:
         west, _dut, _east, box, running = begin(lab)
         operator = Operator("/run/turnpike/control.sock")
@@ -314,11 +353,7 @@ def test_a_router_advertisement_configures_nothing():
             family = "ipv4" if what == "rp_filter" else "ipv6"
             values = [box.run(f"cat /proc/sys/net/{family}/conf/{of}/{what}").stdout for of in ("default", "west")]
             assert values[0] == values[1], (what, values)
-        said = raw(Ether(src=west.mac("eth0"), dst="33:33:00:00:00:01") /
-                   IPv6(src="fe80::bad", dst="ff02::1", hlim=255) / ICMPv6ND_RA(routerlifetime=1800) /
-                   ICMPv6NDOptPrefixInfo(prefix="2001:db8:beef:1::", prefixlen=64, L=1, A=1) /
-                   ICMPv6NDOptRouteInfo(prefix="2001:db8:beef:2::", plen=64, rtlifetime=1800) /
-                   ICMPv6NDOptSrcLLAddr(lladdr=west.mac("eth0")))
+        said = advertisement(west)
         with box.inside():
             heard = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
         heard.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"west\0")

@@ -98,7 +98,7 @@ class host_stack::staged_stack : public staged {
             to.to_host = true;
             auto there = stays ? of_.find(name) : nullptr;
             if (there == nullptr) {
-                auto made = make(name, to);
+                auto made = make(name, says, to);
                 if (!made) return refuse(made.error());
                 there = std::move(*made);
             }
@@ -129,11 +129,13 @@ class host_stack::staged_stack : public staged {
                     "control_plane: " + why.object + ": " + why.text);
     }
 
-    result<std::shared_ptr<attached>> make(const std::string& name, const datapath::interface& i) {
+    result<std::shared_ptr<attached>> make(const std::string& name, const state::interface& says,
+                                           const datapath::interface& i) {
         auto out = std::make_shared<attached>();
         out->name = name;
+        out->accept_ra = says.accept_ra;
         out->settings = {i.mac, i.mtu, false};
-        auto device = make_tap(*netns_, name, out->settings);
+        auto device = make_tap(*netns_, name, says.accept_ra, out->settings);
         if (!device) return tl::unexpected<error>(device.error());
         out->device = std::move(*device);
         return out;
@@ -147,7 +149,7 @@ class host_stack::staged_stack : public staged {
     std::map<uint16_t, netlink::link_socket::link_settings> settings_{};
 };
 
-result<tap> host_stack::make_tap(netns_handle& in, const std::string& name,
+result<tap> host_stack::make_tap(netns_handle& in, const std::string& name, bool accept_ra,
                                  const netlink::link_socket::link_settings& settings) {
     tap out;
     auto done = netlink::in_namespace(in.network_namespace, [&]() -> result<void> {
@@ -155,7 +157,7 @@ result<tap> host_stack::make_tap(netns_handle& in, const std::string& name,
         if (!device) return tl::unexpected<error>(device.error());
         out = std::move(*device);
         // Before the interface is up and receives router advertisements.
-        return set_router_sysctls(name);
+        return set_router_sysctls(name, accept_ra);
     });
     if (!done) return tl::unexpected<error>(done.error());
     if (auto set = in.asking.set_link(out.index(), settings); !set)
@@ -201,12 +203,14 @@ void host_stack::settle(const std::map<uint16_t, netlink::link_socket::link_sett
             continue;  // set_up_new_interfaces() does this for a new TAP
         }
         change_link(*a);
+        const state::interface* is = operators_->interfaces.find(a->name);
+        if (is != nullptr && std::exchange(a->accept_ra, is->accept_ra) != is->accept_ra)
+            set_sysctls(*a);
         // Addresses that the kernel gave or took away are not the operator's: a daemon may give one again
         // meanwhile.
         static const std::vector<ip_prefix> none;
         const state::interface* was =
             before == nullptr ? nullptr : before->interfaces.find(a->name);
-        const state::interface* is = operators_->interfaces.find(a->name);
         change_addresses(*a, was == nullptr ? none : was->addresses,
                          is == nullptr ? none : is->addresses);
     }
@@ -225,8 +229,12 @@ void host_stack::change_link(attached& a) {
     a.refused.clear();
     a.settings = a.wanted;
     // An MTU below 1280 disables IPv6 and its sysctls; a larger one enables it with defaults.
+    set_sysctls(a);
+}
+
+void host_stack::set_sysctls(const attached& a) {
     if (auto done = netlink::in_namespace(netns_->network_namespace,
-                                          [&] { return set_router_sysctls(a.name); });
+                                          [&] { return set_router_sysctls(a.name, a.accept_ra); });
         !done)
         say(a.name, done.error());
 }
@@ -275,7 +283,7 @@ bool host_stack::is_lost(const attached& a) const noexcept {
 result<void> host_stack::restore(uint16_t ifindex, attached& a) {
     auto down = a.wanted;
     down.up = false;
-    auto made = make_tap(*netns_, a.name, down);
+    auto made = make_tap(*netns_, a.name, a.accept_ra, down);
     if (!made) return tl::unexpected<error>(made.error());
     unwatch(a.device.fd());
     a.device = std::move(*made);  // closes the old one, wherever it is
@@ -325,7 +333,10 @@ void host_stack::restore_lost() {
 
 sources::netlink_rib::followed host_stack::ours() const {
     sources::netlink_rib::followed out;
-    for (const auto& [ifindex, a] : taps_) out.interfaces.emplace(a->device.index(), a->name);
+    for (const auto& [ifindex, a] : taps_) {
+        out.interfaces.emplace(a->device.index(), a->name);
+        if (a->accept_ra) out.accept_ra.insert(a->device.index());
+    }
     for (const auto& [name, v] : operators_->vrfs) out.vrfs.emplace(v.table, name);
     return out;
 }

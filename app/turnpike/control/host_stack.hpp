@@ -89,6 +89,7 @@ class host_stack : public owner {
         tap device;
         netlink::link_socket::link_settings settings{};  ///< that the kernel has, as far as known
         netlink::link_socket::link_settings wanted{};
+        bool accept_ra = false;
         std::string refused{};  ///< the kernel's last refusal of `wanted`, which is logged once
         rate_limit rate{0}, alert_rate{0};
         struct {
@@ -103,6 +104,7 @@ class host_stack : public owner {
         const std::string& network_namespace);
     /// A TAP that is down, with the settings of a router's interface.
     [[nodiscard]] static result<tap> make_tap(netns_handle& in, const std::string& name,
+                                              bool accept_ra,
                                               const netlink::link_socket::link_settings& settings);
     /// Whether the name in /run/netns leads to another namespace now.
     [[nodiscard]] static bool is_replaced(const netns_handle& n) noexcept;
@@ -113,6 +115,7 @@ class host_stack : public owner {
                 uint32_t rate_before, const std::shared_ptr<const state::configuration>& before,
                 std::shared_ptr<const state::configuration> after);
     void change_link(attached& a);
+    void set_sysctls(const attached& a);
     void restore_lost();
     [[nodiscard]] bool is_lost(const attached& a) const noexcept;
     [[nodiscard]] result<void> restore(uint16_t ifindex, attached& a);

@@ -98,7 +98,8 @@ void netlink_monitor::set_ours(sources::netlink_rib::followed ours) {
     known_.set_ours(ours_);
     for (const auto& [index, name] : ours_.interfaces) {
         const auto before = was.interfaces.find(index);
-        if (before != was.interfaces.end() && before->second == name) continue;
+        const bool same_ra = was.accept_ra.contains(index) == ours_.accept_ra.contains(index);
+        if (before != was.interfaces.end() && before->second == name && same_ra) continue;
         want({part_kind::addresses, false, index});
         for (const bool v6 : {false, true}) want({part_kind::neighbours, v6, index});
     }
@@ -167,11 +168,15 @@ void netlink_monitor::lost() {
     ++numbers_.overruns;
     all_again_ = true;
     is_drained_ = false;
-    observe::log(observe::log_level::notice,
-                 "netlink notifications were lost; the kernel's state is dumped again");
+    if (loss_lines_.take(now_ms_))
+        observe::log(observe::log_level::notice,
+                     "netlink notifications were lost; the kernel's state is dumped again");
 }
 
 bool netlink_monitor::follow(uint64_t now_ms) {
+    now_ms_ = now_ms;
+    loss_lines_.look(now_ms);
+    refused_lines_.look(now_ms);
     const uint64_t until = now_ns_() + budget_ns;
     const auto may_go_on = [&] { return now_ns_() < until; };
     has_more_ = false;
@@ -196,7 +201,10 @@ bool netlink_monitor::follow(uint64_t now_ms) {
         }
         numbers_.refused += netlink::parse(
             std::span(buffer_).first(*got), [&](netlink::message&& m) { take(m); },
-            [](const error& why) { observe::log(observe::log_level::error, why.message()); });
+            [this](const error& why) {
+                if (refused_lines_.take(now_ms_))
+                    observe::log(observe::log_level::error, why.message());
+            });
     }
     has_more_ = true;
     return numbers_.whole != 0 && known_.take_changed();

@@ -41,8 +41,11 @@ result<void> set(const std::string& file, char value) {
 
 }  // namespace
 
-result<void> set_router_sysctls(const std::string& interface) {
-    for (const auto& [family, name, value] : settings) {
+result<void> set_router_sysctls(const std::string& interface, bool accept_ra) {
+    for (auto [family, name, value] : settings) {
+        if (accept_ra && name == std::string_view("accept_ra"))
+            value = '2';  // although it forwards
+        if (accept_ra && name == std::string_view("autoconf")) value = '1';
         const auto done =
             set(fmt::format("/proc/sys/net/{}/conf/{}/{}", family, interface, name), value);
         if (!done && !(done.error().code == ENOENT && family[3] == '6')) return done;

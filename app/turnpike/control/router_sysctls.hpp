@@ -13,6 +13,6 @@ namespace turnpike::control {
 /// network namespace of the calling thread. IPv6 is skipped if the interface has none: disabled in
 /// the kernel, or an MTU below 1280.
 /// Errors  EACCES, EROFS, ... with the sysctl's file; none if it has the value already
-[[nodiscard]] result<void> set_router_sysctls(const std::string& interface);
+[[nodiscard]] result<void> set_router_sysctls(const std::string& interface, bool accept_ra);
 
 }  // namespace turnpike::control

@@ -174,6 +174,12 @@ constexpr field<interface> interface_rows[] = {
                  "doc/routing.md",
       .kinds = of_routed},
      access<member<&interface::router_alert>>()},
+    {{.key = "accept_ra",
+      .type = truth_type(),
+      .meaning = "Follows the addresses and routes of router advertisements; needs host_interface: "
+                 "doc/control-plane.md",
+      .kinds = of_routed},
+     access<member<&interface::accept_ra>>()},
     {{.key = "extra_macs",
       .type = list_type("a unicast MAC address", "MAC addresses", max_macs, "MAC"),
       .meaning = "Additional MAC addresses, as of VRRP: doc/routing.md",

@@ -113,7 +113,7 @@ void netlink_rib::set_ours(followed ours) {
 bool netlink_rib::derive_stack(table& t, kernel_table::stack_id s) {
     if (s >= t.derived.size()) t.derived.resize(t.kernel.stacks());
     derivation& of = t.derived[s];
-    derived_route now = derive(t.kernel.stack(s), {next_hops_, ours_.interfaces});
+    derived_route now = derive(t.kernel.stack(s), {next_hops_, ours_.interfaces, ours_.accept_ra});
     const bool changed = now.target != of.route.target || now.why != of.route.why;
     of.route = std::move(now);
     return changed;
@@ -259,11 +259,14 @@ void netlink_rib::take_address(const netlink::address& a) {
     if (listed_ && listed_->part.of == RT_TABLE_MAIN) change_listed(remove);
 }
 
-/// An address without IFA_F_PERMANENT comes from a router advertisement or DHCP, which any host on the link can send.
+/// An address without IFA_F_PERMANENT comes from a router advertisement or DHCP, which any host on the link can send; an
+/// IPv6 one is followed where the operator accepts advertisements.
 /// One with IFA_F_NOPREFIXROUTE has no connected network.
 void netlink_rib::take_followed_address(const netlink::address& a) {
     if (a.peer || !is_host(a.local.address)) return;
-    const bool leaves = a.gone || (a.flags & IFA_F_PERMANENT) == 0;
+    const bool is_accepted = (a.flags & IFA_F_PERMANENT) != 0 ||
+                             (a.local.address.v6 && ours_.accept_ra.contains(a.interface));
+    const bool leaves = a.gone || !is_accepted;
     auto& here = addresses_[a.interface];
     bool changed = false, other = false;
     if (leaves) {

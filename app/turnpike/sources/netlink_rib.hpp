@@ -41,6 +41,8 @@ class netlink_rib {
     struct followed {
         names interfaces{};  ///< mirrored interfaces
         names vrfs{};        ///< by table; the main table is always followed
+        std::set<uint32_t>
+            accept_ra{};  ///< mirrored interfaces whose router advertisements are followed
         bool operator==(const followed&) const = default;
     };
     explicit netlink_rib(followed ours);

@@ -19,12 +19,20 @@ derived_route unfollowed(const kernel_route& r, not_followed why) {
         why};
 }
 
-/// Router advertisements are for hosts, and any host on the link can send them. Connected and local routes
-/// of the kernel are derived from addresses.
-bool is_ignored(const kernel_route& r) noexcept {
-    if (r.protocol == RTPROT_RA) return true;
+/// Whether the operator accepts router advertisements on the interfaces of all paths: any host on the link can send them.
+bool accepts_ra(const kernel_route& r, const derivation_context& with) {
+    return !r.paths.empty() && std::all_of(r.paths.begin(), r.paths.end(), [&](const auto& p) {
+        return with.accept_ra.contains(p.interface);
+    });
+}
+
+/// Connected and local routes of the kernel are derived from addresses, except for prefixes that a router advertised.
+bool is_ignored(const kernel_route& r, bool v6, const derivation_context& with) {
+    if (r.protocol == RTPROT_RA) return !accepts_ra(r, with);
     switch (r.type) {
         case RTN_UNICAST:
+            if (v6 && r.next_hop == 0 && accepts_ra(r, with)) return false;
+            [[fallthrough]];
         case RTN_LOCAL:
             return r.protocol == RTPROT_KERNEL && r.next_hop == 0 &&
                    !(r.paths.size() == 1 && r.paths.front().via);
@@ -146,7 +154,7 @@ derived_route derive_from(const kernel_route& r, bool v6, const derivation_conte
 derived_route derive_v4(const route_stack& from, const derivation_context& with) {
     const kernel_route* by_tos = nullptr;
     for (const kernel_route& r : from.routes) {
-        if (is_ignored(r) || !is_alive(r)) continue;
+        if (is_ignored(r, false, with) || !is_alive(r)) continue;
         if (r.tos == 0) return derive_from(r, false, with);
         by_tos = &r;
     }
@@ -192,7 +200,7 @@ derived_route derive_v6(const route_stack& from, const derivation_context& with)
     std::vector<const kernel_route*> plain;
     const kernel_route* by_source = nullptr;
     for (const kernel_route& r : from.routes)
-        if (is_ignored(r))
+        if (is_ignored(r, true, with))
             continue;
         else if (r.from.length == 0)
             plain.push_back(&r);

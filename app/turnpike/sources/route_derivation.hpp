@@ -37,6 +37,8 @@ using nexthop_objects = std::unordered_map<uint32_t, netlink::next_hop>;
 struct derivation_context {
     const nexthop_objects& objects;
     const std::map<uint32_t, std::string>& interfaces;  ///< mirrored ones, by index
+    const std::set<uint32_t>&
+        accept_ra;  ///< mirrored interfaces whose router advertisements are followed
 };
 
 struct derived_route {

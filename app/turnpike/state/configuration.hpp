@@ -154,6 +154,7 @@ struct interface {
     bool accept_source_route = false;       ///< routed: forwards source-routed packets
     bool router_alert =
         false;  ///< routed, with host_interface: punts Router Alert packets to the kernel
+    bool accept_ra = false;  ///< routed, with host_interface: follows router advertisements
     origin where{};
     bool operator==(const interface&) const = default;
 };

@@ -179,10 +179,10 @@ result<void> check_use(const configuration& in, const std::string& name, const i
         return refuse(i.where,
                       fmt::format("port '{}' has {} and does not route", name,
                                   i.send_redirects ? "send_redirects" : "accept_source_route"));
-    if (i.router_alert && !i.host_interface)
-        return refuse(i.where, fmt::format("port '{}' has router_alert: true, which needs "
+    if ((i.router_alert || i.accept_ra) && !i.host_interface)
+        return refuse(i.where, fmt::format("port '{}' has {}: true, which needs "
                                            "host_interface: true",
-                                           name));
+                                           name, i.router_alert ? "router_alert" : "accept_ra"));
     const bool v6 = std::any_of(i.addresses.begin(), i.addresses.end(),
                                 [](const ip_prefix& p) { return p.address.v6; });
     if (const uint16_t mtu = in.mtu_of(i); v6 && mtu < 1280)

@@ -122,6 +122,8 @@ TEST(control_plane, is_read_written_and_refused) {
     EXPECT_EQ(complaint_about(text + "xconnects: [[west, south]]\n").substr(0, 9), "f.yaml:4:");
     EXPECT_EQ(with("addresses: [10.0.3.1/24]", "addresses: [10.0.3.1/24], router_alert: true"),
               "f.yaml:6: port 'south' has router_alert: true, which needs host_interface: true");
+    EXPECT_EQ(with("addresses: [10.0.3.1/24]", "addresses: [10.0.3.1/24], accept_ra: true"),
+              "f.yaml:6: port 'south' has accept_ra: true, which needs host_interface: true");
     // Unnumbered: its addresses are the kernel's.
     EXPECT_EQ(with("addresses: [10.0.1.1/24], host_interface: true", "host_interface: true"),
               "none");

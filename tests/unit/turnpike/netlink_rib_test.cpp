@@ -151,6 +151,41 @@ TEST_F(netlink_rib_test, addresses_with_a_lifetime_are_not_followed) {
     EXPECT_TRUE(rib_.learned().addresses.empty());
 }
 
+/// Where the operator accepts advertisements: default routes by preference, prefixes and addresses with a lifetime.
+TEST_F(netlink_rib_test, advertisements_are_followed_by_choice) {
+    constexpr uint32_t by_advertisement = IFA_F_MANAGETEMPADDR | IFA_F_NOPREFIXROUTE;
+    netlink_rib::followed ours{
+        .interfaces = {{west, "west"}, {east, "east"}}, .vrfs = {{10, "red"}}, .accept_ra = {west}};
+    const auto advertise = [&](uint32_t by) {
+        take(address(by, by == west ? "2001:db8:1::7/64" : "2001:db8:2::7/64", false,
+                     by_advertisement));
+        take({.to = by == west ? "2001:db8:1::/64" : "2001:db8:2::/64",
+              .by = by,
+              .metric = 256,
+              .protocol = RTPROT_KERNEL});
+        take({.to = by == west ? "::/0" : "2001:db8:9::/48",
+              .via = "fe80::1",
+              .by = by,
+              .metric = 1024,
+              .protocol = RTPROT_RA});
+    };
+    take(address(west, "10.0.1.9/24", false, 0));  // DHCP's
+    rib_.set_ours(ours);
+    for (const uint32_t by : {west, east}) advertise(by);
+    EXPECT_EQ(via("::/0"), "fe80::1 west");
+    EXPECT_EQ(via("2001:db8:1::/64"), "link west");
+    EXPECT_EQ(via("2001:db8:2::/64"), "none");
+    EXPECT_EQ(via("2001:db8:9::/48"), "none");
+    EXPECT_EQ(rib_.learned().addresses,
+              (decltype(state::learned::addresses){{"west", {prefix_of("2001:db8:1::7/128")}}}));
+    ours.accept_ra.clear();
+    rib_.set_ours(ours);
+    EXPECT_EQ(via("::/0"), "none");
+    EXPECT_EQ(via("2001:db8:1::/64"), "none");
+    take(address(west, "2001:db8:1::7/64", false, by_advertisement));  // the next dump's
+    EXPECT_TRUE(rib_.learned().addresses.empty());
+}
+
 TEST_F(netlink_rib_test, routes_of_advertisements_and_redirects_are_not_followed) {
     for (const uint8_t protocol : {uint8_t{RTPROT_RA}, uint8_t{RTPROT_REDIRECT}}) {
         const route_event hosts{
