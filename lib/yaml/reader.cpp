@@ -50,11 +50,14 @@ std::string suggestion(std::string_view wrong, std::span<const std::string_view>
     if (wrong.size() > 40) return {};
     std::string_view nearest;
     size_t least = 1 + wrong.size() / 4;  // more edits: another word
-    for (const std::string_view key : of)
-        if (const size_t d = distance(wrong, key); d < least || (d == least && nearest.empty())) {
-            least = d;
-            nearest = key;
-        }
+    for (const std::string_view key : of) {
+        const bool is_beginning =
+            wrong.size() >= 3 && key.starts_with(wrong);  // "drain" of "drain_us"
+        const size_t d = is_beginning ? 1 : distance(wrong, key);
+        if (d > least || (d == least && !nearest.empty())) continue;
+        least = d;
+        nearest = key;
+    }
     return nearest.empty() ? std::string() : fmt::format("; did you mean '{}'?", nearest);
 }
 

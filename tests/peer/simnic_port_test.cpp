@@ -88,7 +88,7 @@ void expect_unplugged(const std::string& arguments) {
         EXPECT_EQ(rte_eth_rx_burst(b.id(), 0, m, burst), 0);
         c = b.xstats();
     }
-    EXPECT_GE(c["link_tx_lost"], burst) << "these, and what was on its way before";
+    EXPECT_GE(c["link_tx_lost"], burst) << "these, and frames on their way before";
     EXPECT_EQ(c["tx_good_packets"], c["gen_received"] + c["link_tx_lost"]);
     EXPECT_EQ(c["gen_received"], at_down.at("gen_received"));
     EXPECT_EQ(c["gen_foreign"], 0);
@@ -157,7 +157,7 @@ TEST(queues, share_the_flows_and_lose_nothing) {
         const double rx = counts["rx_q" + number + "_packets"],
                      tx = counts["tx_q" + number + "_packets"];
         EXPECT_GT(rx, frames / queues / 2) << "queue " << q;
-        EXPECT_LE(rx - tx, ring) << "queue " << q << ": what waits in it";
+        EXPECT_LE(rx - tx, ring) << "queue " << q << ": frames that wait in it";
         received += rx;
         sent += tx;
     }

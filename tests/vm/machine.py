@@ -38,7 +38,7 @@ class Cable:
         self.socket.sendall(b"".join(struct.pack("!I", len(frame)) + frame for frame in frames))
         deadline = time.monotonic() + 10
         while self._unread_by_qemu():
-            assert time.monotonic() < deadline, "QEMU does not read what is sent to the NIC"
+            assert time.monotonic() < deadline, "QEMU does not read frames that are sent to the NIC"
             time.sleep(0.001)
 
     def _unread_by_qemu(self):

@@ -25,10 +25,13 @@ constexpr long nap_ns = 200'000;
 
 int run_worker(void* argument) {
     auto& s = *static_cast<workers::worker_slot*>(argument);
+    // `stop` also hands the worker's objects over: EAL's own synchronization is in a library that TSan does not see into.
+    (void)s.stop.load(std::memory_order_acquire);
     s.worker.run(s.stop);
     // Return the mbufs in this lcore's mempool cache.
     if (rte_mempool_cache* cache = rte_mempool_default_cache(s.pool, rte_lcore_id()))
         rte_mempool_cache_flush(cache, s.pool);
+    s.stop.store(true, std::memory_order_release);
     return 0;
 }
 
@@ -210,7 +213,7 @@ result<std::unique_ptr<staged>> workers::prepare(change& c) {
 
 void workers::launch(worker_slot& s) noexcept {
     if (s.launched) return;
-    s.stop.store(false, std::memory_order_relaxed);
+    s.stop.store(false, std::memory_order_release);
     s.launched = rte_eal_remote_launch(run_worker, &s, s.worker.parts().lcore) == 0;
 }
 
@@ -218,6 +221,7 @@ void workers::end(worker_slot& s) noexcept {
     if (!s.launched) return;
     s.stop.store(true, std::memory_order_relaxed);
     rte_eal_wait_lcore(s.worker.parts().lcore);
+    (void)s.stop.load(std::memory_order_acquire);
     s.launched = false;
 }
 

@@ -30,7 +30,7 @@ TEST(bench_widths, each_has_its_kernel_and_the_best_peer_that_it_permits) {
     EXPECT_EQ(v[1].noise, 0.0);
     EXPECT_EQ(v[2].width_bits, std::nullopt) << "chosen at none";
     EXPECT_EQ(v[2].noise, std::nullopt);
-    EXPECT_EQ(v[2].peer, 2U) << "the best of all";
+    EXPECT_EQ(v[2].peer, 2U) << "the fastest of all";
 
     const auto cell = cell_of(v[1], some_peers, "none");
     EXPECT_EQ(cell["width_bits"], 256);

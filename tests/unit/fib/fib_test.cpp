@@ -445,7 +445,7 @@ void a_table_may_go_first() {
     const size_t pending = held.size();
     t.reset();
     EXPECT_GT(pending, 0u);
-    ASSERT_GT(held.size(), pending) << "the items would write into what is gone";
+    ASSERT_GT(held.size(), pending) << "the items would write into a removed table";
     ASSERT_GT(blocks, 0);
     release_all(held);
     EXPECT_EQ(blocks, 0);

@@ -144,7 +144,7 @@ TEST(fib_short_limits, a_load_decides_anew) {
     for (uint8_t i = 0; i < 200; ++i) many.push_back({{{0x20, 1, i}}, 24, i});
     const auto table = *fib6::create({});
     ASSERT_TRUE(table->load(many));
-    EXPECT_FALSE(is_short(*table)) << "more than half of what may be kept";
+    EXPECT_FALSE(is_short(*table)) << "more than half of the bytes that may be kept";
     many.resize(100);
     ASSERT_TRUE(table->load(many));
     EXPECT_TRUE(is_short(*table));

@@ -204,7 +204,7 @@ TEST(flow_hash, inner_is_the_packet_in_a_tunnel) {
             EXPECT_EQ(hash_of(one[t], flow_fields::inner), alone) << t;
             EXPECT_NE(hash_of(other[t], flow_fields::inner), alone) << t;
             EXPECT_EQ(hash_of(one[t], flow_fields::flow), hash_of(other[t], flow_fields::flow))
-                << t << ": what is in a tunnel is not looked at";
+                << t << ": the content of a tunnel is not looked at";
         }
     }
 }

@@ -129,7 +129,7 @@ TEST(icmp_error, never_about_these) {
         {"from loopback", eth4({.source = 0x7f000001}, udp)},
         {"from multicast", eth4({.source = 0xe0000001}, udp)},
         {"from broadcast", eth4({.source = 0xffffffff}, udp)},
-        {"what failed validation", eth4({.ihl = 4}, udp)},
+        {"the header that failed validation", eth4({.ihl = 4}, udp)},
         {"ARP", test::ethernet(0x0806, test::arp({}))},
         {"an ICMPv6 error", eth6({.next_header = 58}, test::icmp6(1, 0, test::zeros(4)))},
         {"an unknown ICMPv6 error", eth6({.next_header = 58}, test::icmp6(127, 0, test::zeros(4)))},

@@ -110,7 +110,7 @@ TEST_F(ports, refusals_name_the_place_and_what_to_do) {
         << refused(jumbo);
     port_settings cut = settings("net_af_packet0,iface=lo,framesz=1024,blocksz=4096");
     EXPECT_NE(refused(cut).find("framesz=N with N at least"), std::string::npos) << refused(cut);
-    EXPECT_EQ(rte_eth_dev_count_avail(), 0) << "what was refused is closed";
+    EXPECT_EQ(rte_eth_dev_count_avail(), 0) << "a refused device is closed";
 }
 
 /// net_tap's own code sums; net_null knows nothing of it.

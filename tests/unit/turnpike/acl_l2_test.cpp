@@ -56,7 +56,7 @@ TEST(acl_l2, judges_every_frame_by_its_addresses_and_type) {
     EXPECT_EQ(report[0].rules[1].packets, 1U);
     EXPECT_EQ(report[0].rules[1].bytes, 60U);
     EXPECT_EQ(report[0].rules[5].packets, 3U);
-    EXPECT_EQ(l.learnt(), "p0 01, p0 09, p1 02") << "who is denied is not learnt";
+    EXPECT_EQ(l.learnt(), "p0 01, p0 09, p1 02") << "the source of a denied frame is not learnt";
 }
 
 /// The list also applies to frames that bridges do not forward; flooded copies are classified one

@@ -183,7 +183,7 @@ TEST(lists, judge_members_and_routing_interfaces) {
         const byte_vector in = ethernet(type4, ip(host2, host1), p2_mac, fdb_entry(2));
         const byte_vector out =
             ethernet(type4, ip(host2, host1, 63), fdb_entry(1), {2, 0, 0, 0, 0, 0x0b});
-        EXPECT_EQ(l.egress_ports(2, in, &out), "1") << "flooded, and p0's list says no";
+        EXPECT_EQ(l.egress_ports(2, in, &out), "1") << "flooded, and p0's list denies it";
         EXPECT_EQ(l.dropped(drop_reason::acl_deny_out), 1U);
     }
 }

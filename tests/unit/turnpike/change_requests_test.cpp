@@ -124,7 +124,7 @@ TEST_F(change_requests, wrong_lines_are_named_and_nothing_of_the_parts_stays) {
         EXPECT_EQ(e["where"], r.where) << r.text;
         EXPECT_EQ(e["what"].get<std::string>().substr(0, std::string(r.what).size()), r.what);
         EXPECT_EQ(e["code"], r.code) << r.text;
-        EXPECT_EQ(lines("")["result"]["text"], "nothing") << "what came before is gone";
+        EXPECT_EQ(lines("")["result"]["text"], "nothing") << "changes before it are gone";
     }
     EXPECT_EQ(runs(), before);
     // Parts of a request belong to their connection, and are released with it.

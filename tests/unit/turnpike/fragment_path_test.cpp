@@ -71,7 +71,7 @@ TEST_F(fragments, carry_the_datagram) {
         EXPECT_EQ(data_of(pieces), counted(data)) << data;
         for (const byte_vector& p : pieces) EXPECT_EQ(p[5], 0x21) << "to the neighbour";
     }
-    EXPECT_EQ(sent_of(datagram(580)).size(), 1U) << "what fits goes whole";
+    EXPECT_EQ(sent_of(datagram(580)).size(), 1U) << "packets that fit are sent whole";
     EXPECT_TRUE(sent_of(datagram(581, 0x0a090001, packet::ipv4_dont_fragment)).empty());
     EXPECT_EQ(lab_.dropped(drop_reason::ipv4_too_big), 1U);
 }

@@ -64,7 +64,7 @@ TEST(log, the_journal_takes_it_or_does_not) {
     const std::string path =
         std::filesystem::temp_directory_path() / ("turnpike-journal-" + std::to_string(::getpid()));
     const journal to(path);
-    EXPECT_FALSE(to.send(example)) << "nobody is there";
+    EXPECT_FALSE(to.send(example)) << "without a listener";
     const owned_fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0));
     sockaddr_un at{};
     at.sun_family = AF_UNIX;

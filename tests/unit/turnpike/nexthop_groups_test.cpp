@@ -350,7 +350,7 @@ TEST_F(shared_route, members_come_and_go_by_a_change_and_the_seed_stays) {
     }
     ASSERT_TRUE(lab_.apply(box_with("{to: 10.9.0.0/16, via: [10.0.2.2, 10.0.4.2]}")));
     (void)way_of(1);
-    EXPECT_EQ(lab_.controller().hops().in_use(), hops) << "those that are gone came back";
+    EXPECT_EQ(lab_.controller().hops().in_use(), hops) << "removed groups came back";
 }
 
 TEST_F(shared_route, another_seed_shares_anew) {

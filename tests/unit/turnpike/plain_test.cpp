@@ -366,7 +366,7 @@ TEST_F(plain_stage, router_alert_is_punted_by_choice) {
             }
             for (const size_t i : std::array<size_t, 2>{1, 2}) EXPECT_EQ(ends[i].door, "tx") << i;
             EXPECT_EQ(ends[4].punt, punt_reason::local) << "to us";
-            EXPECT_EQ(ends[5].door, asked ? "punt" : "drop") << "who looks says what becomes of it";
+            EXPECT_EQ(ends[5].door, asked ? "punt" : "drop") << "the observer decides about it";
         }
     }
     // A forged source (uRPF) is dropped before.

@@ -87,7 +87,7 @@ TEST_F(queues, are_polled_by_whom_rx_workers_name) {
               "0.1 2.0 2.1, 0.0 0.2 1.0");
     EXPECT_EQ(shared({true, true}, {{"a", 3, {1}}, {"b", 1}, {"c", 2, {1}}}),
               "0.0 0.1 0.2 2.0 2.1, 1.0");
-    EXPECT_EQ(text(between_), "0.1 2.0 2.1, 1.0") << "between: what moves is nobody's";
+    EXPECT_EQ(text(between_), "0.1 2.0 2.1, 1.0") << "between: a moving queue is no worker's";
     EXPECT_EQ(shared({true, false}, {{"a", 1, {2}}}),
               "port 'a': rx_workers names lcore 2, which is none of the workers");
 }

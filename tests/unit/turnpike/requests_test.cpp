@@ -168,7 +168,7 @@ TEST_F(requests, check_diff_and_apply) {
     EXPECT_EQ(l_.way("10.8.0.1"), 1);
     EXPECT_EQ(shown("config")["file"], "o.yaml");
     EXPECT_EQ(ask({{"request", "reload"}})["result"]["text"], "3 routes");
-    EXPECT_EQ(l_.way("10.9.0.1"), 1) << "as the file says again";
+    EXPECT_EQ(l_.way("10.9.0.1"), 1) << "again as in the file";
     write(router());
     EXPECT_EQ(ask({{"request", "apply"}, {"file", file_}})["result"]["text"], "2 routes");
     EXPECT_EQ(ask({{"request", "apply"}, {"file", file_}})["result"]["text"], "nothing");

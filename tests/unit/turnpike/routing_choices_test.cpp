@@ -120,9 +120,9 @@ TEST_F(choices, who_is_not_redirected) {
     EXPECT_EQ(told_.size(), 0U) << "from another network of the link";
     v4("10.9.0.1", "10.0.1.1", {131, 7, 8, 10, 0, 0, 9, 0});
     EXPECT_EQ(on_.size(), 1U);
-    EXPECT_EQ(told_.size(), 0U) << "it says by whom it is to go";
+    EXPECT_EQ(told_.size(), 0U) << "its option has the route";
     v4("10.9.0.1", "10.0.1.77");
-    EXPECT_EQ(on_.size(), 1U) << "nobody is redirected to himself";
+    EXPECT_EQ(on_.size(), 1U) << "no host is redirected to itself";
     v6("2001:db8:8::1");
     EXPECT_EQ(on_.size(), 1U);
     EXPECT_EQ(told_.size(), 0U) << "the router's link-local address is not known";

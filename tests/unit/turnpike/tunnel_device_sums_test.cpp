@@ -113,7 +113,7 @@ TEST(tunnel_device_sums, what_is_left_to_the_device_is_the_same_on_the_wire) {
         left = 0;
         device_sums_lab l(of_up, summing);
         EXPECT_EQ(into_tunnels(*l, left), wanted);
-        EXPECT_EQ(left, 0U) << "nobody has asked it to";
+        EXPECT_EQ(left, 0U) << "it is not configured";
     }
     left = 0;
     tunnel_lab cannot(underlay(by_device) + summing);

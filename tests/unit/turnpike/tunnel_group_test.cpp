@@ -233,7 +233,7 @@ TEST(tunnel_group, comes_and_goes) {
         ASSERT_TRUE(l.apply(without));
         EXPECT_EQ(sent(), (std::vector{two4, three4}));
     }
-    EXPECT_EQ(l.controller().hops().in_use(), hops) << "what the groups had is given back";
+    EXPECT_EQ(l.controller().hops().in_use(), hops) << "the resources of the groups are returned";
 }
 
 }  // namespace

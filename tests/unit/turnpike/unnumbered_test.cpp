@@ -115,7 +115,7 @@ class addressless : public neighbour_lab {
         EXPECT_EQ(lab_.sent(1).size(), 1U) << "what waited";
         const auto states = lab_.controller().neighbours().by_state();
         EXPECT_EQ(states[static_cast<size_t>(neighbour_state::reachable)], 1U)
-            << "an answer, not only somebody's word";
+            << "an answer, not an unsolicited message";
         offer_one();
         EXPECT_EQ(lab_.sent(1).size(), 1U);
     }

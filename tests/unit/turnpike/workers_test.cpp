@@ -85,7 +85,7 @@ uint64_t cycles_of(uint64_t us) { return rte_get_tsc_hz() / 1'000'000 * us; }
 TEST(workers, that_find_nothing_sleep_longer_each_time_until_something_comes) {
     two_workers l(with_workers("[1, 2]"));
     l.turn();
-    EXPECT_EQ(slept(l), 0U) << "nobody said that it may";
+    EXPECT_EQ(slept(l), 0U) << "it has no permission";
     ASSERT_TRUE(l.apply("idle: {sleep_us: 300}\n" + with_workers("[1, 2]")));
     l.worker(0).poll();
     for (int i = 0; i < 400; ++i) l.worker(0).poll();

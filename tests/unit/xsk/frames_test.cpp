@@ -117,7 +117,7 @@ TEST_F(xsk_port, buffers_from_elsewhere_are_copied_and_counted) {
         rte_mbuf* clone = rte_pktmbuf_clone(direct, pool);
         ++copies;
         send(clone, f, "a clone");
-        send(direct, f, "what it was a clone of");
+        send(direct, f, "the original of the clone");
         rte_mbuf* twice = to_mbuf(pool, f);
         rte_mbuf_refcnt_update(twice, 1);
         rte_mbuf* both[] = {twice, twice};

@@ -201,7 +201,7 @@ TEST_F(xsk_port, an_interface_that_comes_back_gets_what_the_port_has_and_keeps_i
             EXPECT_TRUE(shows("near", sets_mac ? "02:00:00:00:09:09" : "02:00:00:00:08:08"));
             EXPECT_TRUE(shows("near", "mtu 1400"));
         }
-        EXPECT_TRUE(shows("near", "02:00:00:00:07:07")) << "its own, not the old one's";
+        EXPECT_TRUE(shows("near", "02:00:00:00:07:07")) << "the new interface's, not the old one's";
         EXPECT_TRUE(shows("near", "mtu 1600"));
         EXPECT_TRUE(run("ip link del near"));
     }

@@ -174,7 +174,7 @@ std::vector<kept_and_not> table() {
         {"an IPv6 datagram that fits is whole", "port: 22",
          v6({.next_header = 44}, fragment(6, 0, ssh)),
          v6({.next_header = 44}, fragment(6, 1, ssh))},
-        {"IPv6 parts go by what the fragment header says", "protocol: tcp",
+        {"IPv6 fragments are classified by the fragment header", "protocol: tcp",
          v6({.next_header = 44}, fragment(6, 8, padding)),
          v6({.next_header = 44}, fragment(60, 8, extension(6, 0, ssh)))},
         {"extension headers", "port: 22",

@@ -120,7 +120,7 @@ class classifier {
             b_.tag_in_frame |= packet_mask{0xf} << i;
         }
     }
-    /// The tag is the burst's now. A receiver on the other side of a ring would take the flag for a tag of its own.
+    /// The tag is the burst's now. A receiver on the other side of a ring would take the flag for its tag.
     static void clear_stripped(rte_mbuf* m) noexcept {
         m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
     }
