@@ -38,7 +38,7 @@ TEST_F(netlink_rib_test, next_hop_objects) {
     take(hop(7, "10.0.1.7"));
     take(hop(17, "10.0.1.17"));
     take({.what = netlink::next_hop{.id = 70, .group = {{7, 1}, {17, 3}}}});
-    // As with net.ipv4.nexthop_compat_mode=0: only the object is named.
+    // A kernel with net.ipv4.nexthop_compat_mode=0 names only the object.
     take({.what = netlink::route{.to = prefix_of("10.7.0.0/16"),
                                  .table = RT_TABLE_MAIN,
                                  .protocol = RTPROT_BGP,
