@@ -42,8 +42,8 @@ class qsbr {
     size_t pending() const noexcept { return waiting_.size() + batch_; }
 
     /// Readers. Each ID belongs to one thread; a worker's ID may be its lcore index.
-    void online(uint32_t thread) noexcept;
-    void offline(uint32_t thread) noexcept;
+    void online(uint32_t thread) noexcept { rte_rcu_qsbr_thread_online(variable_, thread); }
+    void offline(uint32_t thread) noexcept { rte_rcu_qsbr_thread_offline(variable_, thread); }
     void quiescent(uint32_t thread) noexcept { rte_rcu_qsbr_quiescent(variable_, thread); }
 
   private:

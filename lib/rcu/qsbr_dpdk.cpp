@@ -18,6 +18,10 @@ result<std::unique_ptr<qsbr>> qsbr::create(std::string name, uint32_t max_thread
     if (made->variable_ == nullptr) return fail(ENOMEM, made->name_, "no memory for an RCU domain");
     if (rte_rcu_qsbr_init(made->variable_, max_threads) != 0)
         return fail(EINVAL, made->name_, "cannot initialise the RCU domain");
+    // Every reader is registered and offline from the start: going offline and online again, as a worker does for each nap,
+    // then costs one store and no atomic operation on a bitmap that readers share.
+    for (uint32_t thread = 0; thread < max_threads; ++thread)
+        rte_rcu_qsbr_thread_register(made->variable_, thread);
     return made;
 }
 
@@ -68,16 +72,6 @@ void qsbr::synchronize() noexcept {
     for (unsigned looks = 0; rte_rcu_qsbr_check(variable_, token, false) != 1; ++looks)
         looks < patience ? rte_pause() : static_cast<void>(sched_yield());
     reclaim();
-}
-
-void qsbr::online(uint32_t thread) noexcept {
-    rte_rcu_qsbr_thread_register(variable_, thread);
-    rte_rcu_qsbr_thread_online(variable_, thread);
-}
-
-void qsbr::offline(uint32_t thread) noexcept {
-    rte_rcu_qsbr_thread_offline(variable_, thread);
-    rte_rcu_qsbr_thread_unregister(variable_, thread);
 }
 
 }  // namespace turnpike::rcu

@@ -40,7 +40,7 @@ TEST(calls, are_executed_by_the_other_thread) {
 }
 
 TEST(calls, in_a_row_share_data_without_a_lock) {
-    constexpr int many = 20'000;
+    constexpr int many = 4000;
     control_calls calls;
     int of_control = 0;  // changed by calls, and by control itself
     std::string of_management;
