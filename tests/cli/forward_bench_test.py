@@ -21,7 +21,7 @@ from lib.hosts import wait_until  # noqa: E402
 
 PROGRAM = sys.argv.pop(1)
 SHORT_CELLS = "^patch/64/(turnpike|testpmd-mac|vpp)|^bridge_3125/64/turnpike"
-LONG_CELLS = "|^(trunk|vlan|vxlan_in|vxlan_out)/64/turnpike|^(ip4_small|mixed)/64/(turnpike|l3fwd-lpm)"
+LONG_CELLS = "|^(trunk|vlan|stick|stranger|vxlan_in|vxlan_out)/64/turnpike|^(ip4_small|mixed)/64/(turnpike|l3fwd-lpm)"
 SHORT = ("--json", "--quick", "--rounds", "1", "--seconds", "0.1")
 
 

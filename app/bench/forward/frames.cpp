@@ -2,6 +2,7 @@
 #include "frames.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <stdexcept>
 
@@ -109,6 +110,14 @@ void capture_writer::write(std::span<const uint8_t> frame) {
 }
 
 void capture_writer::add(const flow& f) { write(frame_of(f, to_device())); }
+
+void capture_writer::add_tagged(const flow& f, uint16_t vlan) {
+    std::vector<uint8_t> frame = frame_of(f, to_device());
+    std::array<uint8_t, sizeof(vlan_tag)> tag;
+    store_be(tag.data(), uint32_t{ether_type_vlan} << 16 | vlan);
+    frame.insert(frame.begin() + 2 * sizeof(mac_address), tag.begin(), tag.end());
+    write(frame);
+}
 
 void capture_writer::add(const flow& f, const stations& between) { write(frame_of(f, between)); }
 

@@ -34,6 +34,8 @@ class capture_writer {
     /// Throws std::runtime_error if the file cannot be written.
     capture_writer(const std::string& file, unsigned port, bool imix);
     void add(const flow& f);
+    /// Add a frame with an 802.1Q tag.
+    void add_tagged(const flow& f, uint16_t vlan);
     /// Add a frame between two stations behind bridges.
     void add(const flow& f, const stations& between);
     /// Add the frame in a VXLAN packet (RFC 7348) to the device: VNI 100, from 10.0.PORT.(2 +

@@ -127,7 +127,7 @@ routes forwardable(const routes& table, int family) {
     return kept;
 }
 
-void write_small_traffic(int family, const std::string& path, bool imix) {
+void write_small_traffic(families of, const std::string& path, bool imix) {
     for (unsigned port = 0; port < 2; ++port) {
         capture_writer file(capture_name(path, imix, port), port, imix);
         for (uint32_t n = 0; n < small_flows; ++n) {
@@ -138,11 +138,27 @@ void write_small_traffic(int family, const std::string& path, bool imix) {
                                 .with(0, 32, 0x20010002)
                                 .with(32, 32, (1 - port) * 4 + n % 4)
                                 .with(96, 32, 16 + n);
-            if (family != 6) file.add(flow_of(4, source_of(4, port, n), on_wire(v4)));
-            if (family != 4) file.add(flow_of(6, source_of(6, port, n), on_wire(v6)));
+            const bool is_stranger = of == families::one_ipv6_in_32 && n % 32 == 31;
+            if (of != families::ipv6 && !is_stranger)
+                file.add(flow_of(4, source_of(4, port, n), on_wire(v4)));
+            if (of != families::one_ipv6_in_32 || is_stranger)
+                file.add(flow_of(6, source_of(6, port, n), on_wire(v6)));
         }
         file.close();
     }
+}
+
+void write_stick_traffic(const std::string& path, bool imix) {
+    constexpr uint32_t vlans = 8;
+    constexpr uint16_t first_vlan = 100;
+    capture_writer file(capture_name(path, imix, 0), 0, imix);
+    for (uint32_t n = 0; n < small_flows; ++n) {
+        const uint32_t vlan = n % vlans, to = (vlan + 1) % vlans;
+        const auto network = fib::address{}.with(0, 32, 0xc6120000 + (to << 14) + n / vlans);
+        file.add_tagged(flow_of(4, source_of(4, 0, n), on_wire(network)),
+                        static_cast<uint16_t>(first_vlan + vlan));
+    }
+    file.close();
 }
 
 void write_table_traffic(const routes& table, int family, const std::string& kind, size_t frames,

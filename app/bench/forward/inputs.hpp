@@ -4,7 +4,7 @@
 //
 //   TABLE.routes TABLE.l3fwd           small4 small6 full4 full6
 //   RULES.rules RULES.l3fwd            acl1k acl10k
-//   TRAFFIC-FRAME-PORT.pcap            small6 mixed full4-uniform full4-zipf ... acl1k acl10k vxlan; FRAME 64, imix
+//   TRAFFIC-FRAME-PORT.pcap            small6 mixed stranger stick full4-uniform full4-zipf ... acl1k acl10k vxlan; FRAME 64, imix
 #pragma once
 
 #include <string>
@@ -22,9 +22,13 @@ void write_table(const routes& table, int family, const std::string& path);
 /// followed by one that matches everything else.
 void write_rules(const std::vector<acl::rule>& rules, const std::string& path);
 
+/// Address families of the small traffic.
+enum class families : uint8_t { ipv6, both_in_turn, one_ipv6_in_32 };
 /// 62,500 flows (RFC 2544's and the 2017 paper's number) to the small tables' networks behind the
-/// other port; family 0: both in turn.
-void write_small_traffic(int family, const std::string& path, bool imix);
+/// other port.
+void write_small_traffic(families of, const std::string& path, bool imix);
+/// 62,500 IPv4 flows at port 0, in VLANs 100 to 107 in turn, each to the small table's network of the next VLAN.
+void write_stick_traffic(const std::string& path, bool imix);
 /// Addresses drawn from the table as in bench-fib; `frames` per port.
 void write_table_traffic(const routes& table, int family, const std::string& kind, size_t frames,
                          const std::string& path, bool imix);

@@ -76,7 +76,8 @@ int run(int argc, char** argv) {
     wishes w;
     h.add_option("--into", w.folder, "output folder");
     h.add_option("--make", w.make, "inputs to create",
-                 {"small4", "small6", "mixed", "full4", "full6", "acl1k", "acl10k", "vxlan"});
+                 {"small4", "small6", "mixed", "stranger", "stick", "full4", "full6", "acl1k",
+                  "acl10k", "vxlan"});
     h.add_option("--frame", w.frame, "frame sizes of the captures", {"64", "imix"});
     h.add_option("--frames", w.frames,
                  "64-byte frames per capture of a table or list; half as many for IMIX");
@@ -85,14 +86,19 @@ int run(int argc, char** argv) {
     if (const auto code = h.start(argc, argv, 64)) return *code;
     for (const int family : {4, 6}) {
         const std::string name = fmt::format("small{}", family);
-        if (wanted(w, name) || wanted(w, "mixed"))
+        if (wanted(w, name) || wanted(w, "mixed") || wanted(w, "stranger"))
             write_table(small_table(family), family, w.folder + "/" + name);
         if (wanted(w, fmt::format("full{}", family))) make_table(h, w, family);
     }
     for (const auto& frame : w.frame) {
-        if (wanted(w, "small6")) write_small_traffic(6, w.folder + "/small6", frame == "imix");
-        if (wanted(w, "vxlan")) write_tunnel_traffic(w.folder + "/vxlan", frame == "imix");
-        if (wanted(w, "mixed")) write_small_traffic(0, w.folder + "/mixed", frame == "imix");
+        const bool imix = frame == "imix";
+        if (wanted(w, "small6")) write_small_traffic(families::ipv6, w.folder + "/small6", imix);
+        if (wanted(w, "vxlan")) write_tunnel_traffic(w.folder + "/vxlan", imix);
+        if (wanted(w, "mixed"))
+            write_small_traffic(families::both_in_turn, w.folder + "/mixed", imix);
+        if (wanted(w, "stranger"))
+            write_small_traffic(families::one_ipv6_in_32, w.folder + "/stranger", imix);
+        if (wanted(w, "stick")) write_stick_traffic(w.folder + "/stick", imix);
     }
     for (const bool small : {true, false})
         if (wanted(w, small ? "acl1k" : "acl10k")) make_rules(h, w, small);

@@ -20,7 +20,7 @@ def pcie_of(outcome):
 def frame_bytes(case):
     if case.condition.frame == "imix":
         return "imix"
-    if case.workload.wire in ("trunk", "vlan"):
+    if case.workload.wire in ("trunk", "vlan", "stick-one-way"):
         return 68
     if case.workload.wire.startswith("vxlan-in"):
         return 114
@@ -118,6 +118,8 @@ def summary_of(seen):
     out["bridge_16k_vs_3125"] = of_ours("bridge_16k_vs_3125", "bridge_16k", "bridge_3125")
     out["bridge_1M_vs_3125"] = of_ours("bridge_1M_vs_3125", "bridge_1M", "bridge_3125")
     out["trunk_vs_bridge"] = of_ours("trunk_vs_bridge", "trunk", "bridge_3125")
+    for name in ("vlan", "stick", "stranger"):
+        out[f"{name}_vs_ip4_small"] = of_ours(f"{name}_vs_ip4_small", name, "ip4_small")
     out["flood_copy_vs_patch"] = of_ours("flood_copy_vs_patch", "flood", "patch")
     out["known_flows_while_learning"] = learning("known_flows_while_learning")
     for way in ("vxlan_in", "vxlan_out"):

@@ -6,7 +6,7 @@ import socket
 
 from machine import Unavailable
 from process import Forwarder, wait_until
-from workloads import ENDPOINTS, TUNNELS_MTU, VLANS, devices_of
+from workloads import ENDPOINTS, STICK_VLANS, TUNNELS_MTU, VLANS, devices_of
 
 
 def ports_of(devices, routed=True):
@@ -57,6 +57,15 @@ def vlan(case, devices, inputs):
     return config
 
 
+def stick(_case, devices, _inputs):
+    """A router on a stick: eight VLANs of one port, a network of the small table behind each."""
+    vlans = range(STICK_VLANS)
+    return {"ports": ports_of(devices, routed=False),
+            "interfaces": [{"port": "p0", "vlan": VLANS[0] + n, "addresses": [f"10.0.{n}.1/24"]} for n in vlans],
+            "neighbours": {"static": [{"address": f"10.0.{n}.2", "mac": f"02:00:00:00:00:{n:02x}"} for n in vlans]},
+            "routes": [{"to": f"198.{18 + n // 4}.{n % 4 * 64}.0/18", "via": f"10.0.{n}.2"} for n in vlans]}
+
+
 def routing(case, devices, inputs):
     return {"ports": ports_of(devices), "neighbours": neighbours(),
             "routes": [{"file": f"{inputs}/{table}.routes"} for table in case.workload.tables]}
@@ -94,7 +103,7 @@ def vxlan(_case, devices, _inputs):
 
 
 CONFIGURATIONS = {"patch": patch, "bridge": bridge, "trunk": trunk, "flood": flood, "learning": learning,
-                  "routing": routing, "vlan": vlan, "acl": acl, "unused": unused, "vxlan": vxlan}
+                  "routing": routing, "vlan": vlan, "stick": stick, "acl": acl, "unused": unused, "vxlan": vxlan}
 
 
 class Learner(Forwarder):

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 MACS = tuple(f"02:53:4e:00:00:{port:02x}" for port in range(9))
-VLANS = (100, 200)  # of the routed ports; trunks use the first
+VLANS = (100, 200)  # of the routed ports; trunks use the first, and the router on a stick those from it on
+STICK_VLANS = 8
 STRANGERS_PPS = 1e6
 ENDPOINTS = 4  # tunnel endpoints behind port 0
 TUNNELS_MTU = 1600  # MTU of port 0: an IMIX frame's 1,500 bytes plus encapsulation
@@ -78,6 +79,9 @@ WORKLOADS = [
              "unused", modes=("without", "with"), inputs=("small4", "small6", "acl10k"), times=3),
     Workload("vlan", "ip4_small between VLANs: tagged in, tagged out", "vlan", "vlan", (("ovs", "vlan-routes"),),
              inputs=("small4", "small6")),
+    Workload("stick", "IPv4, 8 routes, 62,500 flows between eight VLANs of one port, by turns", "stick-one-way", "stick",
+             inputs=("stick",)),
+    Workload("stranger", "ip4_small with one IPv6 packet in 32", "stranger", "routing", inputs=("stranger",)),
 ]
 
 
