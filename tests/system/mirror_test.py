@@ -19,9 +19,8 @@ from lib.routed import ping, rewrite  # noqa: E402
 SOURCE = b"\x02\0\0\0\0\x77"
 
 
-def lab_of(lab, hosts, speak=0, alone=(), **more):
-    """Host i is behind port p<i> with its eth0; the first `speak` have IPv6, and send by themselves. Ports `alone` are
-    bridges of one port each. Answers (hosts, turnpike, operator)."""
+def lab_of(lab, hosts, speak=0, **more):
+    """Host i is behind port p<i> with its eth0; the first `speak` have IPv6, and send by themselves. Answers (hosts, turnpike, operator)."""
     dut = lab.host("dut", True)
     there = [lab.host(f"h{i}", quiet=i >= speak) for i in range(hosts)]
     ports = [{"name": f"p{i}", "device": f"net_af_packet{i},iface=p{i}", "descriptors": 512} for i in range(hosts)]
@@ -29,8 +28,6 @@ def lab_of(lab, hosts, speak=0, alone=(), **more):
         lab.cable(host, "eth0", dut, f"p{i}")
     for name, members in more.pop("members", {}).items():
         next(p for p in ports if p["name"] == name).update(members)
-    if alone:
-        more["bridges"] = [{"name": f"only-{p}", "members": [{"port": p}]} for p in alone]
     path = f"/tmp/turnpike-mirror-{os.getpid()}.sock"
     running = Turnpike(lab, dut, {"eal": {"args": "-l 0-1 --no-pci --in-memory", "hugepages": "optional"},
                                   "control": {"socket": path}, "ports": ports, **more})
@@ -128,7 +125,7 @@ def address(hosts):
 
 def test_copies_are_what_the_host_sent_and_received():
     with Lab() as lab:
-        hosts, running, operator = lab_of(lab, 4, speak=2, alone=("p2", "p3"), members=routed(), mirrors=[
+        hosts, running, operator = lab_of(lab, 4, speak=2, members=routed(), mirrors=[
             {"name": "all", "ports": ["p0"], "to": "p2"},
             {"name": "sent", "ports": ["p0"], "direction": "out", "to": "p3", "to_vlan": 900}])
         address(hosts)
@@ -144,17 +141,28 @@ def test_copies_are_what_the_host_sent_and_received():
         same(remote.received, [f[:12] + b"\x81\0\x03\x84" + f[12:] for f in host.received], "sent by p0, in VLAN 900")
         # Copies of a direction are in the order of the frames.
         assert [f for f in local.received if f[6:12] == SOURCE] == [f for f in host.sent if f[6:12] == SOURCE]
-        shown = counters(operator)
-        grown = {name: {k: shown[name][k] - before[name][k] for k in ("packets", "bytes", "lost")} for name in shown}
-        assert grown["all"] == {"packets": len(local.received), "bytes": sum(map(len, local.received)), "lost": 0}, grown
-        assert grown["sent"]["bytes"] == sum(map(len, host.received)), "without the VLAN tag of the copies"
+        def grown():
+            shown = counters(operator)
+            return {name: {k: shown[name][k] - before[name][k] for k in ("packets", "bytes", "lost")} for name in shown}
+
+        def counted():  # hosts speak at any time: between a look at the counters and one at the taps, too
+            at_first = grown()
+            settle(host, local, remote)
+            return at_first == grown() == {
+                "all": {"packets": len(local.received), "bytes": sum(map(len, local.received)), "lost": 0},
+                # without the VLAN tag of the copies
+                "sent": {"packets": len(remote.received), "bytes": sum(map(len, host.received)), "lost": 0}}
+
+        wait_until(counted, "counters that equal the copies")
         report = running.stop()
         assert "mirror_memory" not in report["drops"], report["drops"]
 
 
 def test_a_vlan_a_sample_and_a_length():
     with Lab() as lab:
-        hosts, running, operator = lab_of(lab, 4, alone=("p1", "p2", "p3"), interfaces=[{"port": "p0", "vlan": 7, "addresses": ["10.0.7.1/24"]}], mirrors=[
+        alone = [{"name": f"only-{p}", "members": [{"port": p}]} for p in ("p1", "p2")]
+        vlan_7 = [{"port": "p0", "vlan": 7, "addresses": ["10.0.7.1/24"]}]
+        hosts, running, operator = lab_of(lab, 4, bridges=alone, interfaces=vlan_7, mirrors=[
             {"name": "seven", "ports": ["p0", "p1"], "direction": "in", "vlan": 7, "to": "p2"},
             {"name": "few", "ports": ["p0"], "direction": "in", "sample": 10, "length": 64, "to": "p3"}])
         vlan, few = Tap(hosts[2]), Tap(hosts[3])
@@ -196,7 +204,8 @@ def test_copies_are_not_mirrored_again():
 
 def test_bad_mirrors_are_refused_by_their_place():
     with Lab() as lab:
-        _hosts, running, _operator = lab_of(lab, 3, alone=("p2",), members=routed())
+        _hosts, running, _operator = lab_of(lab, 3, members=routed(),
+                                           bridges=[{"name": "only-p2", "members": [{"port": "p2"}]}])
         base = {"name": "m", "ports": ["p0"], "to": "p2"}
         for wrong, said in (({"to": "p0"}, "copies from 'p0' to itself"), ({"to": "p9"}, "copies to 'p9', which is no port"),
                             ({"ports": ["p8"]}, "copies from 'p8', which is no port"), ({"ports": []}, "names no port"),

@@ -69,6 +69,12 @@ bool has_vlans(const configuration& in, const std::string& port) {
                        [&](const auto& i) { return i.second.port == port && i.second.vlan != 0; });
 }
 
+/// Whether a mirror sends its copies to a port.
+bool has_copies(const configuration& in, const std::string& port) {
+    return std::any_of(in.mirrors.begin(), in.mirrors.end(),
+                       [&](const auto& m) { return m.second.to == port; });
+}
+
 result<void> check_patch(const configuration& in, const std::string& name, const interface& i) {
     if (!i.addresses.empty())
         return refuse(i.where,
@@ -154,12 +160,14 @@ result<void> check_use(const configuration& in, const std::string& name, const i
                       fmt::format("port '{}' has addresses and is in bridge '{}', which may have "
                                   "them instead",
                                   name, i.bridge));
-    const bool carries_vlans = !i.port.empty() && i.vlan == 0 && has_vlans(in, i.port);
-    if (i.kind == interface_kind::routed && i.addresses.empty() && !i.host_interface &&
-        !carries_vlans && !in.is_tunnel(i))
-        return refuse(i.where, fmt::format("port '{}' has no addresses and is in no patch and no "
-                                           "bridge: nothing could be done with its packets",
-                                           name));
+    const bool carries =
+        !i.port.empty() && i.vlan == 0 && (has_vlans(in, i.port) || has_copies(in, i.port));
+    if (i.kind == interface_kind::routed && i.addresses.empty() && !i.host_interface && !carries &&
+        !in.is_tunnel(i))
+        return refuse(i.where,
+                      fmt::format("port '{}' has no addresses and is in no patch, no bridge "
+                                  "and no mirror: nothing could be done with its packets",
+                                  name));
     if (!i.vrf.empty() && in.vrfs.find(i.vrf) == nullptr)
         return refuse(i.where,
                       fmt::format("port '{}' is in '{}', which is not a VRF", name, i.vrf));

@@ -12,7 +12,7 @@ const std::string mirrored = ports(3) +
                              "mirrors:\n  - {name: all, ports: [p0], to: p2}\n";
 
 const byte_vector tagged = [] {
-    byte_vector f = frame(fdb_entry(2), fdb_entry(1), 7);
+    byte_vector f = frame(test::fdb_entry(2), test::fdb_entry(1), 7);
     const byte_vector tag{0x81, 0, 0x60, 9};
     f.insert(f.begin() + 12, tag.begin(), tag.end());
     return f;
@@ -24,8 +24,8 @@ byte_vector without_tag(byte_vector f) {
 
 TEST(mirror, copies_both_directions) {
     bridge_lab l(mirrored);
-    const byte_vector there = frame(fdb_entry(2), fdb_entry(1)),
-                      back = frame(fdb_entry(1), fdb_entry(2), 1);
+    const byte_vector there = frame(test::fdb_entry(2), test::fdb_entry(1)),
+                      back = frame(test::fdb_entry(1), test::fdb_entry(2), 1);
     auto out = l.send(0, there);
     EXPECT_EQ(out[1], one(there));
     EXPECT_EQ(out[2], one(there));
@@ -90,7 +90,7 @@ TEST_F(mirror_stage, has_the_tag_that_the_device_inserts) {
 
 /// A copy that cannot be made counts like one that was made and dropped.
 TEST_F(mirror_stage, counts_copies_without_a_burst_for_them) {
-    const byte_vector f = frame(fdb_entry(2), fdb_entry(1));
+    const byte_vector f = frame(test::fdb_entry(2), test::fdb_entry(1));
     c.bursts_in_use = static_cast<uint32_t>(c.made.size());
     send(lab.packet_of(f));
     EXPECT_EQ(at_tx, one(f));
@@ -100,7 +100,7 @@ TEST_F(mirror_stage, counts_copies_without_a_burst_for_them) {
 
 TEST(mirror, forwards_without_buffers) {
     bridge_lab l(mirrored);
-    const byte_vector f = frame(fdb_entry(2), fdb_entry(1));
+    const byte_vector f = frame(test::fdb_entry(2), test::fdb_entry(1));
     rte_mbuf* const first = l.packet_of(f);
     std::vector<rte_mbuf*> held;
     while (rte_mbuf* const m = l.packet_of(f)) held.push_back(m);

@@ -29,7 +29,7 @@ constexpr const char* everything = R"(acl:
       - {action: deny, protocol: udp, destination_ports: 53}
       - {action: deny, vlan: 100, protocol: tcp, destination_ports: 80}
       - {action: count, protocol: 51}
-      - {action: deny, fragment: true, source: 10.0.1.7}
+      - {action: deny, fragments: true, source: 10.0.1.7/32}
       - {action: deny, source: "2001:db8:1::7/128", protocol: tcp}
   - name: exit
     default: permit
@@ -287,12 +287,12 @@ class one_verdict : public ::testing::TestWithParam<uint16_t> {
         // Stations that the bridges know.
         for (uint8_t n = 0; n < 3; ++n) {
             const uint16_t at[] = {3, 5, 3};
-            static_cast<void>(lab_->send(at[n], frame(everybody, fdb_entry(n))));
+            static_cast<void>(lab_->send(at[n], frame(everybody, test::fdb_entry(n))));
         }
-        static_cast<void>(lab_->send(2, tagged(frame(everybody, fdb_entry(3)), 10)));
-        static_cast<void>(lab_->send(2, tagged(frame(everybody, fdb_entry(4)), 20)));
+        static_cast<void>(lab_->send(2, tagged(frame(everybody, test::fdb_entry(3)), 10)));
+        static_cast<void>(lab_->send(2, tagged(frame(everybody, test::fdb_entry(4)), 20)));
         static_cast<void>(lab_->send(
-            4, in_ipv4(vxlan(frame(everybody, fdb_entry(5))), {}, {2, 0, 0, 0, 0, 0x0f})));
+            4, in_ipv4(vxlan(frame(everybody, test::fdb_entry(5))), {}, {2, 0, 0, 0, 0, 0x0f})));
         learnt_.reset(rte_ring_create_elem("verdict", sizeof(learnt_fdb_entry), 8, SOCKET_ID_ANY,
                                            RING_F_SP_ENQ | RING_F_SC_DEQ));
         ASSERT_NE(learnt_, nullptr);
@@ -379,7 +379,7 @@ class one_verdict : public ::testing::TestWithParam<uint16_t> {
 TEST_P(one_verdict, alone_in_company_in_trace_and_in_explain) {
     const uint64_t wanted = std::getenv("TURNPIKE_LONG") != nullptr ? 2'500'000
                             : slow                                  ? 4'000
-                                                                    : 60'000;
+                                                                    : 20'000;
     const auto table = with_exits(stage_table), traces = with_exits(traced_table),
                explains = with_exits(explained_table);
     generator random(GetParam());
