@@ -196,6 +196,26 @@ def small_config(west=WEST, east=EAST):
     return patch_config(*ports, eal="-l 0-1 --no-pci --no-huge --no-shconf -m 128", mempool={"buffers": 2048})
 
 
+def refused(lab, dut):
+    """What turnpike says of ports that it does not open."""
+    running = Turnpike(lab, dut, patch_config(WEST, EAST), wait=False)
+    assert running.finish() == 1, running.output()
+    return running.output()
+
+
+def test_the_interface_of_the_default_route_is_refused():
+    """In the namespace where turnpike opens it: all of the machine's packets would go to turnpike."""
+    with Lab() as lab:
+        _west, dut, _east = two_hosts(lab)
+        dut.run("ip addr add 10.0.0.9/24 dev w0")
+        dut.run("ip route add default via 10.0.0.1 dev w0")
+        assert "port 'west': device 'net_xsk0' takes all packets of w0, by which a default route" in refused(lab, dut)
+        dut.run("ip route replace default dev e0")
+        assert "port 'east': device 'net_xsk1' takes all packets of e0" in refused(lab, dut)
+        dut.run("ip route del default")
+        Turnpike(lab, dut, patch_config(WEST, EAST)).stop()
+
+
 def test_three_capabilities_are_enough():
     with Lab() as lab:
         west, dut, _east = two_hosts(lab)

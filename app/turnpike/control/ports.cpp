@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/hardware.hpp"
+#include "control/default_route.hpp"
 #include "control/queues.hpp"
 #include "control/workers.hpp"
 #include "observe/console.hpp"
@@ -228,6 +229,8 @@ class ports::staged_ports : public staged {
     }
 
     result<void> open(row& r) {
+        if (std::string why = cuts_machine_off(r.wanted->device); !why.empty())
+            return fail(EPERM, fmt::format("{}: port '{}'", r.wanted->where.text, r.name), why);
         auto device = rxtx::port::open(settings_of(r));
         if (!device) return tl::unexpected<error>(device.error());
         auto port = std::make_shared<open_port>(std::move(*device));
