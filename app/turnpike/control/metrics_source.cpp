@@ -94,6 +94,14 @@ void add_tunnels(controller& c, observe::inventory& to) {
     }
 }
 
+void add_mirrors(controller& c, observe::inventory& to) {
+    for (const auto& [name, m] : c.running().mirrors) {
+        const mirrors::counts n = c.mirroring().counted(name);
+        to.mirrors.push_back(
+            {.name = name, .packets = n.packets, .bytes = n.bytes, .lost = n.lost});
+    }
+}
+
 void add_host_interfaces(controller& c, observe::inventory& to) {
     for (const auto& t : c.host_interfaces().shown())
         to.host_interfaces.push_back({.name = c.interfaces().name_of(t.ifindex),
@@ -133,8 +141,8 @@ observe::scraped scrape(controller& c, bool page) {
     const auto begun = clock::now();
     observe::scraped out;
     out.numbers = c.report();
-    for (const auto add :
-         {add_interfaces, add_vrfs, add_bridges, add_tunnels, add_host_interfaces, add_tables})
+    for (const auto add : {add_interfaces, add_vrfs, add_bridges, add_tunnels, add_mirrors,
+                           add_host_interfaces, add_tables})
         add(c, out.objects);
     if (page) {
         out.rates = page_rates(c).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -41,6 +41,11 @@ struct tunnel_report {
     uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;  ///< inner frames
 };
 
+struct mirror_report {
+    std::string name{};
+    uint64_t packets = 0, bytes = 0, lost = 0;  ///< copies
+};
+
 /// An interface that the kernel has.
 struct host_interface_report {
     std::string name{};
@@ -83,6 +88,7 @@ struct inventory {
     std::vector<fib_report> fibs{};
     std::vector<bridge_report> bridges{};
     std::vector<tunnel_report> tunnels{};
+    std::vector<mirror_report> mirrors{};
     std::vector<host_interface_report> host_interfaces{};
     std::vector<table_report> tables{};
     std::vector<netlink_report> netlink{};  ///< one, or none

@@ -230,6 +230,15 @@ constexpr rows<tunnel_report> of_tunnels[] = {
      [](const tunnel_report& t) -> metric_value { return t.tx_bytes; }},
 };
 
+constexpr rows<mirror_report> of_mirrors[] = {
+    {"copied", counter, "packets", "copies sent to the mirror's destination",
+     [](const mirror_report& m) -> metric_value { return m.packets; }},
+    {"copied", counter, "bytes", "bytes of these copies, without the mirror's VLAN tag",
+     [](const mirror_report& m) -> metric_value { return m.bytes; }},
+    {"lost", counter, "packets", "copies not made for lack of a buffer",
+     [](const mirror_report& m) -> metric_value { return m.lost; }},
+};
+
 constexpr rows<host_interface_report> of_host_interfaces[] = {
     {"carrier", gauge, "", "1: the kernel sees a carrier",
      [](const host_interface_report& h) -> metric_value { return uint64_t{h.carrier}; }},
@@ -303,6 +312,7 @@ std::span<const metric<fib_report>> fib_metrics() noexcept { return of_fibs; }
 std::span<const metric<interface_report>> interface_metrics() noexcept { return of_interfaces; }
 std::span<const metric<bridge_report>> bridge_metrics() noexcept { return of_bridges; }
 std::span<const metric<tunnel_report>> tunnel_metrics() noexcept { return of_tunnels; }
+std::span<const metric<mirror_report>> mirror_metrics() noexcept { return of_mirrors; }
 std::span<const metric<host_interface_report>> host_interface_metrics() noexcept {
     return of_host_interfaces;
 }

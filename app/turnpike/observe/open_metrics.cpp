@@ -257,6 +257,9 @@ void add_objects(exposition& out, const inventory& all) {
         return labels_text(
             {{"tunnel", t.name}, {"vni", fmt::to_string(t.vni)}, {"remote", t.remote}});
     });
+    out.families("mirror", mirror_metrics(), all.mirrors, [](const mirror_report& m) {
+        return labels_text({{"mirror", m.name}});
+    });
     out.families("host_interface", host_interface_metrics(), all.host_interfaces,
                  [](const host_interface_report& h) {
                      return labels_text({{"interface", h.name}});
