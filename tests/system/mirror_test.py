@@ -123,9 +123,20 @@ def address(hosts):
         host.run(f"ip -6 route add default via 2001:db8:{n}::1")
 
 
+def scrape(path):
+    """{series: value} of a metrics listener at a path."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(path)
+        s.sendall(b"GET /metrics HTTP/1.1\r\nHost: turnpike\r\nConnection: close\r\n\r\n")
+        text = b"".join(iter(lambda: s.recv(1 << 20), b"")).decode()
+    rows = (line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("turnpike_mirror_"))
+    return {name: float(value) for name, value in rows}
+
+
 def test_copies_are_what_the_host_sent_and_received():
     with Lab() as lab:
-        hosts, running, operator = lab_of(lab, 4, speak=2, members=routed(), mirrors=[
+        path = f"/tmp/turnpike-mirror-metrics-{os.getpid()}.sock"
+        hosts, running, operator = lab_of(lab, 4, speak=2, members=routed(), metrics={"listen": f"unix:{path}"}, mirrors=[
             {"name": "all", "ports": ["p0"], "to": "p2"},
             {"name": "sent", "ports": ["p0"], "direction": "out", "to": "p3", "to_vlan": 900}])
         address(hosts)
@@ -154,6 +165,10 @@ def test_copies_are_what_the_host_sent_and_received():
                 "sent": {"packets": len(remote.received), "bytes": sum(map(len, host.received)), "lost": 0}}
 
         wait_until(counted, "counters that equal the copies")
+        at_least, metrics, at_most = counters(operator)["all"], scrape(path), counters(operator)["all"]
+        for kind in ("packets", "bytes"):
+            assert at_least[kind] <= metrics[f'turnpike_mirror_copied_{kind}_total{{mirror="all"}}'] <= at_most[kind], metrics
+        assert metrics['turnpike_mirror_lost_packets_total{mirror="all"}'] == 0
         report = running.stop()
         assert "mirror_memory" not in report["drops"], report["drops"]
 
