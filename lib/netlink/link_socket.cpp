@@ -40,6 +40,10 @@ result<link_socket> link_socket::open(std::span<const unsigned> groups, unsigned
     us.nl_family = AF_NETLINK;
     if (::bind(out.fd(), reinterpret_cast<const sockaddr*>(&us), sizeof us) != 0)
         return failed("cannot bind the rtnetlink socket");
+    socklen_t length = sizeof us;
+    if (::getsockname(out.fd(), reinterpret_cast<sockaddr*>(&us), &length) != 0)
+        return failed("cannot read the rtnetlink socket's port ID");
+    out.port_id_ = us.nl_pid;
     const auto bytes = static_cast<int>(receive_bytes);
     if (::setsockopt(out.fd(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
         static_cast<void>(::setsockopt(out.fd(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes));
@@ -102,8 +106,9 @@ result<void> link_socket::request(nlmsghdr* m) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return fail(errno, "netlink", "the kernel's acknowledgement is lost");
         const auto* answer = reinterpret_cast<const nlmsghdr*>(room.data());
-        if (!mnl_nlmsg_ok(answer, static_cast<int>(got)) || answer->nlmsg_seq != sequence_ ||
-            answer->nlmsg_type != NLMSG_ERROR || mnl_nlmsg_get_payload_len(answer) < sizeof(int))
+        if (!mnl_nlmsg_ok(answer, static_cast<int>(got)) || answer->nlmsg_pid != port_id_ ||
+            answer->nlmsg_seq != sequence_ || answer->nlmsg_type != NLMSG_ERROR ||
+            mnl_nlmsg_get_payload_len(answer) < sizeof(int))
             continue;
         int code = 0;
         std::memcpy(&code, mnl_nlmsg_get_payload(answer), sizeof code);

@@ -26,6 +26,8 @@ class link_socket {
                                                   unsigned receive_bytes);
 
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+    /// The socket's netlink port ID: `requester` of replies and of notifications that its requests cause.
+    [[nodiscard]] uint32_t port_id() const noexcept { return port_id_; }
     /// Receive one datagram of whole messages. Returns 0 if none is queued.
     ///
     /// Errors  ENOBUFS: messages were lost
@@ -34,7 +36,7 @@ class link_socket {
     static constexpr size_t datagram_bytes = 64 * 1024;
 
     /// Request a dump: RTM_GETLINK, RTM_GETROUTE, ... receive() returns the reply; its messages
-    /// have the returned sequence number and end with `done`.
+    /// have the returned sequence number and our port ID, and end with `done`.
     ///
     /// family  AF_UNSPEC: all
     /// of      routes: the table; addresses and neighbours: the interface; 0: all. A kernel without
@@ -63,6 +65,7 @@ class link_socket {
     [[nodiscard]] result<void> change_address(uint16_t type, uint32_t index, const ip_prefix& a);
 
     owned_fd fd_{};
+    uint32_t port_id_ = 0;
     uint32_t sequence_ = 0;
 };
 

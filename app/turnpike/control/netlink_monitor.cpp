@@ -131,9 +131,9 @@ void netlink_monitor::ask_next(uint64_t now_ms) {
 void netlink_monitor::take(const netlink::message& m) {
     ++numbers_.messages;
     if (std::holds_alternative<netlink::overrun>(m.what)) return lost();
-    // A notification may have the sequence number of a daemon's request.
-    const bool answers =
-        m.sequence == sequence_ && (phase_ == phase::asked || phase_ == phase::replying);
+    // A notification has the port ID and the sequence number of a daemon's request.
+    const bool answers = m.requester == socket_.port_id() && m.sequence == sequence_ &&
+                         (phase_ == phase::asked || phase_ == phase::replying);
     interrupted_ |= answers && m.interrupted;
     // Notifications queued before the first reply may be obsolete; the dump includes them.
     if (answers && phase_ == phase::asked) {

@@ -12,7 +12,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <memory>
+
+#include "netlink/parse.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -140,6 +143,38 @@ TEST_F(netlink_monitor_test, changes_during_a_dump_stay) {
     follow(*m);
     EXPECT_EQ(m->counted().overruns, 1U);
     equals_the_kernel(*m);
+}
+
+/// Sockets count their requests from 1, and a notification has the number of the request that caused it.
+TEST_F(netlink_monitor_test, replies_have_the_port_id_of_the_socket) {
+    auto asking = netlink::link_socket::open(netlink_monitor::groups(), small_buffer);
+    auto daemon = netlink::link_socket::open({}, 0);
+    ASSERT_TRUE(asking && daemon);
+    EXPECT_NE(asking->port_id(), daemon->port_id());
+    const uint32_t west = ::if_nametoindex("west");
+    ASSERT_TRUE(daemon->add_address(west, *parse_prefix("198.51.100.1/24")));
+    const auto request = asking->ask(RTM_GETADDR, AF_UNSPEC, west);
+    ASSERT_TRUE(request);
+    EXPECT_EQ(*request, 1U);
+    std::map<uint32_t, unsigned> requesters;  // of addresses with the sequence number 1
+    bool ended = false;
+    std::vector<uint8_t> buffer(netlink::link_socket::datagram_bytes);
+    while (!ended) {
+        const auto got = asking->receive(buffer);
+        ASSERT_TRUE(got && *got != 0);
+        netlink::parse(std::span(buffer).first(*got), [&](netlink::message&& m) {
+            if (m.sequence != 1) return;
+            if (std::holds_alternative<netlink::done>(m.what)) {
+                EXPECT_EQ(m.requester, asking->port_id());
+                ended = true;
+            } else if (std::holds_alternative<netlink::address>(m.what)) {
+                ++requesters[m.requester];
+            }
+        });
+    }
+    EXPECT_EQ(requesters[daemon->port_id()], 1U) << "the notification";
+    EXPECT_GE(requesters[asking->port_id()], 3U) << "the reply";
+    EXPECT_EQ(requesters.size(), 2U);
 }
 
 TEST_F(netlink_monitor_test, a_new_vrf_dumps_its_table_only) {
