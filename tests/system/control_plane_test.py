@@ -124,6 +124,13 @@ def test_addresses_and_mtu():
         wait_until(lambda: own()["west"] == OURS["west"], "it goes again")
         box.run("ip addr del 10.0.2.9/24 dev west")
         assert not answers(west, "10.0.7.1")
+        # The kernel's MTU is for its own packets (doc/linux-differences.md), until the operator's changes.
+        box.run("ip link set west mtu 1300")
+        for address in ("10.0.2.2", "10.0.1.1"):
+            ping(west, address, "-M do -s 1472", count=1)
+        assert [i["mtu"] for i in operator.show("interfaces")["interfaces"]] == [1500, 1500]
+        too_long = box.run("ping -n -c 1 -W 1 -M do -s 1472 10.0.1.2", check=False)
+        assert "message too long" in too_long.stdout + too_long.stderr, too_long
         # Addresses of the operator appear in the kernel, too.
         def change(config):
             config["ports"][0].update(mtu=1400, addresses=["10.0.1.1/24", "10.0.8.1/24"])
