@@ -197,7 +197,7 @@ def small_config(west=WEST, east=EAST):
 
 
 def refused(lab, dut):
-    """What turnpike says of ports that it does not open."""
+    """The error of a start whose ports are not opened."""
     running = Turnpike(lab, dut, patch_config(WEST, EAST), wait=False)
     assert running.finish() == 1, running.output()
     return running.output()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mirrors: copies of frames as on the wire, whatever devices do with tags, and without buffers.
+// Mirrors: copies of frames as on the wire, with the tags that devices strip or insert, and without buffers.
 #include "turnpike/bridge_lab.hpp"
 
 namespace turnpike::datapath {

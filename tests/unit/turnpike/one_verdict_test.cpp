@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One verdict: a packet leaves by the same exits, with the same bytes and reasons, alone, in any burst, under trace, and in
-// explain, whatever else is in the burst: over VLAN interfaces, bridges, tunnels, cross-connects and lists. Random frames,
-// on every instruction set.
+// One verdict: a packet has the same exits, bytes and reasons alone, in any burst, under trace, and in explain, over VLAN
+// interfaces, bridges, tunnels, cross-connects and lists. Random frames, on every instruction set.
 #include <rte_ring_elem.h>
 
 #include <cstdlib>
@@ -73,16 +72,16 @@ neighbours:
 constexpr uint16_t routed_ports = 2, ports_in_all = 8;
 
 /// One exit of a packet, or of a copy or fragment of it.
-struct leaving {
+struct packet_exit {
     stage door = stage::drop;
     byte_vector bytes{};
     uint16_t port = 0, interface = 0, in = 0;
     datapath::drop_reason drop = datapath::drop_reason::none;
     punt_reason punt = punt_reason::count_;
     uint32_t hop = 0;
-    auto operator<=>(const leaving&) const = default;
+    auto operator<=>(const packet_exit&) const = default;
 };
-using fate = std::vector<leaving>;
+using fate = std::vector<packet_exit>;
 thread_local std::array<fate, burst_max>* fates;
 
 /// The packet's number in its burst is in the mbuf's port, which copies and fragments have, too.
@@ -90,7 +89,7 @@ template <stage Door>
 stage_mask run_exit(context&, burst& b, packet_mask packets) noexcept {
     for_each(packets, [&](uint32_t i) {
         rte_mbuf* const m = b.packet[i];
-        leaving out{.door = Door, .bytes = path_lab::bytes_of(m)};
+        packet_exit out{.door = Door, .bytes = path_lab::bytes_of(m)};
         if ((m->ol_flags & RTE_MBUF_F_TX_VLAN) != 0)
             out.bytes.push_back(0xff);  // no device here has it
         if (Door == stage::tx) out.port = b.out[i].port, out.interface = b.out[i].interface;
@@ -340,7 +339,7 @@ class one_verdict : public ::testing::TestWithParam<uint16_t> {
     }
     static std::string text(const fate& f) {
         std::string out;
-        for (const leaving& l : f)
+        for (const packet_exit& l : f)
             out += std::string(stage_table[static_cast<size_t>(l.door)].name) + " port " +
                    std::to_string(l.port) + " interface " + std::to_string(l.interface) + " drop " +
                    std::string(name(l.drop)) + " punt " + std::to_string(static_cast<int>(l.punt)) +
@@ -360,7 +359,7 @@ class one_verdict : public ::testing::TestWithParam<uint16_t> {
         ASSERT_GT(t.steps, 0);
         bool found = t.cut;
         for (const trace_step& s : t.path())
-            for (const leaving& l : f)
+            for (const packet_exit& l : f)
                 found |= s.ran == l.door && (s.ran != stage::drop || s.drop == l.drop) &&
                          (s.ran != stage::punt || s.punt == l.punt) &&
                          (s.ran != stage::tx || (s.out && s.out->interface == l.interface));
@@ -404,7 +403,7 @@ TEST_P(one_verdict, alone_in_company_in_trace_and_in_explain) {
         for (size_t i = 0; i < frames.size() && !HasFatalFailure(); ++i) {
             const received& f = frames[i];
             ASSERT_FALSE(together[i].empty());
-            for (const leaving& l : together[i]) ++doors[l.door];
+            for (const packet_exit& l : together[i]) ++doors[l.door];
             expect_same(alone(table, port, f), together[i], port, f, "alone");
             packet_trace trace;
             const auto observe = [&](const auto& by, const char* where) {
