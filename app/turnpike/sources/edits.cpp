@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "sources/fields.hpp"
 #include "sources/old_keys.hpp"
-#include "sources/settings.hpp"
+#include "sources/set_edits.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
+#include "sources/yaml_mirrors.hpp"
 #include "sources/yaml_ports.hpp"
 #include "sources/yaml_routing.hpp"
 #include "sources/yaml_tunnels.hpp"
@@ -107,11 +107,14 @@ state::interface& interface_of(configuration& in, const reader& from) {
 void edit_address(configuration& into, verb v, const reader& from) {
     if (v == replace) {
         from.expect_map({"port", "addresses"});
-        interface_of(into, from.at("port")).addresses = read_addresses(from.at("addresses"));
+        state::interface& i = interface_of(into, from.at("port"));
+        i.addresses = read_addresses(from.at("addresses"));
+        i.where.text = from.where();
         return;
     }
     from.expect_map({"port", "address"});
-    auto& all = interface_of(into, from.at("port")).addresses;
+    state::interface& i = interface_of(into, from.at("port"));
+    auto& all = i.addresses;
     const ip_prefix a = read_address(from.at("address"));
     const auto there = std::find(all.begin(), all.end(), a);
     const std::string what =
@@ -122,6 +125,7 @@ void edit_address(configuration& into, verb v, const reader& from) {
         all.push_back(a);
     else
         all.erase(there);
+    i.where.text = from.where();  // an error of the change is no error of the file
 }
 
 void edit_port(configuration& into, verb v, const reader& from) {
@@ -227,6 +231,7 @@ void edit_fdb(configuration& into, verb v, const reader& from) {
         b.fixed[fdb_entry] = port;
     else if (b.fixed.erase(fdb_entry) == 0)
         is_missing(from, what);
+    b.where.text = from.where();
 }
 
 void edit_vrf(configuration& into, verb v, const reader& from) {
@@ -313,99 +318,14 @@ void edit_rule(editing& now, verb v, const reader& from) {
                (*list)->l2);
 }
 
-/// Refuses a name with the most similar one of the existing objects.
-template <class Objects>
-[[noreturn]] void refuse_name(const reader& from, const Objects& all, std::string_view what) {
-    std::vector<std::string_view> names;
-    for (const auto& [name, object] : all) names.push_back(name);
-    from.refuse(fmt::format("names '{}', which is not {}{}", from.text().substr(0, 80), what,
-                            yaml::suggestion(from.text(), names)));
-}
-
-/// The keys of an interface: of a port, of a VLAN, of a bridge or of a tunnel.
-void set_interface(configuration& into, const reader& from) {
-    state::interface* const i = into.interfaces.find(from.at("name").text());
-    if (i == nullptr) refuse_name(from.at("name"), into.interfaces, "an interface");
-    const unsigned mask = kind_of(*i, into);
-    for (const field<state::port>& f : port_fields())
-        if (find_field(from, f.key) && find_row(interface_fields(), mask, f.key) == nullptr)
-            from.at(top_key(f.key)).refuse("is a key of the port: set port, not interface");
-    key_list().add(interface_fields(), mask).expect(from, {"name"});
-    read_fields(from, interface_fields(), mask, into, *i);
-    i->where.text = from.where();
-}
-
-void set_port(configuration& into, const reader& from) {
-    if (into.ports.find(from.at("name").text()) == nullptr)
-        refuse_name(from.at("name"), into.ports, "a port");
-    read_port_changes(from, into);
-}
-
-/// Settings, and keys of ports and interfaces.
-void edit_set(configuration& into, const reader& what) {
-    settings_keys().expect(what, {"port", "interface"});
-    if (what.has("port")) return set_port(into, what.at("port"));
-    if (what.has("interface")) return set_interface(into, what.at("interface"));
-    if (what.has("neighbours") && what.at("neighbours").has("static"))
-        what.at("neighbours")
-            .at("static")
-            .refuse("is not a setting: add, replace or del a neighbour");
-    read_settings(what, into);
-}
-
-/// Sets a key to its default if the table has it.
-template <class Object>
-bool reset_field(std::span<const field<Object>> table, unsigned kinds, const reader& key,
-                 Object& of) {
-    const field<Object>* const f = find_row(table, kinds, key.text());
-    if (f == nullptr) return false;
-    if (f->required) key.refuse(fmt::format("names '{}', which has no default", f->key));
-    f->at.reset(of);
-    return true;
-}
-
-/// {name, keys: [...]}
-/// port  null: an interface without a port of its name
-void unset_keys(const configuration& in, const reader& from, state::port* port,
-                state::interface& of) {
-    from.expect_map({"name", "keys"});
-    const unsigned mask = kind_of(of, in);
-    for (const reader& key : from.at("keys").list("keys")) {
-        if (reset_field(interface_fields(), mask, key, of)) continue;
-        if (port != nullptr && reset_field(port_fields(), of_port, key, *port)) continue;
-        std::vector<std::string_view> keys;
-        if (port != nullptr) add_keys(keys, port_fields(), of_port);
-        add_keys(keys, interface_fields(), mask);
-        key.refuse(fmt::format("is '{}', which is no key of '{}'; its keys are {}{}",
-                               key.text().substr(0, 80), from.at("name").text(),
-                               fmt::join(keys, ", "), yaml::suggestion(key.text(), keys)));
-    }
-    of.where.text = from.where();
-    if (port != nullptr) port->where = of.where;
-}
-
-void unset_settings(configuration& into, const reader& from) {
-    from.expect_map({"keys"});
-    for (const reader& key : from.at("keys").list("keys")) {
-        if (reset_field(settings_fields(), of_settings, key, into)) continue;
-        std::vector<std::string_view> keys;
-        add_keys(keys, settings_fields(), of_settings);
-        key.refuse(fmt::format("is '{}', which is no setting; settings are {}{}",
-                               key.text().substr(0, 80), fmt::join(keys, ", "),
-                               yaml::suggestion(key.text(), keys)));
-    }
-}
-
-void edit_unset(configuration& into, const reader& what) {
-    what.expect_map({"port", "interface", "settings"});
-    if (what.has("settings")) return unset_settings(into, what.at("settings"));
-    const bool is_port = what.has("port");
-    const reader from = what.at(is_port ? "port" : "interface"), name = from.at("name");
-    state::port* const port = is_port ? into.ports.find(name.text()) : nullptr;
-    if (is_port && port == nullptr) refuse_name(name, into.ports, "a port");
-    state::interface* const i = into.interfaces.find(name.text());
-    if (i == nullptr) refuse_name(name, into.interfaces, "an interface");
-    unset_keys(into, from, port, *i);
+void edit_mirror(configuration& into, verb v, const reader& from) {
+    const std::string name = from.at("name").text(), what = "mirror '" + name.substr(0, 80) + "'";
+    const bool there = into.mirrors.find(name) != nullptr;
+    if (v == add && there) is_there(from, what);
+    if (v != del) return read_mirror(from, into, v == replace);
+    from.expect_map({"name"});
+    if (!there) is_missing(from, what);
+    into.mirrors.remove(name);
 }
 
 struct object_edit {
@@ -417,7 +337,8 @@ constexpr object_edit object_edits[] = {{"route", edit_route},     {"neighbour",
                                         {"patch", edit_patch},     {"acl", edit_acl},
                                         {"bridge", edit_bridge},   {"member", edit_member},
                                         {"fdb", edit_fdb},         {"interface", edit_interface},
-                                        {"vrf", edit_vrf},         {"tunnel", edit_tunnel}};
+                                        {"vrf", edit_vrf},         {"tunnel", edit_tunnel},
+                                        {"mirror", edit_mirror}};
 
 /// {verb: {kind: object}}, each map with one entry.
 void make_edit(editing& now, const reader& from) {
@@ -430,7 +351,7 @@ void make_edit(editing& now, const reader& from) {
     if (*v == verb_names[unset]) return edit_unset(now.into, what);
     if (*v == verb_names[set]) return edit_set(now.into, what);
     what.expect_map({"route", "neighbour", "address", "port", "patch", "acl", "rule", "bridge",
-                     "member", "fdb", "interface", "vrf", "tunnel"});
+                     "member", "fdb", "interface", "vrf", "tunnel", "mirror"});
     const auto does = static_cast<verb>(v - verb_names.begin());
     if (what.has("rule")) return edit_rule(now, does, what.at("rule"));
     if (what.has("acl")) now.put_back();

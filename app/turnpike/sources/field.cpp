@@ -45,8 +45,35 @@ written_value write_value(const std::vector<uint16_t>& numbers) { return write_n
 written_value write_value(const std::vector<state::listen_address>& addresses) {
     return write_texts(addresses);
 }
-written_value write_value(const std::optional<uint64_t>& number) {
-    return number ? written_value{{std::to_string(*number)}} : written_value{};
+written_value write_value(const std::optional<mac_address>& address) {
+    return address ? written_value{{quoted(address->text())}} : written_value{};
+}
+written_value write_value(const ip_address& address) { return {{quoted(address.text())}}; }
+written_value write_value(const std::vector<std::string>& texts) {
+    written_value out{.is_list = true};
+    for (const std::string& one : texts) out.texts.push_back(quoted(one));
+    return out;
+}
+written_value write_value(const state::vlan_set& vlans) {
+    written_value out{.is_list = true};
+    for (uint16_t first = 1; first <= state::last_vlan; ++first) {
+        if (!vlans.test(first)) continue;
+        uint16_t last = first;
+        while (last < state::last_vlan && vlans.test(last + 1u)) ++last;
+        out.texts.push_back(last == first ? std::to_string(first)
+                                          : fmt::format("{}-{}", first, last));
+        first = last;
+    }
+    return out;
+}
+written_value write_value(const state::pcie_profiles& profiles) {
+    return profiles.file.empty() ? written_value{} : written_value{{quoted(profiles.file)}};
+}
+written_value write_value(const std::map<uint16_t, uint16_t>& translations) {
+    written_value out{.is_list = true};
+    for (const auto& [wire, vlan] : translations)
+        out.texts.push_back(fmt::format("{{wire: {}, vlan: {}}}", wire, vlan));
+    return out;
 }
 written_value write_value(const std::vector<ip_prefix>& prefixes) { return write_texts(prefixes); }
 written_value write_value(const std::vector<mac_address>& addresses) {
@@ -85,9 +112,10 @@ key_list& key_list::add(std::string_view key) {
     return *this;
 }
 
-void key_list::expect(const yaml::reader& object,
-                      std::initializer_list<std::string_view> others) const {
-    object.expect_map(others, keys_);
+void key_list::expect(const yaml::reader& object, std::span<const std::string_view> others) const {
+    std::vector<std::string_view> all(others.begin(), others.end());
+    all.insert(all.end(), keys_.begin(), keys_.end());
+    object.expect_map({}, all);
     expect_maps(object);
 }
 

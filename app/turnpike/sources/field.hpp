@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,7 +25,7 @@ struct value_type {
     value_form form;
     uint64_t least = 0, most = 0;  ///< of a number; most: bytes of a text, elements of a list
     std::string_view unit{};       ///< of a number
-    std::span<const std::string_view> words{};
+    std::span<const std::string_view> words{};  ///< of a number: words in place of one
     std::string_view noun{};    ///< of a text, or of the elements of a list: "an lcore"
     std::string_view plural{};  ///< of the elements of a list: "lcores"
     uint64_t max_element = 0;   ///< of a list of numbers; 0: a list of texts
@@ -32,8 +33,16 @@ struct value_type {
     std::string_view kind{};    ///< turnpikectl's kind of value, for completion; empty: none
 };
 
+/// A text without a limit but that of YAML.
+inline constexpr uint64_t any_length = UINT64_MAX;
+
 constexpr value_type number_type(uint64_t least, uint64_t most, std::string_view unit = {}) {
     return {.form = value_form::number, .least = least, .most = most, .unit = unit};
+}
+/// A number, or one of these words.
+constexpr value_type number_or_word(uint64_t least, uint64_t most,
+                                    std::span<const std::string_view> words) {
+    return {.form = value_form::number, .least = least, .most = most, .words = words};
 }
 constexpr value_type truth_type() { return {.form = value_form::truth}; }
 constexpr value_type word_type(std::span<const std::string_view> words) {
@@ -70,12 +79,17 @@ constexpr value_type one_or(value_type list) {
 }
 
 /// The objects whose maps have a key, as a mask.
-enum object_kind : uint8_t {
+enum object_kind : uint16_t {
     of_port = 1,
     of_vlan = 2,
     of_bridge = 4,
     of_tunnel = 8,
-    of_settings = 16
+    of_settings = 16,
+    of_process = 32,  ///< settings of the process
+    of_member = 64,
+    of_mirror = 128,
+    of_vrf = 256,
+    of_neighbour = 512
 };
 inline constexpr unsigned of_routed = of_port | of_vlan | of_bridge;
 
@@ -83,6 +97,7 @@ inline constexpr unsigned of_routed = of_port | of_vlan | of_bridge;
 enum class effect : uint8_t {
     live,
     reopens,  ///< closes and reopens the port
+    restart,  ///< refused; needs a restart
 };
 
 /// The facts of a row.
@@ -104,6 +119,7 @@ struct written_value {
     bool operator==(const written_value&) const = default;
     /// "1500", "[1, 2]"; without a value "null"
     [[nodiscard]] std::string text() const;
+    [[nodiscard]] bool exists() const noexcept { return is_list || !texts.empty(); }
 };
 
 /// How a field of an object is read, written and reset to its default. Errors of `read` are thrown as yaml::complaint;
@@ -125,11 +141,26 @@ written_value write_value(const std::string& text);
 written_value write_value(const std::vector<unsigned>& numbers);
 written_value write_value(const std::vector<uint16_t>& numbers);
 written_value write_value(const std::vector<state::listen_address>& addresses);
-written_value write_value(const std::optional<uint64_t>& number);
+written_value write_value(const std::optional<mac_address>& address);
+written_value write_value(const ip_address& address);
+written_value write_value(const std::vector<std::string>& texts);
+written_value write_value(const state::vlan_set& vlans);
+written_value write_value(const state::pcie_profiles& profiles);
+/// VLAN IDs on the wire and in the bridge: [{wire: 110, vlan: 10}]
+written_value write_value(const std::map<uint16_t, uint16_t>& translations);
+template <class Number>
+requires std::is_integral_v<Number> written_value write_value(const std::optional<Number>& number) {
+    return number ? written_value{{std::to_string(*number)}} : written_value{};
+}
 written_value write_value(const std::vector<ip_prefix>& prefixes);
 written_value write_value(const std::vector<mac_address>& addresses);
 
 std::string read_text(const yaml::reader& from, const value_type& type);
+
+template <class Value>
+inline constexpr bool is_number_v = std::is_integral_v<Value>;
+template <class Number>
+inline constexpr bool is_number_v<std::optional<Number>> = std::is_integral_v<Number>;
 
 /// The default reader of a member, selected by the member's type.
 template <class Value>
@@ -138,8 +169,10 @@ Value read_value(const yaml::reader& from, const value_type& type) {
         return static_cast<Value>(from.word(type.words));
     else if constexpr (std::is_same_v<Value, bool>)
         return type.form == value_form::word ? from.word(type.words) == 1 : from.truth();
-    else if constexpr (std::is_integral_v<Value> || std::is_same_v<Value, std::optional<uint64_t>>)
+    else if constexpr (std::is_integral_v<Value>)
         return static_cast<Value>(from.number(type.least, type.most));
+    else if constexpr (is_number_v<Value>)
+        return static_cast<typename Value::value_type>(from.number(type.least, type.most));
     else
         return read_text(from, type);
 }
@@ -211,7 +244,10 @@ class key_list {
     /// A key that no table has.
     key_list& add(std::string_view key);
     /// Refuses keys that are in no table and not among `others`.
-    void expect(const yaml::reader& object, std::initializer_list<std::string_view> others) const;
+    void expect(const yaml::reader& object, std::initializer_list<std::string_view> others) const {
+        expect(object, std::span(others.begin(), others.size()));
+    }
+    void expect(const yaml::reader& object, std::span<const std::string_view> others) const;
     /// Likewise, in the maps of an object only.
     void expect_maps(const yaml::reader& object) const;
 
@@ -234,6 +270,18 @@ void read_fields(const yaml::reader& from, std::span<const field<Object>> table,
             if (const auto value = find_field(from, f.key)) f.at.read(*value, f.type, in, into);
 }
 
+/// Refuses a map without the required keys.
+template <class Object>
+void require_fields(const yaml::reader& from, std::span<const field<Object>> table) {
+    for (const field<Object>& f : table)
+        if (f.required) (void)from.at(f.key);
+}
+
+/// The value of a key, or the map if the key is not there: the place of an error that concerns several keys.
+[[nodiscard]] inline yaml::reader place_of(const yaml::reader& from, std::string_view key) {
+    return from.has(key) ? from.at(key) : from;
+}
+
 /// Appends fields as lines of YAML: a map of few fields on one line, others on a line each.
 void add_yaml(std::string& to, std::string_view indent,
               std::span<const std::pair<std::string_view, written_value>> fields);
@@ -247,7 +295,7 @@ void write_fields(std::string& to, std::string_view indent, std::span<const fiel
     for (const field<Object>& f : table) {
         if ((f.kinds & kinds) == 0) continue;
         if (written_value value = f.at.write(of, f.type);
-            f.always_written || value != f.at.write(usual, f.type))
+            value.exists() && (f.always_written || value != f.at.write(usual, f.type)))
             fields.emplace_back(f.key, std::move(value));
     }
     add_yaml(to, indent, fields);

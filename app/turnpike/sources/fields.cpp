@@ -70,8 +70,6 @@ constexpr std::string_view checksum_words[] = {"software", "device"};
 // A router is master of few VRRP groups; each address in a burst costs a comparison pass.
 constexpr uint64_t max_macs = 16;
 
-// The limits of texts without one of their own are YAML's.
-constexpr uint64_t any_length = UINT64_MAX;
 constexpr value_type acl_type = text_type("the name of an ACL", any_length, "LIST");
 
 constexpr value_type description_type = text_type("a line of text", 255);
@@ -209,6 +207,25 @@ constexpr field<interface> interface_rows[] = {
      access<member<&interface::l2_out>, read_binding>()},
 };
 
+constexpr field_facts key_of_name(std::string_view meaning) {
+    return {.key = "name",
+            .type = text_type("at most 32 letters, digits, '-', '_' and '.'", 32),
+            .meaning = meaning,
+            .required = true};
+}
+constexpr field_facts key_of_port(std::string_view meaning, bool required = true) {
+    return {.key = "port",
+            .type = text_type("the name of a port", any_length, "PORT"),
+            .meaning = meaning,
+            .required = required};
+}
+constexpr field_facts key_of_vlan(std::string_view meaning, bool required = true) {
+    return {.key = "vlan",
+            .type = number_type(1, state::last_vlan),
+            .meaning = meaning,
+            .required = required};
+}
+
 }  // namespace
 
 std::span<const field<port>> port_fields() noexcept { return port_rows; }
@@ -232,12 +249,56 @@ void add_entries(object_facts& to, std::span<const field<Object>> table, unsigne
 
 const std::vector<object_facts>& all_objects() {
     static const std::vector<object_facts> all = [] {
-        object_facts of_ports{"port", {}}, of_interfaces{"interface", {}}, settings{"settings", {}};
-        add_entries(of_ports, port_fields(), of_port);
-        add_entries(of_ports, interface_fields(), of_port);
-        add_entries(of_interfaces, interface_fields(), of_routed | of_tunnel);
+        object_facts ports{
+            "port", "ports", {key_of_name("Name of the port and of its untagged interface")}};
+        add_entries(ports, port_fields(), of_port);
+        add_entries(ports, interface_fields(), of_port);
+        object_facts interfaces{
+            "interface", "interfaces", {key_of_port("Port"), key_of_vlan("VLAN ID")}};
+        interfaces.in_files = of_vlan;
+        add_entries(interfaces, interface_fields(), of_routed | of_tunnel);
+        object_facts bridges{"bridge", "bridges", {key_of_name("Name of the bridge")}};
+        bridges.lists = {
+            {"members", "member", "Ports and tunnels; a name alone: with the defaults", true},
+            {"fdb", "fdb", "Static FDB entries"},
+            {"interfaces", "bridge_interface", "Routed interfaces of VLANs"}};
+        add_entries(bridges, bridge_fields(), of_bridge);
+        add_entries(bridges, interface_fields(), of_bridge);
+        object_facts members{"member", "", {key_of_port("Port or tunnel")}};
+        add_entries(members, member_fields(), of_member);
+        object_facts stations{"fdb",
+                              "",
+                              {{.key = "mac",
+                                .type = text_type("a unicast MAC address", any_length, "MAC"),
+                                .meaning = "MAC address",
+                                .required = true},
+                               key_of_vlan("VLAN ID, if the bridge is not VLAN-transparent", false),
+                               key_of_port("Port or tunnel")}};
+        object_facts routed{"bridge_interface", "", {key_of_vlan("VLAN ID")}};
+        add_entries(routed, interface_fields(), of_bridge);
+        object_facts tunnels{"tunnel", "tunnels", {key_of_name("Name of the tunnel")}};
+        add_entries(tunnels, tunnel_fields(), of_tunnel);
+        add_entries(tunnels, interface_fields(), of_tunnel);
+        object_facts mirrors{"mirror", "mirrors", {key_of_name("Name of the mirror")}};
+        add_entries(mirrors, mirror_fields(), of_mirror);
+        object_facts vrfs{"vrf", "vrfs", {key_of_name("Name of the VRF")}};
+        add_entries(vrfs, vrf_fields(), of_vrf);
+        object_facts neighbours{
+            "neighbour",
+            "",
+            {{.key = "address",
+              .type = text_type("an IPv4 or IPv6 address", any_length, "ADDRESS"),
+              .meaning = "Address of the neighbour",
+              .required = true},
+             key_of_port("Interface; without it, the one with the address's network", false)}};
+        add_entries(neighbours, neighbour_fields(), of_neighbour);
+        object_facts settings{"settings", ""};
+        add_entries(settings, process_fields(), of_process);
         add_entries(settings, settings_fields(), of_settings);
-        return std::vector{std::move(of_ports), std::move(of_interfaces), std::move(settings)};
+        return std::vector{std::move(ports),      std::move(interfaces), std::move(bridges),
+                           std::move(members),    std::move(stations),   std::move(routed),
+                           std::move(tunnels),    std::move(mirrors),    std::move(vrfs),
+                           std::move(neighbours), std::move(settings)};
     }();
     return all;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The keys of ports and of interfaces: one row per key (field.hpp).
+// The keys of the configuration's objects: one row per key (field.hpp).
 #pragma once
 
 #include <span>
@@ -14,19 +14,36 @@ namespace turnpike::sources {
 /// The keys of a VLAN sub-interface, of a port for its untagged interface, and of a bridge for its routed one.
 [[nodiscard]] std::span<const field<state::interface>> interface_fields() noexcept;
 
+[[nodiscard]] std::span<const field<state::bridge>> bridge_fields() noexcept;
+[[nodiscard]] std::span<const field<state::bridge_member>> member_fields() noexcept;
+[[nodiscard]] std::span<const field<state::tunnel>> tunnel_fields() noexcept;
+[[nodiscard]] std::span<const field<state::mirror>> mirror_fields() noexcept;
+[[nodiscard]] std::span<const field<state::vrf>> vrf_fields() noexcept;
+[[nodiscard]] std::span<const field<state::neighbour>> neighbour_fields() noexcept;
+
 /// The object whose map has an interface's keys.
 [[nodiscard]] unsigned kind_of(const state::interface& i, const state::configuration& in) noexcept;
 
-/// Objects, and the settings, whose keys `set` and `unset` change.
+/// A kind of objects, or the settings.
 struct object_facts {
     struct entry : field_facts {
         written_value usual;  ///< the default
     };
-    std::string_view name;  ///< "port"; "settings"
-    std::vector<entry> fields;
+    /// A key with a list of objects of another kind.
+    struct inner_list {
+        std::string_view key, of, meaning;
+        bool required = false;
+    };
+    std::string_view name;             ///< "port"; "settings"
+    std::string_view list;             ///< key of the file: "ports"; empty: not in the file itself
+    std::vector<field_facts> names{};  ///< the keys that name an object
+    std::vector<entry> fields{};
+    std::vector<inner_list> lists{};
+    unsigned in_files = ~0u;  ///< object_kind of an object in a file
 };
 [[nodiscard]] const std::vector<object_facts>& all_objects();
 
+uint16_t read_vlan(const yaml::reader& from);
 /// A unicast MAC address.
 mac_address read_station_mac(const yaml::reader& from);
 

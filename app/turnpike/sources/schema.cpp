@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <climits>
+#include <set>
 
 #include "sources/fields.hpp"
 #include "sources/yaml_acl_writer.hpp"
@@ -19,8 +19,13 @@ std::string as_json_text(std::string_view text) { return quoted(std::string(text
 std::string type_members(const value_type& type) {
     switch (type.form) {
         case value_form::number:
-            return fmt::format(R"("type": "integer", "minimum": {}, "maximum": {})", type.least,
-                               type.most);
+            // Words in place of the number: JSON Schema applies minimum to numbers, and pattern to texts.
+            return fmt::format(R"("type": {}, "minimum": {}, "maximum": {}{})",
+                               type.words.empty() ? R"("integer")" : R"(["integer", "string"])",
+                               type.least, type.most,
+                               type.words.empty() ? std::string()
+                                                  : fmt::format(R"(, "pattern": "^({})$")",
+                                                                fmt::join(type.words, "|")));
         case value_form::truth:
             return R"("type": "boolean")";
         case value_form::word: {
@@ -38,7 +43,8 @@ std::string type_members(const value_type& type) {
             return fmt::format(
                 R"("type": {}, "items": {{{}}}{})",
                 type.or_one ? R"(["array", "string"])" : R"("array")",
-                type.max_element == 0
+                type.kind == "PAIRS" || type.kind == "VLANS" ? std::string()
+                : type.max_element == 0
                     ? std::string(R"("type": "string")")
                     : fmt::format(R"("type": "integer", "minimum": {}, "maximum": {})", type.least,
                                   type.max_element),
@@ -56,14 +62,17 @@ std::string usual_json(const object_facts::entry& f) {
     return f.type.form == value_form::word ? as_json_text(text) : text;
 }
 
-std::string field_schema(const object_facts::entry& f) {
+/// more  further members
+std::string field_schema(const object_facts::entry& f, std::string_view more = {}) {
     std::string out = type_members(f.type);
+    out += more;
     out += fmt::format(R"(, "description": {})", as_json_text(f.meaning));
     if (const std::string usual = usual_json(f); !usual.empty())
         out += fmt::format(R"(, "default": {})", usual);
     if (!f.type.unit.empty()) out += fmt::format(R"(, "x-unit": {})", as_json_text(f.type.unit));
     if (!f.type.noun.empty()) out += fmt::format(R"(, "x-values": {})", as_json_text(f.type.noun));
     if (f.on_change == effect::reopens) out += R"(, "x-change": "reopens the port")";
+    if (f.on_change == effect::restart) out += R"(, "x-change": "needs a restart")";
     return "{" + out + "}";
 }
 
@@ -88,6 +97,15 @@ struct property {
     }
 };
 
+/// A list of objects.
+std::string list_of(std::string_view object, std::string_view meaning = {}) {
+    const std::string says = meaning.empty()
+                                 ? std::string()
+                                 : fmt::format(R"("description": {}, )", as_json_text(meaning));
+    return fmt::format(R"({{{}"type": "array", "items": {{"$ref": "#/definitions/{}"}}}})", says,
+                       object);
+}
+
 /// The keys of an object; keys with a dot are properties of a map.
 std::vector<property> properties_of(const object_facts& of, unsigned kinds) {
     std::vector<property> out;
@@ -103,58 +121,51 @@ std::vector<property> properties_of(const object_facts& of, unsigned kinds) {
             inner.push_back(fmt::format("{}: {}", as_json_text(f->key.substr(key.size() + 1)),
                                         field_schema(*f)));
         --f;
-        if (key == "neighbours") inner.push_back(R"("static": {"type": "array"})");
+        if (key == "neighbours")
+            inner.push_back(fmt::format(R"("static": {})", list_of("neighbour")));
         out.push_back({key, map_schema(inner, {}, "      "), false});
     }
     return out;
 }
 
-/// own  the properties that name the object; all are required
-std::string object_schema(const object_facts& of, std::vector<std::string> own,
-                          std::vector<std::string> required, unsigned kinds) {
-    for (const property& p : properties_of(of, kinds)) {
-        own.push_back(p.text());
+/// The definition of a kind of objects.
+std::string object_schema(const object_facts& of) {
+    std::vector<std::string> all, required;
+    const auto add = [&](const property& p) {
+        all.push_back(p.text());
         if (p.required) required.push_back(as_json_text(p.key));
-    }
-    return map_schema(own, required, "    ");
+    };
+    for (const field_facts& f : of.names)
+        add({f.key,
+             f.key == "name" ? field_schema({f, {}}, R"(, "pattern": "^[A-Za-z0-9_.-]*$")")
+                             : field_schema({f, {}}),
+             f.required});
+    for (const property& p : properties_of(of, of.in_files)) add(p);
+    for (const object_facts::inner_list& list : of.lists)
+        add({list.key, list_of(list.of, list.meaning), list.required});
+    const std::string map = map_schema(all, required, "    ");
+    // A member may be its name alone.
+    return of.name == "member" ? fmt::format(R"({{"anyOf": [{{"type": "string"}}, {}]}})", map)
+                               : map;
 }
 
 }  // namespace
 
 std::string json_schema() {
-    const std::string name =
-        R"("name": {"type": "string", "maxLength": 32, "pattern": "^[A-Za-z0-9_.-]*$", )"
-        R"("description": "Name of the port and of its untagged interface", )"
-        R"("x-values": "at most 32 letters, digits, '-', '_' and '.'"})";
-    const std::string port =
-        R"("port": {"type": "string", "description": "Port", "x-values": "the name of a port"})";
-    const std::string vlan = fmt::format(
-        R"("vlan": {{"type": "integer", "minimum": 1, "maximum": {}, "description": "VLAN ID"}})",
-        state::last_vlan);
-    const auto list_of = [](std::string_view object) {
-        return fmt::format(R"({{"type": "array", "items": {{"$ref": "#/definitions/{}"}}}})",
-                           object);
-    };
     std::vector<std::string> keys, definitions;
-    std::vector<property> settings;
+    std::vector<property> all, keys_of_lists;
     for (const object_facts& o : all_objects()) {
-        if (o.name == "settings")
-            settings = properties_of(o, of_settings);
-        else
-            definitions.push_back(fmt::format(
-                "{}: {}", as_json_text(o.name),
-                o.name == "port"
-                    ? object_schema(o, {name}, {R"("name")"}, UINT_MAX)
-                    : object_schema(o, {port, vlan}, {R"("port")", R"("vlan")"}, of_vlan)));
+        if (o.name == "settings") {
+            all = properties_of(o, of_settings | of_process);
+            continue;
+        }
+        definitions.push_back(fmt::format("{}: {}", as_json_text(o.name), object_schema(o)));
+        if (!o.list.empty()) keys_of_lists.push_back({o.list, list_of(o.name), false});
     }
+    all.insert(all.end(), keys_of_lists.begin(), keys_of_lists.end());
     for (const std::string_view key : file_keys) {
-        const auto s = std::ranges::find(settings, key, &property::key);
-        keys.push_back(s != settings.end()
-                           ? s->text()
-                           : fmt::format("{}: {}", as_json_text(key),
-                                         key == "ports"        ? list_of("port")
-                                         : key == "interfaces" ? list_of("interface")
-                                                               : "{}"));
+        const auto p = std::ranges::find(all, key, &property::key);
+        keys.push_back(p != all.end() ? p->text() : fmt::format("{}: {{}}", as_json_text(key)));
     }
     return fmt::format(
         "{{\"$schema\": \"http://json-schema.org/draft-07/schema#\",\n"
@@ -163,6 +174,28 @@ std::string json_schema() {
         "  \"properties\": {{\n    {}\n  }},\n"
         "  \"definitions\": {{\n  {}\n}}}}\n",
         fmt::join(keys, ",\n    "), fmt::join(definitions, ",\n  "));
+}
+
+std::string fuzz_dictionary() {
+    std::set<std::string, std::less<>> words(std::begin(file_keys), std::end(file_keys));
+    const auto add_facts = [&](const field_facts& f) {
+        for (std::string_view key = f.key; !key.empty();) {
+            words.emplace(top_key(key));
+            key.remove_prefix(std::min(top_key(key).size() + 1, key.size()));
+        }
+        words.insert(f.type.words.begin(), f.type.words.end());
+        if (f.type.form != value_form::number) return;
+        words.insert({std::to_string(f.type.least), std::to_string(f.type.most)});
+    };
+    for (const object_facts& o : all_objects()) {
+        words.emplace(o.name);
+        for (const field_facts& f : o.names) add_facts(f);
+        for (const field_facts& f : o.fields) add_facts(f);
+        for (const object_facts::inner_list& list : o.lists) words.emplace(list.key);
+    }
+    std::string out;
+    for (const std::string& word : words) out += '"' + word + "\"\n";
+    return out;
 }
 
 }  // namespace turnpike::sources

@@ -19,4 +19,7 @@ inline constexpr std::string_view file_keys[] = {
 /// Additional members: "x-unit", "x-values" (the form of a text), and "x-change" (the effect on a running turnpike).
 [[nodiscard]] std::string json_schema();
 
+/// The keys, words and limits of all tables as a dictionary of libFuzzer: one quoted word per line.
+[[nodiscard]] std::string fuzz_dictionary();
+
 }  // namespace turnpike::sources

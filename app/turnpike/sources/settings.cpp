@@ -67,7 +67,7 @@ template <auto... Path>
 using limit = member<&configuration::limits, Path...>;
 using state::neighbour_limits;
 
-constexpr field<configuration> rows[] = {
+constexpr field<configuration> settings_rows[] = {
     {{.key = "metrics.listen",
       .type = one_or(list_type("an address with its port, or unix:/PATH", "addresses",
                                state::metrics::max_listeners)),
@@ -189,16 +189,22 @@ constexpr field<configuration> rows[] = {
 
 }  // namespace
 
-std::span<const field<configuration>> settings_fields() noexcept { return rows; }
+std::span<const field<configuration>> settings_fields() noexcept { return settings_rows; }
 
 key_list settings_keys() {
     key_list out;
-    out.add(settings_fields(), of_settings).add("neighbours.static");
+    out.add(process_fields(), of_process)
+        .add(settings_fields(), of_settings)
+        .add("neighbours.static");
     return out;
 }
 
 void read_settings(const reader& from, configuration& into) {
+    read_fields(from, process_fields(), of_process, into, into);
     read_fields(from, settings_fields(), of_settings, into, into);
+    if (const auto size = find_field(from, "mempool.buffer_size"))
+        into.fixed.pool.where.text = size->where();
+    if (from.has("control_plane")) into.control_plane.where.text = from.at("control_plane").where();
     if (from.has("metrics")) into.metrics.where.text = from.at("metrics").where();
 }
 

@@ -10,7 +10,9 @@
 namespace turnpike::sources {
 
 [[nodiscard]] std::span<const field<state::configuration>> settings_fields() noexcept;
-/// The keys of the settings; `neighbours` also has the static entries.
+/// The keys of the process: eal, workers, mempool, control, control_plane, pcie_profiles.
+[[nodiscard]] std::span<const field<state::configuration>> process_fields() noexcept;
+/// The keys of the process and of the settings; `neighbours` also has the static entries.
 [[nodiscard]] key_list settings_keys();
 /// Reads the settings of a file, or of an edit; others stay.
 void read_settings(const yaml::reader& from, state::configuration& into);

@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
-
 #include "sources/old_keys.hpp"
 #include "sources/schema.hpp"
 #include "sources/settings.hpp"
@@ -26,127 +23,35 @@ using state::configuration;
 using yaml::complaint;
 using yaml::reader;
 
-state::eal read_eal(const reader& from) {
-    from.expect_map({"args", "hugepages"});
-    state::eal out;
-    if (from.has("args")) {
-        auto args = split_arguments(from.at("args").text());
-        if (!args) from.at("args").refuse(args.error().text);
-        out.args = std::move(*args);
-        if (std::find(out.args.begin(), out.args.end(), "--") != out.args.end())
-            from.at("args").refuse("holds '--': only EAL options belong here");
-    }
-    if (from.has("hugepages"))
-        out.hugepages_optional = from.at("hugepages").word({"required", "optional"}) == 1;
-    return out;
-}
-
-std::vector<unsigned> read_workers(const reader& from) {
-    std::vector<unsigned> out;
-    for (const reader& element : from.list("lcores")) {
-        const auto lcore = static_cast<unsigned>(element.number(0, state::max_lcore));
-        if (std::find(out.begin(), out.end(), lcore) != out.end())
-            element.refuse(fmt::format("names lcore {} again", lcore));
-        out.push_back(lcore);
-    }
-    if (out.empty()) from.refuse("is empty; leave the key out to use all lcores but the main one");
-    return out;
-}
-
-state::mempool read_mempool(const reader& from) {
-    from.expect_map({"buffers", "buffer_size", "ops"});
-    state::mempool out;
-    out.buffers = from.number_or("buffers", out.buffers, 512, 1u << 27);
-    out.buffer_size = from.number_or("buffer_size", out.buffer_size, 128 + 64, 65535);
-    if (from.has("buffer_size")) out.where.text = from.at("buffer_size").where();
-    if (from.has("ops")) {
-        out.ops = from.at("ops").text();
-        if (out.ops.empty() || out.ops.size() > 31)
-            from.at("ops").refuse(
-                "should be a mempool handler's name, like cache_aware or ring_mp_mc");
-    }
-    return out;
-}
-
-state::control_socket read_control(const reader& from) {
-    from.expect_map({"socket", "group", "owner"});
-    state::control_socket out;
-    if (from.has("socket")) {
-        out.path = from.at("socket").text();
-        if (!out.path.starts_with('/') || out.path.ends_with('/') || out.path.size() > 107)
-            from.at("socket").refuse(
-                "should be a whole path, from / on, of at most 107 characters");
-    }
-    if (from.has("group")) out.group = from.at("group").text();
-    if (from.has("owner")) out.owner = from.at("owner").text();
-    return out;
-}
-
-state::control_plane read_control_plane(const reader& from) {
-    from.expect_map({"netlink", "namespace", "rate"});
-    state::control_plane out;
-    out.where.text = from.where();
-    out.netlink = from.at("netlink").truth();
-    out.rate = from.number_or("rate", out.rate, 1, 10'000'000);
-    if (!from.has("namespace")) return out;
-    out.network_namespace = from.at("namespace").text();
-    const std::string& name = out.network_namespace;
-    if (name.empty() || name.size() > 255 || name.find('/') != std::string::npos || name == "." ||
-        name == "..")
-        from.at("namespace").refuse("should be a name as `ip netns add` takes it");
-    return out;
-}
-
-/// Relative to the configuration's folder.
-state::pcie_profiles read_profiles(const reader& from, const std::string& name) {
-    constexpr size_t max_bytes = 1u << 20;
-    state::pcie_profiles out;
-    out.file = std::filesystem::absolute(std::filesystem::path(name).parent_path() / from.text())
-                   .lexically_normal()
-                   .string();
-    auto text = yaml::read_file(out.file);
-    if (!text)
-        from.refuse(fmt::format("is {}, which cannot be read: {}", out.file, text.error().text));
-    if (text->size() > max_bytes)
-        from.refuse(fmt::format("is {}, which is longer than 1 MiB", out.file));
-    out.text = std::move(*text);
-    return out;
+template <class Read>
+void read_list(const reader& from, std::string_view key, std::string_view of_what,
+               const Read& read) {
+    if (!from.has(key)) return;
+    for (const reader& one : from.at(key).list(of_what)) read(one);
 }
 
 configuration read_all(const reader& from, const std::string& name) {
     from.expect_map({}, file_keys);
     configuration out;
     out.file = name;
-    if (from.has("eal")) out.fixed.eal_options = read_eal(from.at("eal"));
-    if (from.has("workers")) out.workers = read_workers(from.at("workers"));
-    if (from.has("mempool")) out.fixed.pool = read_mempool(from.at("mempool"));
-    if (from.has("control")) out.control = read_control(from.at("control"));
-    if (from.has("control_plane")) out.control_plane = read_control_plane(from.at("control_plane"));
     settings_keys().expect_maps(from);
     read_settings(from, out);
     if (from.has("metrics")) (void)from.at("metrics").at("listen");
-    if (from.has("pcie_profiles"))
-        out.pcie_profiles = read_profiles(from.at("pcie_profiles"), name);
     if (from.has("acl")) read_lists(from.at("acl"), out);
-    if (from.has("vrfs"))
-        for (const reader& one : from.at("vrfs").list("VRFs")) read_vrf(one, out);
-    for (const reader& port : from.at("ports").list("ports")) read_port(port, out);
-    if (from.has("interfaces"))
-        for (const reader& one : from.at("interfaces").list("VLANs of ports"))
-            read_vlan_interface(one, out);
-    if (from.has("tunnels"))
-        for (const reader& one : from.at("tunnels").list("tunnels")) read_tunnel(one, out);
-    if (from.has("xconnects"))
-        for (const reader& pair : from.at("xconnects").list("pairs of ports"))
-            read_patch(pair, out);
-    if (from.has("bridges"))
-        for (const reader& one : from.at("bridges").list("bridges")) read_bridge(one, out);
-    if (from.has("mirrors"))
-        for (const reader& one : from.at("mirrors").list("mirrors")) read_mirror(one, out);
+    read_list(from, "vrfs", "VRFs", [&](const reader& one) { read_vrf(one, out); });
+    (void)from.at("ports");
+    read_list(from, "ports", "ports", [&](const reader& one) { read_port(one, out); });
+    read_list(from, "interfaces", "VLANs of ports",
+              [&](const reader& one) { read_vlan_interface(one, out); });
+    read_list(from, "tunnels", "tunnels", [&](const reader& one) { read_tunnel(one, out); });
+    read_list(from, "xconnects", "pairs of ports",
+              [&](const reader& one) { read_patch(one, out); });
+    read_list(from, "bridges", "bridges", [&](const reader& one) { read_bridge(one, out); });
+    read_list(from, "mirrors", "mirrors", [&](const reader& one) { read_mirror(one, out); });
     if (from.has("routes")) read_routes(from.at("routes"), out);
-    if (from.has("neighbours") && from.at("neighbours").has("static"))
-        for (const reader& one : from.at("neighbours").at("static").list("neighbours"))
-            read_neighbour(one, out);
+    if (from.has("neighbours"))
+        read_list(from.at("neighbours"), "static", "neighbours",
+                  [&](const reader& one) { read_neighbour(one, out); });
     return out;
 }
 

@@ -24,9 +24,10 @@ void remove_member(const std::string& port, const std::string& bridge, state::co
 /// bridges[].fdb[]: a static FDB entry and its port; the port is empty if not given.
 std::pair<state::static_fdb_entry, std::string> read_static_fdb_entry(const yaml::reader& from);
 
-/// "10, 20-29" as a list: [10, 20-29].
-state::vlan_set read_vlans(const yaml::reader& from);
-/// The inverse of read_vlans().
-std::string vlans_text(const state::vlan_set& vlans);
+/// Makes a member's VLANs fit its mode, after the keys of `from` were read into it.
+void fit_member(const yaml::reader& from, state::bridge_member& m);
+/// The routed interface of a bridge for untagged frames, with the keys of `from`.
+void add_routed_interface(const yaml::reader& from, const std::string& bridge, uint16_t vlan,
+                          state::configuration& into);
 
 }  // namespace turnpike::sources

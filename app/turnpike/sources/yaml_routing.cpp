@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sources/fields.hpp"
 #include "sources/route_file.hpp"
 #include "state/next_hop_rules.hpp"
 #include "state/validate.hpp"
@@ -141,13 +142,6 @@ class route_reader {
     std::vector<std::string> files_;  ///< the configuration itself first
 };
 
-mac_address read_mac(const reader& from) {
-    const mac_address mac = from.taken(parse_mac(from.text()));
-    if (mac.is_group())
-        from.refuse("is " + mac.text() + ", a group's MAC address; no neighbour has it");
-    return mac;
-}
-
 }  // namespace
 
 ip_prefix read_address(const reader& from) {
@@ -225,25 +219,25 @@ std::string read_vrf_of(const reader& from) {
 }
 
 void read_vrf(const reader& from, configuration& into, bool replace) {
-    from.expect_map({"name", "table"});
+    key_list().add(vrf_fields(), of_vrf).expect(from, {"name"});
     const std::string name = from.at("name").name();
     if (name == "main") from.at("name").refuse("is 'main', which is where routes of no VRF are");
     state::vrf* const there = into.vrfs.find(name);
     if (there != nullptr && !replace)
         from.at("name").refuse(fmt::format("is '{}' again; VRF names are unique", name));
-    uint32_t table = 1;
+    if (there == nullptr)
+        into.vrfs.add(name, {.table = first_free_table(into), .where = {from.where()}});
+    read_fields(from, vrf_fields(), of_vrf, into, *into.vrfs.find(name));
+}
+
+uint32_t first_free_table(const configuration& in) {
     const auto is_taken = [&](uint32_t t) {
-        return std::any_of(into.vrfs.begin(), into.vrfs.end(),
-                           [&](const auto& v) { return v.first != name && v.second.table == t; });
+        return std::any_of(in.vrfs.begin(), in.vrfs.end(),
+                           [&](const auto& v) { return v.second.table == t; });
     };
-    while (is_taken(table)) ++table;
-    table = from.number_or("table", there != nullptr ? there->table : table, 1, UINT32_MAX);
-    if (table >= 253 && table <= 255)
-        from.at("table").refuse(fmt::format("is {}; 253 to 255 are Linux's own tables", table));
-    if (there != nullptr)
-        there->table = table;
-    else
-        into.vrfs.add(name, {.table = table, .where = {from.where()}});
+    uint32_t table = 1;
+    while (is_taken(table) || (table >= 253 && table <= 255)) ++table;
+    return table;
 }
 
 std::string read_vrf_of_routes(const reader& from, const configuration& in) {
@@ -315,9 +309,11 @@ state::neighbour_name read_neighbour_name(const reader& from, const configuratio
 }
 
 void read_neighbour(const reader& from, configuration& into, bool replace) {
-    from.expect_map({"address", "port", "mac"});
+    key_list().add(neighbour_fields(), of_neighbour).expect(from, {"address", "port"});
     const state::neighbour_name name = read_neighbour_name(from, into);
-    state::neighbour says{read_mac(from.at("mac")), {from.where()}};
+    require_fields(from, neighbour_fields());
+    state::neighbour says{.where = {from.where()}};
+    read_fields(from, neighbour_fields(), of_neighbour, into, says);
     if (const auto [there, fresh] = into.neighbours.try_emplace(name, says); !fresh) {
         if (!replace) from.at("address").refuse("is " + name.address.text() + " again");
         there->second = std::move(says);

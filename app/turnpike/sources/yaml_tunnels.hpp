@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and writes tunnels.
+// Reads tunnels.
 #pragma once
-
-#include <string>
 
 #include "state/configuration.hpp"
 #include "yaml/reader.hpp"
@@ -11,6 +9,7 @@ namespace turnpike::sources {
 
 /// A tunnel and its interface, which is not a bridge port yet.
 void read_tunnel(const yaml::reader& from, state::configuration& into, bool replace = false);
-void add_tunnel(std::string& to, const std::string& name, const state::tunnel& t);
+/// Rules across the keys of a tunnel; errors are placed at the keys of `from`.
+void check_tunnel(const yaml::reader& from, const state::tunnel& t);
 
 }  // namespace turnpike::sources

@@ -8,9 +8,6 @@
 #include "sources/fields.hpp"
 #include "sources/settings.hpp"
 #include "sources/yaml_acl_writer.hpp"
-#include "sources/yaml_bridge_writer.hpp"
-#include "sources/yaml_mirrors.hpp"
-#include "sources/yaml_tunnels.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -19,34 +16,11 @@ using fmt::format_to;
 using state::configuration;
 using state::interface_kind;
 
-/// Joins EAL arguments; the inverse of split_arguments().
-std::string joined(const std::vector<std::string>& words) {
-    std::string out;
-    for (const std::string& word : words) {
-        if (!out.empty()) out += ' ';
-        const bool plain = !word.empty() && word.find_first_of(" \t\n'\"") == std::string::npos;
-        if (plain) {
-            out += word;
-            continue;
-        }
-        out += '\'';
-        for (const char c : word) {
-            if (c == '\'')
-                out += "'\"'\"'";
-            else
-                out += c;
-        }
-        out += '\'';
-    }
-    return out;
-}
-
 class writer {
   public:
     explicit writer(const configuration& d) : d_(d) {}
 
     std::string text() && {
-        process();
         settings();
         lists();
         vrfs();
@@ -66,44 +40,17 @@ class writer {
         format_to(std::back_inserter(out_), text, std::forward<T>(values)...);
     }
 
-    void process() {
-        const state::process& p = d_.fixed;
-        add("eal: {{hugepages: {}", p.eal_options.hugepages_optional ? "optional" : "required");
-        if (!p.eal_options.args.empty()) add(", args: {}", quoted(joined(p.eal_options.args)));
-        add("}}\n");
-        if (!d_.workers.empty()) add("workers: [{}]\n", fmt::join(d_.workers, ", "));
-        add("mempool: {{");
-        if (p.pool.buffers != 0) add("buffers: {}, ", p.pool.buffers);
-        add("buffer_size: {}", p.pool.buffer_size);
-        if (!p.pool.ops.empty()) add(", ops: {}", quoted(p.pool.ops));
-        add("}}\n");
-        if (d_.control != state::control_socket{}) {
-            std::vector<std::string> members;
-            for (const auto& [name, value] : {std::pair("socket", &d_.control.path),
-                                              {"group", &d_.control.group},
-                                              {"owner", &d_.control.owner}})
-                if (!value->empty()) members.push_back(fmt::format("{}: {}", name, quoted(*value)));
-            add("control: {{{}}}\n", fmt::join(members, ", "));
-        }
-        if (d_.control_plane != state::control_plane{}) {
-            add("control_plane: {{netlink: {}, rate: {}", d_.control_plane.netlink,
-                d_.control_plane.rate);
-            if (!d_.control_plane.network_namespace.empty())
-                add(", namespace: {}", quoted(d_.control_plane.network_namespace));
-            add("}}\n");
-        }
-        if (const std::string& file = d_.pcie_profiles.file; !file.empty())
-            add("pcie_profiles: {}\n", quoted(file));
-    }
-
     /// The last setting is a map of its own lines, `neighbours`.
     void settings() {
+        write_fields(out_, "", process_fields(), of_process, d_);
         write_fields(out_, "", settings_fields(), of_settings, d_);
         if (d_.neighbours.empty()) return;
         add("  static:\n");
-        for (const auto& [name, n] : d_.neighbours)
-            add("    - {{address: {}, port: {}, mac: {}}}\n", quoted(name.address.text()),
-                quoted(name.interface), quoted(n.mac.text()));
+        for (const auto& [name, n] : d_.neighbours) {
+            add("    - address: {}\n      port: {}\n", quoted(name.address.text()),
+                quoted(name.interface));
+            write_fields(out_, "      ", neighbour_fields(), of_neighbour, n);
+        }
     }
 
     void lists() {
@@ -135,12 +82,16 @@ class writer {
 
     void mirrors() {
         if (!d_.mirrors.empty()) add("mirrors:\n");
-        for (const auto& [name, m] : d_.mirrors) add_mirror(out_, name, m);
+        for (const auto& [name, m] : d_.mirrors) {
+            add("  - name: {}\n", quoted(name));
+            write_fields(out_, "    ", mirror_fields(), of_mirror, m);
+        }
     }
     void tunnels() {
         if (!d_.tunnels.empty()) add("tunnels:\n");
         for (const auto& [name, t] : d_.tunnels) {
-            add_tunnel(out_, name, t);
+            add("  - name: {}\n", quoted(name));
+            write_fields(out_, "    ", tunnel_fields(), of_tunnel, t);
             routing(d_.interfaces.at(name), "    ");
         }
     }
@@ -148,7 +99,9 @@ class writer {
     void bridges() {
         if (!d_.bridges.empty()) add("bridges:\n");
         for (const auto& [name, b] : d_.bridges) {
-            add_bridge(out_, name, b);
+            add("  - name: {}\n", quoted(name));
+            write_fields(out_, "    ", bridge_fields(), of_bridge, b);
+            members(b);
             bool first = true;
             for (const auto& [interface, i] : d_.interfaces) {
                 if (!i.port.empty() || i.bridge != name) continue;
@@ -160,6 +113,20 @@ class writer {
                 add("      - vlan: {}\n", i.vlan);
                 routing(i, "        ");
             }
+        }
+    }
+
+    void members(const state::bridge& b) {
+        add("    members:\n");
+        for (const state::bridge_member& m : b.members) {
+            add("      - port: {}\n", quoted(m.port));
+            write_fields(out_, "        ", member_fields(), of_member, m);
+        }
+        if (!b.fixed.empty()) add("    fdb:\n");
+        for (const auto& [fdb_entry, port] : b.fixed) {
+            add("      - {{mac: {}, ", quoted(fdb_entry.mac.text()));
+            if (fdb_entry.vlan != 0) add("vlan: {}, ", fdb_entry.vlan);
+            add("port: {}}}\n", quoted(port));
         }
     }
 
@@ -195,8 +162,10 @@ class writer {
 
     void vrfs() {
         if (!d_.vrfs.empty()) add("vrfs:\n");
-        for (const auto& [name, v] : d_.vrfs)
-            add("  - {{name: {}, table: {}}}\n", quoted(name), v.table);
+        for (const auto& [name, v] : d_.vrfs) {
+            add("  - name: {}\n", quoted(name));
+            write_fields(out_, "    ", vrf_fields(), of_vrf, v);
+        }
     }
     void routes() {
         bool first = true;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "complaints.hpp"
@@ -29,6 +30,17 @@ std::string entry(std::string_view key, const std::string& value) {
            value + "}";
 }
 
+/// A file of NIC profiles.
+std::string profiles_file() {
+    static const std::string name = testing::TempDir() + "fields_test_profiles.yaml";
+    std::ofstream(name) << "profiles: {}\n";
+    return name;
+}
+
+bool is_on_by_default(std::string_view key) {
+    return key == "learning" || key == "flood_unknown" || key == "dont_fragment";
+}
+
 /// A value of the type that is no default.
 std::string example_of(const field_facts& f) {
     const std::string kind(f.type.kind);
@@ -36,13 +48,21 @@ std::string example_of(const field_facts& f) {
         case value_form::number:
             return std::to_string(f.type.least + 1);
         case value_form::truth:
-            return "true";
+            return is_on_by_default(f.key) ? "false" : "true";
         case value_form::word:
             return std::string(f.type.words.back());
         case value_form::text:
-            return kind == "DEVICE" ? "\"0000:3b:00.0,a='b \\\" c'\"" : "one";
+            if (kind == "DEVICE") return "\"0000:3b:00.0,a='b \\\" c'\"";
+            if (kind == "MAC") return "\"02:00:00:00:00:01\"";
+            if (kind == "ADDRESS") return "192.0.2.7";
+            if (f.key == "control.socket") return "/run/one";
+            if (kind == "FILE") return profiles_file();
+            return "one";
         case value_form::list:
             if (kind == "CIDRS") return "[10.0.1.1/24, \"2001:db8::1/64\"]";
+            if (kind == "PORT") return "[\"west\"]";
+            if (kind == "VLANS") return "[10, 20-29]";
+            if (kind == "PAIRS") return "[{wire: 110, vlan: 10}]";
             if (f.key == "metrics.listen") return "[\"[::1]:9417\", \"unix:/run/m\"]";
             if (f.type.max_element == 0) return "[\"02:00:00:00:00:01\"]";
             return "[" + std::to_string(f.type.least) + ", " + std::to_string(f.type.max_element) +
@@ -60,12 +80,32 @@ const state::configuration& named_objects() {
     return *loaded_file;
 }
 
+/// Required values of an object whose rows are tested one by one.
+template <class Object>
+void add_required(Object& to) {
+    if constexpr (std::is_same_v<Object, state::port>) to.device = "net_ring0";
+    if constexpr (std::is_same_v<Object, state::tunnel>) {
+        to.vni = 7;
+        to.local = *parse_address("192.0.2.1");
+        to.remote = *parse_address("192.0.2.2");
+        to.mtu = 1450;
+    }
+    if constexpr (std::is_same_v<Object, state::vrf>) to.table = 9;
+    if constexpr (std::is_same_v<Object, state::mirror>) {
+        to.ports = {"east"};
+        to.to = "north";
+    }
+    if constexpr (std::is_same_v<Object, state::neighbour>)
+        to.mac = *parse_mac("02:00:00:00:00:09");
+}
+
 template <class Object>
 result<Object> read_object(const std::string& text, std::span<const field<Object>> table,
                            unsigned kind) {
     const auto tree = yaml::parse_yaml(text, "f.yaml", "object");
     if (!tree) return tl::unexpected<error>(tree.error());
     Object out;
+    add_required(out);
     try {
         const yaml::reader from(*tree);
         key_list().add(table, kind).expect(from, {});
@@ -96,7 +136,7 @@ template <class F>
 void each_row(const F& visit) {
     const auto of_table = [&](const auto& table) {
         for (const auto& f : table)
-            for (const unsigned kind : {of_port, of_vlan, of_bridge, of_tunnel, of_settings})
+            for (unsigned kind = 1; kind <= of_neighbour; kind <<= 1)
                 if ((f.kinds & kind) != 0) {
                     SCOPED_TRACE(f.key);
                     visit(table, kind, f);
@@ -105,6 +145,13 @@ void each_row(const F& visit) {
     of_table(port_fields());
     of_table(interface_fields());
     of_table(settings_fields());
+    of_table(process_fields());
+    of_table(bridge_fields());
+    of_table(member_fields());
+    of_table(tunnel_fields());
+    of_table(mirror_fields());
+    of_table(vrf_fields());
+    of_table(neighbour_fields());
 }
 
 TEST(fields, a_value_of_another_type_is_refused_with_its_place) {
@@ -169,6 +216,20 @@ TEST(fields, a_description_is_one_line) {
     EXPECT_EQ(read->description, "to Zürich: 10G, \"B\"");
 }
 
+TEST(fields, a_mac_address_has_three_spellings) {
+    for (const char* text : {"02:00:0a:00:00:b3", "02-00-0A-00-00-B3", "0200.0a00.00b3"}) {
+        const auto read =
+            read_object(std::string("mac: \"") + text + "\"", bridge_fields(), of_bridge);
+        ASSERT_TRUE(read) << read.error().message();
+        EXPECT_EQ(read->mac->text(), "02:00:0a:00:00:b3");
+    }
+    for (const char* text :
+         {"02:00-0a:00:00:b3", "02000a0000b3", "0200.0a00.00b3.", "0200:0a00:00b3"})
+        EXPECT_THAT(error_of(std::string("mac: \"") + text + "\"", bridge_fields(), of_bridge),
+                    HasSubstr("should be a MAC address"))
+            << text;
+}
+
 TEST(fields, a_key_twice_is_refused) {
     each_row([](const auto& table, unsigned kind, const auto& f) {
         const std::string one = entry(f.key, example_of(f));
@@ -183,6 +244,7 @@ TEST(fields, a_mistyped_key_is_answered_with_the_nearest) {
         const std::string key(f.key.substr(f.key.find('.') + 1));
         if (key.size() < 4) return;  // "in", "mps": a typing error makes another key
         std::string typo(f.key);
+        if (typo[typo.size() - 1] == typo[typo.size() - 2]) typo.pop_back();
         std::swap(typo[typo.size() - 1], typo[typo.size() - 2]);
         EXPECT_THAT(error_of(entry(typo, "1"), table, kind),
                     HasSubstr("; did you mean '" + key + "'?"));
@@ -194,17 +256,17 @@ TEST(fields, a_value_is_read_back_from_its_text) {
         auto read = read_object(entry(f.key, example_of(f)), table, kind);
         ASSERT_TRUE(read) << read.error().message();
         using object = std::remove_reference_t<decltype(*read)>;
-        EXPECT_FALSE(same(table, kind, *read, object{})) << "the example is the default";
-        if constexpr (std::is_same_v<object, state::port>)
-            if (!f.required) read->device = "net_ring0";
+        object usual{};
+        add_required(usual);
+        EXPECT_FALSE(same(table, kind, *read, usual)) << "the example is the default";
         std::string text;
         write_fields(text, "", table, kind, *read);
         const auto again = read_object(text.empty() ? "{}" : text, table, kind);
         ASSERT_TRUE(again) << again.error().message() << text;
         EXPECT_TRUE(same(table, kind, *again, *read)) << text;
         f.at.reset(*read);
-        if constexpr (std::is_same_v<object, state::port>) read->device.clear();
-        EXPECT_TRUE(same(table, kind, *read, object{}));
+        if (f.required || f.key == "table") add_required(*read);
+        EXPECT_TRUE(same(table, kind, *read, usual));
     });
 }
 
@@ -234,6 +296,11 @@ TEST(fields, all_fields_at_once) {
     };
     check(port_fields(), of_port);
     check(settings_fields(), of_settings);
+    check(process_fields(), of_process);
+    check(bridge_fields(), of_bridge);
+    check(member_fields(), of_member);
+    check(tunnel_fields(), of_tunnel);
+    check(mirror_fields(), of_mirror);
     for (const unsigned kind : {of_port, of_vlan, of_bridge, of_tunnel})
         check(interface_fields(), kind);
 }
@@ -249,6 +316,10 @@ TEST(fields, an_object_without_values_is_written_as_the_default) {
 /// "pcie.link" as JSON: {"pcie": {"link": VALUE}}
 std::string as_json(const field_facts& f) {
     std::string value = example_of(f);
+    if (f.type.kind == "PORT" && value[0] != '[') value = "b";
+    if (f.key == "control_plane.netlink") value = "false";
+    if (f.type.kind == "VLANS") value = "[\"10\", \"20-29\"]";
+    if (f.type.kind == "PAIRS") value = "[\"110:10\"]";
     if (f.type.kind == "CIDRS") value = "[\"10.0.1.1/24\", \"2001:db8::1/64\"]";
     if (f.type.kind == "DEVICE") value = "\"net_ring5\"";
     if (value[0] != '[' && value[0] != '"') value = '"' + value + '"';
@@ -258,29 +329,48 @@ std::string as_json(const field_facts& f) {
     return '"' + std::string(f.key.substr(0, dot)) + "\": {" + inner + "}";
 }
 
-/// Each key by `set` and `unset` of a running configuration. Two keys need another: they are set with it in edits_test.
+/// The map of an edit with its object, as JSON without the last brace: {"name": "west"
+std::string object_of(const object_facts& o, const std::string& name) {
+    if (o.name == "settings") return "{";
+    if (o.name == "member") return R"({"bridge": "vlans", "port": ")" + name + '"';
+    if (o.name == "neighbour") return R"({"address": "10.9.1.9", "port": "west")";
+    return R"({"name": ")" + name + '"';
+}
+
+/// Each key by `set` and `unset` of a running configuration. Some keys need another: they are set with it in edits_test.
 TEST(fields, each_key_is_set_and_unset) {
     const auto before = load_text(R"(control_plane: {netlink: true}
 acl: [{name: one, rules: []}, {name: two, layer: 2, rules: []}]
-vrfs: [{name: one}]
+vrfs: [{name: one, table: 7}]
 ports:
   - {name: west, device: net_ring0, addresses: [10.9.1.1/24]}
+  - {name: north, device: net_ring4, addresses: [10.9.9.1/24]}
   - {name: a, device: net_ring1}
-bridges: [{name: lan, members: [{port: a}], addresses: [10.9.2.1/24]}]
+  - {name: b, device: net_ring2}
+  - {name: mirror-port, device: net_ring3}
+tunnels: [{name: t, vni: 5, local: 10.9.9.1, remote: 10.9.9.2}]
+bridges:
+  - {name: lan, members: [{port: a}], addresses: [10.9.2.1/24]}
+  - {name: vlans, members: [{port: b, mode: native-tagged, vlan: 10, trunks: [10, 20-30]}, {port: mirror-port, mode: trunk}]}
 interfaces: [{port: west, vlan: 5, addresses: [10.9.3.1/24]}]
+mirrors: [{name: m, ports: [a], to: mirror-port}]
+neighbours: {static: [{address: 10.9.1.9, port: west, mac: "02:00:00:00:00:05"}]}
 )",
                                   "f.yaml");
     ASSERT_TRUE(before) << before.error().message();
+    std::vector<std::string> not_taken;
     size_t taken = 0;
-    const auto check = [&](std::string_view kind, const std::string& name, const field_facts& f) {
-        const bool is_setting = kind == "settings";
-        const std::string object =
-            is_setting ? std::string()
-                       : "\"" + std::string(kind) + "\": {\"name\": \"" + name + "\", ";
+    const auto check = [&](const object_facts& o, const std::string& name, const field_facts& f) {
+        const std::string object = object_of(o, name), comma = object == "{" ? "" : ", ";
+        const std::string kind = "\"" + std::string(o.name) + "\": ";
         state::configuration now = *before;
-        const std::string close = is_setting ? "}}]" : "}}}]";
-        if (const auto set = edit(now, "[{\"set\": {" + object + as_json(f) + close); !set) {
+        const std::string set_text =
+            o.name == "settings" ? "[{\"set\": {" + as_json(f) + "}}]"
+                                 : "[{\"set\": {" + kind + object + comma + as_json(f) + "}}}]";
+        if (const auto set = edit(now, set_text); !set) {
             EXPECT_THAT(set.error().text, testing::Not(HasSubstr("has no key"))) << f.key;
+            not_taken.push_back(std::string(o.name) + " " + name + " " + std::string(f.key) + ": " +
+                                set.error().text);
             return;
         }
         ++taken;
@@ -289,22 +379,38 @@ interfaces: [{port: west, vlan: 5, addresses: [10.9.3.1/24]}]
         EXPECT_EQ(to_yaml(*again), to_yaml(now));
         EXPECT_NE(to_yaml(now), to_yaml(*before));
         if (f.required || f.key == "addresses") return;
-        const auto unset = edit(now, "[{\"unset\": {" + (is_setting ? "\"settings\": {" : object) +
-                                         "\"keys\": [\"" + std::string(f.key) + "\"]}}}]");
+        const auto unset = edit(now, "[{\"unset\": {" + kind + object + comma + "\"keys\": [\"" +
+                                         std::string(f.key) + "\"]}}}]");
+        // Mode native-tagged needs a VLAN, and another member has a mode.
+        if (o.name == "member" && (f.key == "vlan" || f.key == "mode")) {
+            ASSERT_FALSE(unset);
+            return;
+        }
         ASSERT_TRUE(unset) << unset.error().message();
-        EXPECT_EQ(to_yaml(now), to_yaml(*before));
+        const bool has_another_default =
+            f.key == "trunks" || f.key == "table" || f.key == "control_plane.netlink";
+        if (!has_another_default) {
+            EXPECT_EQ(to_yaml(now), to_yaml(*before));
+        }
     };
     for (const object_facts& o : all_objects())
         for (const field_facts& f : o.fields) {
             SCOPED_TRACE(f.key);
-            if (o.name != "interface")
-                check(o.name, "west", f);
-            else
-                for (const std::string name : {"west", "west.5", "lan"}) check(o.name, name, f);
+            if (o.name == "interface") {
+                for (const std::string name : {"west", "west.5", "lan"}) check(o, name, f);
+            } else if (o.name != "bridge_interface") {
+                check(o,
+                      o.name == "port"     ? "west"
+                      : o.name == "bridge" ? "lan"
+                      : o.name == "member" ? "b"
+                      : o.name == "tunnel" ? "t"
+                      : o.name == "mirror" ? "m"
+                                           : "one",
+                      f);
+            }
         }
-    // All but rx_workers beyond the queues, router_alert alone, L2 ACLs of routed interfaces, and the description of a
-    // port's interface, which is the port's.
-    EXPECT_EQ(taken, 19U + 3U * 9U + 2U + settings_fields().size());
+    // The others need another key (router_alert), or do not fit the object (L2 ACLs of routed interfaces).
+    EXPECT_EQ(taken, 137U) << testing::PrintToString(not_taken);
 }
 
 /// The schema of a key; keys with a dot are properties of a map.
@@ -321,29 +427,53 @@ TEST(fields, the_schema_has_each_key_with_its_type) {
         EXPECT_TRUE(schema["properties"].contains(key)) << key;
     EXPECT_EQ(schema["properties"].size(), std::size(file_keys));
     each_row([&](const auto&, unsigned kind, const field_facts& f) {
-        if (kind == of_bridge || kind == of_tunnel) return;
-        const auto& object = kind == of_settings
-                                 ? schema
-                                 : schema["definitions"][kind == of_port ? "port" : "interface"];
+        const char* const name = kind == of_port        ? "port"
+                                 : kind == of_vlan      ? "interface"
+                                 : kind == of_bridge    ? "bridge"
+                                 : kind == of_tunnel    ? "tunnel"
+                                 : kind == of_member    ? "member"
+                                 : kind == of_mirror    ? "mirror"
+                                 : kind == of_vrf       ? "vrf"
+                                 : kind == of_neighbour ? "neighbour"
+                                                        : "";
+        const nlohmann::json& named = *name == 0 ? schema : schema["definitions"][name];
+        const nlohmann::json& object = named.contains("anyOf") ? named["anyOf"][1] : named;
         const nlohmann::json one = property_of(object, f.key);
         ASSERT_TRUE(one.is_object());
         EXPECT_EQ(one["description"], f.meaning);
-        EXPECT_EQ(one.contains("x-change"), f.on_change == effect::reopens);
-        const auto required = object["required"].get<std::vector<std::string>>();
+        EXPECT_EQ(one.contains("x-change"), f.on_change != effect::live);
+        const auto required = object.value("required", std::vector<std::string>{});
         EXPECT_EQ(std::count(required.begin(), required.end(), f.key), f.required ? 1 : 0);
         if (f.type.form == value_form::number) {
-            EXPECT_EQ(one["type"], "integer");
+            EXPECT_EQ(one["type"], f.type.words.empty() ? nlohmann::json("integer")
+                                                        : nlohmann::json({"integer", "string"}));
             EXPECT_EQ(one["minimum"], f.type.least);
             EXPECT_EQ(one["maximum"], f.type.most);
         }
         const bool is_list = f.type.form == value_form::list && !f.type.or_one;
         EXPECT_EQ(one.contains("enum"), f.type.form == value_form::word);
-        EXPECT_EQ(one.value("enum", nlohmann::json::array()).size(), f.type.words.size());
+        if (f.type.form == value_form::word) {
+            EXPECT_EQ(one["enum"].size(), f.type.words.size());
+        }
         EXPECT_EQ(one.value("type", nlohmann::json()) == "array", is_list);
     });
     EXPECT_EQ(property_of(schema["definitions"]["port"], "mtu")["default"], 1500);
     EXPECT_EQ(property_of(schema["definitions"]["interface"], "urpf")["default"], "off");
     EXPECT_EQ(property_of(schema["definitions"]["interface"], "mtu"), nlohmann::json());
+}
+
+TEST(fields, the_fuzzers_dictionary_has_each_key_and_word) {
+    const std::string all = "\n" + fuzz_dictionary();
+    const auto has = [&](std::string_view word) {
+        EXPECT_THAT(all, HasSubstr("\n\"" + std::string(word) + "\"\n"));
+    };
+    each_row([&](const auto&, unsigned, const field_facts& f) {
+        has(f.key.substr(f.key.find('.') + 1));
+        for (const std::string_view word : f.type.words) has(word);
+        if (f.type.form == value_form::number) has(std::to_string(f.type.most));
+    });
+    for (const std::string_view key : file_keys) has(key);
+    has("fdb");
 }
 
 /// `show` has the values of the tables; names and numbers without a value are null.

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The keys of bridges and of their members.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "sources/fields.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using state::bridge;
+using state::bridge_member;
+using state::configuration;
+using state::last_vlan;
+using state::move_damping;
+using state::reserved_groups;
+using state::storm_rates;
+using yaml::reader;
+
+/// "10" or "20-29".
+std::pair<uint16_t, uint16_t> read_range(const reader& from) {
+    const std::string text = from.text();
+    const char *at = text.data(), *const end = at + text.size();
+    uint16_t first = 0, last = 0;
+    auto read = std::from_chars(at, end, first);
+    last = first;
+    if (read.ec == std::errc{} && read.ptr != end && *read.ptr == '-')
+        read = std::from_chars(read.ptr + 1, end, last);
+    if (read.ec != std::errc{} || read.ptr != end || first < 1 || first > last || last > last_vlan)
+        from.refuse(fmt::format("is '{}'; should be a VLAN from 1 to {}, or a range like 20-29",
+                                text.substr(0, 40), last_vlan));
+    return {first, last};
+}
+
+state::vlan_set read_vlans(const reader& from, const value_type& type) {
+    state::vlan_set out;
+    for (const reader& one : from.list(type.plural)) {
+        const auto [first, last] = read_range(one);
+        for (uint16_t v = first; v <= last; ++v) out.set(v);
+    }
+    if (out.none()) from.refuse("is empty; without the key, all VLANs");
+    return out;
+}
+
+/// {wire: 100, vlan: 10}, or "100:10".
+std::pair<uint16_t, uint16_t> read_translation(const reader& from) {
+    if (from.is_map()) {
+        from.expect_map({"wire", "vlan"});
+        return {read_vlan(from.at("wire")), read_vlan(from.at("vlan"))};
+    }
+    const std::string text = from.text();
+    uint16_t wire = 0, vlan = 0;
+    const char* const end = text.data() + text.size();
+    auto read = std::from_chars(text.data(), end, wire);
+    if (read.ec == std::errc{} && read.ptr != end && *read.ptr == ':')
+        read = std::from_chars(read.ptr + 1, end, vlan);
+    if (read.ec != std::errc{} || read.ptr != end || wire < 1 || wire > last_vlan || vlan < 1 ||
+        vlan > last_vlan)
+        from.refuse(fmt::format(
+            "should be {{wire: VLAN, vlan: VLAN}}, or as 110:10, with VLANs from 1 to {}, not '{}'",
+            last_vlan, text.substr(0, 40)));
+    return {wire, vlan};
+}
+
+/// Both sides are unique, so that the mapping is reversible.
+std::map<uint16_t, uint16_t> read_translations(const reader& from, const value_type& type) {
+    std::map<uint16_t, uint16_t> out;
+    state::vlan_set inside;
+    for (const reader& one : from.list(type.plural)) {
+        const auto [wire, vlan] = read_translation(one);
+        if (!out.emplace(wire, vlan).second || inside.test(vlan))
+            one.refuse("is a second translation of one VLAN");
+        inside.set(vlan);
+    }
+    return out;
+}
+
+std::optional<mac_address> read_bridge_mac(const reader& from) { return read_station_mac(from); }
+
+constexpr value_type pairs_of_vlans =
+    list_type("{wire, vlan}: VLAN IDs on the wire and in the bridge, or as 110:10",
+              "pairs of wire and vlan", 0, "PAIRS");
+constexpr std::string_view ethertype_words[] = {"802.1q", "802.1ad"};
+constexpr value_type storm_type = number_type(1, 1'000'000'000, "packets per second");
+constexpr value_type reserved_type = word_type(state::reserved_frames_names);
+
+constexpr field<bridge_member> member_rows[] = {
+    {{.key = "mode",
+      .type = word_type(state::vlan_mode_names),
+      .meaning = "VLAN mode; unaware: VLAN-transparent, as all other members of the bridge: "
+                 "doc/bridge.md",
+      .kinds = of_member},
+     access<member<&bridge_member::mode>>()},
+    {{.key = "vlan",
+      .type = number_type(1, last_vlan),
+      .meaning = "VLAN ID of untagged frames; required but in mode trunk",
+      .kinds = of_member},
+     access<member<&bridge_member::vlan>>()},
+    {{.key = "trunks",
+      .type = list_type("a VLAN ID, or a range as 20-29", "VLANs", 0, "VLANS"),
+      .meaning = "VLAN IDs of tagged frames; without it, all",
+      .kinds = of_member},
+     access<member<&bridge_member::vlans>, read_vlans>()},
+    {{.key = "ethertype",
+      .type = word_type(ethertype_words),
+      .meaning = "Type of the tags; 802.1ad: service tags",
+      .kinds = of_member},
+     access<member<&bridge_member::service_tags>>()},
+    {{.key = "translate",
+      .type = pairs_of_vlans,
+      .meaning = "VLAN translation",
+      .kinds = of_member},
+     access<member<&bridge_member::translate>, read_translations>()},
+    {{.key = "learning",
+      .type = truth_type(),
+      .meaning = "Learns MAC addresses",
+      .kinds = of_member},
+     access<member<&bridge_member::learning>>()},
+    {{.key = "flood_unknown",
+      .type = truth_type(),
+      .meaning = "Floods frames to unknown MAC addresses to it",
+      .kinds = of_member},
+     access<member<&bridge_member::flood_unknown>>()},
+    {{.key = "neigh_suppress",
+      .type = truth_type(),
+      .meaning = "ARP and ND suppression (RFC 9161); of a tunnel: doc/vxlan.md",
+      .kinds = of_member},
+     access<member<&bridge_member::neigh_suppress>>()},
+    {{.key = "locked",
+      .type = truth_type(),
+      .meaning = "Drops frames whose source is not in the FDB",
+      .kinds = of_member},
+     access<member<&bridge_member::locked>>()},
+    {{.key = "isolation",
+      .type = number_type(1, 255),
+      .meaning = "Isolation group: members of one group do not reach each other",
+      .kinds = of_member},
+     access<member<&bridge_member::isolation>>()},
+    {{.key = "max_addresses",
+      .type = number_type(1, 1u << 20),
+      .meaning = "Maximum number of MAC addresses learnt on it; without it, the bridge's",
+      .kinds = of_member},
+     access<member<&bridge_member::max_addresses>>()},
+    {{.key = "storm.broadcast",
+      .type = storm_type,
+      .meaning = "Storm control: maximum rate of broadcast frames; without it, none",
+      .kinds = of_member},
+     access<member<&bridge_member::storm, &storm_rates::broadcast>>()},
+    {{.key = "storm.multicast",
+      .type = storm_type,
+      .meaning = "Maximum rate of multicast frames",
+      .kinds = of_member},
+     access<member<&bridge_member::storm, &storm_rates::multicast>>()},
+    {{.key = "storm.unknown",
+      .type = storm_type,
+      .meaning = "Maximum rate of frames to unknown MAC addresses",
+      .kinds = of_member},
+     access<member<&bridge_member::storm, &storm_rates::unknown>>()},
+};
+
+template <auto Group>
+constexpr accessor<bridge> reserved_at() {
+    return access<member<&bridge::reserved, Group>>();
+}
+
+constexpr field<bridge> bridge_rows[] = {
+    {{.key = "ageing_s",
+      .type = number_type(10, 1'000'000, "s"),
+      .meaning = "Lifetime of an unused learnt FDB entry",
+      .kinds = of_bridge,
+      .always_written = true},
+     access<member<&bridge::ageing_s>>()},
+    {{.key = "max_addresses",
+      .type = number_type(1, 1'000'000),
+      .meaning = "Maximum number of learnt FDB entries",
+      .kinds = of_bridge,
+      .always_written = true},
+     access<member<&bridge::max_addresses>>()},
+    {{.key = "mac",
+      .type = text_type("a unicast MAC address", any_length, "MAC"),
+      .meaning = "MAC address of its routed interfaces; without it, the first port's",
+      .kinds = of_bridge},
+     access<member<&bridge::mac>, read_bridge_mac>()},
+    {{.key = "reserved.stp",
+      .type = reserved_type,
+      .meaning = "Frames to 01-80-c2-00-00-00",
+      .kinds = of_bridge,
+      .always_written = true},
+     reserved_at<&reserved_groups::stp>()},
+    {{.key = "reserved.lacp",
+      .type = reserved_type,
+      .meaning = "Frames to 01-80-c2-00-00-02",
+      .kinds = of_bridge,
+      .always_written = true},
+     reserved_at<&reserved_groups::lacp>()},
+    {{.key = "reserved.lldp",
+      .type = reserved_type,
+      .meaning = "Frames to 01-80-c2-00-00-0e",
+      .kinds = of_bridge,
+      .always_written = true},
+     reserved_at<&reserved_groups::lldp>()},
+    {{.key = "reserved.other",
+      .type = reserved_type,
+      .meaning = "Frames to the other addresses up to 01-80-c2-00-00-0f",
+      .kinds = of_bridge,
+      .always_written = true},
+     reserved_at<&reserved_groups::other>()},
+    {{.key = "damping.moves",
+      .type = number_type(0, 1'000'000),
+      .meaning =
+          "Moves of a MAC address, within within_s, before it stays on its port; 0: no limit",
+      .kinds = of_bridge,
+      .always_written = true},
+     access<member<&bridge::damping, &move_damping::moves>>()},
+    {{.key = "damping.within_s",
+      .type = number_type(1, 3600, "s"),
+      .meaning = "Time in which moves are counted",
+      .kinds = of_bridge,
+      .always_written = true},
+     access<member<&bridge::damping, &move_damping::within_s>>()},
+    {{.key = "damping.hold_s",
+      .type = number_type(1, 86'400, "s"),
+      .meaning = "Time that a moving MAC address stays on its port",
+      .kinds = of_bridge,
+      .always_written = true},
+     access<member<&bridge::damping, &move_damping::hold_s>>()},
+};
+
+}  // namespace
+
+uint16_t read_vlan(const reader& from) { return static_cast<uint16_t>(from.number(1, last_vlan)); }
+
+std::span<const field<bridge>> bridge_fields() noexcept { return bridge_rows; }
+std::span<const field<bridge_member>> member_fields() noexcept { return member_rows; }
+
+}  // namespace turnpike::sources

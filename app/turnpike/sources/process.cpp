@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The keys of the process: EAL, the packet pool, workers, and the control socket.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sources/settings.hpp"
+#include "sources/yaml.hpp"
+#include "sources/yaml_acl_writer.hpp"
+#include "yaml/yaml_file.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using state::configuration;
+using state::control_plane;
+using state::control_socket;
+using state::eal;
+using state::mempool;
+using state::process;
+using yaml::reader;
+
+constexpr std::string_view hugepages_words[] = {"required", "optional"};
+
+std::vector<std::string> read_arguments(const reader& from) {
+    auto args = split_arguments(from.text());
+    if (!args) from.refuse(args.error().text);
+    if (std::ranges::find(*args, "--") != args->end())
+        from.refuse("holds '--': only EAL options belong here");
+    return std::move(*args);
+}
+
+/// The inverse of split_arguments().
+std::string joined(const std::vector<std::string>& words) {
+    std::string out;
+    for (const std::string& word : words) {
+        if (!out.empty()) out += ' ';
+        const bool plain = !word.empty() && word.find_first_of(" \t\n'\"") == std::string::npos;
+        if (plain) {
+            out += word;
+            continue;
+        }
+        out += '\'';
+        for (const char c : word) {
+            if (c == '\'')
+                out += "'\"'\"'";
+            else
+                out += c;
+        }
+        out += '\'';
+    }
+    return out;
+}
+
+constexpr accessor<configuration> arguments_access() {
+    using args = member<&configuration::fixed, &process::eal_options, &eal::args>;
+    accessor<configuration> out = access<args, read_arguments>();
+    out.write = [](const configuration& of, const value_type&) {
+        const auto& words = args::in(of);
+        return words.empty() ? written_value{} : written_value{{quoted(joined(words))}};
+    };
+    return out;
+}
+
+std::vector<unsigned> read_workers(const reader& from, const value_type& type) {
+    std::vector<unsigned> out;
+    for (const reader& element : from.list(type.plural)) {
+        const auto lcore = static_cast<unsigned>(element.number(type.least, type.max_element));
+        if (std::ranges::find(out, lcore) != out.end())
+            element.refuse(fmt::format("names lcore {} again", lcore));
+        out.push_back(lcore);
+    }
+    if (out.empty()) from.refuse("is empty; without the key, all lcores but the main one");
+    return out;
+}
+
+std::string read_ops(const reader& from, const value_type& type) {
+    std::string name = from.text();
+    if (name.size() > type.most)
+        from.refuse(
+            fmt::format("should be a mempool handler's name, like cache_aware or ring_mp_mc, of at "
+                        "most {} characters",
+                        type.most));
+    return name;
+}
+
+std::string read_path(const reader& from, const value_type& type) {
+    std::string path = from.text();
+    if (!path.starts_with('/') || path.ends_with('/') || path.size() > type.most)
+        from.refuse(
+            fmt::format("should be a whole path, from / on, of at most {} characters", type.most));
+    return path;
+}
+
+std::string read_namespace(const reader& from, const value_type& type) {
+    std::string name = from.text();
+    if (name.size() > type.most || name.find('/') != std::string::npos || name == "." ||
+        name == "..")
+        from.refuse(
+            fmt::format("should be a name as `ip netns add` takes it, of at most {} "
+                        "characters",
+                        type.most));
+    return name;
+}
+
+/// Relative to the configuration's folder.
+state::pcie_profiles read_profiles(const reader& from, const configuration& in) {
+    constexpr size_t max_bytes = 1u << 20;
+    state::pcie_profiles out;
+    out.file = std::filesystem::absolute(std::filesystem::path(in.file).parent_path() / from.text())
+                   .lexically_normal()
+                   .string();
+    auto text = yaml::read_file(out.file);
+    if (!text)
+        from.refuse(fmt::format("is {}, which cannot be read: {}", out.file, text.error().text));
+    if (text->size() > max_bytes)
+        from.refuse(fmt::format("is {}, which is longer than 1 MiB", out.file));
+    out.text = std::move(*text);
+    return out;
+}
+
+template <auto... Path>
+using pool = member<&configuration::fixed, &process::pool, Path...>;
+
+constexpr field<configuration> process_rows[] = {
+    {{.key = "eal.args",
+      .type = text_type("options of EAL, as on a command line", any_length),
+      .meaning = "EAL options: lcores, hugepages, devices",
+      .kinds = of_process,
+      .on_change = effect::restart},
+     arguments_access()},
+    {{.key = "eal.hugepages",
+      .type = word_type(hugepages_words),
+      .meaning = "optional: starts without hugepages if there are none",
+      .kinds = of_process,
+      .on_change = effect::restart,
+      .always_written = true},
+     access<member<&configuration::fixed, &process::eal_options, &eal::hugepages_optional>>()},
+    {{.key = "workers",
+      .type = number_list_type("an lcore", "lcores", 0, state::max_lcore, 0),
+      .meaning = "Lcores of workers; without it, all but the main one",
+      .kinds = of_process},
+     access<member<&configuration::workers>, read_workers>()},
+    {{.key = "mempool.buffers",
+      .type = number_type(512, 1u << 27, "mbufs"),
+      .meaning = "Size of the packet pool; without it, derived from ports and workers",
+      .kinds = of_process,
+      .on_change = effect::restart},
+     access<pool<&mempool::buffers>>()},
+    {{.key = "mempool.buffer_size",
+      .type = number_type(128 + 64, 65535, "bytes"),
+      .meaning = "Data buffer of an mbuf, with 128 bytes of headroom",
+      .kinds = of_process,
+      .on_change = effect::restart,
+      .always_written = true},
+     access<pool<&mempool::buffer_size>>()},
+    {{.key = "mempool.ops",
+      .type = text_type("a mempool handler, as cache_aware or ring_mp_mc", 31),
+      .meaning = "Mempool handler; without it, EAL's --mbuf-pool-ops-name, or cache_aware",
+      .kinds = of_process,
+      .on_change = effect::restart},
+     access<pool<&mempool::ops>, read_ops>()},
+    {{.key = "control.socket",
+      .type = text_type("a path from / on", 107),
+      .meaning = "Control socket; without it, /run/turnpike/control.sock: doc/control.md",
+      .kinds = of_process},
+     access<member<&configuration::control, &control_socket::path>, read_path>()},
+    {{.key = "control.group",
+      .type = text_type("a group, by name or number", any_length),
+      .meaning = "Group of the control socket; without it, the process's",
+      .kinds = of_process},
+     access<member<&configuration::control, &control_socket::group>>()},
+    {{.key = "control.owner",
+      .type = text_type("a user, by name or number", any_length),
+      .meaning = "Owner of the control socket; without it, the process's",
+      .kinds = of_process},
+     access<member<&configuration::control, &control_socket::owner>>()},
+    {{.key = "control_plane.netlink",
+      .type = truth_type(),
+      .meaning = "Follows the kernel's routes, addresses and neighbours: doc/control-plane.md",
+      .kinds = of_process},
+     access<member<&configuration::control_plane, &control_plane::netlink>>()},
+    {{.key = "control_plane.rate",
+      .type = number_type(1, 10'000'000, "packets per second"),
+      .meaning = "Maximum rate of an interface's packets to the kernel",
+      .kinds = of_process},
+     access<member<&configuration::control_plane, &control_plane::rate>>()},
+    {{.key = "control_plane.namespace",
+      .type = text_type("a network namespace, as of ip netns", 255),
+      .meaning = "Network namespace of host interfaces; without it, the process's",
+      .kinds = of_process},
+     access<member<&configuration::control_plane, &control_plane::network_namespace>,
+            read_namespace>()},
+    {{.key = "pcie_profiles",
+      .type = text_type("a file, relative to the configuration's folder", any_length, "FILE"),
+      .meaning = "NIC profiles of the PCIe model: doc/pcie.md",
+      .kinds = of_process},
+     access<member<&configuration::pcie_profiles>, read_profiles>()},
+};
+
+}  // namespace
+
+std::span<const field<configuration>> process_fields() noexcept { return process_rows; }
+
+}  // namespace turnpike::sources

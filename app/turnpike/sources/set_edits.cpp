@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/set_edits.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "sources/fields.hpp"
+#include "sources/settings.hpp"
+#include "sources/yaml_bridges.hpp"
+#include "sources/yaml_routing.hpp"
+#include "sources/yaml_tunnels.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using state::configuration;
+using yaml::reader;
+
+/// An object, or the settings, with the tables of its keys.
+class target {
+  public:
+    /// names  the keys that name the object
+    explicit target(std::initializer_list<std::string_view> names) : names_(names) {}
+
+    template <class Object>
+    void add(std::span<const field<Object>> table, unsigned kinds, const configuration& in,
+             Object& of) {
+        list_.add(table, kinds);
+        add_keys(keys_, table, kinds);
+        read_.push_back([table, kinds, &in, &of](const reader& from) {
+            read_fields(from, table, kinds, in, of);
+        });
+        reset_.push_back([table, kinds, &of](const reader& key) {
+            const field<Object>* const f = find_row(table, kinds, key.text());
+            if (f == nullptr) return false;
+            if (f->required) key.refuse(fmt::format("names '{}', which has no default", f->key));
+            f->at.reset(of);
+            return true;
+        });
+    }
+    /// Calls a function after a change, with the map of the edit.
+    void then(std::function<void(const reader&)> finish) { finish_ = std::move(finish); }
+
+    void set(const reader& from) const {
+        list_.expect(from, names_);
+        for (const auto& read : read_) read(from);
+        if (finish_) finish_(from);
+    }
+    void unset(const reader& from) const {
+        std::vector<std::string_view> allowed = names_;
+        allowed.push_back("keys");
+        from.expect_map({}, allowed);
+        for (const reader& key : from.at("keys").list("keys"))
+            if (std::ranges::none_of(reset_, [&](const auto& reset) { return reset(key); }))
+                key.refuse(fmt::format("is '{}', which is no key of {}; keys are {}{}",
+                                       key.text().substr(0, 80), name_, fmt::join(keys_, ", "),
+                                       yaml::suggestion(key.text(), keys_)));
+        if (finish_) finish_(from);
+    }
+    void call(std::string name) { name_ = std::move(name); }
+
+  private:
+    std::vector<std::string_view> names_;
+    std::string name_{};
+    key_list list_{};
+    std::vector<std::string_view> keys_{};
+    std::vector<std::function<void(const reader&)>> read_{};
+    std::vector<std::function<bool(const reader&)>> reset_{};
+    std::function<void(const reader&)> finish_{};
+};
+
+/// The object that a key names; refuses another name with the most similar one.
+template <class Objects>
+auto& named_object(const reader& name, Objects& all, std::string_view what) {
+    if (auto* const there = all.find(name.text()); there != nullptr) return *there;
+    std::vector<std::string_view> names;
+    for (const auto& [one, object] : all) names.push_back(one);
+    name.refuse(fmt::format("names '{}', which is not {}{}", name.text().substr(0, 80), what,
+                            yaml::suggestion(name.text(), names)));
+}
+
+target port_target(configuration& in, const reader& from) {
+    const reader name = from.at("name");
+    state::port& p = named_object(name, in.ports, "a port");
+    state::interface& i = *in.interfaces.find(name.text());
+    target out({"name"});
+    out.add(port_fields(), of_port, in, p);
+    out.add(interface_fields(), of_port, in, i);
+    out.then([&](const reader& at) { p.where.text = i.where.text = at.where(); });
+    return out;
+}
+
+target interface_target(configuration& in, const reader& from) {
+    state::interface& i = named_object(from.at("name"), in.interfaces, "an interface");
+    const unsigned mask = kind_of(i, in);
+    for (const field<state::port>& f : port_fields())
+        if (find_field(from, f.key) && find_row(interface_fields(), mask, f.key) == nullptr)
+            from.at(top_key(f.key)).refuse("is a key of the port: set port, not interface");
+    target out({"name"});
+    out.add(interface_fields(), mask, in, i);
+    out.then([&](const reader& at) { i.where.text = at.where(); });
+    return out;
+}
+
+/// A bridge, and its routed interface for untagged frames.
+target bridge_target(configuration& in, const reader& from) {
+    const std::string name = from.at("name").text();
+    state::bridge& b = named_object(from.at("name"), in.bridges, "a bridge");
+    state::interface* const routed = in.interfaces.find(name);
+    target out({"name"});
+    out.add(bridge_fields(), of_bridge, in, b);
+    if (routed != nullptr) out.add(interface_fields(), of_bridge, in, *routed);
+    out.then([&b, routed](const reader& at) {
+        b.where.text = at.where();
+        if (routed != nullptr) routed->where = b.where;
+    });
+    return out;
+}
+
+target member_target(configuration& in, const reader& from) {
+    state::bridge& b = named_object(from.at("bridge"), in.bridges, "a bridge");
+    const std::string port = from.at("port").text();
+    const auto m = std::ranges::find(b.members, port, &state::bridge_member::port);
+    if (m == b.members.end()) {
+        std::vector<std::string_view> ports;
+        for (const state::bridge_member& other : b.members) ports.push_back(other.port);
+        from.at("port").refuse(fmt::format("names '{}', which is not a member of bridge '{}'{}",
+                                           port.substr(0, 80), from.at("bridge").text(),
+                                           yaml::suggestion(port, ports)));
+    }
+    target out({"bridge", "port"});
+    out.add(member_fields(), of_member, in, *m);
+    out.then([&member = *m, &b](const reader& at) {
+        fit_member(at, member);
+        b.where.text = at.where();
+    });
+    return out;
+}
+
+target tunnel_target(configuration& in, const reader& from) {
+    state::tunnel& t = named_object(from.at("name"), in.tunnels, "a tunnel");
+    state::interface& i = *in.interfaces.find(from.at("name").text());
+    target out({"name"});
+    out.add(tunnel_fields(), of_tunnel, in, t);
+    out.add(interface_fields(), of_tunnel, in, i);
+    out.then([&](const reader& at) {
+        check_tunnel(at, t);
+        t.where.text = i.where.text = at.where();
+    });
+    return out;
+}
+
+target mirror_target(configuration& in, const reader& from) {
+    state::mirror& m = named_object(from.at("name"), in.mirrors, "a mirror");
+    target out({"name"});
+    out.add(mirror_fields(), of_mirror, in, m);
+    out.then([&](const reader& at) { m.where.text = at.where(); });
+    return out;
+}
+
+target vrf_target(configuration& in, const reader& from) {
+    state::vrf& v = named_object(from.at("name"), in.vrfs, "a VRF");
+    target out({"name"});
+    out.add(vrf_fields(), of_vrf, in, v);
+    out.then([&](const reader& at) {
+        if (v.table == 0) v.table = first_free_table(in);
+        v.where.text = at.where();
+    });
+    return out;
+}
+
+target neighbour_target(configuration& in, const reader& from) {
+    const auto there = in.neighbours.find(read_neighbour_name(from, in));
+    if (there == in.neighbours.end())
+        from.at("address").refuse(
+            fmt::format("is {}, which is no static neighbour", from.at("address").text()));
+    target out({"address", "port"});
+    out.add(neighbour_fields(), of_neighbour, in, there->second);
+    out.then([&n = there->second](const reader& at) { n.where.text = at.where(); });
+    return out;
+}
+
+struct settable {
+    std::string_view kind;
+    target (*find)(configuration& in, const reader& from);
+};
+constexpr settable settables[] = {{"port", port_target},     {"interface", interface_target},
+                                  {"bridge", bridge_target}, {"member", member_target},
+                                  {"tunnel", tunnel_target}, {"mirror", mirror_target},
+                                  {"vrf", vrf_target},       {"neighbour", neighbour_target}};
+
+/// The object of an edit; its kind is the map's only key.
+target object_target(configuration& into, const settable& kind, const reader& from) {
+    target out = kind.find(into, from);
+    const reader name = from.at(from.has("name") ? "name" : from.has("port") ? "port" : "address");
+    out.call("'" + name.text() + "'");
+    return out;
+}
+
+}  // namespace
+
+void edit_set(configuration& into, const reader& what) {
+    for (const settable& kind : settables)
+        if (what.has(kind.kind)) {
+            const reader from = what.at(kind.kind);
+            return object_target(into, kind, from).set(from);
+        }
+    key_list keys = settings_keys();
+    for (const settable& kind : settables) keys.add(kind.kind);
+    keys.expect(what, {});
+    if (what.has("neighbours") && what.at("neighbours").has("static"))
+        what.at("neighbours")
+            .at("static")
+            .refuse("is not a setting: add, replace or del a neighbour");
+    read_settings(what, into);
+}
+
+void edit_unset(configuration& into, const reader& what) {
+    std::vector<std::string_view> kinds;
+    for (const settable& kind : settables) kinds.push_back(kind.kind);
+    kinds.push_back("settings");
+    what.expect_map({}, kinds);
+    for (const settable& kind : settables)
+        if (what.has(kind.kind)) {
+            const reader from = what.at(kind.kind);
+            return object_target(into, kind, from).unset(from);
+        }
+    target settings({});
+    settings.add(process_fields(), of_process, into, into);
+    settings.add(settings_fields(), of_settings, into, into);
+    settings.call("the settings");
+    settings.unset(what.at("settings"));
+}
+
+}  // namespace turnpike::sources

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "edit.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "ask.hpp"
+#include "base/owned_fd.hpp"
+#include "print.hpp"
+#include "transfer.hpp"
+
+namespace turnpike::ctl {
+namespace {
+
+using nlohmann::json;
+
+constexpr double usual_confirm_s = 120;
+
+/// A file for the editor. It stays if its text was not applied.
+class edited_file {
+  public:
+    result<void> open(const std::string& text) {
+        const char* const folder = std::getenv("TMPDIR");
+        path_ = std::string(folder == nullptr ? "/tmp" : folder) + "/turnpike-XXXXXX.yaml";
+        const owned_fd fd(::mkstemps(path_.data(), 5));
+        if (fd.get() < 0) return fail(errno, path_, "cannot be created");
+        for (size_t at = 0; at < text.size();) {
+            const ssize_t n = ::write(fd.get(), text.data() + at, text.size() - at);
+            if (n < 0 && errno != EINTR) return fail(errno, path_, "cannot be written");
+            at += n < 0 ? 0 : static_cast<size_t>(n);
+        }
+        return {};
+    }
+    [[nodiscard]] std::string text() const {
+        std::ostringstream out;
+        out << std::ifstream(path_, std::ios::binary).rdbuf();
+        return out.str();
+    }
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+    void remove() const { ::unlink(path_.c_str()); }
+
+  private:
+    std::string path_{};
+};
+
+/// Runs the editor, a command line of a shell, as git and crontab do.
+result<void> run_editor(const std::string& file) {
+    const char* editor = std::getenv("VISUAL");
+    if (editor == nullptr || *editor == 0) editor = std::getenv("EDITOR");
+    if (editor == nullptr || *editor == 0) editor = "vi";
+    std::fflush(stdout);
+    const pid_t child = ::fork();
+    if (child < 0) return fail(errno, editor, "cannot be started");
+    if (child == 0) {
+        const std::string line = std::string(editor) + " \"$@\"";
+        ::execl("/bin/sh", "sh", "-c", line.c_str(), editor, file.c_str(), nullptr);
+        ::_exit(127);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) return fail(errno, editor, "cannot be waited for");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+    return fail(EINVAL, editor, "the editor failed; nothing is changed");
+}
+
+/// Whether the operator answers yes; the end of the input is no.
+bool agrees(const std::string& question) {
+    std::printf("%s [y/N] ", question.c_str());
+    std::fflush(stdout);
+    std::string line;
+    return std::getline(std::cin, line) && (line == "y" || line == "yes");
+}
+
+/// Applies the file; returns the exit code.
+int apply(connection& c, const given& g, const edited_file& file) {
+    int code = 0;
+    auto request = file_request("apply", file.path());
+    if (!request) return complain(request.error(), exit_refused);
+    const auto seconds = (g.seconds("--confirm", usual_confirm_s).count() + 999) / 1000;
+    (*request)["confirm"] = seconds;
+    const auto done = result_of(c, *request, code);
+    if (!done) return code;
+    std::fputs(("changed: " + changes_text(*done)).c_str(), stdout);
+    file.remove();
+    if (!g.options.contains("--yes") && agrees("keep the change?")) {
+        if (!result_of(c, {{"request", "confirm"}}, code)) return code;
+        std::puts("confirmed; turnpikectl save makes it the startup configuration");
+        return 0;
+    }
+    std::printf("undone in %lld s unless turnpikectl confirm\n", static_cast<long long>(seconds));
+    return 0;
+}
+
+}  // namespace
+
+int edit_configuration(const given& g) {
+    auto asked = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
+    if (!asked) return complain(asked.error(), exit_no_connection);
+    int code = 0;
+    const auto before = running_text(*asked, code);
+    if (!before) return code;
+    edited_file file;
+    if (auto opened = file.open(*before); !opened) return complain(opened.error(), exit_refused);
+    while (true) {
+        if (auto edited = run_editor(file.path()); !edited) {
+            file.remove();
+            return complain(edited.error(), exit_refused);
+        }
+        if (file.text() == *before) {
+            file.remove();
+            std::puts("no changes");
+            return 0;
+        }
+        const auto request = file_request("diff", file.path());
+        const auto differs = request ? result_of(*asked, *request, code) : std::nullopt;
+        if (!request) code = complain(request.error(), exit_refused);
+        if (differs) {
+            std::fputs(("would change: " + changes_text(*differs)).c_str(), stdout);
+            if (g.options.contains("--yes") || agrees("apply?")) return apply(*asked, g, file);
+            std::printf("not applied; the text is %s\n", file.path().c_str());
+            return 0;
+        }
+        if (code == exit_no_connection || g.options.contains("--yes") || !agrees("edit again?")) {
+            std::printf("not applied; the text is %s\n", file.path().c_str());
+            return code;
+        }
+    }
+}
+
+}  // namespace turnpike::ctl

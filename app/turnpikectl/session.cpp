@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "session.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "ask.hpp"
+#include "base/arguments.hpp"
+#include "base/owned_fd.hpp"
+#include "connection.hpp"
+#include "manual.hpp"
+#include "print.hpp"
+#include "words.hpp"
+
+namespace turnpike::ctl {
+namespace {
+
+using nlohmann::json;
+
+struct own_word {
+    std::string_view word, help;
+    bool of_candidate;
+};
+constexpr own_word own_words[] = {
+    {"configure", "begin a candidate: several changes, applied by one commit", false},
+    {"exit", "leave the prompt", false},
+    {"help", "list the commands; ? lists the words that may follow", false},
+    {"compare", "show the lines that the candidate changes", true},
+    {"commit", "apply the candidate, completely or not at all; commit confirm SECONDS", true},
+    {"undo", "take the last change out of the candidate", true},
+    {"abort", "forget the candidate", true},
+};
+
+/// The output of a function that prints on standard output.
+template <class F>
+std::string output_of(const F& print) {
+    std::fflush(stdout);
+    const owned_fd kept(::dup(STDOUT_FILENO)), file(::memfd_create("output", MFD_CLOEXEC));
+    if (kept.get() < 0 || file.get() < 0 || ::dup2(file.get(), STDOUT_FILENO) < 0) {
+        print();
+        return {};
+    }
+    print();
+    std::fflush(stdout);
+    ::dup2(kept.get(), STDOUT_FILENO);
+    std::string out(static_cast<size_t>(::lseek(file.get(), 0, SEEK_END)), '\0');
+    const ssize_t n = ::pread(file.get(), out.data(), out.size(), 0);
+    out.resize(n < 0 ? 0 : static_cast<size_t>(n));
+    return out;
+}
+
+int refused(const error& e) { return complain(e, exit_refused); }
+
+}  // namespace
+
+result<session::parsed_line> session::parse(const std::string& line) {
+    auto words = split_words(line);
+    if (!words) return tl::unexpected<error>(words.error());
+    parsed_line out;
+    auto at = std::find(words->begin(), words->end(), "|");
+    out.words.assign(words->begin(), at);
+    while (at != words->end()) {
+        const auto end = std::find(++at, words->end(), "|");
+        const std::vector<std::string> part(at, end);
+        if (part.size() == 1 && part[0] == "json")
+            out.json = true;
+        else if (part.size() == 2 && (part[0] == "match" || part[0] == "except"))
+            out.filters.push_back({part[0] == "match" ? filter::match : filter::except, part[1]});
+        else
+            return fail(EINVAL, "|", "expected match TEXT, except TEXT or json");
+        at = end;
+    }
+    return out;
+}
+
+std::vector<std::string> session::with_options(const std::vector<std::string>& words) const {
+    std::vector<std::string> out = options_;
+    out.insert(out.end(), words.begin(), words.end());
+    return out;
+}
+
+bool session::run(const std::string& line) {
+    const auto parsed = parse(line);
+    if (!parsed) {
+        code_ = complain(parsed.error(), exit_usage);
+        return true;
+    }
+    if (parsed->words.empty()) return true;
+    if (parsed->words.size() == 1 && (parsed->words[0] == "exit" || parsed->words[0] == "quit")) {
+        if (candidate_.empty()) return false;
+        code_ = complain({EINVAL, "exit", "the candidate has changes: commit or abort first"},
+                         exit_refused);
+        return true;
+    }
+    code_ = run_command(*parsed);
+    return true;
+}
+
+/// Applies the filters.
+int session::run_command(const parsed_line& line) {
+    if (line.filters.empty()) return run_words(line);
+    int code = 0;
+    std::string text = output_of([&] { code = run_words(line); });
+    while (!text.empty()) {
+        const size_t end = std::min(text.find('\n'), text.size());
+        const std::string one = text.substr(0, end);
+        text.erase(0, std::min(end + 1, text.size()));
+        const bool fits = std::ranges::all_of(line.filters, [&](const filter& f) {
+            return (one.find(f.text) != std::string::npos) == (f.what == filter::match);
+        });
+        if (fits) std::printf("%s\n", one.c_str());
+    }
+    return code;
+}
+
+bool session::run_own(const std::vector<std::string>& words, int& code) {
+    const std::string& first = words[0];
+    if (first == "help" && words.size() == 1) {
+        code = print_help({});
+        return true;
+    }
+    if (first == "configure" && words.size() == 1) {
+        code = configure();
+        return true;
+    }
+    if (!configures_) return false;
+    if (words.size() == 1 && first == "compare") {
+        code = send_candidate(true, {});
+    } else if (first == "commit" &&
+               (words.size() == 1 || (words.size() == 3 && words[1] == "confirm"))) {
+        code = send_candidate(false, words.size() == 3 ? words[2] : std::string());
+    } else if (words.size() == 1 && (first == "undo" || first == "rollback")) {
+        code = undo_last();
+    } else if (words.size() == 1 && first == "abort") {
+        code = abort();
+    } else {
+        return false;
+    }
+    return true;
+}
+
+int session::run_words(const parsed_line& line) {
+    const std::vector<std::string> words = whole_words(line.words);
+    int code = 0;
+    if (run_own(words, code)) return code;
+    std::vector<std::string> all = with_options(words);
+    if (line.json) all.emplace_back("--json");
+    const auto read = read_command_line(all, true);
+    if (!read) return complain(read.error(), exit_usage);
+    if (read->what == nullptr) return print_help(read->says.values("WORD"));
+    if (configures_ && read->what->request != nullptr) {
+        std::string text;
+        for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+        auto request = read->what->request(read->says);
+        if (!request) return refused(request.error());
+        if (request->value("request", std::string()) == "change") return keep(*read, text);
+    }
+    return read->what->run != nullptr ? read->what->run(read->says) : ask(*read->what, read->says);
+}
+
+int session::configure() {
+    if (configures_)
+        return complain({EINVAL, "configure", "there is a candidate already"}, exit_refused);
+    configures_ = true;
+    std::puts("changes are kept until commit; compare shows them, abort forgets them");
+    return 0;
+}
+
+/// A change of the candidate; turnpike checks the candidate with it.
+int session::keep(const command_line& line, const std::string& text) {
+    if (line.says.options.contains("--confirm"))
+        return complain({EINVAL, "--confirm", "commit confirm SECONDS has it"}, exit_usage);
+    auto request = line.what->request(line.says);
+    if (!request) return refused(request.error());
+    candidate_.push_back({text, (*request)["do"], line.says.words});
+    (void)output_of([&] { code_ = send_candidate(true, {}); });
+    if (code_ != 0) candidate_.pop_back();
+    return code_;
+}
+
+/// dry  shows the differences, and changes nothing
+int session::send_candidate(bool dry, const std::string& confirm) {
+    if (candidate_.empty()) {
+        std::puts("the candidate has no changes");
+        return 0;
+    }
+    json edits = json::array();
+    given says;
+    for (const kept_change& one : candidate_)
+        for (const json& e : one.edits) {
+            edits.push_back(e);
+            says.changes.push_back({{}, one.words});
+        }
+    json request = {{"request", "change"}, {"do", std::move(edits)}};
+    if (dry) request["dry"] = true;
+    if (!confirm.empty()) {
+        uint32_t seconds = 0;
+        if (!read_number<uint32_t>(confirm, 1, 86400, seconds))
+            return complain({EINVAL, "commit confirm " + confirm, "should be seconds, to 86400"},
+                            exit_usage);
+        request["confirm"] = seconds;
+    }
+    auto with = read_command_line(with_options({"confirm"}));
+    if (!with) return complain(with.error(), exit_usage);
+    auto asked = connection::open(with->says.option("--socket", default_socket),
+                                  with->says.seconds("--timeout", 60));
+    if (!asked) return complain(asked.error(), exit_no_connection);
+    const auto answer = asked->ask(request);
+    if (!answer) return complain(answer.error(), exit_no_connection);
+    if (!answer->contains("result")) return refused(by_words(refusal_of(*answer), says));
+    std::fputs(((dry ? "would change: " : "changed: ") + changes_text((*answer)["result"])).c_str(),
+               stdout);
+    if (dry) return 0;
+    if (!confirm.empty()) std::printf("undone in %s s unless confirm arrives\n", confirm.c_str());
+    candidate_.clear();
+    configures_ = false;
+    return 0;
+}
+
+int session::undo_last() {
+    if (candidate_.empty()) return complain({EINVAL, "undo", "no change to undo"}, exit_refused);
+    std::printf("undone: %s\n", candidate_.back().line.c_str());
+    candidate_.pop_back();
+    return 0;
+}
+
+int session::abort() {
+    std::printf("forgotten: %zu change%s\n", candidate_.size(), candidate_.size() == 1 ? "" : "s");
+    candidate_.clear();
+    configures_ = false;
+    return 0;
+}
+
+std::string session::prompt() {
+    std::vector<std::string> notes;
+    if (configures_) notes.push_back("candidate: " + std::to_string(candidate_.size()));
+    const auto with = read_command_line(with_options({"confirm"}));
+    auto asked = with ? connection::open(with->says.option("--socket", default_socket),
+                                         std::chrono::milliseconds(1000))
+                      : result<connection>(tl::unexpected<error>(with.error()));
+    if (!asked) {
+        notes.emplace_back("no connection");
+    } else if (const auto answer = asked->ask({{"request", "history"}});
+               answer && answer->contains("result")) {
+        const json& state = (*answer)["result"];
+        if (const json left = state.value("undone_in_s", json()); left.is_number())
+            notes.push_back("confirm within " + left.dump() + " s");
+        if (state.value("unsaved", false)) notes.emplace_back("unsaved");
+    }
+    std::string out = "turnpike";
+    for (size_t i = 0; i < notes.size(); ++i) out += (i == 0 ? " (" : ", ") + notes[i];
+    return out + (notes.empty() ? "" : ")") + (configures_ ? "# " : "> ");
+}
+
+completions session::complete(const std::string& begun) const {
+    auto words = split_words(begun);
+    if (!words) return {};
+    if (begun.empty() || begun.back() == ' ') words->emplace_back();
+    if (const auto bar = std::find(words->rbegin(), words->rend(), "|");
+        bar != words->rend() && words->end() - bar.base() == 1) {
+        completions out;
+        for (const auto& [word, help] : {std::pair("match", "only lines with a text"),
+                                         {"except", "only lines without a text"},
+                                         {"json", "the result as JSON"}})
+            if (std::string_view(word).starts_with(words->back()))
+                out.words.emplace_back(word, help);
+        return out;
+    }
+    completions out;
+    if (words->size() == 1)
+        for (const own_word& w : own_words)
+            if (w.word.starts_with(words->back()) && (configures_ || !w.of_candidate))
+                out.words.emplace_back(w.word, w.help);
+    std::string last = words->back();
+    words->pop_back();
+    std::vector<std::string> all = with_options(whole_words(*words));
+    all.push_back(std::move(last));
+    completions more = ctl::complete(std::move(all));
+    out.words.insert(out.words.end(), more.words.begin(), more.words.end());
+    out.files = more.files;
+    return out;
+}
+
+}  // namespace turnpike::ctl

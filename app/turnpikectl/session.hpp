@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The lines of the interactive prompt: commands with filters, and a candidate of several changes.
+//
+//   show ports | match west        only lines with the text; also `except`
+//   show ports | json
+//   configure                      begins a candidate: changes are kept until `commit`
+//   compare, commit [confirm SECONDS], rollback, abort
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "command_line.hpp"
+#include "complete.hpp"
+
+namespace turnpike::ctl {
+
+class session {
+  public:
+    /// options  of all commands: "--socket", "PATH"
+    explicit session(std::vector<std::string> options) : options_(std::move(options)) {}
+
+    /// Runs a line, and prints its result.
+    /// Returns false for `exit`
+    [[nodiscard]] bool run(const std::string& line);
+    /// The exit code of the last line.
+    [[nodiscard]] int code() const noexcept { return code_; }
+    /// "turnpike> ", with the changes of a candidate, unsaved work and the time of a change that awaits confirmation.
+    [[nodiscard]] std::string prompt();
+    /// The words that may follow a begun line.
+    [[nodiscard]] completions complete(const std::string& begun) const;
+
+  private:
+    struct filter {
+        enum kind : uint8_t { match, except } what;
+        std::string text;
+    };
+    struct parsed_line {
+        std::vector<std::string> words{};
+        std::vector<filter> filters{};
+        bool json = false;
+    };
+    [[nodiscard]] static result<parsed_line> parse(const std::string& line);
+
+    int run_command(const parsed_line& line);
+    int run_words(const parsed_line& line);
+    /// Commands of the session itself; false: none of them.
+    [[nodiscard]] bool run_own(const std::vector<std::string>& words, int& code);
+    int configure();
+    int keep(const command_line& line, const std::string& text);
+    int send_candidate(bool dry, const std::string& confirm);
+    int undo_last();
+    int abort();
+    [[nodiscard]] std::vector<std::string> with_options(
+        const std::vector<std::string>& words) const;
+
+    std::vector<std::string> options_;
+    int code_ = 0;
+    bool configures_ = false;
+    struct kept_change {
+        std::string line;
+        nlohmann::json edits;
+        read_words words;
+    };
+    std::vector<kept_change> candidate_{};
+};
+
+/// Reads lines from the terminal until `exit` or the end of input. Returns the exit code.
+int run_prompt(std::vector<std::string> options);
+
+}  // namespace turnpike::ctl

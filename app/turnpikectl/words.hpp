@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A line of text as the words of a command.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace turnpike::ctl {
+
+/// Splits a line at blanks; quotes protect blanks.
+/// Errors  EINVAL: a quote is not closed
+[[nodiscard]] result<std::vector<std::string>> split_words(const std::string& line);
+/// Completes abbreviated keywords where only one keyword begins so, and replaces other spellings: "sh int" is "show
+/// interfaces".
+[[nodiscard]] std::vector<std::string> whole_words(std::vector<std::string> words);
+
+}  // namespace turnpike::ctl

@@ -1,0 +1,266 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""turnpikectl's prompt in a terminal, and `turnpikectl edit`: ctl_prompt_test.py PROGRAM [TEST...]"""
+import os
+import pathlib
+import pty
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from lib import tap  # noqa: E402
+from lib.control_server import PROGRAM, Server  # noqa: E402
+
+PORTS = {"result": {"ports": [{"name": "west", "mtu": 1500}, {"name": "east", "mtu": 9000}]}}
+CHANGED = {"result": {"text": "1 port", "compare": ["  ports:", "-     mtu: 1500", "+     mtu: 9000"]}}
+
+
+class Box:
+    """A turnpike with two ports; `refuse` is the error of the next change."""
+
+    def __init__(self):
+        self.state = {"states": [], "unsaved": False, "undone_in_s": None}
+        self.refuse = None
+        self.server = Server(*[self.answer] * 50)
+
+    def answer(self, request):
+        kind = request["request"]
+        if kind == "history":
+            return {"result": self.state}
+        if kind in ("change", "diff", "apply", "reload"):
+            if self.refuse:
+                return {"error": self.refuse}
+            if kind == "apply" or (kind == "change" and not request.get("dry")):
+                self.state["unsaved"] = True
+                self.state["undone_in_s"] = request.get("confirm")
+            return CHANGED
+        if kind == "confirm":
+            self.state["undone_in_s"] = None
+            return {"result": {"confirmed": "change"}}
+        if kind == "configuration":
+            return {"result": {"text": "ports: []\n", "next": None}}
+        return PORTS
+
+    def changes(self):
+        return [r for r in self.server.asked if r["request"] == "change"]
+
+
+class Terminal:
+    def __init__(self, box, *words, environment=None):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ.update({"TERM": "xterm"} | (environment or {}))
+            os.execv(PROGRAM, [PROGRAM, "--socket", box.server.path, *words])
+        self.seen = ""
+
+    def read_until(self, text, seconds=20):
+        """The output up to a text, without escape sequences."""
+        end = time.monotonic() + seconds
+        while True:
+            plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", self.seen)
+            if text in plain:
+                at = plain.index(text) + len(text)
+                self.seen = plain[at:]
+                return plain[:at]
+            assert time.monotonic() < end, f"no {text!r} in {plain!r}"
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    data = os.read(self.fd, 65536)
+                except OSError:
+                    data = b""
+                assert data, f"ended without {text!r}: {plain!r}"
+                self.seen += data.decode()
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def line(self, text, until="> "):
+        """Types a line, and returns its output with the next prompt."""
+        self.type(text + "\n")
+        self.read_until(text)
+        return self.read_until(until)
+
+    def end(self):
+        """The exit code."""
+        try:
+            while os.read(self.fd, 65536):
+                pass
+        except OSError:
+            pass
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_commands_and_filters():
+    box = Box()
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    shown = terminal.line("show ports")
+    assert "west" in shown and "east" in shown and "9000" in shown, shown
+    shown = terminal.line("sh ports | match east")
+    assert "east" in shown and "west" not in shown, shown
+    shown = terminal.line("show ports | except east | except name")
+    assert "west" in shown and "east" not in shown, shown
+    shown = terminal.line("show ports | json | match mtu")
+    assert '"mtu":9000' in shown, shown
+    shown = terminal.line("show ports | sort")
+    assert "expected match TEXT" in shown, shown
+    shown = terminal.line("show prots")
+    assert "'prots' is unknown here" in shown, shown
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_completion_help_and_history():
+    box = Box()
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    terminal.type("set port w\t")
+    terminal.read_until("west ")
+    terminal.type("mt\t")
+    terminal.read_until("mtu ")
+    terminal.type("?")
+    assert "VALUE" not in terminal.read_until("turnpike> ")
+    terminal.type("9000\n")
+    terminal.read_until("changed: 1 port")
+    terminal.read_until("> ")
+    assert box.changes()[0]["do"] == [{"set": {"port": {"name": "west", "mtu": "9000"}}}], box.changes()
+    terminal.type("show p?")
+    listed = terminal.read_until("> ")
+    assert "ports" in listed and "settings and counters" in listed, listed
+    terminal.type("\x15\x1b[A\n")  # an empty line, and the last command
+    terminal.read_until("changed: 1 port")
+    assert len(box.changes()) == 2
+    terminal.type("\x04")
+    assert terminal.end() == 0
+
+
+def test_unsaved_work_and_a_running_timer_stand_in_the_prompt():
+    box = Box()
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    terminal.line("set port west mtu 9000 --confirm 60", "turnpike (confirm within 60 s, unsaved)> ")
+    terminal.line("confirm", "turnpike (unsaved)> ")
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_a_candidate():
+    box = Box()
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    terminal.line("configure", "turnpike (candidate: 0)# ")
+    terminal.line("set port west mtu 9000", "(candidate: 1)# ")
+    terminal.line("set port east mtu 1500", "(candidate: 2)# ")
+    assert all(r["dry"] for r in box.changes()), "the candidate is only checked"
+    shown = terminal.line("compare", "# ")
+    assert "-     mtu: 1500" in shown and "+     mtu: 9000" in shown, shown
+    # A change that turnpike refuses is no part of the candidate.
+    box.refuse = {"code": "EINVAL", "where": "socket:1",
+                  "what": "do[2].set.port.mtu should be a whole number from 68 to 65517, not '-1'"}
+    shown = terminal.line("set port west mtu -1", "(candidate: 2)# ")
+    assert "set port west mtu: should be a whole number from 68 to 65517, not '-1'" in shown, shown
+    box.refuse = None
+    shown = terminal.line("exit", "# ")
+    assert "commit or abort first" in shown, shown
+    terminal.line("set port east mtu 1400", "(candidate: 3)# ")
+    assert "undone: set port east mtu 1400" in terminal.line("rollback", "(candidate: 2)# ")
+    shown = terminal.line("commit confirm 60", "turnpike (confirm within 60 s, unsaved)> ")
+    assert "undone in 60 s unless confirm arrives" in shown, shown
+    last = box.changes()[-1]
+    assert last == {"request": "change", "confirm": 60, "do": [
+        {"set": {"port": {"name": "west", "mtu": "9000"}}}, {"set": {"port": {"name": "east", "mtu": "1500"}}}]}, last
+    before = len(box.changes())
+    terminal.line("configure", "# ")
+    terminal.line("set port west mtu 1400", "# ")
+    assert "forgotten: 1 change" in terminal.line("abort")
+    assert all(r.get("dry") for r in box.changes()[before:])
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_reload_asks_before_unsaved_changes_go():
+    box = Box()
+    box.state["unsaved"] = True
+    terminal = Terminal(box, "reload")
+    terminal.read_until("would be lost; go on? [y/N] ")
+    terminal.type("n\n")
+    terminal.read_until("nothing was changed")
+    assert terminal.end() == 1 and [r["request"] for r in box.server.asked] == ["history"], box.server.asked
+    terminal = Terminal(box, "reload")
+    terminal.read_until("[y/N] ")
+    terminal.type("y\n")
+    terminal.read_until("changed: ")
+    assert terminal.end() == 0
+    assert box.server.asked[-1] == {"request": "reload"}, box.server.asked
+
+
+def test_without_a_terminal_a_command_is_missing():
+    done = subprocess.run([PROGRAM], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 2 and "a command is missing" in done.stderr, done
+
+
+def editor(folder, script):
+    path = os.path.join(folder, "editor")
+    pathlib.Path(path).write_text("#!/bin/sh\n" + script, encoding="utf-8")
+    os.chmod(path, 0o755)
+    return {"EDITOR": path, "VISUAL": "", "TMPDIR": folder}
+
+
+def test_edit():
+    with tempfile.TemporaryDirectory() as folder:
+        box = Box()
+        changes = editor(folder, 'echo "# changed" >> "$1"\n')
+        terminal = Terminal(box, "edit", "--confirm", "30", environment=changes)
+        shown = terminal.read_until("apply? [y/N] ")
+        assert "+     mtu: 9000" in shown, shown
+        terminal.type("y\n")
+        terminal.read_until("keep the change? [y/N] ")
+        terminal.type("y\n")
+        terminal.read_until("confirmed")
+        assert terminal.end() == 0
+        asked = [r["request"] for r in box.server.asked]
+        assert asked == ["configuration", "diff", "apply", "confirm"], asked
+        applied = box.server.asked[2]
+        assert applied["text"] == "ports: []\n# changed\n" and applied["confirm"] == 30, applied
+        assert os.listdir(folder) == ["editor"], "no file stays behind"
+        # Without an answer nothing is applied, and the text stays.
+        box = Box()
+        terminal = Terminal(box, "edit", environment=changes)
+        terminal.read_until("apply? [y/N] ")
+        terminal.type("n\n")
+        terminal.read_until("not applied; the text is ")
+        assert terminal.end() == 0 and "apply" not in [r["request"] for r in box.server.asked]
+        kept = [name for name in os.listdir(folder) if name != "editor"]
+        assert len(kept) == 1 and os.stat(os.path.join(folder, kept[0])).st_mode & 0o777 == 0o600
+        os.unlink(os.path.join(folder, kept[0]))
+        # A text that turnpike refuses can be edited again.
+        box = Box()
+        box.refuse = {"code": "EINVAL", "where": "x.yaml:2", "what": "ports is wrong"}
+        terminal = Terminal(box, "edit", environment=changes)
+        terminal.read_until("x.yaml:2: ports is wrong")
+        terminal.read_until("edit again? [y/N] ")
+        box.refuse = None
+        terminal.type("y\n")
+        terminal.read_until("apply? [y/N] ")
+        terminal.type("y\n")
+        terminal.read_until("keep the change? [y/N] ")
+        terminal.type("n\n")
+        terminal.read_until("undone in 120 s unless turnpikectl confirm")
+        assert terminal.end() == 0
+        # No change, and an editor that fails.
+        box = Box()
+        terminal = Terminal(box, "edit", environment=editor(folder, "true\n"))
+        terminal.read_until("no changes")
+        assert terminal.end() == 0
+        terminal = Terminal(box, "edit", environment=editor(folder, "exit 3\n"))
+        terminal.read_until("the editor failed")
+        assert terminal.end() == 1 and os.listdir(folder) == ["editor"]
+
+
+if __name__ == "__main__":
+    tap.main(globals())

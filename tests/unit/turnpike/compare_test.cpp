@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The differences of two configurations as lines: examples, and random pairs against a multiset of lines.
+#include "sources/compare.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <sstream>
+
+#include "sources/yaml.hpp"
+#include "sources/yaml_writer.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using testing::ElementsAre;
+
+state::configuration loaded_text(const std::string& text) {
+    auto out = load_text(text, "f.yaml");
+    EXPECT_TRUE(out) << out.error().message() << text;
+    return std::move(*out);
+}
+
+constexpr const char* two_ports =
+    "ports: [{name: west, device: net_ring0, addresses: [10.0.1.1/24]}, "
+    "{name: east, device: net_ring1, addresses: [10.0.2.1/24]}]\n";
+
+TEST(compare_lines, a_changed_value_stands_below_its_object) {
+    const auto before = loaded_text(two_ports);
+    auto after = before;
+    after.ports.find("east")->mtu = 9000;
+    after.messages.rate = 5;
+    EXPECT_THAT(compare(before, after), ElementsAre("- icmp: {rate: 1000}", "+ icmp: {rate: 5}",
+                                                    "  ports:", "    - name: \"east\"",
+                                                    "-     mtu: 1500", "+     mtu: 9000"));
+    EXPECT_TRUE(compare(before, before).empty());
+}
+
+TEST(compare_lines, a_new_object_is_whole) {
+    const auto before = loaded_text(two_ports);
+    const auto after =
+        loaded_text(std::string(two_ports) + "routes: [{to: 10.9.0.0/16, via: 10.0.2.2}]\n");
+    EXPECT_THAT(compare(before, after), ElementsAre("+ routes:", "+   - lines: |",
+                                                    "+       10.9.0.0/16 via 10.0.2.2 dev east"));
+    EXPECT_THAT(compare(before, after, 2),
+                ElementsAre("+ routes:", "+   - lines: |", "... and 1 more lines"));
+}
+
+std::map<std::string, int> count_lines(const std::string& text) {
+    std::map<std::string, int> out;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) ++out[line];
+    return out;
+}
+
+/// The old lines without the removed lines are the new lines without the added lines.
+TEST(compare_lines, random_pairs) {
+    std::mt19937 random(1);
+    const auto number = [&](unsigned most) { return random() % most; };
+    const auto any = [&] {
+        std::string text = "ports:\n";
+        for (unsigned p = 0; p < 2 + number(6); ++p) {
+            const std::string n = std::to_string(p);
+            text += "  - {name: p" + n + ", device: net_ring" + n +
+                    ", mtu: " + std::to_string(1500 + number(3)) + ", addresses: [10.0." + n +
+                    ".1/24]}\n";
+        }
+        text += "routes:\n";
+        for (unsigned r = 0; r < 1 + number(300); ++r)
+            text += "  - {to: 10.9." + std::to_string(r % 256) + "." + std::to_string(r / 256) +
+                    "/32, via: 10.0.0." + std::to_string(2 + number(2)) + "}\n";
+        return loaded_text(text);
+    };
+    for (int i = 0; i < 100; ++i) {
+        const auto before = any(), after = any();
+        auto left = count_lines(to_yaml(before)), right = count_lines(to_yaml(after));
+        for (const std::string& line : compare(before, after, SIZE_MAX)) {
+            if (line[0] == '-') --left[line.substr(2)];
+            if (line[0] == '+') --right[line.substr(2)];
+        }
+        std::erase_if(left, [](const auto& l) { return l.second == 0; });
+        std::erase_if(right, [](const auto& l) { return l.second == 0; });
+        ASSERT_EQ(left, right) << "pair " << i;
+    }
+}
+
+/// Too many differences for the search, and too many routes for lines.
+TEST(compare_lines, large_differences_end) {
+    const auto with = [](unsigned routes, const char* via) {
+        std::string text = std::string(two_ports) + "routes:\n  - lines: |\n";
+        for (unsigned r = 0; r < routes; ++r)
+            text += "      10." + std::to_string(16 + r / 65536) + "." +
+                    std::to_string(r / 256 % 256) + "." + std::to_string(r % 256) + "/32 via " +
+                    via + "\n";
+        return loaded_text(text);
+    };
+    const auto lines = compare(with(4000, "10.0.2.2"), with(4000, "10.0.2.3"), SIZE_MAX);
+    EXPECT_GE(lines.size(), 8000U);
+    EXPECT_TRUE(compare(with(20'000, "10.0.2.2"), with(20'000, "10.0.2.3")).empty());
+}
+
+}  // namespace
+}  // namespace turnpike::sources
