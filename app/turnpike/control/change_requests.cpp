@@ -2,15 +2,19 @@
 #include "control/change_requests.hpp"
 
 #include <fmt/format.h>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "observe/console.hpp"
+#include "sources/compare.hpp"
 #include "sources/edits.hpp"
 #include "sources/file_access.hpp"
 #include "sources/yaml.hpp"
 #include "sources/yaml_writer.hpp"
 #include "version.hpp"
 #include "yaml/write_file.hpp"
+#include "yaml/yaml_file.hpp"
 
 namespace turnpike::control {
 
@@ -47,14 +51,21 @@ json changes_json(const state::changes& c) {
             {"settings", c.settings}};
 }
 
+void taken(const result<void>& r) {
+    if (!r) throw r.error();
+}
+
 template <class T>
 T taken(result<T> r) {
     if (!r) throw r.error();
     return std::move(*r);
 }
 
-void taken(const result<void>& r) {
-    if (!r) throw r.error();
+/// The differences with their lines.
+json compared(const state::configuration& before, const state::configuration& after) {
+    json out = changes_json(taken(state::diff(before, after)));
+    out["compare"] = sources::compare(before, after);
+    return out;
 }
 
 /// The configuration in a request: a text with a name, or a file on this machine.
@@ -106,7 +117,7 @@ json change_requests::check(const request_fields& f, const peer& from) const {
 
 json change_requests::diff(const request_fields& f, const peer& from) const {
     f.expect("text name file");
-    return changes_json(taken(state::diff(*running(), wanted_by(f, from))));
+    return compared(*running(), wanted_by(f, from));
 }
 
 json change_requests::apply(const request_fields& f, const peer& from) {
@@ -120,12 +131,13 @@ json change_requests::apply(const request_fields& f, const peer& from) {
 
 /// Edit one object or several, all or none.
 json change_requests::change(const request_fields& f, const peer& from) {
-    f.expect("do confirm");
+    f.expect("do confirm dry");
     const std::string list = f.json_text("do");
     auto wanted = copy_of(*running());
     result<void> made;
     taken(sources::with_file_access_of(from, [&] { made = sources::edit(*wanted, list); }));
     taken(made);
+    if (f.truth_or("dry", false)) return compared(*running(), *wanted);
     log_old_keys(*wanted);
     constexpr size_t longest = 200;  // limit of the log line
     const std::string what =
@@ -208,16 +220,34 @@ std::string file_text(const state::configuration& d) {
     return fmt::format("# Written by turnpike {}.\n", version) + sources::to_yaml(d);
 }
 
+/// A file with an operator's comments and order is kept beside the one that turnpike writes; if that is impossible, a
+/// log line tells. Returns whether a copy was made.
+bool keep_operators_file(const std::string& file) {
+    const auto text = yaml::read_file(file);
+    if (!text || text->starts_with("# Written by turnpike ")) return false;
+    std::error_code code;
+    std::filesystem::copy_file(file, file + ".old",
+                               std::filesystem::copy_options::overwrite_existing, code);
+    if (code)
+        observe::log(observe::log_level::warning,
+                     fmt::format("{}.old cannot be written ({}); the file's comments are lost",
+                                 file, code.message()));
+    return !code;
+}
+
 }  // namespace
 
 json change_requests::save(const request_fields& f, const peer& from) {
     f.expect("");
     taken(history_.settled());  // a pending change must not become the next start's configuration
+    const bool kept = keep_operators_file(file_);
     taken(yaml::write_file(file_, file_text(*running())));
     history_.saved();
     observe::log(observe::log_level::notice, who_is(from) + ": saved as " + file_,
                  {{"who", who_is(from)}, {"what", "save"}, {"to", file_}});
-    return {{"saved", file_}};
+    json out = {{"saved", file_}};
+    if (kept) out["old"] = file_ + ".old";
+    return out;
 }
 
 /// The text that save() would write, by the page.
