@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ask.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "connection.hpp"
 #include "print.hpp"
+#include "yaml/reader.hpp"
 
 namespace turnpike::ctl {
 
@@ -13,13 +19,44 @@ using nlohmann::json;
 
 namespace {
 
+/// The name in "show ports west"; empty: all.
+std::string shown_name(const command& what, const given& g) {
+    constexpr std::string_view kinds[] = {"PORT", "INTERFACE", "BRIDGE", "TUNNEL",
+                                          "VRF",  "MIRROR",    "LIST"};
+    if (what.list.empty() || g.words.size() != 3 || g.words[0].second != "show" ||
+        std::ranges::find(kinds, g.words[2].first) == std::end(kinds))
+        return {};
+    return g.words[2].second;
+}
+
+/// Leaves only the object that the command names in the result.
+result<void> select(const command& what, const given& g, json& result) {
+    const std::string name = shown_name(what, g);
+    const char* const key = what.list == "acl" ? "list" : "name";
+    if (name.empty() || !result.is_object()) return {};
+    json& all = result[std::string(what.list)];
+    json left = json::array();
+    std::vector<std::string> names;
+    for (json& one : all) {
+        names.push_back(one.value(key, std::string()));
+        if (names.back() == name) left.push_back(std::move(one));
+    }
+    all = std::move(left);
+    if (!all.empty()) return {};
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    return fail(ENOENT, "show " + g.words[1].second,
+                "'" + name + "' is not there" + yaml::suggestion(name, views));
+}
+
 void print(const command& what, const given& g, const json& result) {
     std::string text;
     if (g.as_json())
         text = result.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
     else
         text = what.text != nullptr ? what.text(g, result)
-                                    : shown_text(what.list, what.columns, result);
+               : shown_name(what, g).empty()
+                   ? shown_text(what.list, what.columns, result)
+                   : shown_text({}, {}, result[std::string(what.list)].front());
     std::fputs(text.c_str(), stdout);
 }
 
@@ -40,17 +77,116 @@ error refusal_of(const json& answer) {
     return {EINVAL, text("where"), text("what") + (code == "EINVAL" ? "" : " (" + code + ")")};
 }
 
+namespace {
+
+/// "do[3].": the number of a change, and the rest of the text.
+std::optional<size_t> number_of_change(std::string_view& text) {
+    size_t number = 0;
+    if (!text.starts_with("do[")) return std::nullopt;
+    const auto [end, code] = std::from_chars(text.data() + 3, text.data() + text.size(), number);
+    if (code != std::errc{} || !std::string_view(end, text.data() + text.size()).starts_with("]"))
+        return std::nullopt;
+    text.remove_prefix(static_cast<size_t>(end + 1 - text.data()));
+    return number;
+}
+
+/// The words up to the key at a path ("mtu", "addresses[1]", "keys[0]"); nothing: all words, and the path is no word.
+std::optional<size_t> end_of_place(const read_words& words, std::string_view path) {
+    const std::string_view key = path.substr(0, path.find('['));
+    if (key == "keys" && path.size() > key.size()) {
+        size_t number = 0;
+        std::from_chars(path.data() + key.size() + 1, path.data() + path.size(), number);
+        for (size_t i = 0; i < words.size(); ++i)
+            if (words[i].first == "KEY" && number-- == 0) return i + 1;
+        return std::nullopt;
+    }
+    for (size_t i = 0; i < words.size(); ++i) {
+        std::string word = words[i].second;
+        if (word == key) return i + 1;
+        for (const auto& [from, to] :
+             {std::pair("acl_", "acl."), {"l2_", "acl.l2_"}, {"storm_", "storm."}})
+            if (word.starts_with(from)) word.replace(0, std::string_view(from).size(), to);
+        if (word == key) return i + 1;
+    }
+    return std::nullopt;
+}
+
+std::string words_text(const read_words& words, size_t most) {
+    constexpr size_t longest = 120;
+    std::string out;
+    for (size_t i = 0; i < std::min(most, words.size()); ++i)
+        out += (i == 0 ? "" : " ") + words[i].second;
+    return out.size() <= longest ? out : out.substr(0, longest) + "...";
+}
+
+}  // namespace
+
+error by_words(error e, const given& g) {
+    const bool is_ours = e.object.starts_with("socket:");
+    if (!is_ours) return e;
+    std::string_view text = e.text;
+    const auto number = number_of_change(text);
+    const bool is_batch = !g.changes.empty();
+    if (!number && is_batch) return {e.code, g.value("FILE"), e.text};
+    const change_words only{{}, g.words};
+    const change_words& change = !is_batch                    ? only
+                                 : *number < g.changes.size() ? g.changes[*number]
+                                                              : g.changes.back();
+    std::string where = words_text(change.words, SIZE_MAX), rest(text);
+    if (number) {
+        const size_t end = std::min(text.find(' '), text.size());
+        std::string_view path = text.substr(0, end);
+        // The verb and the kind of the object, in either order.
+        for (size_t i = 0; i < 2; ++i)
+            for (size_t w = 0; w < std::min<size_t>(2, change.words.size()); ++w) {
+                const auto& [kind, word] = change.words[w];
+                if (kind != "KEY" && path.starts_with("." + word))
+                    path.remove_prefix(1 + word.size());
+            }
+        if (path.starts_with('.')) path.remove_prefix(1);
+        const auto place = end_of_place(change.words, path);
+        if (place) where = words_text(change.words, *place);
+        rest = place || path.empty() ? std::string(text.substr(std::min(end + 1, text.size())))
+                                     : std::string(path) + std::string(text.substr(end));
+    }
+    if (!change.place.empty()) where = change.place + ": " + where;
+    return {e.code, where, rest};
+}
+
+namespace {
+
+/// Whether the operator agrees that a request discards unsaved changes. A script is not asked.
+bool may_discard(connection& c, const json& request) {
+    const std::string name = request.value("request", std::string());
+    if ((name != "apply" && name != "reload") || ::isatty(STDIN_FILENO) != 1 ||
+        ::isatty(STDOUT_FILENO) != 1)
+        return true;
+    const auto answer = c.ask({{"request", "history"}});
+    if (!answer || !answer->contains("result") || !(*answer)["result"].value("unsaved", false))
+        return true;
+    std::fputs("unsaved changes of the running configuration would be lost; go on? [y/N] ", stdout);
+    std::fflush(stdout);
+    char line[16] = "";
+    return std::fgets(line, sizeof line, stdin) != nullptr && line[0] == 'y';
+}
+
+}  // namespace
+
 int ask(const command& what, const given& g) {
     auto request = what.request(g);
     if (!request) return complain(request.error(), exit_refused);
     auto asked = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
     if (!asked) return complain(asked.error(), exit_no_connection);
+    if (!may_discard(*asked, *request))
+        return complain({EINVAL, {}, "nothing was changed"}, exit_refused);
     while (true) {
         const auto answer = asked->ask(*request);
         if (!answer) return complain(answer.error(), exit_no_connection);
         if (!answer->is_object() || !answer->contains("result"))
-            return complain(refusal_of(*answer), exit_refused);
-        const json& result = (*answer)["result"];
+            return complain(by_words(refusal_of(*answer), g), exit_refused);
+        json result = (*answer)["result"];
+        if (const auto found = select(what, g, result); !found)
+            return complain(found.error(), exit_refused);
         print(what, g, result);
         if (!result.is_object() || result.value("next", json()).is_null()) break;
         (*request)["from"] = result["next"];

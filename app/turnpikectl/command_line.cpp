@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "words.hpp"
+#include "yaml/reader.hpp"
+
 namespace turnpike::ctl {
 namespace {
 
@@ -30,15 +33,21 @@ std::string joined(const std::vector<std::string>& words, size_t most) {
     return out;
 }
 
+/// A value for turnpike to judge, not an option.
+bool is_negative_number(std::string_view word) {
+    word.remove_prefix(1);
+    return word.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
 /// Commands by the names of earlier releases.
 void use_present_names(std::vector<std::string>& words) {
     if (words.size() < 2 || words[0] != "show") return;
     for (const auto& [old, present] : {std::pair("states", "history"), {"heard", "neigh-suppress"}})
         if (words[1] == old) words[1] = present;
+    if (words.size() == 2 && words[1] == "running-config") words = {"save", "-"};
 }
 
-/// "longer", "report, ports or FILE"
-std::string listed(const std::vector<candidate>& all) {
+std::vector<std::string_view> next_words(const std::vector<candidate>& all) {
     std::vector<std::string_view> names;
     for (const candidate& c : all)
         for (const part& p : c.next)
@@ -46,6 +55,11 @@ std::string listed(const std::vector<candidate>& all) {
                 if (!c.what->help.empty() &&
                     std::find(names.begin(), names.end(), word) == names.end())
                     names.push_back(word);
+    return names;
+}
+
+/// "longer", "report, ports or FILE"
+std::string listed(const std::vector<std::string_view>& names) {
     std::string out;
     for (size_t i = 0; i < names.size(); ++i)
         out += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i]);
@@ -55,13 +69,16 @@ std::string listed(const std::vector<candidate>& all) {
 /// The error for words that match no command: position and alternatives.
 error misfit(const std::vector<std::string>& words, const std::vector<candidate>& near) {
     const size_t taken = near.front().taken;
-    const std::string where = joined(words, taken), expected = listed(near);
+    const std::string where = joined(words, taken), expected = listed(next_words(near));
     if (taken == words.size())
         return {EINVAL, where,
                 words.empty() ? "a command is missing; commands: " + expected
                               : expected + " is missing"};
     if (expected.empty()) return {EINVAL, where, "'" + words[taken] + "' is unexpected"};
-    return {EINVAL, where, "'" + words[taken] + "' is unknown here; expected " + expected};
+    const std::string nearest = yaml::suggestion(words[taken], next_words(near));
+    return {EINVAL, where,
+            "'" + words[taken] + "' is unknown here" +
+                (nearest.empty() ? "; expected " + expected : nearest)};
 }
 
 }  // namespace
@@ -97,6 +114,10 @@ result<split_line> split_options(const std::vector<std::string>& line) {
         const std::string name = whole_name(word.substr(0, word.find('=')));
         const auto o = std::find_if(known.begin(), known.end(),
                                     [&](const usage_option& k) { return k.name == name; });
+        if (o == known.end() && is_negative_number(word)) {
+            out.words.push_back(word);
+            continue;
+        }
         if (o == known.end())
             return fail(EINVAL, name, "unknown option; turnpikectl --help lists the options");
         std::string value;
@@ -115,12 +136,13 @@ result<split_line> split_options(const std::vector<std::string>& line) {
     return out;
 }
 
-result<command_line> read_command_line(const std::vector<std::string>& words) {
+result<command_line> read_command_line(const std::vector<std::string>& words, bool abbreviated) {
     auto split = split_options(words);
     if (!split) return tl::unexpected<error>(split.error());
     if (!split->open.empty())
         return fail(EINVAL, words.back(), std::string(split->open) + " is missing");
     use_present_names(split->words);
+    if (abbreviated) split->words = whole_words(std::move(split->words));
     command_line out{.says = {.options = std::move(split->options)}};
     if (out.says.options.contains("--help") || out.says.options.contains("--version")) {
         for (const std::string& word : split->words) out.says.words.emplace_back("WORD", word);

@@ -14,8 +14,10 @@ struct command_line {
     const command* what = nullptr;  ///< null: only --help or --version
     given says{};
 };
-/// Errors  EINVAL: the error, and the accepted words
-[[nodiscard]] result<command_line> read_command_line(const std::vector<std::string>& words);
+/// abbreviated  takes the beginnings of keywords (words.hpp)
+/// Errors       EINVAL: the error, and the accepted words
+[[nodiscard]] result<command_line> read_command_line(const std::vector<std::string>& words,
+                                                     bool abbreviated = false);
 
 /// A command that matches the first `taken` words.
 struct candidate {

@@ -2,17 +2,17 @@
 #include "commands.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "capture.hpp"
 #include "complete.hpp"
+#include "edit.hpp"
 #include "keys.hpp"
 #include "manual.hpp"
 #include "objects.hpp"
 #include "page.hpp"
 #include "print.hpp"
+#include "tables.hpp"
 #include "top_view.hpp"
 #include "traces.hpp"
 #include "transfer.hpp"
@@ -22,9 +22,6 @@ namespace turnpike::ctl {
 namespace {
 
 using nlohmann::json;
-
-/// Maximum length of a request line. turnpike itself reads a file that does not fit.
-constexpr size_t max_request_bytes = 1u << 20;
 
 /// The FDB filter of a request; numbers are sent as JSON numbers.
 void add_stations(const given& g, json& request) {
@@ -51,31 +48,14 @@ result<json> show(const given& g) {
     if (g.has("ADDRESS")) request["address"] = g.value("ADDRESS");
     if (g.has("PREFIX")) request["to"] = g.value("PREFIX");
     if (g.has("longer")) request["longer"] = true;
-    if (g.has("VRF")) request["vrf"] = g.value("VRF");
+    if (g.has("VRF") && what != "vrfs") request["vrf"] = g.value("VRF");
     add_stations(g, request);
     return request;
 }
 
-/// A request with the file's text and, as its name, the absolute path.
 result<json> with_file(const given& g) {
-    const std::string file = g.value("FILE"), &name = g.words.front().second;
-    std::ifstream in(file, std::ios::binary);
-    std::string text(max_request_bytes, '\0');  // a longer text does not fit a line
-    if (!in.read(text.data(), static_cast<std::streamsize>(text.size())) && !in.eof()) {
-        const int why = errno;
-        return fail(why != 0 ? why : EIO, file, "cannot be read");
-    }
-    text.resize(static_cast<size_t>(in.gcount()));
-    if (text.empty()) return fail(EINVAL, file, "is empty");
-    const std::string path = std::filesystem::absolute(file).lexically_normal().string();
-    json request = {{"request", name}, {"text", text}, {"name", path}};
-    add_confirm(g, request);
-    const std::string line = request.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (line.size() >= max_request_bytes) {
-        request.erase("text");
-        request.erase("name");
-        request["file"] = path;
-    }
+    auto request = file_request(g.words.front().second, g.value("FILE"));
+    if (request) add_confirm(g, *request);
     return request;
 }
 
@@ -96,63 +76,18 @@ std::string cleared(const given&, const json&) { return "cleared: counters\n"; }
 std::string report_text(const given&, const json& result) {
     return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
-/// One row per port and source, in 64-byte bus lines.
-std::string pcie_text(const given&, const json& result) {
-    json rows = json::array();
-    for (const json& port : result.value("ports", json::array()))
-        for (const char* source : {"modelled", "counted", "measured"}) {
-            json row = {{"name", port.value("name", json())}, {"source", source}};
-            const json lines =
-                port.value(json::json_pointer("/" + std::string(source) + "/per_packet/lines"),
-                           json::object());
-            const auto sum = [&](std::initializer_list<const char*> names) {
-                double n = 0;
-                for (const char* what : names) {
-                    const auto at = lines.find(what);
-                    if (at == lines.end() || !at->is_number()) return json();
-                    n += at->get<double>();
-                }
-                return json(n);
-            };
-            if (!lines.empty()) {
-                row["reads"] = sum({"rd_cur"});
-                row["writes"] = sum({"itom", "rfo"});
-                row["partial"] = sum({"rfo"});
-                row["mmio"] = sum({"wil", "prd"});
-            }
-            row["why"] = port.value(json::json_pointer("/why/" + std::string(source)), json());
-            rows.push_back(std::move(row));
-        }
-    json whole = result;
-    whole["rows"] = std::move(rows);
-    return shown_text("rows", "name source reads writes partial mmio why", whole);
-}
-constexpr std::string_view cost_columns =
-    "lcore packets pps cpp utilisation headroom_pps ipc ipp core_cpp core_ghz";
-
-/// The workers, the limiting resource, and the headroom of each resource.
-std::string cost_text(const given&, const json& result) {
-    std::string out = shown_text("workers", cost_columns, result);
-    const json v = result.value("verdict", json::object());
-    if (!v.contains("bound")) return out;
-    json rows = json::array();
-    for (const auto& [name, of] : v["headroom"].items()) {
-        json row = of;
-        row["bound"] = name;
-        rows.push_back(std::move(row));
-    }
-    out += "verdict: " + v["bound"].get<std::string>() + " (" + v["from"].get<std::string>() +
-           "): " + v["says"].get<std::string>() + "\n";
-    return out +
-           shown_text("headroom", "bound of from used pps why", {{"headroom", std::move(rows)}});
-}
 std::string valid(const given&, const json& result) {
     return result.value("valid", std::string()) + ": valid\n";
 }
 std::string would_change(const given&, const json& result) {
     return "would change: " + changes_text(result);
 }
-std::string changed(const given&, const json& result) { return "changed: " + changes_text(result); }
+std::string changed(const given& g, const json& result) {
+    std::string out = "changed: " + changes_text(result);
+    if (g.options.contains("--confirm"))
+        out += "undone in " + g.option("--confirm") + " s unless turnpikectl confirm\n";
+    return out;
+}
 
 std::string confirmed(const given&, const json& result) {
     return "confirmed: " + result.value("confirmed", std::string()) + "\n";
@@ -164,15 +99,18 @@ constexpr command local(std::string_view usage, std::string_view help, int (*run
 
 constexpr command table[] = {
     {"show report", "the complete report since the start, as JSON", show, report_text},
-    {"show ports", "ports, their settings and counters", show, nullptr, "ports",
+    {"show ports [PORT]", "ports, their settings and counters; all about one of them", show,
+     nullptr, "ports",
      "name driver link mtu mac rx_packets tx_packets rx_missed drops description"},
-    {"show interfaces", "interfaces with addresses, patches and ACLs", show, nullptr, "interfaces",
+    {"show interfaces [INTERFACE]",
+     "interfaces with addresses, patches and ACLs; all about one of them", show, nullptr,
+     "interfaces",
      "name kind port vrf mtu mac addresses peer acl_in acl_out l2_in l2_out description"},
     {"show routes [PREFIX [longer]] [vrf VRF]",
      "active routes: all, of one prefix, or of the prefix and all longer ones", show, nullptr,
      "routes", "to origin protocol type reason interface via mac"},
     {"show route ADDRESS [vrf VRF]", "the result of a route lookup", show},
-    {"show vrfs", "VRFs and their numbers of routes", show, nullptr, "vrfs",
+    {"show vrfs [VRF]", "VRFs and their numbers of routes", show, nullptr, "vrfs",
      "name table interfaces ipv4 ipv6"},
     {"show neighbours", "neighbour entries", show, nullptr, "neighbours",
      "interface address state mac gateway static held next_hop"},
@@ -183,23 +121,23 @@ constexpr command table[] = {
     {"show control-plane not-followed",
      "prefixes whose routes in the kernel turnpike cannot forward by, with the reasons", show,
      nullptr, "routes", "to vrf reason protocol metric"},
-    {"show bridges", "bridges and their FDB counters", show, nullptr, "bridges",
+    {"show bridges [BRIDGE]", "bridges and their FDB counters", show, nullptr, "bridges",
      "name stations learnt moves aged held refused ageing_s max_addresses"},
     {"show fdb [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]", "FDB entries", show, nullptr,
      "fdb", "bridge vlan mac port kind age_s"},
     {"show neigh-suppress [bridge BRIDGE]",
      "IP to MAC bindings learnt by bridges with neigh_suppress", show, nullptr, "bindings",
      "bridge vlan address mac port"},
-    {"show tunnels", "tunnels and their counters", show, nullptr, "tunnels",
+    {"show tunnels [TUNNEL]", "tunnels and their counters", show, nullptr, "tunnels",
      "name vni local remote interface vrf bridge mtu rx_packets rx_bytes tx_packets tx_bytes"},
-    {"show mirrors", "mirrors and their copies", show, nullptr, "mirrors",
+    {"show mirrors [MIRROR]", "mirrors and their copies", show, nullptr, "mirrors",
      "name ports direction vlan sample length to to_vlan packets bytes lost"},
-    {"show acl", "bound ACLs and their counters", show, nullptr, "acl",
-     "port direction list permitted denied table_bytes"},
+    {"show acl [LIST]", "bound ACLs and their counters; the rules of one of them with theirs", show,
+     acl_text, "acl"},
     {"show trace", "paths of the packets recorded by `trace`", show, traces_text},
     {"show captures", "running captures, packets written and lost", show, nullptr, "captures",
      "capture ports filter accepted written lost bytes done why"},
-    {"show drops", "dropped packets, by reason", show},
+    {"show drops", "dropped packets, by reason", show, drops_text},
     {"show rates", "packets and bits per second over 1 s, 10 s and 1 min, and the load of workers",
      show, rates_text},
     {"show punt", "packets for the control thread, by interface and class", show, nullptr, "punt",
@@ -211,7 +149,7 @@ constexpr command table[] = {
      "workers", "lcore rx_queues"},
     {"show config", "the running configuration, and its number of changes", show},
     {"show history", "configurations available to rollback, and a change that awaits confirmation",
-     show_history, nullptr, "states", "back when by what"},
+     show_history, history_text},
     {"show tables", "entries of tables and their limits", show, nullptr, "tables",
      "name entries max_entries"},
     {"show memory", "memory of mbuf pools, tables and neighbours", show},
@@ -221,6 +159,10 @@ constexpr command table[] = {
     {"apply FILE [--confirm SECONDS]", "apply a configuration file, completely or not at all",
      with_file, changed},
     {"reload", "apply the startup configuration file", bare, changed},
+    local("edit [--confirm SECONDS] [--yes]",
+          "edit the running configuration in $EDITOR, show the differences, and apply it; undone "
+          "unless confirmed within SECONDS (120)",
+          edit_configuration),
     {"confirm", "confirm a change made with --confirm", bare, confirmed},
     {"rollback [NUMBER]", "restore the configuration of NUMBER changes ago (1); see `show history`",
      roll_back, changed},
@@ -247,63 +189,48 @@ constexpr command table[] = {
     {"route del PREFIX [vrf VRF] [--confirm SECONDS]", "delete a route", change_route, changed},
     local("routes FILE [vrf VRF]",
           "apply lines \"add|replace|del ROUTE\", all or none (-: standard input)", send_routes),
-    {"vrf add NAME [table NUMBER] [--confirm SECONDS]", "add a VRF", change_vrf, changed},
-    {"vrf replace VRF table NUMBER [--confirm SECONDS]", "change a VRF's table number", change_vrf,
-     changed},
-    {"vrf del VRF [--confirm SECONDS]", "delete a VRF and its routes", change_vrf, changed},
+    {"vrf add NAME [KEY VALUE]... [--confirm SECONDS]", "add a VRF", change_object, changed},
+    {"vrf replace VRF KEY VALUE [--confirm SECONDS]", "change a VRF", change_object, changed},
+    {"vrf del VRF [--confirm SECONDS]", "delete a VRF and its routes", change_object, changed},
     {"neighbour add|replace ADDRESS mac MAC [port PORT] [--confirm SECONDS]",
-     "add a static neighbour entry", change_neighbour, changed},
+     "add a static neighbour entry", change_object, changed},
     {"neighbour del ADDRESS [port PORT] [--confirm SECONDS]", "delete a static neighbour entry",
-     change_neighbour, changed},
+     change_object, changed},
     {"address add|del PORT CIDR [--confirm SECONDS]", "add or delete an address of a port",
      change_address, changed},
     {"address replace PORT CIDR... [--confirm SECONDS]", "replace all addresses of a port",
      change_address, changed},
-    {"port add PORT device DEVICE [mtu NUMBER] [rx_queues NUMBER] [descriptors NUMBER] "
-     "[udp_checksums software|device] [addresses CIDRS] [vrf VRF] [acl_in LIST] [acl_out LIST] "
-     "[l2_in LIST] [l2_out LIST] "
-     "[--confirm SECONDS]",
-     "add a port", change_port, changed},
-    {"port replace PORT [device DEVICE] [mtu NUMBER] [rx_queues NUMBER] [descriptors NUMBER] "
-     "[udp_checksums software|device] [addresses CIDRS] [vrf VRF] [acl_in LIST] [acl_out LIST] "
-     "[l2_in LIST] [l2_out LIST] "
-     "[--confirm SECONDS]",
-     "change the given settings of a port; acl_in none: unbind the ACL", change_port, changed},
-    {"port del PORT [--confirm SECONDS]", "delete a port", change_port, changed},
+    {"port add PORT KEY VALUE [KEY VALUE]... [--confirm SECONDS]", "add a port, with its device",
+     change_object, changed},
+    {"port replace PORT KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
+     "change the given keys of a port; acl.in none: unbind the ACL", change_object, changed},
+    {"port del PORT [--confirm SECONDS]", "delete a port", change_object, changed},
     {"patch add|replace|del PORT PORT [--confirm SECONDS]", "cross-connect two ports", change_patch,
      changed},
-    {"interface add|replace PORT NUMBER addresses CIDRS [vrf VRF] [acl_in LIST] [acl_out LIST] "
-     "[--confirm SECONDS]",
-     "a routed sub-interface for a VLAN of a port", change_interface, changed},
-    {"interface del PORT NUMBER [--confirm SECONDS]", "delete a sub-interface", change_interface,
+    {"interface add|replace PORT NUMBER KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
+     "a routed sub-interface for a VLAN of a port", change_object, changed},
+    {"interface del PORT NUMBER [--confirm SECONDS]", "delete a sub-interface", change_object,
      changed},
-    {"bridge add NAME members NAMES [addresses CIDRS] [vrf VRF] [mac MAC] [ageing_s NUMBER] "
-     "[max_addresses NUMBER] [--confirm SECONDS]",
-     "add a learning bridge; with addresses it also routes", change_bridge, changed},
+    {"bridge add|replace NAME members NAMES [KEY VALUE]... [--confirm SECONDS]",
+     "add a learning bridge; with addresses it also routes", change_object, changed},
     {"bridge del BRIDGE [--confirm SECONDS]", "delete a bridge; its ports become unconfigured",
-     change_bridge, changed},
-    {"member add|replace BRIDGE PORT "
-     "[mode access|trunk|native-tagged|native-untagged|dot1q-tunnel] [vlan NUMBER] [trunks VLANS] "
-     "[ethertype 802.1q|802.1ad] [learning true|false] [flood_unknown true|false] "
-     "[neigh_suppress true|false] [locked true|false] [isolation NUMBER] [max_addresses NUMBER] "
-     "[translate PAIRS] "
-     "[storm_broadcast NUMBER] [storm_multicast NUMBER] [storm_unknown NUMBER] "
-     "[--confirm SECONDS]",
-     "add a port to a bridge", change_member, changed},
-    {"member del BRIDGE PORT [--confirm SECONDS]", "remove a port from a bridge", change_member,
+     change_object, changed},
+    {"member add|replace BRIDGE PORT [KEY VALUE]... [--confirm SECONDS]",
+     "add a port to a bridge, e.g. mode access vlan 10", change_object, changed},
+    {"member del BRIDGE PORT [--confirm SECONDS]", "remove a port from a bridge", change_object,
      changed},
-    {"tunnel add|replace NAME vni NUMBER local ADDRESS remote ADDRESS [interface PORT] "
-     "[udp_port NUMBER] [vrf VRF] [mtu NUMBER] "
-     "[ttl NUMBER] [dscp VALUE] [dont_fragment true|false] [checksum true|false] "
-     "[ignore_reserved true|false] [--confirm SECONDS]",
+    {"tunnel add|replace NAME KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
      "a VXLAN tunnel to a unicast or multicast remote address, for use as a bridge port",
-     change_tunnel, changed},
+     change_object, changed},
     {"tunnel del NAME [--confirm SECONDS]", "delete a tunnel that is not a bridge port",
-     change_tunnel, changed},
+     change_object, changed},
+    {"mirror add|replace NAME KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
+     "copy frames of ports to another port, e.g. ports west to probe", change_object, changed},
+    {"mirror del NAME [--confirm SECONDS]", "delete a mirror", change_object, changed},
     {"fdb add|replace BRIDGE MAC port PORT [vlan NUMBER] [--confirm SECONDS]",
-     "add a static FDB entry", change_station, changed},
+     "add a static FDB entry", change_object, changed},
     {"fdb del BRIDGE MAC [vlan NUMBER] [--confirm SECONDS]", "delete a static FDB entry",
-     change_station, changed},
+     change_object, changed},
     {"fdb flush [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]", "delete learnt FDB entries",
      flush, flushed},
     {"acl add|replace LIST [layer 2|3] [default permit|deny] [rules FILE permit|deny] "
@@ -325,14 +252,37 @@ constexpr command table[] = {
     {"rule del LIST RULE [--confirm SECONDS]", "delete a rule, given by name or position",
      change_rule, changed},
     {"set port PORT KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
-     "set keys of a port, e.g. mtu 9000; doc/configuration.md has the keys", set_keys, changed},
+     "set keys of a port, e.g. mtu 9000", set_keys, changed},
     {"set interface INTERFACE KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
      "set keys of an interface of a port, VLAN, bridge or tunnel, e.g. urpf strict", set_keys,
      changed},
+    {"set bridge BRIDGE KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
+     "set keys of a bridge, e.g. ageing_s 600", set_keys, changed},
+    {"set member BRIDGE PORT KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
+     "set keys of a member of a bridge, e.g. vlan 20", set_keys, changed},
+    {"set tunnel TUNNEL KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
+     "set keys of a tunnel, e.g. ttl 32", set_keys, changed},
+    {"set mirror MIRROR KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
+     "set keys of a mirror, e.g. sample 100", set_keys, changed},
+    {"set vrf VRF KEY VALUE [KEY VALUE]... [--confirm SECONDS]", "set keys of a VRF, e.g. table 7",
+     set_keys, changed},
+    {"set neighbour ADDRESS KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
+     "set keys of a static neighbour, e.g. mac 02:00:00:00:00:01", set_keys, changed},
     {"unset port PORT KEY... [--confirm SECONDS]", "set keys of a port to their defaults",
      unset_keys, changed},
     {"unset interface INTERFACE KEY... [--confirm SECONDS]",
-     "set keys of an interface to their defaults", unset_keys, changed},
+     "set keys of an interface of a port, VLAN, bridge or tunnel to their defaults", unset_keys,
+     changed},
+    {"unset bridge BRIDGE KEY... [--confirm SECONDS]", "set keys of a bridge to their defaults",
+     unset_keys, changed},
+    {"unset member BRIDGE PORT KEY... [--confirm SECONDS]",
+     "set keys of a member of a bridge to their defaults", unset_keys, changed},
+    {"unset tunnel TUNNEL KEY... [--confirm SECONDS]", "set keys of a tunnel to their defaults",
+     unset_keys, changed},
+    {"unset mirror MIRROR KEY... [--confirm SECONDS]", "set keys of a mirror to their defaults",
+     unset_keys, changed},
+    {"unset vrf VRF KEY... [--confirm SECONDS]", "set keys of a VRF to their defaults", unset_keys,
+     changed},
     {"set KEY VALUE [--confirm SECONDS]", "change a setting, e.g. tx.drain_us 20", set_setting,
      changed},
     {"unset KEY... [--confirm SECONDS]", "set settings to their defaults, e.g. tx.drain_us",
@@ -394,6 +344,9 @@ constexpr topic first_words[] = {{"show", "state and counters, as a table"},
                                  {"member", "bridge ports"},
                                  {"fdb", "FDB entries of bridges"},
                                  {"tunnel", "VXLAN tunnels"},
+                                 {"mirror", "mirrors of ports"},
+                                 {"set", "set keys of an object, or a setting"},
+                                 {"unset", "set keys of an object, or settings, to their defaults"},
                                  {"acl", "ACLs"},
                                  {"rule", "ACL rules"},
                                  {"explain", "the path of a packet"}};

@@ -9,16 +9,25 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "usage.hpp"
 
 namespace turnpike::ctl {
 
+/// The words of one change of a request.
+struct change_words {
+    std::string place{};  ///< "FILE:LINE" of a batch; empty: the command line
+    read_words words{};
+};
+
 /// A parsed command line.
 struct given {
     read_words words{};
     std::map<std::string_view, std::string> options{};  ///< "--json" likewise, with an empty value
+    /// The lines of a batch, by the number of their change; for errors.
+    mutable std::vector<change_words> changes{};
 
     [[nodiscard]] bool has(std::string_view word) const;
     /// The first value of that kind, or an empty string.

@@ -24,13 +24,12 @@ class candidates {
 
     void add(std::string_view word, std::string_view help) {
         if (word.starts_with(begun_) && seen_.emplace(word).second)
-            std::printf("%.*s\t%.*s\n", static_cast<int>(word.size()), word.data(),
-                        static_cast<int>(help.size()), help.data());
+            found_.words.emplace_back(word, help);
     }
+    [[nodiscard]] completions found() && { return std::move(found_); }
     /// Existing values, if turnpike answers at the socket.
     void add_values(const value_kind& kind, const std::string& socket) {
-        if (kind.is_file && !files_) std::fputs("\tfile\n", stdout);
-        files_ |= kind.is_file;
+        found_.files = found_.files || kind.is_file;
         if (kind.what.empty()) return;
         auto asked = connection::open(socket, prompt_patience);
         if (!asked) return;
@@ -52,7 +51,7 @@ class candidates {
   private:
     std::string begun_;
     std::set<std::string, std::less<>> seen_{};
-    bool files_ = false;
+    completions found_{};
 };
 
 /// The help of the only command that the word leads to, or the topic's help if there are several.
@@ -71,19 +70,14 @@ std::string_view help_of(std::string_view word, const std::vector<candidate>& al
     return {};
 }
 
-/// The kind of object whose keys a line sets; empty: none.
-std::string_view sets_keys_of(const std::vector<std::string>& words) {
-    if (words.empty() || (words[0] != "set" && words[0] != "unset")) return {};
-    if (words.size() > 2 && !keys_of(words[1]).empty()) return words[1];
-    return words.size() <= 2 || words[0] == "unset" ? "settings" : std::string_view{};
-}
-
 /// Keys of an object, and the values of the key before.
 void add_keys(candidates& out, const std::vector<std::string>& words, std::string_view kind,
               const std::string& socket) {
-    const std::string_view object = sets_keys_of(words);
+    const std::string_view object = object_of(words);
     if (kind == "KEY") {
-        for (const sources::field_facts& f : keys_of(object)) out.add(f.key, f.meaning);
+        for (const sources::field_facts& f : keys_of(object))
+            if (std::find(words.begin(), words.end(), f.key) == words.end())
+                out.add(f.key, f.meaning);
         return;
     }
     const sources::field_facts* const f = key_of(object, words.back());
@@ -96,19 +90,18 @@ void add_keys(candidates& out, const std::vector<std::string>& words, std::strin
 
 }  // namespace
 
-int print_candidates(const given& g) {
-    std::vector<std::string> line = g.values("WORD");
+completions complete(std::vector<std::string> line) {
     candidates out(line.empty() ? std::string() : line.back());
     const std::string begun = line.empty() ? std::string() : line.back();
     if (!line.empty()) line.pop_back();
     const auto split = split_options(line);
-    if (!split) return 0;  // no completion after an error
+    if (!split) return {};  // no completion after an error
     const auto named = split->options.find("--socket");
     const std::string socket =
         named == split->options.end() ? std::string(default_socket) : named->second;
     if (!split->open.empty()) {
         out.add_values(kind_of(split->open), socket);
-        return 0;
+        return std::move(out).found();
     }
     auto all = candidates_of(split->words);
     std::erase_if(all, [&](const candidate& c) {
@@ -120,19 +113,27 @@ int print_candidates(const given& g) {
         for (const candidate& c : all)
             for (const usage_option& o : c.how.options)
                 if (!split->options.contains(o.name)) out.add(o.name, "");
-        return 0;
+        return std::move(out).found();
     }
     for (const candidate& c : all)
         for (const part& p : c.next)
             for (const std::string_view word : p.words) {
                 if (p.is_value && (word == "KEY" || word == "VALUE") &&
-                    !sets_keys_of(split->words).empty())
+                    !object_of(split->words).empty())
                     add_keys(out, split->words, word, socket);
                 else if (p.is_value)
                     out.add_values(kind_of(word), socket);
                 else
                     out.add(word, help_of(word, all));
             }
+    return std::move(out).found();
+}
+
+int print_candidates(const given& g) {
+    const completions found = complete(g.values("WORD"));
+    for (const auto& [word, help] : found.words)
+        std::printf("%s\t%s\n", word.c_str(), help.c_str());
+    if (found.files) std::fputs("\tfile\n", stdout);
     return 0;
 }
 

@@ -13,17 +13,47 @@ using sources::field_facts, sources::value_form;
 
 namespace {
 
+/// "10k", "1.5M", "2G": the number in digits; other texts stay.
+std::string plain_number(const std::string& text) {
+    constexpr std::string_view units = "kMG";
+    const size_t unit = text.empty() ? std::string::npos : units.find(text.back());
+    const std::string digits = text.substr(0, text.empty() ? 0 : text.size() - 1);
+    const size_t point = digits.find('.');
+    const std::string whole = digits.substr(0, point);
+    std::string fraction = point == std::string::npos ? "" : digits.substr(point + 1);
+    const size_t zeros = 3 * (unit + 1);
+    const auto is_digits = [](const std::string& s) {
+        return s.find_first_not_of("0123456789") == std::string::npos;
+    };
+    if (unit == std::string::npos || whole.empty() || whole.size() > 9 || !is_digits(whole) ||
+        !is_digits(fraction) || fraction.size() > zeros)
+        return text;
+    fraction.append(zeros - fraction.size(), '0');
+    const size_t first = (whole + fraction).find_first_not_of('0');
+    return first == std::string::npos ? "0" : (whole + fraction).substr(first);
+}
+
 /// A value as turnpike reads it; numbers are sent as strings, and turnpike accepts both.
 json value_of(const field_facts* f, const std::string& text) {
     if (f != nullptr && f->type.form == value_form::list)
         return text == "none" ? json::array() : list_of(text);
     if (f != nullptr && f->type.kind == "LIST" && text == "none") return {};
+    if (f != nullptr && f->type.form == value_form::number) return plain_number(text);
     return text;
 }
 
 /// The dotted key of a row, or the word for turnpike to refuse.
 std::string key_text(const field_facts* f, const std::string& word) {
     return f != nullptr ? std::string(f->key) : word;
+}
+
+/// "members" of a bridge: names of objects.
+bool is_list_of_objects(std::string_view kind, std::string_view key) {
+    for (const sources::object_facts& o : sources::all_objects())
+        if (o.name == kind)
+            return std::any_of(o.lists.begin(), o.lists.end(),
+                               [&](const auto& list) { return list.key == key; });
+    return false;
 }
 
 json request_of(const given& g, const std::string& verb, json change) {
@@ -42,8 +72,34 @@ result<void> add_key(json& object, std::string_view kind, const std::string& wor
     const std::string inner = dot == std::string::npos ? key : key.substr(dot + 1);
     if (key == "name" || !(map.is_object() || map.is_null()) || map.contains(inner))
         return fail(EINVAL, word, key == "name" ? "cannot be changed" : "is there twice");
-    map[inner] = value_of(f, value);
+    map[inner] = is_list_of_objects(kind, key) ? list_of(value) : value_of(f, value);
     return {};
+}
+
+/// Adds pairs of key and value from word `from` on.
+result<void> add_pairs(json& object, std::string_view kind, const given& g, size_t from) {
+    for (size_t i = from; i + 1 < g.words.size(); i += 2)
+        if (auto added = add_key(object, kind, g.words[i].second, g.words[i + 1].second); !added)
+            return added;
+    return {};
+}
+
+/// The keys that name an object of a kind, in the order of a command's words.
+/// existing  by `set` and `unset`
+std::vector<std::string> names_of(std::string_view kind, bool existing) {
+    if (kind == "member") return {"bridge", "port"};
+    if (kind == "fdb") return {"bridge", "mac"};
+    if (kind == "neighbour") return {"address"};
+    if (kind == "interface" && !existing) return {"port", "vlan"};
+    return {"name"};
+}
+
+/// The object with the keys that name it, from word 2 on.
+json named_object(const given& g, std::string_view kind, bool existing) {
+    json object = json::object();
+    size_t at = 2;
+    for (const std::string& key : names_of(kind, existing)) object[key] = g.words[at++].second;
+    return object;
 }
 
 /// The keys from word `from` on.
@@ -66,24 +122,85 @@ const field_facts* key_of(std::string_view object, std::string_view key) {
     for (const field_facts& f : keys_of(object)) {
         std::string underlined(f.key);
         std::replace(underlined.begin(), underlined.end(), '.', '_');
-        if (f.key == key || underlined == key) return &f;
+        if (f.key == key || underlined == key || (!f.shown.empty() && f.shown == key)) return &f;
     }
     return nullptr;
 }
 
+std::string_view object_of(std::span<const std::string> words) {
+    if (words.empty()) return {};
+    const bool existing = words[0] == "set" || words[0] == "unset";
+    const std::string_view kind = words.size() < 2 ? std::string_view{} : words[existing ? 1 : 0];
+    const bool adds = words.size() > 1 && (words[1] == "add" || words[1] == "replace");
+    if (keys_of(kind).empty() || !(existing || adds))
+        return existing && (words.size() <= 2 || words[0] == "unset") ? "settings"
+                                                                      : std::string_view{};
+    return words.size() >= 2 + names_of(kind, existing).size() ? kind : std::string_view{};
+}
+
+std::string values_text(const sources::value_type& type) {
+    std::string words;
+    for (const std::string_view w : type.words)
+        words += (words.empty() ? "" : ", ") + std::string(w);
+    switch (type.form) {
+        case value_form::number:
+            return std::to_string(type.least) + " to " + std::to_string(type.most) +
+                   (type.unit.empty() ? "" : " " + std::string(type.unit)) +
+                   (words.empty() ? "" : ", or " + words);
+        case value_form::truth:
+            return "true, false";
+        case value_form::word:
+            return words;
+        case value_form::text:
+            return std::string(type.noun);
+        case value_form::list:
+            break;
+    }
+    return std::string(type.plural) + ", separated by commas; each " + std::string(type.noun);
+}
+
+result<json> change_object(const given& g) {
+    const std::string &kind = g.words[0].second, &verb = g.words[1].second;
+    json object = named_object(g, kind, false);
+    if (auto added = add_pairs(object, kind, g, 2 + names_of(kind, false).size()); !added)
+        return tl::unexpected<error>(added.error());
+    return request_of(g, verb, {{kind, std::move(object)}});
+}
+
 result<json> set_keys(const given& g) {
     const std::string& kind = g.words[1].second;
-    json object = {{"name", g.words[2].second}};
-    for (size_t i = 3; i + 1 < g.words.size(); i += 2)
-        if (auto added = add_key(object, kind, g.words[i].second, g.words[i + 1].second); !added)
-            return tl::unexpected<error>(added.error());
-    return request_of(g, "set", {{kind, std::move(object)}});
+    const size_t from = 2 + names_of(kind, true).size();
+    given set = g;
+    json none = json::array();  // lists without elements: without the key
+    for (size_t i = from; i + 1 < set.words.size();) {
+        const field_facts* const f = key_of(kind, set.words[i].second);
+        const bool is_none =
+            f != nullptr && f->type.form == value_form::list && set.words[i + 1].second == "none";
+        if (!is_none) {
+            i += 2;
+            continue;
+        }
+        none.push_back(f->key);
+        const auto at = set.words.begin() + static_cast<ptrdiff_t>(i);
+        set.words.erase(at, at + 2);
+    }
+    json object = named_object(g, kind, true), changes = json::array();
+    json unset = object;
+    unset["keys"] = none;
+    if (!none.empty()) changes.push_back({{"unset", {{kind, std::move(unset)}}}});
+    if (auto added = add_pairs(object, kind, set, from); !added)
+        return tl::unexpected<error>(added.error());
+    if (set.words.size() > from) changes.push_back({{"set", {{kind, std::move(object)}}}});
+    json request = {{"request", "change"}, {"do", std::move(changes)}};
+    add_confirm(g, request);
+    return request;
 }
 
 result<json> unset_keys(const given& g) {
     const std::string& kind = g.words[1].second;
-    return request_of(g, "unset",
-                      {{kind, {{"name", g.words[2].second}, {"keys", keys_from(g, 3, kind)}}}});
+    json object = named_object(g, kind, true);
+    object["keys"] = keys_from(g, 2 + names_of(kind, true).size(), kind);
+    return request_of(g, "unset", {{kind, std::move(object)}});
 }
 
 result<json> set_setting(const given& g) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // turnpikectl [options] COMMAND: show and change the state of a running turnpike.
+#include <unistd.h>
+
 #include <cstdio>
 #include <exception>
 
 #include "ask.hpp"
 #include "command_line.hpp"
 #include "manual.hpp"
+#include "session.hpp"
 #include "version.hpp"
 
 namespace {
@@ -13,7 +16,12 @@ namespace {
 using namespace turnpike;
 
 int run(const std::vector<std::string>& words) {
-    const auto line = ctl::read_command_line(words);
+    if (const auto split = ctl::split_options(words);
+        split && split->words.empty() && split->open.empty() &&
+        !split->options.contains("--help") && !split->options.contains("--version") &&
+        ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1)
+        return ctl::run_prompt(words);
+    const auto line = ctl::read_command_line(words, true);
     if (!line) return ctl::complain(line.error(), ctl::exit_usage);
     if (line->says.options.contains("--help")) return ctl::print_help(line->says.values("WORD"));
     if (line->what == nullptr) return std::printf("%s\n", version) < 0 ? ctl::exit_refused : 0;

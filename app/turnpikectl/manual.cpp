@@ -2,9 +2,14 @@
 #include "manual.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "ask.hpp"
 #include "command_line.hpp"
+#include "keys.hpp"
 #include "manual/page.hpp"
 #include "version.hpp"
 
@@ -25,11 +30,57 @@ std::string usage_of(const common_option& o) {
     return std::string(o.name) + (o.value.empty() ? "" : " " + std::string(o.value));
 }
 
+/// Columns of the terminal; 0: no terminal, no limit.
+size_t terminal_width() {
+    winsize size{};
+    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+/// A text in lines that fit the terminal, each with an indentation.
+std::string wrapped(std::string_view text, size_t indent, size_t first_column) {
+    constexpr size_t least = 20;
+    const size_t width = terminal_width();
+    std::string out;
+    size_t column = first_column;
+    while (!text.empty()) {
+        const size_t end = std::min(text.find(' '), text.size());
+        const bool fits = width == 0 || width < indent + least || column == first_column ||
+                          column + 1 + end < width;
+        if (!out.empty()) out += fits ? " " : "\n" + std::string(indent, ' ');
+        column = fits ? column + 1 + end : indent + end;
+        out += text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+}
+
 /// Prints the help below a long usage.
 void print_row(std::string_view usage, std::string_view help) {
-    constexpr int width = 30;
-    if (usage.size() > width) fmt::print("  {}\n", usage);
-    fmt::print("  {:<{}}  {}\n", usage.size() > width ? "" : usage, width, help);
+    constexpr size_t width = 30, column = width + 4;
+    if (usage.size() > width) fmt::print("  {}\n", wrapped(usage, 6, 2));
+    fmt::print("  {:<{}}  {}\n", usage.size() > width ? "" : usage, width,
+               wrapped(help, column, column));
+}
+
+/// The kinds of objects whose keys the usages have.
+std::vector<std::string_view> kinds_of(const std::vector<candidate>& all) {
+    std::vector<std::string_view> out;
+    for (const sources::object_facts& o : sources::all_objects())
+        for (const candidate& c : all) {
+            const std::string_view u = c.what->usage;
+            const std::string name(o.name);
+            const bool is_object = u.starts_with(name + " ") ||
+                                   u.starts_with("set " + name + " ") ||
+                                   (name == "settings" && u.starts_with("set KEY"));
+            if (!is_object || u.find("KEY") == std::string_view::npos) continue;
+            out.push_back(o.name);
+            break;
+        }
+    return out;
+}
+
+std::string title_of(std::string_view kind) {
+    return kind == "settings" ? "settings" : "keys of " + std::string(kind);
 }
 
 int written() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? 0 : exit_refused; }
@@ -45,6 +96,11 @@ int print_help(const std::vector<std::string>& words) {
     fmt::print("turnpikectl: {}\nusage: {}\n\ncommands:\n", summary, usage_line);
     for (const candidate& c : near)
         if (!c.what->help.empty()) print_row(c.what->usage, c.what->help);
+    if (const auto kinds = kinds_of(near); kinds.size() == 1) {
+        fmt::print("\n{}:\n", title_of(kinds[0]));
+        for (const sources::field_facts& f : keys_of(kinds[0]))
+            print_row(f.key, fmt::format("{} ({})", f.meaning, values_text(f.type)));
+    }
     fmt::print("\noptions:\n");
     for (const common_option& o : common_options()) print_row(usage_of(o), o.help);
     fmt::print("\nexit codes:\n");
@@ -67,6 +123,12 @@ int print_manual(const given&) {
         if (!c.help.empty()) p.item(c.usage, std::string(c.help) + ".");
     p.section("Values");
     for (const value_kind& k : value_kinds()) p.item(k.name, std::string(k.help) + ".");
+    for (const sources::object_facts& o : sources::all_objects()) {
+        if (o.fields.empty() || o.name == "bridge_interface") continue;
+        p.section(o.name == "settings" ? "Settings" : "Keys of " + std::string(o.name));
+        for (const sources::field_facts& f : o.fields)
+            p.item(f.key, fmt::format("{}: {}.", f.meaning, values_text(f.type)));
+    }
     p.section("Options");
     for (const common_option& o : common_options()) p.item(usage_of(o), std::string(o.help) + ".");
     p.section("Exit status");

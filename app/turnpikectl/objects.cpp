@@ -4,11 +4,11 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "ask.hpp"
 #include "command_line.hpp"
 #include "print.hpp"
+#include "words.hpp"
 
 namespace turnpike::ctl {
 
@@ -38,40 +38,6 @@ json change(const given& g, json object) {
     json request = {{"request", "change"}, {"do", {{{verb, {{kind, std::move(object)}}}}}}};
     add_confirm(g, request);
     return request;
-}
-
-/// Moves acl_in, acl_out, l2_in and l2_out into the configuration's "acl: {in, out, ...}".
-void gather_lists(json& port) {
-    for (const auto& [word, member] : {std::pair("acl_in", "in"),
-                                       {"acl_out", "out"},
-                                       {"l2_in", "l2_in"},
-                                       {"l2_out", "l2_out"}}) {
-        if (!port.contains(word)) continue;
-        if (!port.contains("acl")) port["acl"] = json::object();
-        port["acl"][member] = port[word] == "none" ? json() : port[word];
-        port.erase(word);
-    }
-}
-
-/// Moves storm_* into a bridge port's "storm: {broadcast, multicast, unknown}".
-void gather_storm(json& member) {
-    for (const char* kind : {"broadcast", "multicast", "unknown"}) {
-        const std::string word = std::string("storm_") + kind;
-        if (!member.contains(word)) continue;
-        member["storm"][kind] = member[word];
-        member.erase(word);
-    }
-}
-
-/// "110:20,111:21": [{wire, vlan}]
-json pairs_of(const std::string& text) {
-    json out = json::array();
-    for (const std::string pair : list_of(text)) {
-        const size_t colon = std::min(pair.find(':'), pair.size());
-        out.push_back({{"wire", pair.substr(0, colon)},
-                       {"vlan", pair.substr(std::min(colon + 1, pair.size()))}});
-    }
-    return out;
 }
 
 /// The text of a file of rules. A file that exceeds a request is refused.
@@ -105,12 +71,29 @@ void add_vrf(const given& g, json& to) {
 
 }  // namespace
 
-result<json> change_vrf(const given& g) {
-    return change(g, members(g, 3, {{"name", g.words[2].second}}));
+namespace {
+
+/// "default" is the default route of the gateway's family.
+std::string prefix_of(const given& g) {
+    const std::string to = g.value("PREFIX");
+    if (to != "default") return to;
+    return g.value("ADDRESS").find(':') == std::string::npos ? "0.0.0.0/0" : "::/0";
 }
 
+/// "fe80::1%east" is the gateway fe80::1 at port east.
+void split_zones(json& hop) {
+    if (!hop.is_object() || !hop.contains("via") || !hop["via"].is_string()) return;
+    const std::string via = hop["via"];
+    const size_t zone = via.find('%');
+    if (zone == std::string::npos || hop.contains("port")) return;
+    hop["via"] = via.substr(0, zone);
+    hop["port"] = via.substr(zone + 1);
+}
+
+}  // namespace
+
 result<json> change_route(const given& g) {
-    json route = {{"to", g.value("PREFIX")}};
+    json route = {{"to", prefix_of(g)}};
     for (const char* type : {"blackhole", "unreachable", "prohibit"})
         if (g.has(type)) {
             route["type"] = type;
@@ -122,12 +105,14 @@ result<json> change_route(const given& g) {
     for (const char* alone : {"onlink", "recursive"})
         if (std::erase_if(pairs.words, [&](const auto& w) { return w.first == alone; }) != 0)
             route[alone] = true;
-    return change(g, members(pairs, 3, std::move(route)));
+    route = members(pairs, 3, std::move(route));
+    split_zones(route);
+    return change(g, std::move(route));
 }
 
 /// route add PREFIX nexthop via ADDRESS ... nexthop ...
 result<json> change_shared_route(const given& g) {
-    json route = {{"to", g.value("PREFIX")}}, all = json::array();
+    json route = {{"to", prefix_of(g)}}, all = json::array();
     for (size_t i = 3; i < g.words.size(); ++i) {
         if (g.words[i].first == "nexthop") {
             all.push_back(json::object());
@@ -149,13 +134,10 @@ result<json> change_shared_route(const given& g) {
         all.back()[std::string(g.words[i].first)] = g.words[i + 1].second;
         ++i;
     }
+    for (json& hop : all) split_zones(hop);
     route["via"] = std::move(all);
     add_vrf(g, route);
     return change(g, std::move(route));
-}
-
-result<json> change_neighbour(const given& g) {
-    return change(g, members(g, 3, {{"address", g.value("ADDRESS")}}));
 }
 
 result<json> change_address(const given& g) {
@@ -167,53 +149,7 @@ result<json> change_address(const given& g) {
     return change(g, std::move(address));
 }
 
-result<json> change_port(const given& g) {
-    json port = members(g, 3, {{"name", g.value("PORT")}});
-    if (port.contains("addresses")) port["addresses"] = list_of(port["addresses"]);
-    if (port.contains("rx_workers")) port["rx_workers"] = list_of(port["rx_workers"]);
-    gather_lists(port);
-    return change(g, std::move(port));
-}
-
 result<json> change_patch(const given& g) { return change(g, g.values("PORT")); }
-
-/// bridge add NAME members PORTS: ports that ignore VLANs; the command "member" has all settings.
-result<json> change_bridge(const given& g) {
-    json bridge = members(g, 3, {{"name", g.words[2].second}});
-    if (bridge.contains("members")) {
-        json all = json::array();
-        for (const json& port : list_of(bridge["members"])) all.push_back({{"port", port}});
-        bridge["members"] = std::move(all);
-    }
-    if (bridge.contains("addresses")) bridge["addresses"] = list_of(bridge["addresses"]);
-    return change(g, std::move(bridge));
-}
-
-result<json> change_member(const given& g) {
-    json member = members(g, 4, {{"bridge", g.words[2].second}, {"port", g.words[3].second}});
-    if (member.contains("trunks")) member["trunks"] = list_of(member["trunks"]);
-    if (member.contains("translate")) member["translate"] = pairs_of(member["translate"]);
-    gather_storm(member);
-    return change(g, std::move(member));
-}
-
-/// tunnel add NAME ...
-result<json> change_tunnel(const given& g) {
-    return change(g, members(g, 3, {{"name", g.words[2].second}}));
-}
-
-/// fdb add BRIDGE MAC ...
-result<json> change_station(const given& g) {
-    return change(g, members(g, 4, {{"bridge", g.words[2].second}, {"mac", g.words[3].second}}));
-}
-
-/// interface add PORT VLAN ...
-result<json> change_interface(const given& g) {
-    json i = members(g, 4, {{"port", g.words[2].second}, {"vlan", g.words[3].second}});
-    if (i.contains("addresses")) i["addresses"] = list_of(i["addresses"]);
-    gather_lists(i);
-    return change(g, std::move(i));
-}
 
 result<json> change_acl(const given& g) {
     json list = {{"name", g.value("LIST")}};
@@ -250,26 +186,10 @@ result<json> change_rule(const given& g) {
 
 namespace {
 
-/// Splits a line at blanks; quotes protect blanks.
-result<std::vector<std::string>> split_words(const std::string& line) {
-    std::vector<std::string> out;
-    bool inside = false, quoted = false;
-    for (const char c : line) {
-        const bool blank = c == ' ' || c == '\t' || c == '\r';
-        if (c == '"') quoted = !quoted;
-        if (blank && !quoted) {
-            inside = false;
-            continue;
-        }
-        if (!std::exchange(inside, true)) out.emplace_back();
-        if (c != '"') out.back() += c;
-    }
-    if (quoted) return fail(EINVAL, {}, "a quote is not closed");
-    return out;
-}
-
 /// Appends the changes of a line.
-result<void> add_line(const std::string& line, json& changes) {
+/// place  of the line; lines  the words of each change
+result<void> add_line(const std::string& line, const std::string& place, json& changes,
+                      std::vector<change_words>& lines) {
     const auto words = split_words(line);
     if (!words) return tl::unexpected<error>(words.error());
     if (words->empty() || words->front()[0] == '#') return {};
@@ -282,7 +202,10 @@ result<void> add_line(const std::string& line, json& changes) {
     if (!request) return tl::unexpected<error>(request.error());
     if (request->value("request", std::string()) != "change")
         return fail(EINVAL, words->front(), "changes no object");
-    for (json& one : (*request)["do"]) changes.push_back(std::move(one));
+    for (json& one : (*request)["do"]) {
+        changes.push_back(std::move(one));
+        lines.push_back({place, read->says.words});
+    }
     return {};
 }
 
@@ -298,9 +221,11 @@ result<json> change_many(const given& g) {
     std::istream& in = file == "-" ? std::cin : named;
     json changes = json::array();
     std::string line;
-    for (unsigned number = 1; std::getline(in, line); ++number)
-        if (const auto added = add_line(line, changes); !added)
-            return fail(EINVAL, file + ":" + std::to_string(number), added.error().message());
+    for (unsigned number = 1; std::getline(in, line); ++number) {
+        const std::string place = file + ":" + std::to_string(number);
+        if (const auto added = add_line(line, place, changes, g.changes); !added)
+            return fail(EINVAL, place, added.error().message());
+    }
     json request = {{"request", "change"}, {"do", std::move(changes)}};
     add_confirm(g, request);
     return request;

@@ -7,20 +7,12 @@
 namespace turnpike::ctl {
 
 // The words of `g` are OBJECT VERB NAME, then pairs of keyword and value.
-[[nodiscard]] result<nlohmann::json> change_vrf(const given& g);
 [[nodiscard]] result<nlohmann::json> change_shared_route(const given& g);
 [[nodiscard]] result<nlohmann::json> change_route(const given& g);
-[[nodiscard]] result<nlohmann::json> change_neighbour(const given& g);
 [[nodiscard]] result<nlohmann::json> change_address(const given& g);
-[[nodiscard]] result<nlohmann::json> change_port(const given& g);
 [[nodiscard]] result<nlohmann::json> change_patch(const given& g);
 [[nodiscard]] result<nlohmann::json> change_acl(const given& g);
 [[nodiscard]] result<nlohmann::json> change_rule(const given& g);
-[[nodiscard]] result<nlohmann::json> change_bridge(const given& g);
-[[nodiscard]] result<nlohmann::json> change_member(const given& g);
-[[nodiscard]] result<nlohmann::json> change_tunnel(const given& g);
-[[nodiscard]] result<nlohmann::json> change_station(const given& g);
-[[nodiscard]] result<nlohmann::json> change_interface(const given& g);
 
 /// batch FILE: commands above, one per line, as one transaction
 [[nodiscard]] result<nlohmann::json> change_many(const given& g);

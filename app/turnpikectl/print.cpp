@@ -115,6 +115,10 @@ std::string shown_text(std::string_view list, std::string_view columns, const js
 
 std::string changes_text(const json& result) {
     std::string out = cell(result.value("text", json())) + "\n";
+    if (const json lines = result.value("compare", json::array()); !lines.empty()) {
+        for (const json& line : lines) out += cell(line) + "\n";
+        return out;
+    }
     for (const char* kind : {"ports", "interfaces", "bridges", "acls"})
         for (const char* how : {"removed", "added", "changed"})
             for (const json& name : result.value(kind, json::object()).value(how, json::array()))

@@ -2,6 +2,7 @@
 #include "transfer.hpp"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -17,8 +18,6 @@ namespace turnpike::ctl {
 
 using nlohmann::json;
 
-namespace {
-
 /// The result of a request; otherwise prints the error and sets the exit code.
 std::optional<json> result_of(connection& c, const json& request, int& code) {
     const auto answer = c.ask(request);
@@ -32,6 +31,41 @@ std::optional<json> result_of(connection& c, const json& request, int& code) {
     }
     return (*answer)["result"];
 }
+
+std::optional<std::string> running_text(connection& c, int& code) {
+    std::string text;
+    json request = {{"request", "configuration"}};
+    do {
+        const auto page = result_of(c, request, code);
+        if (!page) return std::nullopt;
+        text += page->value("text", std::string());
+        request["from"] = page->value("next", json());
+    } while (!request["from"].is_null());
+    return text;
+}
+
+result<json> file_request(const std::string& name, const std::string& file) {
+    constexpr size_t max_request_bytes = 1u << 20;  // turnpike itself reads a longer file
+    std::ifstream in(file, std::ios::binary);
+    std::string text(max_request_bytes, '\0');
+    if (!in.read(text.data(), static_cast<std::streamsize>(text.size())) && !in.eof()) {
+        const int why = errno;
+        return fail(why != 0 ? why : EIO, file, "cannot be read");
+    }
+    text.resize(static_cast<size_t>(in.gcount()));
+    if (text.empty()) return fail(EINVAL, file, "is empty");
+    const std::string path = std::filesystem::absolute(file).lexically_normal().string();
+    json request = {{"request", name}, {"text", text}, {"name", path}};
+    const std::string line = request.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (line.size() >= max_request_bytes) {
+        request.erase("text");
+        request.erase("name");
+        request["file"] = path;
+    }
+    return request;
+}
+
+namespace {
 
 result<connection> connect(const given& g) {
     return connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
@@ -98,15 +132,13 @@ int save(const given& g) {
         const auto saved = result_of(*asked, {{"request", "save"}}, code);
         if (!saved) return code;
         file = saved->value("saved", std::string());
+        if (const std::string old = saved->value("old", std::string());
+            !old.empty() && !g.as_json())
+            std::printf("the file before, with its comments, is %s\n", old.c_str());
     } else {
-        std::string text;
-        json request = {{"request", "configuration"}};
-        do {
-            const auto page = result_of(*asked, request, code);
-            if (!page) return code;
-            text += page->value("text", std::string());
-            request["from"] = page->value("next", json());
-        } while (!request["from"].is_null());
+        const auto running = running_text(*asked, code);
+        if (!running) return code;
+        const std::string& text = *running;
         if (file == "-") {
             const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
             return written ? 0

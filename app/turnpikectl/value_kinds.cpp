@@ -36,6 +36,8 @@ constexpr value_kind kinds[] = {
     {"LIST", "an access list's name", false, "acl", "acl", "list", nullptr},
     {"VRF", "a VRF's name; main: the main table", false, "vrfs", "vrfs", "name", nullptr},
     {"BRIDGE", "a bridge's name", false, "bridges", "bridges", "name", nullptr},
+    {"TUNNEL", "a tunnel's name", false, "tunnels", "tunnels", "name", nullptr},
+    {"MIRROR", "a mirror's name", false, "mirrors", "mirrors", "name", nullptr},
     {"NAMES", "names, separated by commas", false, {}, {}, {}, nullptr},
     {"VLANS", "VLAN IDs and ranges, e.g. 10,20-29", false, {}, {}, {}, nullptr},
     {"VLAN", "a VLAN ID, or untagged", false, {}, {}, {}, nullptr},

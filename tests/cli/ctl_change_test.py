@@ -19,7 +19,8 @@ CHANGED = {"result": {"text": "1 route"}}
 
 def asked_by(*words):
     server = Server(CHANGED)
-    assert output(server, *words) == "changed: 1 route\n"
+    shown = output(server, *words)
+    assert shown == "changed: 1 route\n" or ("--confirm" in words and shown.startswith("changed: 1 route\nundone in ")), shown
     assert len(server.asked) == 1
     return server.asked[0]
 
@@ -74,7 +75,7 @@ def test_objects():
             {"replace": {"port": {"name": "west", "acl": {"l2_in": "frames", "l2_out": None}}}},
         "member add lan up mode trunk trunks 10,20-29 translate 110:20,111:21 storm_broadcast 100 storm_unknown 9":
             {"add": {"member": {"bridge": "lan", "port": "up", "mode": "trunk", "trunks": ["10", "20-29"],
-                                "translate": [{"wire": "110", "vlan": "20"}, {"wire": "111", "vlan": "21"}],
+                                "translate": ["110:20", "111:21"],
                                 "storm": {"broadcast": "100", "unknown": "9"}}}},
         "port del west": {"del": {"port": {"name": "west"}}},
         "patch add a b": {"add": {"patch": ["a", "b"]}},
@@ -105,6 +106,28 @@ def test_objects():
             {"set": {"interface": {"name": "lan", "acl": {"in": "edge", "out": None}}}},
         "set interface lan nonsense 1": {"set": {"interface": {"name": "lan", "nonsense": "1"}}},
         "unset port west mtu pcie.mps acl_in": {"unset": {"port": {"name": "west", "keys": ["mtu", "pcie.mps", "acl.in"]}}},
+        "set bridge lan ageing_s 600 reserved.stp drop": {"set": {"bridge": {
+            "name": "lan", "ageing_s": "600", "reserved": {"stp": "drop"}}}},
+        "set member lan up vlan 20 storm_broadcast 9": {"set": {"member": {
+            "bridge": "lan", "port": "up", "vlan": "20", "storm": {"broadcast": "9"}}}},
+        "unset member lan up trunks": {"unset": {"member": {"bridge": "lan", "port": "up", "keys": ["trunks"]}}},
+        "set tunnel leaf dscp inherit": {"set": {"tunnel": {"name": "leaf", "dscp": "inherit"}}},
+        "set mirror m ports a,b": {"set": {"mirror": {"name": "m", "ports": ["a", "b"]}}},
+        "set vrf red table 7": {"set": {"vrf": {"name": "red", "table": "7"}}},
+        "set neighbour 10.0.2.9 mac 02:00:00:00:00:09":
+            {"set": {"neighbour": {"address": "10.0.2.9", "mac": "02:00:00:00:00:09"}}},
+        "set mempool.buffers 4096": {"set": {"mempool": {"buffers": "4096"}}},
+        "mirror add m ports west,east to probe sample 10": {"add": {"mirror": {
+            "name": "m", "ports": ["west", "east"], "to": "probe", "sample": "10"}}},
+        "mirror del m": {"del": {"mirror": {"name": "m"}}},
+        "bridge replace lan members a,b addresses 10.0.3.1/24": {"replace": {"bridge": {
+            "name": "lan", "members": ["a", "b"], "addresses": ["10.0.3.1/24"]}}},
+        "set interface a addresses none": {"unset": {"interface": {"name": "a", "keys": ["addresses"]}}},
+        "set icmp.rate 10k": {"set": {"icmp": {"rate": "10000"}}},
+        "set neighbours.max_entries 1.5k": {"set": {"neighbours": {"max_entries": "1500"}}},
+        "set icmp.rate k": {"set": {"icmp": {"rate": "k"}}},
+        "route add default via 10.0.2.2": {"add": {"route": {"to": "0.0.0.0/0", "via": "10.0.2.2"}}},
+        "route replace default via fe80::1%east": {"replace": {"route": {"to": "::/0", "via": "fe80::1", "port": "east"}}},
         "set drop_bogons true": {"set": {"drop_bogons": "true"}},
         "set metrics.listen none": {"set": {"metrics": {"listen": []}}},
         "set tx.drain 20": {"set": {"tx": {"drain": "20"}}},
@@ -118,6 +141,37 @@ def test_objects():
     assert "KEY VALUE" in Server(CHANGED).run("set", "port", "west").stderr
     flags = asked_by("rule", "add", "l", "deny", "protocol", "tcp", "tcp_flags", "+syn -ack")
     assert flags["do"][0]["add"]["rule"]["rule"]["tcp_flags"] == "+syn -ack"
+
+
+def test_errors_have_the_words_of_the_command():
+    def refused(line, what, where="socket:1"):
+        done = Server({"error": {"code": "EINVAL", "where": where, "what": what}}).run(*line.split())
+        assert done.returncode == 1, done
+        return done.stderr
+
+    number = "should be a whole number from 68 to 65517, not '-1'"
+    for line, what, said in (
+            ("set port west mtu -1", f"do[0].set.port.mtu {number}", f"set port west mtu: {number}"),
+            ("port replace west rx_queues 2 mtu -1", f"do[0].replace.port.mtu {number}",
+             f"port replace west rx_queues 2 mtu: {number}"),
+            ("set tx.drain_us x", f"do[0].set.tx.drain_us {number}", f"set tx.drain_us: {number}"),
+            ("member add lan up storm_broadcast 0", "do[0].add.member.storm.broadcast is wrong",
+             "member add lan up storm_broadcast: is wrong"),
+            ("unset port west mtu acl.inn", "do[0].unset.port.keys[1] is 'acl.inn', which is no key of 'west'",
+             "unset port west mtu acl.inn: is 'acl.inn', which is no key of 'west'"),
+            ("set port wets mtu 1", "do[0].set.port.name names 'wets', which is not a port",
+             "set port wets mtu 1: name names 'wets', which is not a port"),
+            ("set port west speed 1", "do[0].set.port has no key 'speed'",
+             "set port west speed 1: has no key 'speed'"),
+            ("address add east 10.0.1.7/24", "port 'east' has 10.0.1.7/24, which overlaps",
+             "address add east 10.0.1.7/24: port 'east' has")):
+        assert refused(line, what).startswith(f"turnpikectl: {said}"), (line, refused(line, what))
+    assert "f.yaml:3: port 'b' is wrong" in refused("address add a 10.0.1.7/24", "port 'b' is wrong", "f.yaml:3")
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("# two\nport add a device net_tap0\n\nset port a mtu 1\n")
+        file.flush()
+        said = refused(f"batch {file.name}", f"do[1].set.port.mtu {number}")
+        assert said.startswith(f"turnpikectl: {file.name}:4: set port a mtu: {number}"), said
 
 
 def test_rules_of_a_file():

@@ -88,7 +88,7 @@ def test_keys_and_their_values():
         assert set(candidates("set", kind, "west", "urpf", "strict", "acl.o")) == {"acl.out"}
     assert "mtu" not in candidates("set", "interface", "west", "") and candidates("set", "port", "west", "mtu", "") == {}
     settings = candidates("set", "")
-    assert set(settings) == set(candidates("unset", "")) and {"port", "interface", "tx.drain_us", "drop_bogons"} <= set(settings)
+    assert set(settings) - {"neighbour"} == set(candidates("unset", "")) and {"port", "interface", "tx.drain_us", "drop_bogons"} <= set(settings)
     assert set(candidates("set", "ecmp.h")) == {"ecmp.hash"}
     assert set(candidates("set", "ecmp.hash", "")) == {"addresses", "flow", "inner"}
     assert "tx.drain_us" in candidates("unset", "ecmp.hash", "") and candidates("set", "tx.drain_us", "20", "") == {}
@@ -232,12 +232,47 @@ def test_tables_and_values():
     workers = {"result": {"workers": [{"lcore": 1, "rx_queues": [{"port": "west", "queue": 0}]},
                                       {"lcore": 12, "rx_queues": []}]}}
     assert output(Server(workers), "show", "workers") == "lcore  rx_queues\n    1  west:0\n   12  -\n"
-    values = {"result": {"drops": {"no_route": 3}, "ports": {"west": {}}}}
-    assert [line.split() for line in output(Server(values), "show", "drops").splitlines()] == [
-        ["drops.no_route", "3"], ["ports.west", "-"]]
+    drops = {"result": {"drops": {"acl_deny": 1, "no_route": 3, "urpf": 0}, "ports": {"west": {"no_route": 2}, "east": {}}}}
+    assert output(Server(drops), "show", "drops").splitlines() == [
+        "reason    packets  ports   meaning", "no_route        3  west 2  no route to the destination",
+        "acl_deny        1  -       denied by the ingress ACL"]
+    values = {"result": {"fib4": {"routes": 3}, "neighbours": {}}}
+    assert [line.split() for line in output(Server(values), "show", "memory").splitlines()] == [
+        ["fib4.routes", "3"], ["neighbours", "-"]]
     server = Server({"result": {"to": None, "reason": "no_route"}})
     assert output(server, "show", "route", "192.0.2.1").split() == ["reason", "no_route", "to", "-"]
     assert server.asked[0]["address"] == "192.0.2.1"
+
+
+def test_one_object_by_name():
+    ports = {"result": {"ports": [{"name": "west", "link": {"up": True}, "mtu": 1500}, {"name": "east", "mtu": 9000}]}}
+    shown = output(Server(ports), "show", "ports", "west")
+    assert [line.split() for line in shown.splitlines()] == [["link.up", "yes"], ["mtu", "1500"], ["name", "west"]], shown
+    assert json.loads(output(Server(ports), "--json", "show", "ports", "east"))["ports"] == [{"name": "east", "mtu": 9000}]
+    done = Server(ports).run("show", "ports", "wets")
+    assert done.returncode == 1 and "show ports: 'wets' is not there; did you mean 'west'?" in done.stderr, done
+    rules = [{"name": "tiny-fragment", "action": "deny", "packets": 0, "bytes": 0},
+             {"name": None, "action": "permit", "packets": 7, "bytes": 420},
+             {"name": "web", "action": "deny", "packets": 2, "bytes": 120}]
+    acl = {"result": {"acl": [{"port": "west", "direction": "in", "list": "edge", "permitted": 7, "denied": 2, "rules": rules}]}}
+    lines = [line.split() for line in output(Server(acl), "show", "acl", "edge").splitlines()]
+    assert lines[2:] == [["west", "in:"], ["at", "name", "action", "packets", "bytes"],
+                         ["-", "tiny-fragment", "deny", "0", "0"], ["1", "-", "permit", "7", "420"],
+                         ["2", "web", "deny", "2", "120"]], lines
+
+
+def test_abbreviations_and_other_spellings():
+    for line in ("show ports", "sh ports", "sh po", "show port"):
+        server = Server({"result": {"ports": []}})
+        output(server, *line.split())
+        assert server.asked == [{"request": "show", "what": "ports"}], (line, server.asked)
+    for line in ("sh arp", "show neighbors"):
+        server = Server({"result": {"neighbours": []}})
+        output(server, *line.split())
+        assert server.asked == [{"request": "show", "what": "neighbours"}], (line, server.asked)
+    done = run("sh", "n")
+    assert done.returncode == 2 and "'n' is unknown here" in done.stderr, "neighbours, next-hops, neigh-suppress"
+    assert "'prots' is unknown here; did you mean 'ports'?" in run("show", "prots").stderr
 
 
 def test_cost_says_what_bounds_it():

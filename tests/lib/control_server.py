@@ -14,8 +14,8 @@ GREETING = {"schema": "turnpike.control/1", "version": "0"}
 
 
 class Server:
-    """Replies to each request with the next of `answers`, and records the requests. An answer may be raw bytes, or None:
-    the server closes the connection."""
+    """Replies to each request with the next of `answers`, and records the requests. An answer may be raw bytes, a function
+    of the request, or None: the server closes the connection."""
 
     def __init__(self, *answers, greeting=GREETING):
         self.folder = tempfile.TemporaryDirectory(prefix="turnpike-ctl-")
@@ -40,6 +40,8 @@ class Server:
                 if not asked:
                     return
                 self.asked.append(json.loads(asked))
+                if callable(answer):
+                    answer = answer(self.asked[-1])
                 if answer is None:
                     return
                 lines.write(answer if isinstance(answer, bytes) else json.dumps(answer).encode() + b"\n")

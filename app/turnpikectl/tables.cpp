@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tables.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "datapath/drop_reason.hpp"
+#include "print.hpp"
+
+namespace turnpike::ctl {
+
+using nlohmann::json;
+
+/// One row per port and source, in 64-byte bus lines.
+std::string pcie_text(const given&, const json& result) {
+    json rows = json::array();
+    for (const json& port : result.value("ports", json::array()))
+        for (const char* source : {"modelled", "counted", "measured"}) {
+            json row = {{"name", port.value("name", json())}, {"source", source}};
+            const json lines =
+                port.value(json::json_pointer("/" + std::string(source) + "/per_packet/lines"),
+                           json::object());
+            const auto sum = [&](std::initializer_list<const char*> names) {
+                double n = 0;
+                for (const char* what : names) {
+                    const auto at = lines.find(what);
+                    if (at == lines.end() || !at->is_number()) return json();
+                    n += at->get<double>();
+                }
+                return json(n);
+            };
+            if (!lines.empty()) {
+                row["reads"] = sum({"rd_cur"});
+                row["writes"] = sum({"itom", "rfo"});
+                row["partial"] = sum({"rfo"});
+                row["mmio"] = sum({"wil", "prd"});
+            }
+            row["why"] = port.value(json::json_pointer("/why/" + std::string(source)), json());
+            rows.push_back(std::move(row));
+        }
+    json whole = result;
+    whole["rows"] = std::move(rows);
+    return shown_text("rows", "name source reads writes partial mmio why", whole);
+}
+namespace {
+constexpr std::string_view cost_columns =
+    "lcore packets pps cpp utilisation headroom_pps ipc ipp core_cpp core_ghz";
+}  // namespace
+
+/// The workers, the limiting resource, and the headroom of each resource.
+std::string cost_text(const given&, const json& result) {
+    std::string out = shown_text("workers", cost_columns, result);
+    const json v = result.value("verdict", json::object());
+    if (!v.contains("bound")) return out;
+    json rows = json::array();
+    for (const auto& [name, of] : v["headroom"].items()) {
+        json row = of;
+        row["bound"] = name;
+        rows.push_back(std::move(row));
+    }
+    out += "verdict: " + v["bound"].get<std::string>() + " (" + v["from"].get<std::string>() +
+           "): " + v["says"].get<std::string>() + "\n";
+    return out +
+           shown_text("headroom", "bound of from used pps why", {{"headroom", std::move(rows)}});
+}
+/// Local time, and the command without the protocol's JSON.
+std::string history_text(const given&, const json& result) {
+    constexpr size_t longest = 60;
+    json rows = json::array();
+    for (const json& one : result.value("states", json::array())) {
+        json row = one;
+        const std::time_t when = one.value("when", std::time_t{0});
+        std::tm local{};
+        char text[32] = "";
+        if (::localtime_r(&when, &local) != nullptr)
+            std::strftime(text, sizeof text, "%F %T", &local);
+        row["when"] = text;
+        const std::string what = one.value("what", std::string());
+        row["what"] = what.size() <= longest ? what : what.substr(0, longest - 3) + "...";
+        rows.push_back(std::move(row));
+    }
+    std::string out = shown_text("states", "back when by what", {{"states", std::move(rows)}});
+    if (result.value("unsaved", false)) out += "unsaved: turnpikectl save keeps it\n";
+    if (const json left = result.value("undone_in_s", json()); left.is_number())
+        out += "undone in " + left.dump() + " s unless turnpikectl confirm\n";
+    return out;
+}
+
+/// A row per drop reason, the most packets first.
+std::string drops_text(const given&, const json& result) {
+    json rows = json::array();
+    const json all = result.value("drops", json::object());
+    const json by_port = result.value("ports", json::object());
+    for (const auto& [reason, packets] : all.items()) {
+        std::string ports;
+        for (const auto& [port, of] : by_port.items())
+            if (const json n = of.value(reason, json(0)); n != 0)
+                ports += (ports.empty() ? "" : ", ") + port + " " + n.dump();
+        const auto text = std::find_if(
+            std::begin(datapath::drop_texts), std::end(datapath::drop_texts),
+            [r = std::string_view(reason)](const datapath::drop_text& t) { return t.name == r; });
+        if (packets == 0) continue;
+        rows.push_back(
+            {{"reason", reason},
+             {"packets", packets},
+             {"ports", ports.empty() ? json() : json(ports)},
+             {"meaning", text == std::end(datapath::drop_texts) ? json() : json(text->meaning)}});
+    }
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const json& a, const json& b) { return a["packets"] > b["packets"]; });
+    json whole = result;
+    whole["drops"] = std::move(rows);
+    return shown_text("drops", "reason packets ports meaning", whole);
+}
+
+/// Bindings, and of one list its rules with their positions. turnpike's own rule `tiny-fragment` has none.
+std::string acl_text(const given& g, const json& result) {
+    std::string out = shown_text("acl", "port direction list permitted denied table_bytes", result);
+    if (!g.has("LIST")) return out;
+    for (const json& bound : result.value("acl", json::array())) {
+        json rows = json::array();
+        size_t at = 0;
+        for (json rule : bound.value("rules", json::array())) {
+            const bool is_own =
+                at == 0 && rule.value("name", json()) == "tiny-fragment" && rows.empty();
+            rule["at"] = is_own ? json() : json(++at);
+            rows.push_back(std::move(rule));
+        }
+        out += bound.value("port", std::string()) + " " + bound.value("direction", std::string()) +
+               ":\n" +
+               shown_text("rules", "at name action packets bytes", {{"rules", std::move(rows)}});
+    }
+    return out;
+}
+
+}  // namespace turnpike::ctl
