@@ -132,6 +132,7 @@ constexpr command table[] = {
      "name vni local remote interface vrf bridge mtu rx_packets rx_bytes tx_packets tx_bytes"},
     {"show mirrors [MIRROR]", "mirrors and their copies", show, nullptr, "mirrors",
      "name ports direction vlan sample length to to_vlan packets bytes lost"},
+    {"show sflow", "export to sFlow collectors: samples, datagrams and losses", show},
     {"show acl [LIST]", "bound ACLs and their counters; the rules of one of them with theirs", show,
      acl_text, "acl"},
     {"show trace", "paths of the packets recorded by `trace`", show, traces_text},

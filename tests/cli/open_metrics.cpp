@@ -79,6 +79,7 @@ inventory objects() {
         all.tables.push_back({name, 4, 16});
         all.left_out.push_back({name, 2});
     }
+    all.sflow.push_back({.datagrams = 3, .samples = 9});
     all.netlink.push_back({.messages = 3});
     all.not_followed.push_back({.reason = "interface", .routes = 2});
     all.gather_s = 0.001;

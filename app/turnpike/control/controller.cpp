@@ -115,6 +115,7 @@ void controller::tick(uint64_t now_ms) noexcept {
             rates_.add(now_ms, rated_objects());
             next_rates_ms_ = now_ms + rates_ms;
         }
+        if (sflow_->wants_counters()) give_sflow_counters();
         if (incomplete() && now_ms >= next_complete_ms_) {
             next_complete_ms_ = now_ms + complete_ms;
             complete();

@@ -25,6 +25,7 @@
 #include "control/measuring.hpp"
 #include "control/metrics_server.hpp"
 #include "control/mirrors.hpp"
+#include "control/sflow_export.hpp"
 #include "control/neighbours.hpp"
 #include "control/nexthop_groups.hpp"
 #include "control/outlet.hpp"
@@ -173,6 +174,7 @@ class controller {
     [[nodiscard]] const control::host_stack& host_interfaces() const noexcept { return *host_; }
     [[nodiscard]] control::bridges& bridges() noexcept { return *bridges_; }
     [[nodiscard]] const control::tunnels& tunnels() const noexcept { return *tunnels_; }
+    [[nodiscard]] const sflow_export& sflow() const noexcept { return *sflow_; }
     [[nodiscard]] const mirrors& mirroring() const noexcept { return *mirrors_; }
     [[nodiscard]] const slow_path::reserved& reserved() const noexcept { return *reserved_; }
     [[nodiscard]] traces& tracing() noexcept { return *traces_; }
@@ -188,6 +190,7 @@ class controller {
     controller() = default;
     result<void> make(std::unique_ptr<const state::configuration> wanted);
     struct transaction;
+    void give_sflow_counters();
     result<state::changes> attempt(std::shared_ptr<const state::configuration> wanted,
                                    const lost_ports& lost) noexcept;
     result<void> compare(transaction& u, const lost_ports& lost);
@@ -264,6 +267,7 @@ class controller {
     std::unique_ptr<control::bridges> bridges_;
     std::unique_ptr<control::tunnels> tunnels_;
     std::unique_ptr<mirrors> mirrors_;
+    std::unique_ptr<sflow_export> sflow_;
     std::unique_ptr<acls> acls_;
     std::unique_ptr<metrics_server> metrics_;
     std::unique_ptr<rcu::qsbr> rcu_;

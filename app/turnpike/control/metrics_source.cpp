@@ -102,6 +102,17 @@ void add_mirrors(controller& c, observe::inventory& to) {
     }
 }
 
+void add_sflow(controller& c, observe::inventory& to) {
+    if (c.running().sflow.collectors.empty()) return;
+    const sflow_export::counts n = c.sflow().counted();
+    to.sflow.push_back({.datagrams = n.datagrams,
+                        .unsent = n.unsent,
+                        .samples = n.samples,
+                        .drops = n.drops,
+                        .lost_samples = n.lost_samples,
+                        .lost_drops = n.lost_drops});
+}
+
 void add_host_interfaces(controller& c, observe::inventory& to) {
     for (const auto& t : c.host_interfaces().shown())
         to.host_interfaces.push_back({.name = c.interfaces().name_of(t.ifindex),
@@ -142,7 +153,7 @@ observe::scraped scrape(controller& c, bool page) {
     observe::scraped out;
     out.numbers = c.report();
     for (const auto add : {add_interfaces, add_vrfs, add_bridges, add_tunnels, add_mirrors,
-                           add_host_interfaces, add_tables})
+                           add_sflow, add_host_interfaces, add_tables})
         add(c, out.objects);
     if (page) {
         out.rates = page_rates(c).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

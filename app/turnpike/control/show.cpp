@@ -276,6 +276,7 @@ constexpr subject subjects[] = {
      "IP-to-MAC bindings in bridges with neigh_suppress; filter: bridge"},
     {"tunnels", show_tunnels, "tunnels, with counters by tunnel and by VNI"},
     {"mirrors", show_mirrors, "mirrors, with the frames that they copied"},
+    {"sflow", show_sflow, "export to sFlow collectors: samples, datagrams and losses"},
     {"acl", show_acl, "ACLs where they are bound, with counters"},
     {"drops", show_drops, "dropped packets, by reason"},
     {"rates", show_rates,

@@ -82,6 +82,7 @@ class nobody {
            const tunnel::finder* find)
         : learnt_(std::move(learnt)), bridging_(learnt_.get()), tunnelling_(find), snapshot_(now) {
         watch_lists();
+        snapshot_.sampling = nullptr;
         context_.snapshot = &snapshot_;
         context_.bridging = &bridging_;
         context_.tunnelling = &tunnelling_;

@@ -15,7 +15,8 @@
 // name, next stages, drop reasons. In packet order: edges point forward only.
 // clang-format off
 #define TURNPIKE_STAGES(X) \
-    X(rx, NEXT(mirror_in, iface_input, drop), DROPS(runt, ether_not_contiguous, stopping)) \
+    X(rx, NEXT(sample, mirror_in, iface_input, drop), DROPS(runt, ether_not_contiguous, stopping)) \
+    X(sample, NEXT(mirror_in, iface_input), DROPS()) \
     X(mirror_in, NEXT(iface_input), DROPS()) \
     X(iface_input, NEXT(acl_l2, xconnect, vxlan_fast, ip_fast, ip_input, bridge, drop), DROPS( \
         no_interface, too_many_passes)) \

@@ -35,6 +35,8 @@
 
 namespace turnpike::datapath {
 
+struct samplers;
+
 inline constexpr uint16_t max_ports = 32;  ///< RTE_MAX_ETHPORTS
 inline constexpr uint16_t tunnel_port =
     max_ports;  ///< index of no device: port of tunnel interfaces
@@ -99,6 +101,7 @@ struct snapshot {
     const bridge_tables* bridges = nullptr;  ///< null: there are none
     const tunnel_tables* tunnels = nullptr;  ///< null: there are none
     const mirror_tables* mirrors = nullptr;  ///< null: there are none
+    samplers* sampling = nullptr;            ///< of the workers, for sFlow; null: there is none
     next_hop* hops = nullptr;
     punt_rates punt{};               ///< of each interface and worker, by class
     packet::flow_hashing sharing{};  ///< hash parameters for ECMP

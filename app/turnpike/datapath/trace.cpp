@@ -102,6 +102,10 @@ stage_mask carefully(context&, burst& b, packet_mask packets) noexcept {
     return enqueue(b, packets, stage::ip_input);
 }
 
+/// No sample is taken: samplers are the workers'.
+stage_mask would_sample(context& c, burst& b, packet_mask packets) noexcept {
+    return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::sample));
+}
 /// Nothing is copied for mirrors: their counters are the workers'.
 stage_mask would_mirror_in(context& c, burst& b, packet_mask packets) noexcept {
     return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::mirror_in));
@@ -121,6 +125,7 @@ std::array<stage_row, stages> traced_stages() {
 std::array<stage_row, stages> explained_stages() {
     std::array<stage_row, stages> all = traced_stages();
     all[static_cast<size_t>(stage::ip_fast)].run = traced<stage::ip_fast, carefully>;
+    all[static_cast<size_t>(stage::sample)].run = traced<stage::sample, would_sample>;
     all[static_cast<size_t>(stage::tx)].run = traced<stage::tx, would_send>;
     all[static_cast<size_t>(stage::punt)].run = traced<stage::punt, would_punt>;
     all[static_cast<size_t>(stage::mirror_in)].run = traced<stage::mirror_in, would_mirror_in>;

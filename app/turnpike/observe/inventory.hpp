@@ -46,6 +46,10 @@ struct mirror_report {
     uint64_t packets = 0, bytes = 0, lost = 0;  ///< copies
 };
 
+struct sflow_report {
+    uint64_t datagrams = 0, unsent = 0, samples = 0, drops = 0, lost_samples = 0, lost_drops = 0;
+};
+
 /// An interface that the kernel has.
 struct host_interface_report {
     std::string name{};
@@ -91,6 +95,7 @@ struct inventory {
     std::vector<mirror_report> mirrors{};
     std::vector<host_interface_report> host_interfaces{};
     std::vector<table_report> tables{};
+    std::vector<sflow_report> sflow{};      ///< one, or none
     std::vector<netlink_report> netlink{};  ///< one, or none
     std::vector<left_out_report> left_out{};
     std::vector<not_followed_report> not_followed{};

@@ -239,6 +239,22 @@ constexpr rows<mirror_report> of_mirrors[] = {
      [](const mirror_report& m) -> metric_value { return m.lost; }},
 };
 
+constexpr rows<sflow_report> of_sflow[] = {
+    {"datagrams", counter, "", "datagrams sent to collectors",
+     [](const sflow_report& s) -> metric_value { return s.datagrams; }},
+    {"unsent_datagrams", counter, "", "datagrams that the kernel did not send",
+     [](const sflow_report& s) -> metric_value { return s.unsent; }},
+    {"samples", counter, "", "samples of received packets",
+     [](const sflow_report& s) -> metric_value { return s.samples; }},
+    {"drop_notifications", counter, "", "notifications of dropped packets",
+     [](const sflow_report& s) -> metric_value { return s.drops; }},
+    {"lost_samples", counter, "", "samples that found the exporter's ring full",
+     [](const sflow_report& s) -> metric_value { return s.lost_samples; }},
+    {"lost_drop_notifications", counter, "",
+     "dropped packets without a notification, for its rate or the ring",
+     [](const sflow_report& s) -> metric_value { return s.lost_drops; }},
+};
+
 constexpr rows<host_interface_report> of_host_interfaces[] = {
     {"carrier", gauge, "", "1: the kernel sees a carrier",
      [](const host_interface_report& h) -> metric_value { return uint64_t{h.carrier}; }},
@@ -312,6 +328,7 @@ std::span<const metric<fib_report>> fib_metrics() noexcept { return of_fibs; }
 std::span<const metric<interface_report>> interface_metrics() noexcept { return of_interfaces; }
 std::span<const metric<bridge_report>> bridge_metrics() noexcept { return of_bridges; }
 std::span<const metric<tunnel_report>> tunnel_metrics() noexcept { return of_tunnels; }
+std::span<const metric<sflow_report>> sflow_metrics() noexcept { return of_sflow; }
 std::span<const metric<mirror_report>> mirror_metrics() noexcept { return of_mirrors; }
 std::span<const metric<host_interface_report>> host_interface_metrics() noexcept {
     return of_host_interfaces;

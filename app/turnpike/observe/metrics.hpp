@@ -82,6 +82,7 @@ struct resource_sample {
 [[nodiscard]] std::span<const metric<fib_report>> fib_metrics() noexcept;
 [[nodiscard]] std::span<const metric<bridge_report>> bridge_metrics() noexcept;
 [[nodiscard]] std::span<const metric<tunnel_report>> tunnel_metrics() noexcept;
+[[nodiscard]] std::span<const metric<sflow_report>> sflow_metrics() noexcept;
 [[nodiscard]] std::span<const metric<mirror_report>> mirror_metrics() noexcept;
 [[nodiscard]] std::span<const metric<host_interface_report>> host_interface_metrics() noexcept;
 [[nodiscard]] std::span<const metric<table_report>> table_metrics() noexcept;

@@ -260,6 +260,8 @@ void add_objects(exposition& out, const inventory& all) {
     out.families("mirror", mirror_metrics(), all.mirrors, [](const mirror_report& m) {
         return labels_text({{"mirror", m.name}});
     });
+    out.families("sflow", sflow_metrics(), all.sflow,
+                 [](const sflow_report&) { return std::string(); });
     out.families("host_interface", host_interface_metrics(), all.host_interfaces,
                  [](const host_interface_report& h) {
                      return labels_text({{"interface", h.name}});

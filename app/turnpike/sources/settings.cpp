@@ -36,6 +36,19 @@ std::vector<state::listen_address> read_listen(const reader& from, const value_t
     return out;
 }
 
+std::vector<state::listen_address> read_collectors(const reader& from, const value_type& type) {
+    auto out = read_listen(from, type);
+    for (const state::listen_address& one : out)
+        if (!one.path.empty() || one.port == 0)
+            from.refuse(
+                fmt::format("names {}; a collector has an address and a UDP port", one.text()));
+    return out;
+}
+
+std::string read_agent(const reader& from, const value_type&) {
+    return from.taken(parse_address(from.text())).text();
+}
+
 std::vector<uint16_t> read_udp_ports(const reader& from, const value_type& type) {
     std::vector<uint16_t> out;
     for (const reader& port : from.list(type.plural)) {
@@ -74,6 +87,37 @@ constexpr field<configuration> settings_rows[] = {
       .meaning = "Listeners of metrics for Prometheus: doc/metrics.md",
       .kinds = of_settings},
      access<member<&configuration::metrics, &state::metrics::listen>, read_listen>()},
+    {{.key = "sflow.collectors",
+      .type = one_or(
+          list_type("an address with its UDP port", "addresses", state::sflow::max_collectors)),
+      .meaning = "sFlow collectors: doc/sflow.md",
+      .kinds = of_settings},
+     access<member<&configuration::sflow, &state::sflow::collectors>, read_collectors>()},
+    {{.key = "sflow.agent",
+      .type = text_type("an IP address", 45),
+      .meaning = "Address of the sFlow agent; default: that of the datagrams",
+      .kinds = of_settings},
+     access<member<&configuration::sflow, &state::sflow::agent>, read_agent>()},
+    {{.key = "sflow.sample",
+      .type = number_type(0, 16'777'216, "packets"),
+      .meaning = "sFlow samples one received packet of so many, of each port; 0: none",
+      .kinds = of_settings},
+     access<member<&configuration::sflow, &state::sflow::sample>>()},
+    {{.key = "sflow.header",
+      .type = number_type(14, 512, "bytes"),
+      .meaning = "Bytes of the header of a sampled or dropped packet",
+      .kinds = of_settings},
+     access<member<&configuration::sflow, &state::sflow::header_bytes>>()},
+    {{.key = "sflow.counters_s",
+      .type = number_type(0, 3600, "s"),
+      .meaning = "Interval of the counters of ports for sFlow; 0: none",
+      .kinds = of_settings},
+     access<member<&configuration::sflow, &state::sflow::counters_s>>()},
+    {{.key = "sflow.drops",
+      .type = number_type(0, 10'000, "per second"),
+      .meaning = "Maximum rate of sFlow's drop notifications, of each worker; 0: none",
+      .kinds = of_settings},
+     access<member<&configuration::sflow, &state::sflow::drops_per_s>>()},
     {{.key = "tx.drain_us",
       .type = number_type(0, 1'000'000, "us"),
       .meaning = "Maximum time that a packet waits for a transmit burst to fill",
@@ -205,6 +249,7 @@ void read_settings(const reader& from, configuration& into) {
     if (const auto size = find_field(from, "mempool.buffer_size"))
         into.fixed.pool.where.text = size->where();
     if (from.has("control_plane")) into.control_plane.where.text = from.at("control_plane").where();
+    if (from.has("sflow")) into.sflow.where.text = from.at("sflow").where();
     if (from.has("metrics")) into.metrics.where.text = from.at("metrics").where();
 }
 

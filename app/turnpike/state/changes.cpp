@@ -83,7 +83,8 @@ result<changes> diff(const configuration& before, const configuration& after) {
         !(before.sharing == after.sharing) || before.drops_special != after.drops_special ||
         before.default_resolves != after.default_resolves || !(before.limits == after.limits) ||
         !(before.control == after.control) || !(before.pcie_profiles == after.pcie_profiles) ||
-        !(before.control_plane == after.control_plane) || !(before.metrics == after.metrics);
+        !(before.control_plane == after.control_plane) || !(before.metrics == after.metrics) ||
+        !(before.sflow == after.sflow);
     return out;
 }
 

@@ -30,7 +30,7 @@ struct changes {
     /// Changes of the VRFs that exist afterwards.
     std::map<std::string, route_changes> vrf_routes, vrf_learned;
     bool workers = false;
-    /// sending, idle, messages, sharing, limits, control, control_plane, metrics or pcie_profiles
+    /// sending, idle, messages, sharing, limits, control, control_plane, metrics, sflow or pcie_profiles
     bool settings = false;
 
     [[nodiscard]] bool empty() const noexcept {

@@ -24,6 +24,7 @@
 #include "state/named.hpp"
 #include "state/origin.hpp"
 #include "state/routes.hpp"
+#include "state/sflow.hpp"
 #include "state/shared.hpp"
 #include "state/tunnel.hpp"
 
@@ -256,6 +257,7 @@ struct configuration {
     control_socket control{};
     state::control_plane control_plane{};
     state::metrics metrics{};
+    state::sflow sflow{};
     state::pcie_profiles pcie_profiles{};
     std::vector<unsigned> workers{};  ///< lcores; empty: all of EAL's except the main one
     tx sending{};

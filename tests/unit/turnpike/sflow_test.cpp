@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Samples of a worker, and sFlow's datagrams. tests/system/sflow_test.py decodes real ones.
+#include "observe/sflow.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/byte_order.hpp"
+#include "datapath/sampler.hpp"
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+#include "packet/headers.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+using datapath::drop_reason;
+using observe::sflow::datagram;
+
+ip_address agent() { return *parse_address("192.0.2.1"); }
+
+/// The words of a datagram behind its header.
+std::vector<uint32_t> words_of(std::span<const uint8_t> bytes) {
+    std::vector<uint32_t> out;
+    for (size_t at = 0; at + 4 <= bytes.size(); at += 4)
+        out.push_back(load_be<uint32_t>(&bytes[at]));
+    return out;
+}
+
+TEST(sflow_datagram, has_the_words_of_the_specification) {
+    datagram d(agent());
+    EXPECT_TRUE(d.empty());
+    const std::vector<uint8_t> header{1, 2, 3, 4, 5};
+    ASSERT_TRUE(d.add(observe::sflow::flow_sample{
+        .sequence = 7, .source = 3, .rate = 100, .pool = 1234, .lost = 2, .header = {header, 60}}));
+    EXPECT_FALSE(d.empty());
+    const auto words = words_of(d.finish(9, 1500));
+    EXPECT_EQ(words,
+              (std::vector<uint32_t>{5, 1,  0xc0000201, 0, 9,   1500, 1,  //
+                                     1, 60, 7,          3, 100, 1234, 2, 3,          0,
+                                     1, 1,  24,         1, 64,  4,    5, 0x01020304, 0x05000000}));
+    d.clear();
+    ASSERT_TRUE(d.add(observe::sflow::discarded_packet{
+        .sequence = 1, .source = 2, .lost = 5, .why = drop_reason::urpf, .header = {header, 60}}));
+    const auto drop = words_of(d.finish(10, 0));
+    EXPECT_EQ(drop[7], 5U);
+    EXPECT_EQ((std::vector<uint32_t>{drop.begin() + 9, drop.begin() + 17}),
+              (std::vector<uint32_t>{1, 0, 2, 5, 2, 0, 302, 1}));
+}
+
+TEST(sflow_datagram, takes_samples_to_its_limit) {
+    datagram d(*parse_address("2001:db8::1"));
+    const std::vector<uint8_t> header(128, 0xab);
+    const observe::sflow::flow_sample one{.header = {header, 1500}};
+    size_t samples = 0;
+    while (d.add(one)) ++samples;
+    const auto full = d.finish(1, 0);
+    EXPECT_EQ(samples, 6U);
+    EXPECT_LE(full.size(), datagram::max_bytes);
+    EXPECT_EQ(load_be<uint32_t>(&full[36]), samples);
+    d.clear();
+    // A sample that fits no datagram is sent alone.
+    const std::vector<uint8_t> long_header(2000, 1);
+    EXPECT_TRUE(d.add(observe::sflow::flow_sample{.header = {long_header, 9000}}));
+    EXPECT_FALSE(d.add(one));
+}
+
+TEST(sflow_datagram, every_drop_reason_has_a_code) {
+    for (size_t r = 1; r < datapath::drop_reasons; ++r) {
+        const uint32_t code = observe::sflow::code_of(static_cast<drop_reason>(r));
+        EXPECT_TRUE(code <= 15 || (code >= 256 && code <= 372)) << r;
+    }
+    EXPECT_EQ(observe::sflow::code_of(drop_reason::acl_deny), 258U);
+    EXPECT_EQ(observe::sflow::code_of(drop_reason::ipv4_ttl), 257U);
+    EXPECT_EQ(observe::sflow::code_of(drop_reason::arp_sender_mac), 256U);  // not in the list
+}
+
+/// Bursts of packets for a sampler.
+class sampled : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        start_eal();
+        pool_ = rte_pktmbuf_pool_create("sampled", 64, 0, 0, 2048, SOCKET_ID_ANY);
+        ASSERT_NE(pool_, nullptr);
+        b_.begin(datapath::burst_max, 3);
+        for (uint32_t i = 0; i < datapath::burst_max; ++i) {
+            rte_mbuf* const m = rte_pktmbuf_alloc(pool_);
+            auto* const to = reinterpret_cast<uint8_t*>(rte_pktmbuf_append(m, 60));
+            std::iota(to, to + 60, static_cast<uint8_t>(i));
+            b_.packet[i] = m;
+            b_.drop[i] = drop_reason::no_route;
+        }
+    }
+    void TearDown() override {
+        for (rte_mbuf* m : b_.packet) rte_pktmbuf_free(m);
+        rte_mempool_free(pool_);
+    }
+    /// Takes all records out of the ring.
+    static size_t taken_from(datapath::sampler& s) {
+        size_t n = 0;
+        for (; s.ring().front() != nullptr; ++n) s.ring().pop();
+        return n;
+    }
+    rte_mempool* pool_ = nullptr;
+    datapath::burst b_;
+};
+
+TEST_F(sampled, one_of_n_with_random_gaps) {
+    for (const uint32_t n : {1U, 2U, 100U, 1000U}) {
+        datapath::sampler s({.one_in = n, .header_bytes = 64, .drops_per_s = 0, .tsc_hz = 1000},
+                            42);
+        constexpr uint32_t bursts = 20'000;
+        uint64_t samples = 0;
+        for (uint32_t k = 0; k < bursts; ++k) {
+            s.take_received(b_, datapath::all_of(datapath::burst_max), 0x8100, k);
+            samples += taken_from(s);
+        }
+        const double packets = bursts * 32.0, expected = packets / n;
+        EXPECT_EQ(s.pool(3), packets);
+        EXPECT_NEAR(static_cast<double>(samples), expected, 1 + 5 * std::sqrt(expected / 3)) << n;
+        EXPECT_EQ(s.lost_samples(), 0U);
+    }
+}
+
+TEST_F(sampled, records_are_the_frame_with_its_tag) {
+    datapath::sampler s({.one_in = 1, .header_bytes = 32, .drops_per_s = 10, .tsc_hz = 1000}, 1);
+    b_.packet[0]->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+    b_.packet[0]->vlan_tci = 0x2064;
+    s.take_received(b_, 0b11, 0x88a8, 5);
+    const datapath::capture_record* r = s.ring().front();
+    ASSERT_NE(r, nullptr);
+    EXPECT_EQ(r->frame_bytes, 64U);
+    EXPECT_EQ(r->kept, 32U);
+    EXPECT_EQ(load_be<uint32_t>(r->bytes() + 12), 0x88a82064U);
+    EXPECT_EQ(r->bytes()[11], 11);
+    EXPECT_EQ(r->bytes()[16], 12);
+    EXPECT_EQ(r->port, 3);
+    s.ring().pop();
+    r = s.ring().front();
+    ASSERT_NE(r, nullptr);
+    EXPECT_EQ(r->frame_bytes, 60U);
+    EXPECT_EQ(r->bytes()[31], 32);
+    s.ring().pop();
+    EXPECT_EQ(s.ring().front(), nullptr);
+}
+
+TEST_F(sampled, notifications_of_drops_have_a_limit_by_the_second) {
+    datapath::sampler s({.one_in = 0, .header_bytes = 32, .drops_per_s = 10, .tsc_hz = 1000}, 1);
+    s.take_dropped(b_, datapath::all_of(32), 5000);
+    EXPECT_EQ(taken_from(s), 10U);
+    EXPECT_EQ(s.lost_drops(), 22U);
+    s.take_dropped(b_, datapath::all_of(32), 5999);
+    EXPECT_EQ(taken_from(s), 0U);
+    s.take_dropped(b_, 0b101, 6000);
+    ASSERT_NE(s.ring().front(), nullptr);
+    EXPECT_EQ(s.ring().front()->why, drop_reason::no_route);
+    EXPECT_EQ(taken_from(s), 2U);
+}
+
+TEST_F(sampled, a_full_ring_loses_samples_and_counts_them) {
+    datapath::sampler s({.one_in = 1, .header_bytes = 512, .drops_per_s = 0, .tsc_hz = 1000}, 1);
+    uint64_t given = 0;
+    for (int k = 0; k < 400; ++k, given += 32) s.take_received(b_, datapath::all_of(32), 0x8100, 1);
+    const uint64_t lost = s.lost_samples();
+    EXPECT_GT(lost, 0U);
+    EXPECT_EQ(taken_from(s) + lost, given);
+}
+
+}  // namespace
+}  // namespace turnpike
