@@ -463,9 +463,9 @@ TEST(fields, the_schema_has_each_key_with_its_type) {
 }
 
 TEST(fields, the_fuzzers_dictionary_has_each_key_and_word) {
-    const std::string all = "\n" + fuzz_dictionary();
+    const std::string dictionary = "\n" + fuzz_dictionary();
     const auto has = [&](std::string_view word) {
-        EXPECT_THAT(all, HasSubstr("\n\"" + std::string(word) + "\"\n"));
+        EXPECT_THAT(dictionary, HasSubstr("\n\"" + std::string(word) + "\"\n"));
     };
     each_row([&](const auto&, unsigned, const field_facts& f) {
         has(f.key.substr(f.key.find('.') + 1));
