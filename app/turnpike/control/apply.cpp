@@ -31,6 +31,7 @@ struct controller::transaction {
     }
 
     std::shared_ptr<const state::configuration> operators;  ///< without learned state
+    std::shared_ptr<state::configuration> followed{};       ///< with it
     std::shared_ptr<const state::configuration> wanted{};
     state::changes what{};
     bool nothing = false;  ///< to be done
@@ -73,10 +74,40 @@ result<void> controller::learn(const state::learned& now) noexcept {
     } catch (const std::bad_alloc&) {
         return fail(ENOMEM, {}, "nothing changed");
     }
+    ++learned_batches_.all;
+    if (learn_routes(before)) return {};
+    ++learned_batches_.transactions;
     const auto came = apply(said_);
     if (came) return {};
     std::swap(learned_, before);
     return tl::unexpected<error>(came.error());
+}
+
+/// Where only routes change, by next hops that are prepared, their tables are written: no other object depends on them.
+/// Returns  whether all changes are applied
+bool controller::learn_routes(const state::learned& before) noexcept {
+    if (followed_ == nullptr || incomplete() || before.addresses != learned_.addresses ||
+        before.neighbours != learned_.neighbours)
+        return false;
+    static const state::route_set none;
+    try {
+        for (const auto& [name, index] : vrfs_->indexes()) {
+            const auto of_vrf = learned_.vrf_routes.find(name);
+            const state::route_set& all = name.empty()                          ? learned_.routes
+                                          : of_vrf != learned_.vrf_routes.end() ? of_vrf->second
+                                                                                : none;
+            state::route_set& running =
+                name.empty() ? followed_->learned : followed_->vrfs.find(name)->learned;
+            const state::route_set next = state::followed_routes(*followed_, name, all);
+            const state::route_changes what = state::diff(running, next);
+            if (recursion_->depends_on(index, what) ||
+                !tables_->of(index).learn(running, next, what))
+                return false;
+        }
+        return true;
+    } catch (const std::exception&) {  // out of memory: as a transaction, or not at all
+        return false;
+    }
 }
 
 result<state::changes> controller::attempt(std::shared_ptr<const state::configuration> wanted,
@@ -242,7 +273,8 @@ result<void> controller::exchange(transaction& u) {
 result<void> controller::compare(transaction& u, const lost_ports& lost) {
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
     if (said_ != nullptr) state::take_back(learned_, *said_, *u.operators);
-    u.wanted = state::with_learned(u.operators, learned_, &u.neighbours_left_out);
+    u.followed = state::with_learned(*u.operators, learned_, &u.neighbours_left_out);
+    u.wanted = u.followed == nullptr ? u.operators : u.followed;
     auto what = state::diff(*running_, *u.wanted);
     if (!what) return tl::unexpected<error>(what.error());
     u.what = std::move(*what);
@@ -291,6 +323,7 @@ result<void> controller::finish(transaction& u) {
     }
     publish(std::move(c.snapshot));
     const std::shared_ptr<const state::configuration> was = std::exchange(running_, u.wanted);
+    followed_ = u.followed;
     wait_for_grace_period();
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();
     ports_->listen(*snapshot_);

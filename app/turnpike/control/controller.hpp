@@ -116,6 +116,13 @@ class controller {
     /// Replace the routes and other state learned from the kernel, beside the operator's
     /// configuration, as apply() does. If that fails, the learned state before stays.
     [[nodiscard]] result<void> learn(const state::learned& now) noexcept;
+    /// Calls of learn(). Most need no transaction: they write routes only.
+    struct learned_batches {
+        uint64_t all = 0, transactions = 0;
+    };
+    [[nodiscard]] const learned_batches& learned_so_far() const noexcept {
+        return learned_batches_;
+    }
     [[nodiscard]] const state::configuration& running() const noexcept { return *running_; }
     /// running() with shared ownership.
     [[nodiscard]] const std::shared_ptr<const state::configuration>& running_state()
@@ -191,6 +198,7 @@ class controller {
     result<void> make(std::unique_ptr<const state::configuration> wanted);
     struct transaction;
     void give_sflow_counters();
+    [[nodiscard]] bool learn_routes(const state::learned& before) noexcept;
     result<state::changes> attempt(std::shared_ptr<const state::configuration> wanted,
                                    const lost_ports& lost) noexcept;
     result<void> compare(transaction& u, const lost_ports& lost);
@@ -242,7 +250,10 @@ class controller {
 
     std::shared_ptr<const state::configuration> running_;
     std::shared_ptr<const state::configuration> said_;  ///< without learned state
+    /// running_, if it has learned objects: learn() replaces its learned routes.
+    std::shared_ptr<state::configuration> followed_;
     state::learned learned_{};
+    learned_batches learned_batches_{};
     left_out left_out_{}, logged_left_out_{};
     uint32_t hops_when_left_out_ = 0;  ///< next hops in use then
     bool retries_left_out_ = false;

@@ -174,6 +174,7 @@ controller::~controller() {
     if (rcu_) rcu_->synchronize();
     captures_.reset();
     bridges_.reset();
+    interfaces_.reset();
     tunnels_.reset();
     mirrors_.reset();
     sflow_.reset();

@@ -86,9 +86,6 @@ const std::string& interfaces::name_of(uint16_t ifindex) const noexcept {
 class interfaces::staged_interfaces : public staged {
   public:
     explicit staged_interfaces(interfaces& of) : of_(of), glean_(of.glean_) {}
-    ~staged_interfaces() override {
-        for (const uint32_t hop : committed_ ? gone_ : taken_) of_.hops_.give_back(hop);
-    }
 
     /// An interface keeps its index as long as its port does, its VRF and its VLAN.
     result<void> assign_indexes(change& c) {
@@ -141,9 +138,6 @@ class interfaces::staged_interfaces : public staged {
         if (c.after.drops_special) add_special_purpose(c);
         map_vlans(c);
         find_fast_groups(c);
-        for (const auto& [ifindex, hop] : glean_)
-            if (c.snapshot->interfaces[ifindex].kind != datapath::interface_kind::routed)
-                gone_.push_back(hop);
         std::erase_if(glean_, [&](const auto& g) {
             return c.snapshot->interfaces[g.first].kind != datapath::interface_kind::routed;
         });
@@ -152,14 +146,14 @@ class interfaces::staged_interfaces : public staged {
     }
 
     void commit() noexcept override {
-        committed_ = true;
         of_.ifindexes_.swap(ifindexes_);
         of_.glean_.swap(glean_);
-        // This object now owns the previous addresses, and is destroyed after a grace period.
+        // This object now owns the previous next hops and addresses, and is destroyed after a grace period.
         of_.addresses_.swap(addresses_);
         of_.vlan_maps_.swap(vlan_maps_);
         for (const auto& [ifindex, hop] : of_.glean_)
-            of_.hops_[hop].mtu.store(snapshot_->interfaces[ifindex].mtu, std::memory_order_relaxed);
+            of_.hops_[hop->index()].mtu.store(snapshot_->interfaces[ifindex].mtu,
+                                              std::memory_order_relaxed);
     }
 
     const datapath::snapshot* running_ = nullptr;
@@ -311,27 +305,24 @@ class interfaces::staged_interfaces : public staged {
 
     /// Glean next hop of an interface's connected networks and on-link routes.
     std::optional<uint32_t> glean_of(uint16_t ifindex, const datapath::interface& on) {
-        if (const auto there = glean_.find(ifindex); there != glean_.end()) return there->second;
-        taken_.reserve(taken_.size() + 1);
-        const auto hop = of_.hops_.take();
-        if (!hop) return std::nullopt;
-        taken_.push_back(*hop);
-        datapath::next_hop& h = of_.hops_[*hop];
+        if (const auto there = glean_.find(ifindex); there != glean_.end())
+            return there->second->index();
+        const auto hop = std::make_shared<const nexthop_handle>(of_.hops_.take());
+        if (!*hop) return std::nullopt;
+        datapath::next_hop& h = of_.hops_[hop->index()];
         h.out = {.port = on.port, .interface = ifindex};
         h.mtu.store(on.mtu, std::memory_order_relaxed);
         h.kind.store(datapath::nexthop_kind::glean, std::memory_order_release);
-        glean_.emplace(ifindex, *hop);
-        return hop;
+        glean_.emplace(ifindex, hop);
+        return hop->index();
     }
 
     interfaces& of_;
     const datapath::snapshot* snapshot_ = nullptr;
     change::ifindexes ifindexes_;
-    std::map<uint16_t, uint32_t> glean_;
-    std::vector<uint32_t> taken_, gone_;
+    std::map<uint16_t, std::shared_ptr<const nexthop_handle>> glean_;
     std::vector<std::unique_ptr<const interface_addresses>> addresses_;
     std::vector<std::shared_ptr<uint16_t[]>> vlan_maps_;
-    bool committed_ = false;
 };
 
 result<std::unique_ptr<staged>> interfaces::prepare(change& c) {

@@ -28,7 +28,8 @@ class interfaces : public owner {
 
     next_hops& hops_;
     change::ifindexes ifindexes_;
-    std::map<uint16_t, uint32_t> glean_;  ///< by interface index, of routed interfaces
+    /// by interface index, of routed interfaces
+    std::map<uint16_t, std::shared_ptr<const nexthop_handle>> glean_;
     std::vector<std::unique_ptr<const datapath::interface_addresses>> addresses_;
     std::vector<std::shared_ptr<uint16_t[]>> vlan_maps_;  ///< storage for ports' by_vlan
 };

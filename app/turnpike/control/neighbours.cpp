@@ -23,10 +23,7 @@ neighbours::neighbours(next_hops& hops, route_tables& host_routes, uint32_t max_
       actions_(std::move(actions)),
       interfaces_(datapath::max_interfaces) {}
 
-neighbours::~neighbours() {
-    give_up_all(drop_reason::stopping);
-    for (const auto& [hop, e] : by_hop_) hops_.give_back(hop);
-}
+neighbours::~neighbours() { give_up_all(drop_reason::stopping); }
 
 neighbours::entry* neighbours::find(uint16_t interface, const ip_address& a) {
     const auto at = entries_.find({interface, a});
@@ -44,10 +41,10 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
     e->rank = e->parked.insert(e->parked.end(), e.get());
     timer_set one{{0, {interface, a}}};
     e->timer = one.extract(one.begin());
-    const auto hop = hops_.take();
-    if (!hop) return nullptr;
-    e->hop = *hop;
-    datapath::next_hop& h = hops_[*hop];
+    e->handle = hops_.take();
+    if (!e->handle) return nullptr;
+    e->hop = e->handle.index();
+    datapath::next_hop& h = hops_[e->hop];
     h.out = {.port = on.port, .interface = interface};
     h.mtu.store(on.mtu, std::memory_order_relaxed);
     h.set_vlan(on.vlan);
@@ -55,12 +52,12 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
     h.reason = drop_reason::neighbour_failed;
     h.tells = true;
     entry* made = e.get();
+    const uint32_t index = made->hop;  // the entry may be destroyed
     try {
-        by_hop_.emplace(*hop, made);
+        by_hop_.emplace(made->hop, made);
         entries_.emplace(key{interface, a}, std::move(e));
     } catch (...) {
-        by_hop_.erase(*hop);
-        hops_.give_back(*hop);
+        by_hop_.erase(index);
         throw;
     }
     h.kind.store(nexthop_kind::glean, std::memory_order_release);
@@ -142,7 +139,6 @@ void neighbours::forget(entry& e, drop_reason why, uint64_t now_ms) {
     unrank(e);
     --interfaces_[e.interface].entries;
     by_hop_.erase(e.hop);
-    hops_.give_back(e.hop);
     entries_.erase({e.interface, e.address});
 }
 

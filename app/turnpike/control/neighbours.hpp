@@ -157,7 +157,8 @@ class neighbours : public owner {
         uint16_t interface = 0;
         uint8_t vrf = 0;  ///< the interface's VRF
         ip_address address{};
-        uint32_t hop = 0;
+        nexthop_handle handle{};
+        uint32_t hop = 0;  ///< its index
         neighbour_state state = neighbour_state::incomplete;
         bool gateway = false;
         /// a member of an ECMP group, which is left out while the neighbour does not answer: it is probed meanwhile

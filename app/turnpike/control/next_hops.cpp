@@ -45,14 +45,16 @@ result<std::unique_ptr<next_hops>> next_hops::create(uint32_t capacity, rcu::qsb
     return made;
 }
 
-std::optional<uint32_t> next_hops::take() noexcept {
-    if (free_.empty()) return std::nullopt;
+nexthop_handle next_hops::take() noexcept {
+    if (free_.empty()) return {};
     const uint32_t index = free_.top();
     free_.pop();
-    return index;
+    return {*this, index};
 }
 
-void next_hops::give_back(uint32_t index) noexcept { rcu_->hook()({release, this, index}); }
+nexthop_handle::~nexthop_handle() {
+    if (of_ != nullptr) of_->rcu_->hook()({next_hops::release, of_, index_});
+}
 
 void next_hops::release(void* self, uint64_t index) {
     auto& t = *static_cast<next_hops*>(self);

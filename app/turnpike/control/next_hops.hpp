@@ -5,8 +5,8 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -14,6 +14,31 @@
 #include "rcu/qsbr.hpp"
 
 namespace turnpike::control {
+
+class next_hops;
+
+/// Owns the index of a next hop. When it ends, no route refers to the index any more, and after a grace period the
+/// index is free.
+class nexthop_handle {
+  public:
+    nexthop_handle() = default;
+    nexthop_handle(next_hops& of, uint32_t index) noexcept : of_(&of), index_(index) {}
+    nexthop_handle(nexthop_handle&& o) noexcept
+        : of_(std::exchange(o.of_, nullptr)), index_(o.index_) {}
+    nexthop_handle& operator=(nexthop_handle&& o) noexcept {
+        std::swap(of_, o.of_);
+        std::swap(index_, o.index_);
+        return *this;
+    }
+    ~nexthop_handle();
+
+    explicit operator bool() const noexcept { return of_ != nullptr; }
+    [[nodiscard]] uint32_t index() const noexcept { return index_; }
+
+  private:
+    next_hops* of_ = nullptr;
+    uint32_t index_ = 0;
+};
 
 /// Threads  control.
 class next_hops {
@@ -26,10 +51,8 @@ class next_hops {
     [[nodiscard]] datapath::next_hop& operator[](uint32_t index) const noexcept {
         return table_.get()[index];
     }
-    /// An index whose next hop drops; nullopt: the table is full.
-    [[nodiscard]] std::optional<uint32_t> take() noexcept;
-    /// Free an index that no route refers to.
-    void give_back(uint32_t index) noexcept;
+    /// A next hop that drops; empty: the table is full.
+    [[nodiscard]] nexthop_handle take() noexcept;
 
     [[nodiscard]] uint32_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] uint32_t in_use() const noexcept {
@@ -37,6 +60,7 @@ class next_hops {
     }
 
   private:
+    friend class nexthop_handle;
     struct free_table {
         void operator()(datapath::next_hop* t) const noexcept;
     };

@@ -122,11 +122,6 @@ nexthop_group::owned make_group(std::span<const group_member> members,
     return made;
 }
 
-nexthop_groups::~nexthop_groups() {
-    for (auto& [key, g] : groups_) give_back(*g);
-    for (auto& [key, g] : recursive_) give_back(*g);
-}
-
 /// Workers may still be reading the previous table.
 void nexthop_groups::publish(group& g, nexthop_group::owned next) noexcept {
     hops_[g.hop].group.store(next.get(), std::memory_order_release);
@@ -139,12 +134,6 @@ void nexthop_groups::discard(nexthop_group::owned table) noexcept {
     rcu_.hook()(
         {[](void* gone, uint64_t) { nexthop_group::free{}(static_cast<nexthop_group*>(gone)); },
          table.release(), 0});
-}
-
-void nexthop_groups::give_back(group& g) noexcept {
-    discard(std::move(g.full));
-    discard(std::move(g.table));
-    hops_.give_back(g.hop);
 }
 
 void nexthop_groups::look_at(const classify& can_send) {
@@ -218,13 +207,8 @@ nexthop_groups::shown nexthop_groups::of_hop(uint32_t hop) const {
 class nexthop_groups::staged_groups : public staged {
   public:
     explicit staged_groups(nexthop_groups& of) : of_(of) {}
-    ~staged_groups() override {
-        if (committed_) return;
-        for (const auto& g : made_) of_.give_back(*g);
-    }
 
     result<void> add(change& c) {
-        gone_.reserve(of_.groups_.size() + of_.recursive_.size());
         for (change::table& table : c.tables)
             if (auto done = add_operators(c, table); !done) return done;
         for (change::table& table : c.tables) add_learned(c, table.learned);
@@ -235,13 +219,9 @@ class nexthop_groups::staged_groups : public staged {
         std::ranges::copy(ports, c.snapshot->sharing.vxlan_ports.begin());
         return {};
     }
+    /// This object now owns the previous groups, and is destroyed after a grace period.
     void commit() noexcept override {
-        committed_ = true;
-        for (auto& [key, g] : of_.groups_)
-            if (!after_.contains(key)) gone_.push_back(std::move(g));
         of_.groups_.swap(after_);
-        for (auto& [key, g] : of_.recursive_)
-            if (!recursive_.contains(key)) gone_.push_back(std::move(g));
         of_.recursive_.swap(recursive_);
         for (other_members& o : others_) {
             of_.publish(*o.of, std::move(o.table));
@@ -249,9 +229,6 @@ class nexthop_groups::staged_groups : public staged {
             o.of->members.swap(o.members);
             o.of->able.swap(o.able);
         }
-    }
-    void retire() noexcept override {
-        for (const auto& g : gone_) of_.give_back(*g);
     }
 
   private:
@@ -369,22 +346,19 @@ class nexthop_groups::staged_groups : public staged {
         return able;
     }
     result<std::shared_ptr<group>> make(const change& c, const members& key, uint16_t mtu) {
-        auto g = std::make_shared<group>();
-        g->members = key;
-        g->able = able_of(c, key);
-        auto table = make_group(g->members, g->able, {});
-        made_.push_back(g);
-        const auto hop = of_.hops_.take();
-        if (!hop) {
-            made_.pop_back();
+        auto able = able_of(c, key);
+        auto table = make_group(key, able, {});
+        nexthop_handle hop = of_.hops_.take();
+        if (!hop)
             return fail(ENOSPC, c.after.file,
                         "no next hop is left for routes that several neighbours share, or that are "
                         "recursive; allow more neighbours (neighbours.limit)");
-        }
-        g->hop = *hop;
-        of_.hops_[*hop].mtu.store(mtu != 0 ? mtu : UINT16_MAX, std::memory_order_relaxed);
+        auto g = std::make_shared<group>(of_, std::move(hop));
+        g->members = key;
+        g->able = std::move(able);
+        of_.hops_[g->hop].mtu.store(mtu != 0 ? mtu : UINT16_MAX, std::memory_order_relaxed);
         of_.publish(*g, std::move(table));
-        of_.hops_[*hop].kind.store(nexthop_kind::group, std::memory_order_release);
+        of_.hops_[g->hop].kind.store(nexthop_kind::group, std::memory_order_release);
         return g;
     }
     /// A bridge checks its members' links itself.
@@ -407,9 +381,7 @@ class nexthop_groups::staged_groups : public staged {
     std::map<shared_by, std::shared_ptr<group>> after_;
     std::map<gateways, std::shared_ptr<group>> recursive_;
     std::vector<other_members> others_;
-    std::vector<std::shared_ptr<group>> made_, gone_;
     uint32_t learned_ = 0;  ///< number of groups of the kernel's routes
-    bool committed_ = false;
 };
 
 result<std::unique_ptr<staged>> nexthop_groups::prepare(change& c) {

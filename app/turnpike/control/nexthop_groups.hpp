@@ -54,8 +54,6 @@ struct group_before {
 class nexthop_groups : public owner {
   public:
     nexthop_groups(next_hops& hops, rcu::qsbr& rcu) : hops_(hops), rcu_(rcu) {}
-    ~nexthop_groups() override;
-
     /// A next hop for each route target: its only member's, a group's, or a fixed one.
     /// Needs change::resolved_routes::hops_of_members, and paths of recursive routes.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
@@ -87,7 +85,17 @@ class nexthop_groups : public owner {
 
   private:
     struct group {
-        uint32_t hop = 0;
+        group(nexthop_groups& of_groups, nexthop_handle owned) noexcept
+            : of(of_groups), handle(std::move(owned)), hop(handle.index()) {}
+        group(const group&) = delete;
+        group& operator=(const group&) = delete;
+        ~group() {
+            of.discard(std::move(full));
+            of.discard(std::move(table));
+        }
+        nexthop_groups& of;
+        nexthop_handle handle;
+        const uint32_t hop;  ///< its index
         std::vector<group_member> members;
         std::vector<bool> able;
         datapath::nexthop_group::owned table;  ///< published table
@@ -113,7 +121,6 @@ class nexthop_groups : public owner {
 
     void publish(group& g, datapath::nexthop_group::owned next) noexcept;
     void discard(datapath::nexthop_group::owned table) noexcept;
-    void give_back(group& g) noexcept;
     void look_at(group& g, const classify& can_send, uint32_t& buckets_left);
 
     next_hops& hops_;

@@ -252,14 +252,15 @@ bool all_anew(const state::changes& what) {
 }
 
 /// Gateways for which a longer prefix may have been added, or the longest removed.
-std::set<ip_address> touched(const resolved_gateways& known, const change::table& t) {
+std::set<ip_address> touched(const resolved_gateways& known,
+                             std::initializer_list<const state::route_changes*> changes) {
     std::set<ip_address> out;
     const auto add = [&](const ip_prefix& to) {
         for (auto at = known.lower_bound(to.address); at != known.end() && to.contains(at->first);
              ++at)
             out.insert(at->first);
     };
-    for (const state::route_changes* what : {t.operators.what, t.learned.what}) {
+    for (const state::route_changes* what : changes) {
         for (const ip_prefix& to : what->removed) add(to);
         for (const state::route& r : what->set) add(r.to);
     }
@@ -282,7 +283,8 @@ class recursion::staged_recursion : public staged {
         if (matches.empty()) return;
         const auto before = of_.by_vrf_.find(t.vrf);
         const bool anew = before == of_.by_vrf_.end() || all_anew(c.what);
-        const auto changed = anew ? std::set<ip_address>{} : touched(before->second, t);
+        const auto changed = anew ? std::set<ip_address>{}
+                                  : touched(before->second, {t.operators.what, t.learned.what});
         const match_finder finder(c, t, of_.hops_);
         for (auto& [gateway, match] : matches) {
             const resolved_gateway* known = nullptr;
@@ -313,6 +315,11 @@ result<std::unique_ptr<staged>> recursion::prepare(change& c) {
     auto ready = std::make_unique<staged_recursion>(*this);
     for (change::table& t : c.tables) ready->add(c, t);
     return ready;
+}
+
+bool recursion::depends_on(uint8_t vrf, const state::route_changes& what) const {
+    const auto table = by_vrf_.find(vrf);
+    return table != by_vrf_.end() && !touched(table->second, {&what}).empty();
 }
 
 const resolved_gateway* recursion::find(uint8_t vrf, const ip_address& gateway) const {

@@ -80,6 +80,9 @@ class recursion : public owner {
     /// Needs the tables with their derived routes; fills change::resolved_routes::paths.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
+    /// Whether a gateway may resolve by another route after a change of routes.
+    [[nodiscard]] bool depends_on(uint8_t vrf, const state::route_changes& what) const;
+
     /// Resolution in the running configuration; null: no recursive route of the VRF has that gateway.
     [[nodiscard]] const resolved_gateway* find(uint8_t vrf, const ip_address& gateway) const;
 

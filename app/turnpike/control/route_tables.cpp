@@ -29,12 +29,12 @@ class vrfs::staged_vrfs : public staged {
         }
         for (const auto& [name, index] : after_) {
             const bool main = name.empty();
-            c.tables.push_back(
-                {.vrf = index,
-                 .operators = {.set = &c.after.routes_of(name),
-                               .what = main ? &c.what.routes : &c.what.vrf_routes.at(name)},
-                 .learned = {.set = &c.after.learned_of(name),
-                             .what = main ? &c.what.learned : &c.what.vrf_learned.at(name)}});
+            change::table& t = c.tables.emplace_back();
+            t.vrf = index;
+            t.operators.set = &c.after.routes_of(name);
+            t.operators.what = main ? &c.what.routes : &c.what.vrf_routes.at(name);
+            t.learned.set = &c.after.learned_of(name);
+            t.learned.what = main ? &c.what.learned : &c.what.vrf_learned.at(name);
             c.snapshot->vrf.resize(std::max<size_t>(c.snapshot->vrf.size(), index + size_t{1}));
         }
         c.vrf_index_of = after_;

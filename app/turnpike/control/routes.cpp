@@ -84,13 +84,6 @@ bool routes::is_on_link(const ip_address& a, uint32_t link_hop) const noexcept {
     return false;
 }
 
-std::optional<uint32_t> routes::resolved_routes::hop(const ip_prefix& to) const {
-    const auto target = set == nullptr ? std::nullopt : set->at(to);
-    if (!target || hop_of_target[*target] == no_nexthop) return std::nullopt;
-    if (left_out != nullptr && left_out->contains(to)) return std::nullopt;
-    return hop_of_target[*target];
-}
-
 std::optional<std::pair<uint32_t, route_origin>> routes::routed_hop(const ip_prefix& to,
                                                                     const sources& from) {
     const auto d = from.derived.find(to);
@@ -99,6 +92,7 @@ std::optional<std::pair<uint32_t, route_origin>> routes::routed_hop(const ip_pre
         return std::pair(d->second, route_origin::address);
     if (const auto hop = from.operators.hop(to)) return std::pair(*hop, route_origin::configured);
     if (derived) return std::pair(d->second, route_origin::connected);
+    if (from.without != nullptr && from.without->contains(to)) return std::nullopt;
     if (const auto hop = from.learned.hop(to)) return std::pair(*hop, route_origin::learned);
     return std::nullopt;
 }
@@ -144,7 +138,7 @@ void routes::for_each(const ip_prefix& from, const visitor& visit) const {
     const auto first_of = [&](const state::route_set* set) {
         return (set != nullptr ? *set : none).lower_bound(from);
     };
-    auto o = first_of(operators_), l = first_of(learned_);
+    auto o = first_of(operators_.set), l = first_of(learned_.set);
     const auto o_end = none.end(), l_end = none.end();
     auto d = derived_.lower_bound(from);
     auto h = hosts_.lower_bound(from);
@@ -167,19 +161,11 @@ void routes::for_each(const ip_prefix& from, const visitor& visit) const {
 /// Every prefix whose active route may change, and its next hop. Duplicates have the same
 /// value.
 routes::writes routes::writes_for(const change::table& t, bool retries) const {
-    const sources after = {{t.operators.set, t.operators.hop_of_target},
-                           {t.learned.set, t.learned.hop_of_target},
-                           t.derived};
+    const sources after = {t.operators, t.learned, t.derived};
     writes out;
-    const auto add = [&](const ip_prefix& to) {
-        const auto hop = effective_hop(to, after);
-        if (to.address.v6)
-            out.v6.push_back({to.address.v6_bytes(), to.length, hop});
-        else
-            out.v4.push_back({to.address.v4(), to.length, hop});
-    };
+    const auto add = [&](const ip_prefix& to) { out.add(to, effective_hop(to, after)); };
     // Targets that are unchanged but have another next hop, because their interface was recreated.
-    const auto add_moved = [&](const resolved_routes& was, const resolved_routes& is) {
+    const auto add_moved = [&](const routes_with_hops& was, const routes_with_hops& is) {
         if (was.set == nullptr) return;
         std::vector<bool> moved(is.set->targets().size());
         for (size_t b = 0; b < was.set->targets().size(); ++b) {
@@ -206,11 +192,85 @@ routes::writes routes::writes_for(const change::table& t, bool retries) const {
     }
     if (retries)
         for (const ip_prefix& to : left_out_) add(to);
-    // Removals first: their room is free for the others.
-    const auto removes = [](const auto& w) { return !w.next_hop; };
-    std::stable_partition(out.v4.begin(), out.v4.end(), removes);
-    std::stable_partition(out.v6.begin(), out.v6.end(), removes);
+    out.order();
     return out;
+}
+
+/// Next hops do not depend on the daemon and the metric.
+state::route_target routes::key_of(const state::route_target& t) {
+    state::route_target out = t;
+    out.protocol = 0;
+    out.metric = 0;
+    return out;
+}
+
+/// The next hops of the targets of `next`; none: one of them has to be prepared.
+std::optional<std::vector<uint32_t>> routes::known_hops(const state::route_set& running,
+                                                        const state::route_set& next) const {
+    const auto before = running.targets(), after = next.targets();
+    std::vector<uint32_t> out(after.size(), no_nexthop);
+    for (size_t t = 0; t < after.size(); ++t) {
+        if (next.uses_of(t) == 0) continue;
+        if (t < before.size() && running.uses_of(t) != 0 && before[t] == after[t]) {
+            out[t] = learned_.hop_of_target[t];
+            continue;
+        }
+        const auto known = prepared_.find(key_of(after[t]));
+        if (known == prepared_.end() || known->second == no_nexthop) return std::nullopt;
+        out[t] = known->second;
+    }
+    return out;
+}
+
+bool routes::learn(state::route_set& running, const state::route_set& next,
+                   const state::route_changes& what) {
+    // Neighbours depend on on-link routes. Routes that were left out are counted by transactions.
+    if (incomplete_ || links_ || !left_out_.empty() || &running != learned_.set ||
+        what.size() > many_writes)
+        return false;
+    auto known = known_hops(running, next);
+    if (!known) return false;
+    routes_with_hops learned{&next, std::move(*known)};
+    const auto lacks = [](const std::vector<uint32_t>& of, std::optional<uint32_t> target) {
+        return target && of[*target] == no_nexthop;
+    };
+    for (const ip_prefix& to : what.removed)
+        if (lacks(learned_.hop_of_target, running.at(to))) return false;
+    for (const state::route& r : what.set)
+        if (lacks(learned_.hop_of_target, running.at(r.to)) ||
+            lacks(learned.hop_of_target, r.target))
+            return false;
+    const sources after = {operators_, learned, derived_};
+    writes all;
+    for (const ip_prefix& to : what.removed) all.add(to, effective_hop(to, after));
+    for (const state::route& r : what.set) all.add(r.to, effective_hop(r.to, after));
+    all.order();
+    state::route_set taken = next;
+    if (v4_->stats().routes + all.v4.size() > max_learned() ||
+        v6_->stats().routes + all.v6.size() > max_learned() || !v4_->exchange(all.v4))
+        return false;
+    if (!v6_->exchange(all.v6)) {
+        std::reverse(all.v4.begin(), all.v4.end());
+        incomplete_ = !v4_->exchange(all.v4);
+        return false;
+    }
+    written_ += all.v4.size() + all.v6.size();
+    running = std::move(taken);
+    learned_.hop_of_target.swap(learned.hop_of_target);
+    return true;
+}
+
+void routes::writes::add(const ip_prefix& to, std::optional<uint32_t> hop) {
+    if (to.address.v6)
+        v6.push_back({to.address.v6_bytes(), to.length, hop});
+    else
+        v4.push_back({to.address.v4(), to.length, hop});
+}
+
+void routes::writes::order() {
+    const auto removes = [](const auto& w) { return !w.next_hop; };
+    std::stable_partition(v4.begin(), v4.end(), removes);
+    std::stable_partition(v6.begin(), v6.end(), removes);
 }
 
 result<void> routes::load(const sources& from, bool* six_loaded) {
@@ -222,21 +282,21 @@ result<void> routes::load(const sources& from, bool* six_loaded) {
         else
             v4.push_back({to.address.v4(), to.length, hop});
     };
-    const auto put_all = [&](const resolved_routes& some) {
+    const auto put_all = [&](const routes_with_hops& some, const std::set<ip_prefix>* without) {
         if (some.set == nullptr) return;
         for (const state::route& r : *some.set)
             if (const uint32_t hop = some.hop_of_target[r.target];
-                hop != no_nexthop && (some.left_out == nullptr || !some.left_out->contains(r.to)))
+                hop != no_nexthop && (without == nullptr || !without->contains(r.to)))
                 put(r.to, hop);
     };
     v4.reserve((from.operators.set == nullptr ? 0 : from.operators.set->size()) +
                (from.learned.set == nullptr ? 0 : from.learned.set->size()) + from.derived.size());
     // The last of several duplicates counts.
     for (const auto& [to, h] : hosts_) put(to, h.hop);
-    put_all(from.learned);
+    put_all(from.learned, from.without);
     for (const auto& [to, hop] : from.derived)
         if (hop != datapath::fixed_nexthop::local) put(to, hop);
-    put_all(from.operators);
+    put_all(from.operators, nullptr);
     for (const auto& [to, hop] : from.derived)
         if (hop == datapath::fixed_nexthop::local) put(to, hop);
     // On-link host routes, as long as a neighbour's host route.
@@ -269,12 +329,12 @@ std::set<ip_prefix> routes::beyond_room(const sources& from) const {
 class routes::staged_routes : public staged {
   public:
     staged_routes(routes& of, const change::table& t)
-        : of_(of),
-          operators_(t.operators.set),
-          learned_(t.learned.set),
-          hop_of_target_(t.operators.hop_of_target),
-          hop_of_learned_(t.learned.hop_of_target),
-          derived_(t.derived) {}
+        : of_(of), operators_(t.operators), learned_(t.learned), derived_(t.derived) {
+        const auto targets = learned_.set->targets();
+        for (size_t i = 0; i < targets.size(); ++i)
+            if (learned_.set->uses_of(i) != 0)
+                prepared_.emplace(key_of(targets[i]), learned_.hop_of_target[i]);
+    }
     ~staged_routes() override {
         if (committed_) return;
         bool good = !loaded_ || load_what_was();
@@ -307,14 +367,13 @@ class routes::staged_routes : public staged {
         committed_ = true;
         of_.incomplete_ = false;
         of_.derived_.swap(derived_);
-        of_.hop_of_target_.swap(hop_of_target_);
-        of_.hop_of_learned_.swap(hop_of_learned_);
-        of_.operators_ = operators_;
-        of_.learned_ = learned_;
+        std::swap(of_.operators_, operators_);
+        std::swap(of_.learned_, learned_);
+        of_.prepared_.swap(prepared_);
         of_.left_out_.swap(left_out_);
         if (lacked_v4_) of_.full_v4_ = of_.v4_->stats().routes;
         if (lacked_v6_) of_.full_v6_ = of_.v6_->stats().routes;
-        of_.links_ = lead_to_links(*operators_) || lead_to_links(*learned_);
+        of_.links_ = lead_to_links(*of_.operators_.set) || lead_to_links(*of_.learned_.set);
     }
 
   private:
@@ -374,9 +433,7 @@ class routes::staged_routes : public staged {
         (to.address.v6 ? lacked_v6_ : lacked_v4_) = true;
         w.next_hop.reset();
     }
-    [[nodiscard]] sources after() const {
-        return {{operators_, hop_of_target_}, {learned_, hop_of_learned_}, derived_};
-    }
+    [[nodiscard]] sources after() const { return {operators_, learned_, derived_}; }
     [[nodiscard]] bool is_learned(const ip_prefix& to) const {
         const auto routed = routed_hop(to, after());
         return routed && routed->second == route_origin::learned;
@@ -398,7 +455,7 @@ class routes::staged_routes : public staged {
         made_ = {};
         sources all = after();
         left_out_ = of_.beyond_room(all);
-        all.learned.left_out = &left_out_;
+        all.without = &left_out_;
         for (const ip_prefix& to : left_out_) (to.address.v6 ? lacked_v6_ : lacked_v4_) = true;
         auto done = of_.load(all, &loaded_);
         loaded_ |= done.has_value() || of_.incomplete_;
@@ -413,8 +470,8 @@ class routes::staged_routes : public staged {
     }
 
     routes& of_;
-    const state::route_set *operators_, *learned_;
-    std::vector<uint32_t> hop_of_target_, hop_of_learned_;
+    routes_with_hops operators_, learned_;
+    hops_of_targets prepared_;
     hops derived_;
     writes made_;
     std::set<ip_prefix> left_out_;

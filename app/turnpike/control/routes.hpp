@@ -37,6 +37,14 @@ class routes {
     /// retries  also the routes left out earlier
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change::table& t, bool retries = false);
 
+    /// Replaces the kernel's routes without a transaction, where the last transaction prepared their next hops, and no
+    /// neighbour depends on routes: only the FIB is written.
+    /// running  the kernel's routes in the running configuration; on success, it becomes `next`
+    /// what     their differences
+    /// Returns  false: nothing changed; a transaction is necessary
+    [[nodiscard]] bool learn(state::route_set& running, const state::route_set& next,
+                             const state::route_changes& what);
+
     /// Number of kernel routes that the FIB has no room for.
     [[nodiscard]] size_t left_out() const noexcept { return left_out_.size(); }
     /// Whether routes were removed since some were left out.
@@ -75,26 +83,30 @@ class routes {
     struct writes {
         std::vector<fib::change4> v4;
         std::vector<fib::change6> v6;
+
+        void add(const ip_prefix& to, std::optional<uint32_t> hop);
+        /// Removals first: their room is free for the others.
+        void order();
     };
     class staged_routes;
+    /// Next hops by the part of a target that determines them, as of the last transaction.
+    using hops_of_targets = std::map<state::route_target, uint32_t>;
+    [[nodiscard]] static state::route_target key_of(const state::route_target& t);
+    [[nodiscard]] std::optional<std::vector<uint32_t>> known_hops(
+        const state::route_set& running, const state::route_set& next) const;
     [[nodiscard]] static bool lead_to_links(const state::route_set& some) noexcept;
 
     routes() = default;
     result<void> set(const ip_prefix& to, std::optional<uint32_t> hop);
     [[nodiscard]] std::optional<uint32_t> get(const ip_prefix& to) const;
-    /// The routes of one source, with their next hops.
-    struct resolved_routes {
-        const state::route_set* set = nullptr;
-        const std::vector<uint32_t>& hop_of_target;
-        const std::set<ip_prefix>* left_out = nullptr;
-        [[nodiscard]] std::optional<uint32_t> hop(const ip_prefix& to) const;
-    };
+    using routes_with_hops = change::routes_with_hops;
     struct sources {
-        resolved_routes operators, learned;
+        const routes_with_hops &operators, &learned;
         const hops& derived;
+        const std::set<ip_prefix>* without = nullptr;  ///< learned ones that have no room
     };
     [[nodiscard]] sources running() const noexcept {
-        return {{operators_, hop_of_target_}, {learned_, hop_of_learned_, &left_out_}, derived_};
+        return {operators_, learned_, derived_, &left_out_};
     }
     /// Active route of a prefix, neighbours aside, and its source.
     [[nodiscard]] static std::optional<std::pair<uint32_t, route_origin>> routed_hop(
@@ -127,9 +139,8 @@ class routes {
     std::set<ip_prefix> left_out_;      ///< prefixes of kernel routes without room
     size_t full_v4_ = 0, full_v6_ = 0;  ///< numbers of routes when they were left out
     bool links_ = false;                ///< some route of the operator or the kernel is on-link
-    const state::route_set *operators_ = nullptr,
-                           *learned_ = nullptr;             ///< of the running configuration
-    std::vector<uint32_t> hop_of_target_, hop_of_learned_;  ///< likewise
+    routes_with_hops operators_{}, learned_{};  ///< of the running configuration
+    hops_of_targets prepared_;                  ///< the kernel's
 };
 
 }  // namespace turnpike::control

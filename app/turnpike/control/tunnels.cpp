@@ -173,11 +173,6 @@ void add_vxlan_stage(change& c) {
 class tunnels::staged_tunnels : public staged {
   public:
     explicit staged_tunnels(tunnels& of) : of_(of) {}
-    ~staged_tunnels() override {
-        for (const auto& [to, path] : paths_)
-            if (const auto is = of_.paths_.find(to); is == of_.paths_.end() || is->second != path)
-                of_.hops_.give_back(path.hop);
-    }
 
     /// A multicast group is an on-link host that needs no resolution: its MAC address is derived
     /// (RFC 1112 section 6.4, RFC 2464 section 7).
@@ -188,24 +183,22 @@ class tunnels::staged_tunnels : public staged {
             const std::pair to(vrf, t.remote);
             if (paths_.contains(to)) continue;
             const datapath::interface& by = c.snapshot->interfaces[c.ifindex_of.at(t.interface)];
-            path_to_group path{
-                .hop = 0, .out = by.out(), .vlan = by.vlan, .mac = by.mac, .mtu = by.mtu};
+            path_to_group path{.out = by.out(), .vlan = by.vlan, .mac = by.mac, .mtu = by.mtu};
             const auto was = of_.paths_.find(to);
             if (was != of_.paths_.end() && was->second.leads_as(path)) {
-                path = was->second;
-                paths_.emplace(to, path);
+                paths_.emplace(to, was->second);
             } else if (!take(to, path)) {
                 return fail(ENOSPC, t.where.text,
                             "no next hop is left; allow more neighbours (neighbours.limit)");
             }
             c.table_of(vrf).derived[{t.remote, static_cast<uint8_t>(t.remote.bits())}] =
-                paths_.at(to).hop;
+                paths_.at(to).hop->index();
         }
         return {};
     }
     void show(std::unique_ptr<tunnel_tables> made) noexcept { tables_ = std::move(made); }
 
-    /// This object now owns the previous tables, and is destroyed after a grace period.
+    /// This object now owns the previous tables and next hops, and is destroyed after a grace period.
     void commit() noexcept override {
         of_.shown_.swap(tables_);
         of_.paths_.swap(paths_);
@@ -213,14 +206,10 @@ class tunnels::staged_tunnels : public staged {
 
   private:
     bool take(const std::pair<uint8_t, ip_address>& to, path_to_group& path) {
-        const auto at = paths_.emplace(to, path).first;
-        const auto hop = of_.hops_.take();
-        if (!hop) {
-            paths_.erase(at);
-            return false;
-        }
-        at->second.hop = *hop;
-        datapath::next_hop& h = of_.hops_[*hop];
+        path.hop = std::make_shared<const nexthop_handle>(of_.hops_.take());
+        if (!*path.hop) return false;
+        paths_.emplace(to, path);
+        datapath::next_hop& h = of_.hops_[path.hop->index()];
         h.out = path.out;
         h.mtu.store(path.mtu, std::memory_order_relaxed);
         h.set_vlan(path.vlan);

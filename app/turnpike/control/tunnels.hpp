@@ -33,12 +33,11 @@ class tunnels : public owner {
 
     /// Egress of packets to a group.
     struct path_to_group {
-        uint32_t hop = 0;
+        std::shared_ptr<const nexthop_handle> hop{};
         datapath::egress out{};
         uint16_t vlan = 0;
         mac_address mac{};
         uint16_t mtu = 0;
-        bool operator==(const path_to_group&) const = default;
         [[nodiscard]] bool leads_as(const path_to_group& o) const noexcept {
             return out == o.out && mac == o.mac && mtu == o.mtu;
         }

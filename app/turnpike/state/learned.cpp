@@ -2,6 +2,7 @@
 #include "state/learned.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "state/next_hop_rules.hpp"
 
@@ -52,35 +53,34 @@ size_t add_neighbours(configuration& to, const learned& l) {
     return left_out;
 }
 
-/// An on-link route must be in the VRF of its interface (neighbour_finder::check_link).
-void add_routes(configuration& to, const std::string& vrf, route_set& into,
-                const route_set& routes) {
-    into = routes;
-    change_members(into, [&](const route_member& m) {
-        return can_be(to, m) && (m.via || to.interfaces.at(m.interface).vrf == vrf);
-    });
-}
-
 }  // namespace
 
-bool change_members(route_set& in, const std::function<bool(const route_member&)>& stays) {
-    const std::vector<route_target> targets(in.targets().begin(), in.targets().end());
-    std::vector<route_target> less = targets;
+route_set followed_routes(const configuration& in, const std::string& vrf,
+                          const route_set& routes) {
+    // An on-link route must be in the VRF of its interface (neighbour_finder::check_link).
+    const auto is_usable = [&](const route_member& m) {
+        return can_be(in, m) && (m.via || in.interfaces.at(m.interface).vrf == vrf);
+    };
+    const auto targets = routes.targets();
+    std::vector<std::optional<route_target>> others(targets.size());
     bool any = false;
-    for (route_target& t : less)
-        any |= std::erase_if(t.members, [&](const route_member& m) { return !stays(m); }) != 0;
-    if (!any) return false;
-    std::vector<route> changed;
-    for (const route& r : in)
-        if (less[r.target] != targets[r.target]) changed.push_back(r);
-    for (const route& r : changed) {
-        const route_target& t = less[r.target];
-        if (t.members.empty())
-            in.remove(r.to);
-        else
-            in.set(r.to, t);
+    for (size_t t = 0; t < targets.size(); ++t) {
+        const auto& members = targets[t].members;
+        if (std::all_of(members.begin(), members.end(), is_usable)) continue;
+        any = true;
+        route_target& other = others[t].emplace(targets[t]);
+        std::erase_if(other.members, [&](const route_member& m) { return !is_usable(m); });
+        if (!other.members.empty()) continue;
+        other.type = route_type::not_followed;
+        other.mtu = 0;
     }
-    return true;
+    if (!any) return routes;
+    std::vector<route> changed;
+    for (const route& r : routes)
+        if (others[r.target]) changed.push_back(r);
+    route_set out = routes;
+    for (const route& r : changed) out.set(r.to, *others[r.target]);
+    return out;
 }
 
 void take_back(learned& l, const configuration& said_before, const configuration& says) noexcept {
@@ -95,14 +95,14 @@ void take_back(learned& l, const configuration& said_before, const configuration
     }
 }
 
-std::shared_ptr<const configuration> with_learned(std::shared_ptr<const configuration> said,
-                                                  const learned& l, size_t* neighbours_left_out) {
-    if (!said->control_plane.netlink || l.empty()) return said;
-    auto both = std::make_shared<configuration>(*said);
+std::shared_ptr<configuration> with_learned(const configuration& said, const learned& l,
+                                            size_t* neighbours_left_out) {
+    if (!said.control_plane.netlink || l.empty()) return nullptr;
+    auto both = std::make_shared<configuration>(said);
     add_addresses(*both, l);
-    add_routes(*both, {}, both->learned, l.routes);
+    both->learned = followed_routes(*both, {}, l.routes);
     for (const auto& [name, routes] : l.vrf_routes)
-        if (vrf* const v = both->vrfs.find(name)) add_routes(*both, name, v->learned, routes);
+        if (vrf* const v = both->vrfs.find(name)) v->learned = followed_routes(*both, name, routes);
     const size_t left_out = add_neighbours(*both, l);
     if (neighbours_left_out != nullptr) *neighbours_left_out = left_out;
     return both;

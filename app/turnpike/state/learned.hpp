@@ -3,7 +3,6 @@
 // conflict the operator's objects take precedence.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,21 +22,22 @@ struct learned {
     }
 };
 
-/// Removes next hops from routes, and routes without remaining next hops.
-/// Returns  whether any was removed
-bool change_members(route_set& in, const std::function<bool(const route_member&)>& stays);
+/// The learned routes of a VRF (empty: main) in a configuration. Next hops that it cannot use are left out: via absent
+/// interfaces, local addresses, or links of another VRF. A route without another next hop is not followed: it drops, since
+/// the kernel would not forward by a shorter prefix.
+[[nodiscard]] route_set followed_routes(const configuration& in, const std::string& vrf,
+                                        const route_set& routes);
 
 /// Removes addresses that the operator deleted and that the kernel only had from the configuration.
 void take_back(learned& l, const configuration& said_before, const configuration& says) noexcept;
 
 /// The operator's configuration with the learned objects: addresses of mirrored interfaces, after the configured ones,
-/// and routes and static neighbours via these interfaces. Conflicting objects are omitted: an address on another interface's
-/// network, a route via an absent interface or to a local address, a neighbour that the
-/// operator configured, or neighbours beyond half of neighbours.limit.
+/// followed_routes(), and static neighbours via these interfaces. Conflicting objects are omitted: an address on another
+/// interface's network, a neighbour that the operator configured, or neighbours beyond half of neighbours.limit.
 /// neighbours_left_out  number of neighbours beyond that limit; null: not counted
-/// Returns  `said` itself if there is nothing to add
-[[nodiscard]] std::shared_ptr<const configuration> with_learned(
-    std::shared_ptr<const configuration> said, const learned& l,
-    size_t* neighbours_left_out = nullptr);
+/// Returns  null if there is nothing to add
+[[nodiscard]] std::shared_ptr<configuration> with_learned(const configuration& said,
+                                                          const learned& l,
+                                                          size_t* neighbours_left_out = nullptr);
 
 }  // namespace turnpike::state

@@ -203,8 +203,11 @@ route_changes diff(const route_set& before, const route_set& after) {
     // Compare targets once, not once per route. A route unchanged in both sets has the same target: neither set
     // has reused its index.
     std::vector<uint32_t> same_as;
-    for (const route_target& t : before.targets())
-        same_as.push_back(after.find_target(t).value_or(none));
+    for (const route_target& t : before.targets()) {
+        const auto at = static_cast<uint32_t>(same_as.size());  // mostly the same index
+        const bool stays = at < after.targets_.size() && after.targets_[at] == t;
+        same_as.push_back(stays ? at : after.find_target(t).value_or(none));
+    }
     route_changes out;
     const auto compare = [&](const ip_prefix& to, uint32_t was, uint32_t is) {
         if (is == none) {

@@ -156,8 +156,11 @@ class full_fib : public ::testing::Test {
         auto is = std::make_unique<sets>(sets{operators_, learned_});
         const state::route_changes of_operators = diff(running_->operators, is->operators),
                                    of_learned = diff(running_->learned, is->learned);
-        change::table t{.operators = {.set = &is->operators, .what = &of_operators},
-                        .learned = {.set = &is->learned, .what = &of_learned}};
+        change::table t;
+        t.operators.set = &is->operators;
+        t.operators.what = &of_operators;
+        t.learned.set = &is->learned;
+        t.learned.what = &of_learned;
         t.operators.hop_of_target.assign(is->operators.targets().size(), 20);
         t.learned.hop_of_target.assign(is->learned.targets().size(), 10);
         auto ready = table_->prepare(t, retries);
