@@ -250,24 +250,31 @@ json change_requests::save(const request_fields& f, const peer& from) {
     return out;
 }
 
+std::shared_ptr<const change_requests::written> change_requests::write_running() const {
+    const auto now = running();
+    for (const auto& [connection, one] : read_)
+        if (one->of.lock() == now) return one;
+    return std::make_shared<const written>(written{now, file_text(*now)});
+}
+
 /// The text that save() would write, by the page.
-json change_requests::configuration(const request_fields& f) {
+json change_requests::configuration(const request_fields& f, const peer& from) {
     f.expect("from");
     constexpr size_t page = 512 * 1024;
     const uint64_t at = f.number_or("from", 0, 0, UINT64_MAX);
-    if (at == 0) {
-        written_ = running();
-        text_ = file_text(*running());
-    }
-    if (written_.lock() != running() || at > text_.size())
+    if (at == 0) read_[from.connection] = write_running();
+    const auto mine = read_.find(from.connection);
+    if (mine == read_.end() || mine->second->of.lock() != running() ||
+        at > mine->second->text.size()) {
+        if (mine != read_.end()) read_.erase(mine);
         throw error{EBUSY, "from", "the configuration has changed meanwhile; start again"};
-    json out = {{"text", text_.substr(at, page)}, {"next", nullptr}};
-    if (at + page < text_.size()) {
-        out["next"] = at + page;
-    } else {
-        written_.reset();
-        std::string().swap(text_);
     }
+    const std::string& text = mine->second->text;
+    json out = {{"text", text.substr(at, page)}, {"next", nullptr}};
+    if (at + page < text.size())
+        out["next"] = at + page;
+    else
+        read_.erase(mine);
     return out;
 }
 

@@ -37,15 +37,18 @@ class change_requests {
     [[nodiscard]] json confirm(const request_fields& f, const peer& from);
     [[nodiscard]] json states(const request_fields& f) const;
     [[nodiscard]] json save(const request_fields& f, const peer& from);
-    [[nodiscard]] json configuration(const request_fields& f);
+    [[nodiscard]] json configuration(const request_fields& f, const peer& from);
 
     [[nodiscard]] const history& past() const noexcept { return history_; }
     /// Read the file again; see requests::reload().
     [[nodiscard]] result<state::changes> reload(const std::string& by);
     /// Rolls back a change that was not confirmed in time.
     void tick() noexcept { history_.tick(); }
-    /// A client has disconnected: forget its incomplete upload.
-    void forget(uint64_t connection) noexcept { streams_.erase(connection); }
+    /// A client has disconnected: forget its incomplete upload and download.
+    void forget(uint64_t connection) noexcept {
+        streams_.erase(connection);
+        read_.erase(connection);
+    }
 
   private:
     [[nodiscard]] std::shared_ptr<const state::configuration> running() const {
@@ -55,9 +58,14 @@ class change_requests {
     history history_;
     std::string file_;
     std::map<uint64_t, sources::route_stream> streams_;  ///< by connection: routes received so far
-    /// The configuration that a client reads by pages (not owned), and its text.
-    std::weak_ptr<const state::configuration> written_{};
-    std::string text_{};
+    /// A configuration as text, which clients read by pages.
+    struct written {
+        std::weak_ptr<const state::configuration> of{};
+        std::string text{};
+    };
+    [[nodiscard]] std::shared_ptr<const written> write_running() const;
+    std::map<uint64_t, std::shared_ptr<const written>>
+        read_;  ///< by connection; one for the same configuration
 };
 
 }  // namespace turnpike::control

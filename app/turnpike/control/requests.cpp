@@ -69,8 +69,9 @@ struct request_table {
     static json states(requests& r, const request_fields& f, const sources::socket_peer&) {
         return r.changes_.states(f);
     }
-    static json configuration(requests& r, const request_fields& f, const sources::socket_peer&) {
-        return r.changes_.configuration(f);
+    static json configuration(requests& r, const request_fields& f,
+                              const sources::socket_peer& from) {
+        return r.changes_.configuration(f, from);
     }
     /// Requests that change the configuration or its file.
     template <json (change_requests::*Make)(const request_fields&, const sources::socket_peer&)>

@@ -272,6 +272,26 @@ TEST_F(change_requests, a_long_configuration_by_the_page) {
     const auto loaded = sources::load_text(text, "pages.yaml");
     ASSERT_TRUE(loaded) << loaded.error().message();
     EXPECT_TRUE(state::diff(l_.controller().running(), *loaded)->empty());
+    // Two clients at a time have a place each.
+    const sources::socket_peer here = client_, other{.pid = 7, .uid = 0, .connection = 77};
+    from = ask({{"request", "configuration"}})["result"]["next"];
+    client_ = other;
+    EXPECT_EQ(refused({{"request", "configuration"}, {"from", from}})["code"], "EBUSY");
+    std::string its_text;
+    for (json at = 0; !at.is_null();) {
+        const json page = ask({{"request", "configuration"}, {"from", at}})["result"];
+        its_text += page["text"].get<std::string>();
+        at = page["next"];
+    }
+    EXPECT_EQ(its_text, text);
+    client_ = here;
+    std::string rest;
+    for (json at = from; !at.is_null();) {
+        const json page = ask({{"request", "configuration"}, {"from", at}})["result"];
+        rest += page["text"].get<std::string>();
+        at = page["next"];
+    }
+    EXPECT_EQ(rest, text.substr(from.get<size_t>())) << "the other client took nothing of it";
     from = ask({{"request", "configuration"}})["result"]["next"];
     changed(seven);
     EXPECT_EQ(refused({{"request", "configuration"}, {"from", from}})["code"], "EBUSY");
