@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Requests of an operator that take long, beside a Linux host that pings the router's own address every 10 ms: the longest
-time that an answer takes is the longest pause of the thread that handles punted packets."""
+time that an answer takes is the longest pause of the thread that handles punted packets. A BFD session of FRR through a host
+interface, with 50 ms, stays up."""
+import json
 import os
 import re
 import socket
@@ -14,15 +16,16 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
+from lib.daemons import Frr  # noqa: E402
 from lib.dpdk_program import file_prefix, wait_for_hugepages  # noqa: E402
 from lib.dut import Turnpike, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import give  # noqa: E402
 
-RULES, ROUTES, REPLACED_RULES, SECONDS = 100_000, 1_000_000, 10_000, 2
-PING_MS = 10
+RULES, ROUTES, REPLACED_RULES, STATIONS, SECONDS = 100_000, 1_000_000, 10_000, 50_000, 2
+PING_MS, BFD_MS = 10, 50
 # On a machine with two CPUs that others use, too. Under 5 ms on a quiet one.
-LONGEST_MS = 100
+LONGEST_MS = 50
 REPLY = re.compile(rb"\[(\d+\.\d+)\] .* icmp_seq=(\d+) .* time=([\d.]+) ms")
 
 
@@ -69,6 +72,26 @@ class Watchdog:
         return max(after - before for before, after in zip(self.times, self.times[1:]))
 
 
+class Bfd:
+    """A session of FRR's between a host and the router's host interface. Like the pings, its daemons go before other
+    processes."""
+
+    def __init__(self, lab, box, peer):
+        text = f"bfd\n peer {{}}\n  receive-interval {BFD_MS}\n  transmit-interval {BFD_MS}\n"
+        self.frr = [Frr(lab, host, text.format(other), ("bfdd",)) for host, other in ((box, "10.0.4.2"), (peer, "10.0.4.1"))]
+        for frr in self.frr:
+            subprocess.run(["chrt", "-r", "-p", "1", str(frr.processes["bfdd"].pid)], check=True)
+        wait_until(self.is_up, "the BFD session is up", 30)
+
+    def is_up(self):
+        peers = json.loads(self.frr[0].vty("show bfd peers json") or "[]")
+        return [p.get("status") for p in peers] == ["up"]
+
+    def went_down(self):
+        (counts,) = json.loads(self.frr[0].vty("show bfd peers counters json"))
+        return counts["session-down"]
+
+
 def rules_text(count, first=0):
     """Rules in ClassBench format."""
     return "".join(f"@{10 + (n >> 16)}.{n >> 8 & 255}.{n & 255}.0/24\t198.51.{n >> 8 & 255}.0/24\t0 : 65535\t"
@@ -85,14 +108,26 @@ class Router:
         self.folder = tempfile.TemporaryDirectory(prefix="turnpike-pauses-")
         self.west, dut = lab.host("west"), lab.host("dut", True)
         lab.cable(self.west, "eth0", dut, "w0")
+        lab.cable(lab.host("north"), "eth0", dut, "n0")
         give(self.west, 1)
+        peer, box = lab.host("peer"), lab.host("box")
+        lab.cable(peer, "eth0", dut, "p0")
+        peer.run("ip addr add 10.0.4.2/24 dev eth0")
+        self.metrics = f"/run/turnpike-pauses-{os.getpid()}.metrics"
         self.socket = f"/run/turnpike-pauses-{os.getpid()}.sock"
         self.write("rules", rules_text(RULES))
         self.write("routes", "")
         devices = {"west": ({"device": "net_af_packet0,iface=w0"}, ["10.0.1.1/24", "2001:db8:1::1/64"]),
+                   "peer": ({"device": "net_af_packet2,iface=p0", "host_interface": True}, ["10.0.4.1/24"]),
                    "east": ({"device": "net_simnic0,wire=sink", "acl": {"in": "long", "out": "short"}}, ["10.0.2.1/24"])}
         config = router_config(devices, (), eal=f"-l 0-1 --no-pci --in-memory --file-prefix={file_prefix('pauses')}",
-                               workers=[1], control={"socket": self.socket})
+                               workers=[1], control={"socket": self.socket},
+                               control_plane={"netlink": True, "namespace": box.ns},
+                               metrics={"listen": [f"unix:{self.metrics}"]})
+        # Stations to flush: the generator's sources.
+        config["ports"] += [{"name": "p0", "device": f"net_simnic1,wire=gen,rate=200k,l2flows={STATIONS}"},
+                            {"name": "p1", "device": "net_simnic2,wire=sink"}]
+        config["bridges"] = [{"name": "lan", "members": [{"port": "p0"}, {"port": "p1"}]}]
         config["routes"] = [{"file": self.path("routes")}]
         config["acl"] = [{"name": "long", "rules": [{"action": "deny", "file": self.path("rules")}], "default": "permit"},
                          {"name": "short", "rules": [{"action": "deny", "source": "192.0.2.0/24"}], "default": "permit"}]
@@ -101,6 +136,7 @@ class Router:
         self.turnpike.wait_for("turnpike: forwarding", 60)
         self.operator = Operator(self.socket, 60)
         self.pings = Pings(self.west, "10.0.1.1")
+        self.bfd = Bfd(lab, box, peer)
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
@@ -111,14 +147,16 @@ class Router:
 
     def measure(self, name, act):
         time.sleep(0.1)
-        since, number = time.time(), 0
+        since, number, went_down = time.time(), 0, self.bfd.went_down()
         while time.time() < since + SECONDS or number == 0:
             act(number)
             number += 1
         until = time.time()
         time.sleep(0.5)
         longest, lost = self.pings.longest(since, until)
+        went_down = self.bfd.went_down() - went_down
         print(f"# {name}: longest pause {longest:.1f} ms; {number} times in {until - since:.1f} s", flush=True)
+        assert went_down == 0 and self.bfd.is_up(), f"the BFD session went down during {name}"
         assert lost == 0, f"{lost} requests are not answered at all during {name}"
         return longest
 
@@ -127,6 +165,26 @@ class Router:
         rules = [{"action": "deny", "source": f"10.{number % 200}.{n >> 8}.{n & 255}/32"} for n in range(REPLACED_RULES)]
         self.operator.result("change", do=[{"replace": {"acl": {"name": "short", "rules": rules, "default": "permit"}}}])
         time.sleep(max(0, began + 0.1 - time.time()))
+
+    def exchange_port(self, number):
+        port = {"name": "north", "device": "net_af_packet1,iface=n0", "addresses": ["10.0.3.1/24"]}
+        self.operator.result("change", do=[{"add": {"port": port}} if number % 2 == 0 else {"del": {"port": {"name": "north"}}}])
+
+    def scrape(self, _):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(60)
+            s.connect(self.metrics)
+            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: turnpike\r\nConnection: close\r\n\r\n")
+            got = b"".join(iter(lambda: s.recv(1 << 20), b""))
+        assert got.startswith(b"HTTP/1.1 200 "), got[:200]
+
+    def flush(self, _):
+        wait_until(lambda: self.stations() == STATIONS, "all stations are learned again")
+        assert self.operator.result("flush", what="fdb")["flushed"] > STATIONS / 2
+
+    def stations(self):
+        (fdb,) = [t for t in self.operator.result("show", what="tables")["tables"] if t["name"] == "fdb"]
+        return fdb["entries"]
 
     def load_routes(self, number):
         self.write("routes", routes_text(ROUTES, f"10.0.2.{2 + number % 2}"))
@@ -138,6 +196,7 @@ class Router:
             at = self.operator.result("configuration", **{"from": at})["next"]
 
 
+@tap.limit(300)
 def test_requests_do_not_stop_punted_packets():
     with Lab() as lab:
         router = Router(lab)
@@ -151,6 +210,9 @@ def test_requests_do_not_stop_punted_packets():
             "show drops, cleared": lambda _: ask("show", what="drops"),
             "check of the file": lambda _: ask("check", file=router.turnpike.config),
             "reload of the same": lambda _: ask("reload"),
+            "a port added, deleted": router.exchange_port,
+            "scrape": router.scrape,
+            "flush fdb": router.flush,
             "an ACL replaced each 100 ms": router.replace_acl,
             "reload of a million routes": router.load_routes,
             "configuration": router.configuration,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 #include <numeric>
+#include <set>
 
 namespace turnpike::control {
 namespace {
@@ -153,7 +154,7 @@ class acls::staged_acls : public staged {
             }
             of_.incomplete_ = came_of_it == one_rule::broken;
         }
-        return datapath::acl_list::compile(std::move(says), of_.rcu_.hook());
+        return datapath::acl_list::compile(std::move(says), of_.hook());
     }
     const datapath::bound_acl* bind(const std::string& name, uint16_t ifindex,
                                     const state::acl_binding& where, const list& by) {
@@ -193,22 +194,60 @@ acls::list acls::unchanged(const change& c, const std::string& name) const {
     return there == lists_.end() || incomplete_ || differs ? nullptr : there->second;
 }
 
-result<void> acls::compile_first(change& c) const {
-    for (const auto& [name, i] : c.after.interfaces)
-        for (const state::acl_binding& at : state::acl_bindings) {
-            const std::string& bound = i.*at.list;
-            if (bound.empty() || c.compiled.contains(bound) || unchanged(c, bound)) continue;
-            const state::acl_list& wanted = *c.after.acls.at(bound);
-            const auto there = lists_.find(bound);
-            if (there != lists_.end() && !incomplete_ && c.what.acls.changed.size() == 1 &&
-                there->second->differs_by_one_rule(wanted))
-                continue;
-            auto made = datapath::acl_list::compile(std::make_shared<const state::acl_list>(wanted),
-                                                    rcu_.hook());
-            if (!made) return tl::unexpected<error>(made.error());
-            c.compiled.emplace(bound, std::move(*made));
-        }
-    return {};
+namespace {
+
+thread_local bool compiles_unpublished = false;
+
+/// During its lifetime, tables that this thread changes have no readers.
+class unpublished {
+  public:
+    unpublished() noexcept { compiles_unpublished = true; }
+    ~unpublished() { compiles_unpublished = false; }
+    unpublished(const unpublished&) = delete;
+    unpublished& operator=(const unpublished&) = delete;
+};
+
+}  // namespace
+
+rcu::defer_free acls::hook() const noexcept {
+    return {&rcu_, [](void* domain, rcu::deferred item) {
+                if (compiles_unpublished) return item.release(item.owner, item.what);
+                static_cast<rcu::qsbr*>(domain)->hook()(item);
+            }};
+}
+
+result<acls::lists> acls::compile_changed(const bound_lists& now,
+                                          const state::configuration& before,
+                                          const state::configuration& after) const {
+    const auto says = [&](const std::string& name) {
+        const auto* const there = before.acls.find(name);
+        return there == nullptr ? nullptr : &**there;
+    };
+    std::set<std::string> wanted;
+    for (const auto& [name, i] : after.interfaces)
+        for (const state::acl_binding& at : state::acl_bindings)
+            if (!(i.*at.list).empty()) wanted.insert(i.*at.list);
+    const auto differs = [&](const std::string& name) {
+        const state::acl_list *const was = says(name), *const is = &*after.acls.at(name);
+        return was != is && (was == nullptr || !(*was == *is));
+    };
+    std::erase_if(wanted, [&](const std::string& name) {
+        return !now.incomplete && now.by_name.contains(name) && !differs(name);
+    });
+    // prepare() changes one rule of one list.
+    const bool one = wanted.size() == 1 && !now.incomplete;
+    lists out;
+    const unpublished here;
+    for (const std::string& name : wanted) {
+        const state::acl_list& to = *after.acls.at(name);
+        const auto there = now.by_name.find(name);
+        if (one && there != now.by_name.end() && there->second->differs_by_one_rule(to)) continue;
+        auto made =
+            datapath::acl_list::compile(std::make_shared<const state::acl_list>(to), hook());
+        if (!made) return tl::unexpected<error>(made.error());
+        out.emplace(name, std::move(*made));
+    }
+    return out;
 }
 
 result<std::unique_ptr<staged>> acls::prepare(change& c) {

@@ -27,9 +27,21 @@ class acls : public owner {
     explicit acls(rcu::qsbr& rcu) : rcu_(rcu) {}
     ~acls() override;
 
-    /// Compile the lists that prepare() needs, other than by a change of one rule, into c.compiled. Optional; takes long.
-    /// Errors  as prepare()
-    [[nodiscard]] result<void> compile_first(change& c) const;
+    using list = std::shared_ptr<datapath::acl_list>;
+    using lists = std::map<std::string, list, std::less<>>;  ///< by name
+    /// Bound lists, for compile_changed() on another thread.
+    struct bound_lists {
+        lists by_name{};
+        bool incomplete = false;
+    };
+    [[nodiscard]] bound_lists bound() const { return {lists_, incomplete_}; }
+    /// Compile the lists that a change from `before` to `after` needs, other than by a change of one rule. Optional before
+    /// prepare(), which finds them in change::compiled; takes long.
+    /// Errors   as prepare()
+    /// Threads  any; needs no tables
+    [[nodiscard]] result<lists> compile_changed(const bound_lists& now,
+                                                const state::configuration& before,
+                                                const state::configuration& after) const;
     /// Needs ifindex_of and workers; fills the lists of snapshot.interfaces[]. A list that no
     /// interface refers to is not compiled.
     /// Errors  ENOMEM: a list exceeds its memory limit
@@ -45,7 +57,8 @@ class acls : public owner {
     [[nodiscard]] std::string_view kernel() const noexcept;
 
   private:
-    using list = std::shared_ptr<datapath::acl_list>;
+    /// For tables of lists. While compile_changed() runs on a thread, it frees at once: no reader knows its tables yet.
+    [[nodiscard]] rcu::defer_free hook() const noexcept;
     struct count {
         uint64_t packets = 0, bytes = 0;
     };
@@ -81,7 +94,7 @@ class acls : public owner {
     [[nodiscard]] observe::acl_report report_of(const binding& b) const;
 
     rcu::qsbr& rcu_;
-    std::map<std::string, list, std::less<>> lists_;  ///< bound lists
+    lists lists_{};  ///< bound lists
     std::vector<std::unique_ptr<binding>> bindings_;
     bool incomplete_ = false;
 };

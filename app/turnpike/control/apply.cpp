@@ -37,6 +37,7 @@ struct controller::transaction {
     bool nothing = false;  ///< to be done
     size_t neighbours_left_out = 0;
     std::vector<pcie::nic_profile> profiles{};
+    acls::lists compiled{};  ///< before the loan
     std::optional<change> c{};
     std::unique_ptr<datapath::snapshot>
         before_exchange{};  ///< the snapshot that the owners prepared with
@@ -45,17 +46,22 @@ struct controller::transaction {
 
 namespace {
 
-/// During its lifetime, control is no RCU reader, although the tables are lent: it may wait for readers.
-class no_reader {
-  public:
-    explicit no_reader(rcu::qsbr& of) noexcept : of_(of) { of_.offline(control_reader()); }
-    ~no_reader() { of_.online(control_reader()); }
-    no_reader(const no_reader&) = delete;
-    no_reader& operator=(const no_reader&) = delete;
-
-  private:
-    rcu::qsbr& of_;
-};
+/// The error of the exception in progress: memory is short, or turnpike has a defect. The short texts need no allocation.
+error error_of_exception() noexcept {
+    try {
+        throw;
+    } catch (const std::bad_alloc&) {
+        return {ENOMEM, {}, "nothing changed"};
+    } catch (const std::exception& e) {
+        try {
+            return {EIO, {}, std::string("nothing changed, for a defect of turnpike: ") + e.what()};
+        } catch (const std::bad_alloc&) {
+            return {EIO, {}, "nothing changed"};
+        }
+    } catch (...) {
+        return {EIO, {}, "nothing changed"};
+    }
+}
 
 }  // namespace
 
@@ -116,38 +122,57 @@ result<state::changes> controller::attempt(std::shared_ptr<const state::configur
         transaction u(std::move(wanted));
         auto done = compare(u, lost);
         if (done) done = prepare_owners(u, owners_.size());
+        if (done && u.c && u.c->open_rest) done = exchange(u);
         if (done) done = finish(u);
         if (!done) return tl::unexpected<error>(done.error());
+        settle(u);
         return std::move(u.what);
-    } catch (const std::exception&) {
-        // Short texts, which need no allocation.
-        return fail(ENOMEM, {}, "nothing changed");
+    } catch (...) {
+        return tl::unexpected<error>(error_of_exception());
     }
 }
 
-/// The long parts are done on management: comparison, compilation of ACLs, and the last owner, routes. Control handles
-/// packets by the published snapshot meanwhile.
+/// Before the loan: nothing of control's is read but what the call copies.
+result<void> controller::compile_beside(control_calls& calls, transaction& u) const {
+    std::shared_ptr<const state::configuration> now;
+    acls::bound_lists bound;
+    calls.run([&] {
+        now = said_;
+        bound = acls_->bound();
+    });
+    auto made = acls_->compile_changed(bound, *now, *u.operators);
+    if (!made) return tl::unexpected<error>(made.error());
+    u.compiled = std::move(*made);
+    return {};
+}
+
+/// The number of owners up to the workers, whose rings control reads during a loan.
+size_t controller::after_rings() const noexcept {
+    return static_cast<size_t>(std::find(owners_.begin(), owners_.end(), workers_.get()) -
+                               owners_.begin()) +
+           1;
+}
+
+/// During the loan. Control handles packets by the published snapshot meanwhile; it reads the workers' rings, so it prepares
+/// these itself.
 result<void> controller::prepare_beside(control_calls& calls, transaction& u,
                                         const lost_ports& lost) {
     if (auto done = compare(u, lost); !done || u.nothing) return done;
-    if (auto done = acls_->compile_first(*u.c); !done) return done;
-    auto done = calls.run([&] {
-        const no_reader while_owners_wait(*rcu_);
-        return prepare_owners(u, owners_.size() - 1);
-    });
-    return done ? prepare_owners(u, owners_.size()) : done;
+    if (auto done = prepare_owners(u, after_rings() - 1); !done) return done;
+    if (auto done = calls.run([&] { return prepare_owners(u, after_rings()); }); !done) return done;
+    if (auto done = prepare_owners(u, owners_.size()); !done) return done;
+    return u.c->open_rest ? exchange(u) : result<void>{};
 }
 
 /// Ends the loan, with the transaction or without it.
-/// so_far  the outcome of its preparation; u: empty if there was no memory for it, and afterwards if nothing is left of
-///         it that takes long to free
+/// so_far  the outcome of its preparation; u: empty if there was no memory for it, and afterwards if it failed
 result<state::changes> controller::finish_beside(std::optional<transaction>& u,
                                                  result<void> so_far) noexcept {
     end_loan();
     try {
         if (so_far) so_far = finish(*u);
-    } catch (const std::exception&) {
-        so_far = fail(ENOMEM, {}, "nothing changed");
+    } catch (...) {
+        so_far = tl::unexpected<error>(error_of_exception());
     }
     if (!so_far) {
         u.reset();
@@ -156,10 +181,8 @@ result<state::changes> controller::finish_beside(std::optional<transaction>& u,
         return tl::unexpected<error>(std::move(so_far.error()));
     }
     said_ = u->operators;
-    state::changes what = std::move(u->what);
-    if (!what.ports.empty()) u.reset();  // closes ports
     take_held();
-    return what;
+    return std::move(u->what);
 }
 
 result<state::changes> controller::apply_beside(
@@ -168,20 +191,26 @@ result<state::changes> controller::apply_beside(
     if (!calls.connected()) return apply(wanted, lost);
     std::optional<transaction> u;
     result<void> done;
-    calls.run([this] { lend(); });
+    bool lent = false;
     try {
         u.emplace(wanted);
-        done = prepare_beside(calls, *u, lost);
-    } catch (const std::exception&) {
-        done = fail(ENOMEM, {}, "nothing changed");
+        done = compile_beside(calls, *u);
+        calls.run([this] { lend(); });
+        lent = true;
+        if (done) done = prepare_beside(calls, *u, lost);
+    } catch (...) {
+        done = tl::unexpected<error>(error_of_exception());
     }
+    if (!done && u) u->undo_from(after_rings());  // closes devices
     auto came = calls.run([&] {
+        if (!lent) lend();
         auto out = finish_beside(u, std::move(done));
         if (u) lend();  // at once: no other transaction may come before this one is freed
         return out;
     });
     if (!u) return came;
-    u.reset();
+    settle(*u);
+    u.reset();  // closes removed ports, and frees replaced objects
     calls.run([this] {
         end_loan();
         take_held();
@@ -239,7 +268,7 @@ result<void> controller::prepare_owners(transaction& u, size_t until) {
     return {};
 }
 
-/// All owners have prepared, except for ports whose devices are still in use.
+/// All owners have prepared, except for ports whose devices are still in use: these are closed, and the others are opened.
 result<void> controller::exchange(transaction& u) {
     change& c = *u.c;
     u.before_exchange = take_out(c.closes_first);
@@ -295,6 +324,7 @@ result<void> controller::compare(transaction& u, const lost_ports& lost) {
                        .operators_after = u.operators,
                        .snapshot = new_snapshot(*u.wanted),
                        .retries = retries_left_out_});
+    u.c->compiled = std::move(u.compiled);
     return {};
 }
 
@@ -302,8 +332,6 @@ result<void> controller::compare(transaction& u, const lost_ports& lost) {
 result<void> controller::finish(transaction& u) {
     if (u.nothing) return {};
     change& c = *u.c;
-    if (c.open_rest)
-        if (auto done = exchange(u); !done) return done;
     std::unique_ptr<datapath::snapshot> between;
     if (!c.hand_over.empty()) {
         between = std::make_unique<datapath::snapshot>(*c.snapshot);
@@ -326,7 +354,6 @@ result<void> controller::finish(transaction& u) {
     followed_ = u.followed;
     wait_for_grace_period();
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();
-    ports_->listen(*snapshot_);
     left_out_ = c.out;
     left_out_.permanent += u.neighbours_left_out;
     left_out_.fib = tables_->left_out();
@@ -335,6 +362,12 @@ result<void> controller::finish(transaction& u) {
     introduce_changed(u.what, *was, before.get());
     ++changes_;
     return {};
+}
+
+/// After finish(): requests to the kernel and to devices, for which no worker waits.
+void controller::settle(transaction& u) noexcept {
+    for (const auto& s : u.ready) s->settle();
+    ports_->listen(*snapshot_);
 }
 
 /// Remove ports from the workers' snapshot, and close them.

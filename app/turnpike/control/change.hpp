@@ -8,6 +8,7 @@
 //            prepared. May fail; the closed ports are then opened again
 //   commit   cannot fail. The controller publishes the new snapshot right after the last commit
 //   retire   after a grace period: no worker has a reference to the replaced objects
+//   settle   the kernel gets the addresses and the MTU of host interfaces
 #pragma once
 
 #include <algorithm>
@@ -87,7 +88,7 @@ struct change {
                              [&](const table& t) { return t.vrf == vrf; });
     }
 
-    /// ACLs that acls::compile_first() has compiled, by name.
+    /// ACLs that acls::compile_changed() has compiled, by name.
     std::map<std::string, std::shared_ptr<datapath::acl_list>, std::less<>> compiled{};
 
     /// By worker: queues in a temporary snapshot that is published before `snapshot`, where queues move
@@ -110,10 +111,13 @@ class staged {
     virtual ~staged() = default;
     virtual void commit() noexcept = 0;
     virtual void retire() noexcept {}
+    /// Then: requests to the kernel that follow from the commit, which may wait for other programs.
+    virtual void settle() noexcept {}
 };
 
 /// The owner of all objects of one kind. No other code changes these objects.
-/// Threads  control
+/// Threads  prepare(), settle() and the destruction of staged objects: control, or management during a loan; commit() and
+///          retire(): control
 class owner {
   public:
     owner() = default;

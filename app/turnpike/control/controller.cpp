@@ -55,18 +55,15 @@ void controller::end_loan() noexcept {
 
 /// Punted packets that the published snapshot suffices for, and the kernel's packets.
 void controller::tick_lent(uint64_t now_ms) noexcept {
-    constexpr size_t max_held = 1024;
     tools_->now_ms = now_ms;
     try {
-        workers_->take_punted(
-            [this](rte_mbuf* m) {
-                if (slow_path::needs_no_tables(datapath::punted_of(m).why))
-                    return slow_path_.take(m, *tools_);
-                if (held_.size() < max_held) return held_.push_back(m);
-                outlet_->drop(m, datapath::punted_of(m).in_port,
-                              datapath::drop_reason::punt_ring_full);
-            },
-            workers::without_neighbours);
+        workers_->take_punted([this](rte_mbuf* m) {
+            if (slow_path::needs_no_tables(datapath::punted_of(m).why))
+                return slow_path_.take(m, *tools_);
+            hold(m);
+        });
+        dad_->tick();
+        igmp_->tick();
         host_->exchange_frames();
         if (now_ms >= next_pool_look_ms_) {
             if (left_to_all(*pool_) < datapath::burst_max) workers_->pool_is_dry();
@@ -77,13 +74,31 @@ void controller::tick_lent(uint64_t now_ms) noexcept {
     pass_as_reader();
 }
 
+/// The packet waits for the end of the loan, with a reply sent if the snapshot suffices for it.
+void controller::hold(rte_mbuf* m) noexcept {
+    using datapath::punt_reason;
+    const datapath::punted& about = datapath::punted_of(m);
+    const bool of_neighbour = about.why == punt_reason::arp || about.why == punt_reason::nd;
+    const bool answered = of_neighbour && slow_path_.answer(m, *tools_);
+    std::vector<held_packet>& to = of_neighbour ? held_neighbours_ : held_;
+    if (to.size() < max_held_) return to.push_back({m, answered});
+    if (answered) return outlet_->consume(m, about.in_port);
+    outlet_->drop(m, about.in_port, datapath::drop_reason::punt_ring_full);
+}
+
 void controller::pass_as_reader() noexcept {
     if (lent_) rcu_->quiescent(control_reader());
 }
 
 void controller::take_held() noexcept {
-    for (rte_mbuf* const m : held_) slow_path_.take(m, *tools_);
-    held_.clear();
+    for (auto* const held : {&held_neighbours_, &held_}) {
+        for (const held_packet& h : *held) {
+            tools_->answered = h.answered;
+            slow_path_.take(h.m, *tools_);
+        }
+        held->clear();
+    }
+    tools_->answered = false;
     tools_->route_held();
 }
 
@@ -98,7 +113,8 @@ void controller::tick(uint64_t now_ms) noexcept {
         bridges_->tick(now_ms);
         host_->tick(now_ms);
         rcu_->reclaim();
-        metrics_->serve(now_ms);
+        metrics_->close_overdue(now_ms);
+        if (!managed_ && metrics_->asked()) metrics_->answer();
         captures_->tick();
         events_.look(now_ms);
         look_for_vanished();

@@ -77,7 +77,8 @@ class controller {
     ///          cannot be reopened are lost, and the error names them
     [[nodiscard]] result<state::changes> apply(std::shared_ptr<const state::configuration> wanted,
                                                const lost_ports& lost = {}) noexcept;
-    /// The same from the management thread, which does the long parts while the tables are lent to it.
+    /// The same from the management thread, which does the long parts: it compiles ACLs before it has the tables, and
+    /// compares, opens devices, creates host interfaces and writes routes while they are lent to it.
     /// Threads  management
     [[nodiscard]] result<state::changes> apply_beside(
         control_calls& calls, const std::shared_ptr<const state::configuration>& wanted,
@@ -105,6 +106,13 @@ class controller {
         } const held(calls, *this);
         return work();
     }
+    /// Answers scrapes of the metrics that wait, under a loan.
+    /// Threads  management
+    void answer_scrapes(control_calls& calls) {
+        if (metrics_->asked()) with_loan(calls, [this] { metrics_->answer(); });
+    }
+    /// Whether a management thread answers scrapes; else control does.
+    void set_managed(bool on) noexcept { managed_ = on; }
     /// From now on, management reads and changes the tables; tick() only handles packets without them.
     void lend() noexcept;
     void end_loan() noexcept;
@@ -204,10 +212,14 @@ class controller {
     result<void> compare(transaction& u, const lost_ports& lost);
     result<void> prepare_owners(transaction& u, size_t until);
     result<void> finish(transaction& u);
+    void settle(transaction& u) noexcept;
     result<void> prepare_beside(control_calls& calls, transaction& u, const lost_ports& lost);
+    [[nodiscard]] size_t after_rings() const noexcept;
+    result<void> compile_beside(control_calls& calls, transaction& u) const;
     result<state::changes> finish_beside(std::optional<transaction>& u,
                                          result<void> so_far) noexcept;
     void tick_lent(uint64_t now_ms) noexcept;
+    void hold(rte_mbuf* m) noexcept;
     [[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles_for(
         const state::changes& what, const state::configuration& wanted) const;
     [[nodiscard]] result<void> check_buffers(const state::configuration& wanted) const;
@@ -288,7 +300,14 @@ class controller {
     std::unique_ptr<slow_path::tools> tools_;
     slow_path::slow_path slow_path_;
     bool lent_ = false;
-    std::vector<rte_mbuf*> held_{};  ///< punted packets that need the tables, during a loan
+    bool managed_ = false;
+    struct held_packet {
+        rte_mbuf* m;
+        bool answered;  ///< a reply is sent already
+    };
+    size_t max_held_ = 0;  ///< limit of each list
+    /// Punted packets that need the tables, during a loan: those of ARP and ND, and others.
+    std::vector<held_packet> held_neighbours_{}, held_{};
     slow_path::message_rate message_rate_;
     std::unique_ptr<slow_path::dad> dad_;
     std::unique_ptr<slow_path::igmp_reports> igmp_;

@@ -74,7 +74,9 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     interfaces_ = std::make_unique<control::interfaces>(*hops_);
     acls_ = std::make_unique<acls>(*rcu_);
     register_handlers();
-    held_.reserve(1024);
+    max_held_ = std::clamp<size_t>(pool_facts_.buffers / 16, 256, 4096);
+    held_.reserve(max_held_);
+    held_neighbours_.reserve(max_held_);
     bridges_ = std::make_unique<control::bridges>(
         *workers_, *rcu_,
         [this](const mac_address& mac, uint16_t held_at, uint16_t other, uint32_t hold_s) {
@@ -101,7 +103,9 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     transaction first(said_);
     if (auto done = compare(first, {}); !done) return done;
     if (auto done = prepare_owners(first, owners_.size()); !done) return done;
-    return finish(first);
+    if (auto done = finish(first); !done) return done;
+    settle(first);
+    return {};
 }
 
 void controller::register_handlers() {
@@ -193,8 +197,9 @@ void controller::drop_leftovers() {
             outlet_->drop(m, datapath::punted_of(m).in_port, drop_reason::stopping);
         },
         [this](rte_mbuf* m) { outlet_->drop(m, m->port, drop_reason::stopping); });
-    for (rte_mbuf* const m : std::exchange(held_, {}))
-        outlet_->drop(m, datapath::punted_of(m).in_port, drop_reason::stopping);
+    for (auto* const held : {&held_neighbours_, &held_})
+        for (const held_packet& h : std::exchange(*held, {}))
+            outlet_->drop(h.m, datapath::punted_of(h.m).in_port, drop_reason::stopping);
     tools_->held.clear();
     neighbours_->give_up_all(drop_reason::stopping);
 }

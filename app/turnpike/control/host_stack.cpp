@@ -114,9 +114,11 @@ class host_stack::staged_stack : public staged {
         of_.taps_.swap(taps_);
         of_.netns_.swap(netns_);
         for (const auto& [ifindex, a] : of_.taps_) of_.watch(a->device.fd(), ifindex);
+        of_.take_settings(settings_, before_.control_plane.rate, operators_after_);
+    }
+    void settle() noexcept override {
         try {
-            of_.settle(settings_, before_.control_plane.rate, operators_before_,
-                       std::move(operators_after_));
+            of_.settle(operators_before_);
         } catch (const std::bad_alloc&) {
             observe::log(observe::log_level::error,
                          "out of memory: the kernel's interfaces were not updated; reload");
@@ -187,16 +189,21 @@ void host_stack::unwatch(int fd) noexcept {
     static_cast<void>(::epoll_ctl(ready_.get(), EPOLL_CTL_DEL, fd, nullptr));
 }
 
-/// For existing TAPs: restore settings that the operator or a device has changed.
-void host_stack::settle(const std::map<uint16_t, netlink::link_socket::link_settings>& settings,
-                        uint32_t rate_before,
-                        const std::shared_ptr<const state::configuration>& before,
-                        std::shared_ptr<const state::configuration> after) {
+void host_stack::take_settings(
+    const std::map<uint16_t, netlink::link_socket::link_settings>& settings, uint32_t rate_before,
+    std::shared_ptr<const state::configuration> after) noexcept {
     operators_ = std::move(after);
     const uint32_t rate = operators_->control_plane.rate;
     for (const auto& [ifindex, a] : taps_) {
         if (rate_before != rate || a->due_ms == 0) a->rate = a->alert_rate = rate_limit(rate);
         a->wanted = settings.at(ifindex);
+    }
+    next_carrier_ms_ = 0;
+}
+
+/// For existing TAPs: restore settings that the operator or a device has changed.
+void host_stack::settle(const std::shared_ptr<const state::configuration>& before) {
+    for (const auto& [ifindex, a] : taps_) {
         if (!a->settings.up) {
             a->settings = a->wanted;
             a->settings.up = false;
@@ -215,7 +222,6 @@ void host_stack::settle(const std::map<uint16_t, netlink::link_socket::link_sett
                          is == nullptr ? none : is->addresses);
     }
     if (netns_ != nullptr) netns_->follower->set_ours(ours());
-    next_carrier_ms_ = 0;
 }
 
 /// A refused change is retried by restore_lost().

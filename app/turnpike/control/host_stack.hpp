@@ -111,9 +111,10 @@ class host_stack : public owner {
     [[nodiscard]] std::shared_ptr<attached> find(const std::string& name) const;
     void watch(int fd, uint64_t ifindex) noexcept;
     void unwatch(int fd) noexcept;
-    void settle(const std::map<uint16_t, netlink::link_socket::link_settings>& settings,
-                uint32_t rate_before, const std::shared_ptr<const state::configuration>& before,
-                std::shared_ptr<const state::configuration> after);
+    void take_settings(const std::map<uint16_t, netlink::link_socket::link_settings>& settings,
+                       uint32_t rate_before,
+                       std::shared_ptr<const state::configuration> after) noexcept;
+    void settle(const std::shared_ptr<const state::configuration>& before);
     void change_link(attached& a);
     void set_sysctls(const attached& a);
     void restore_lost();

@@ -43,10 +43,12 @@ void yield_to_control() noexcept {
 management::management(const dependencies& around)
     : around_(around), telemetry_(around.controller, around.calls) {
     around_.calls.connect();
+    around_.controller.set_managed(true);
     try {
         thread_ = std::thread([this] { work(); });
     } catch (...) {
         around_.calls.connect(false);
+        around_.controller.set_managed(false);
         throw;
     }
 }
@@ -59,6 +61,7 @@ management::~management() {
     }
     thread_.join();
     around_.calls.connect(false);
+    around_.controller.set_managed(false);
 }
 
 void management::work() noexcept {
@@ -70,6 +73,7 @@ void management::work() noexcept {
             around_.socket.serve(longest_wait);
             around_.requests.tick();
             telemetry_.serve();
+            around_.controller.answer_scrapes(around_.calls);
             around_.between();
         } catch (const std::exception& e) {  // out of memory
             observe::log(observe::log_level::error, e.what());

@@ -126,12 +126,13 @@ result<std::unique_ptr<staged>> metrics_server::prepare(change& c) {
     return std::make_unique<staged_listeners>(*this, std::move(next));
 }
 
-void metrics_server::serve(uint64_t now_ms) noexcept {
-    if (now_ms >= next_look_ms_) {
-        next_look_ms_ = now_ms + overdue_look_ms;
-        for (const auto& [name, one] : listening_) one->close_overdue();
-    }
-    if (!mailbox_.asked()) return;
+void metrics_server::close_overdue(uint64_t now_ms) noexcept {
+    if (now_ms < next_look_ms_) return;
+    next_look_ms_ = now_ms + overdue_look_ms;
+    for (const auto& [name, one] : listening_) one->close_overdue();
+}
+
+void metrics_server::answer() noexcept {
     observe::mailbox::copy copy;
     try {
         copy = std::make_shared<const observe::scraped>(from_(mailbox_.page_asked()));

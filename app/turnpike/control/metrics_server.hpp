@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The listeners of `metrics:`, each with an HTTP server of its own thread. The servers ask for numbers through a mailbox,
-// and the control thread collects them between two iterations (observe/mailbox.hpp).
+// and the management thread collects them under a loan of the tables (observe/mailbox.hpp).
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,8 +25,14 @@ class metrics_server : public owner {
     /// Errors  EADDRINUSE, EADDRNOTAVAIL, EACCES..., with the place of `metrics:`
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// Answers a pending request. Call every iteration.
-    void serve(uint64_t now_ms) noexcept;
+    /// Whether a request waits for answer().
+    /// Threads  any
+    [[nodiscard]] bool asked() const noexcept { return mailbox_.asked(); }
+    /// Answers a pending request: it visits all rules of ACLs, so it takes long.
+    /// Requires  the tables, by a loan or on the control thread
+    void answer() noexcept;
+    /// Closes connections that exceed their lifetime. Call every iteration.
+    void close_overdue(uint64_t now_ms) noexcept;
     /// Closes all listeners.
     void close() noexcept { listening_.clear(); }
 
@@ -35,7 +42,8 @@ class metrics_server : public owner {
     using listeners = std::map<std::string, std::shared_ptr<listener>>;  ///< by address as text
 
     source from_;
-    observe::mailbox mailbox_{};
+    /// Longer than a reload of a million routes takes, which comes before a scrape.
+    observe::mailbox mailbox_{observe::mailbox::limits{.patience = std::chrono::seconds(8)}};
     listeners listening_{};
     uint64_t next_look_ms_ = 0;
 };

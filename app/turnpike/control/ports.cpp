@@ -139,6 +139,7 @@ class ports::staged_ports : public staged {
         return {};
     }
 
+    /// This object now owns the removed ports, and closes them when it is destroyed, after a grace period.
     void commit() noexcept override {
         committed_ = true;
         for (size_t i = 0; i < rows_.size(); ++i) {
@@ -146,13 +147,6 @@ class ports::staged_ports : public staged {
             open_[i] = rows_[i].port;
         }
         of_.open_.swap(open_);
-    }
-    /// Removed ports are closed here: no worker refers to them any more.
-    void retire() noexcept override {
-        for (auto& port : open_) {
-            if (std::find(of_.open_.begin(), of_.open_.end(), port) != of_.open_.end()) continue;
-            port.reset();
-        }
     }
 
   private:

@@ -100,7 +100,8 @@ struct request_table {
     static json flush(requests& r, const request_fields& f, const sources::socket_peer& from) {
         f.expect("bridge port vlan mac");
         if (f.text("what") != "fdb") throw error{EINVAL, "what", "only \"fdb\" can be flushed"};
-        const uint32_t gone = r.calls_.run([&] { return flush_fdb_entries(r.controller_, f); });
+        const uint32_t gone =
+            r.controller_.with_loan(r.calls_, [&] { return flush_fdb_entries(r.controller_, f); });
         observe::log(observe::log_level::notice,
                      who_is(from) + " flushed " + std::to_string(gone) + " stations",
                      {{"who", who_is(from)}, {"what", "flush"}});

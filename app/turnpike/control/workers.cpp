@@ -271,13 +271,11 @@ rte_ring* workers::ring_to(uint16_t port) const noexcept {
     return nullptr;
 }
 
-void workers::take_punted(const std::function<void(rte_mbuf*)>& take, punted_rings of) {
+void workers::take_punted(const std::function<void(rte_mbuf*)>& take) {
     constexpr unsigned most = 256;
     std::array<rte_mbuf*, most> packets;
     for (const auto& s : slots_)
         for (rte_ring* ring : punt_rings(s->worker.parts())) {
-            if (of == without_neighbours && ring == s->worker.parts().neighbours_to_control)
-                continue;
             const unsigned n = rte_ring_sc_dequeue_burst(
                 ring, reinterpret_cast<void**>(packets.data()), most, nullptr);
             for (unsigned i = 0; i < n; ++i) take(packets[i]);

@@ -91,10 +91,8 @@ class workers : public owner {
 
     /// The ring to a worker with a TX queue on a port; null: none.
     [[nodiscard]] rte_ring* ring_to(uint16_t port) const noexcept;
-    enum punted_rings : uint8_t { all_rings, without_neighbours };
     /// Take punted packets, of routing protocols first, then ARP and ND; bounded, so that timers run in time.
-    /// of  without_neighbours: those of ARP and ND stay in their ring
-    void take_punted(const std::function<void(rte_mbuf*)>& take, punted_rings of = all_rings);
+    void take_punted(const std::function<void(rte_mbuf*)>& take);
     /// For shutdown: take the packets from the rings to workers, and empty the RX rings.
     void empty(const std::function<void(rte_mbuf*)>& punted,
                const std::function<void(rte_mbuf*)>& unsent);

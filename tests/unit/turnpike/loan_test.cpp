@@ -11,6 +11,7 @@
 #include "control/control_calls.hpp"
 #include "control/show.hpp"
 #include "lib/eal.hpp"
+#include "packet/nd.hpp"
 #include "reload_lab.hpp"
 
 namespace turnpike {
@@ -40,7 +41,9 @@ class loan : public testing::Test {
     }
     /// Lends the tables; ten iterations later, answers the replies until then.
     /// first  run when they are lent
-    replies during_a_loan(const std::function<void()>& first) {
+    /// in_each_round  run in each of the iterations
+    replies during_a_loan(
+        const std::function<void()>& first, const std::function<void()>& in_each_round = [] {}) {
         std::atomic<bool> lent{false}, enough{false};
         replies meanwhile;
         beside_control(
@@ -53,6 +56,7 @@ class loan : public testing::Test {
             [&, rounds = 0]() mutable {
                 if (!lent || enough) return;
                 if (rounds == 0) first();
+                in_each_round();
                 count_replies();
                 if (++rounds < 10) return;
                 meanwhile = got_;
@@ -97,7 +101,7 @@ class loan : public testing::Test {
     replies got_{};
 };
 
-TEST_F(loan, answers_pings_meanwhile_and_arp_afterwards) {
+TEST_F(loan, answers_pings_and_arp_meanwhile_and_learns_afterwards) {
     const replies meanwhile = during_a_loan([&] {
         EXPECT_TRUE(l_.offer(0, ping_));
         EXPECT_TRUE(l_.offer(0, expired_));
@@ -105,9 +109,32 @@ TEST_F(loan, answers_pings_meanwhile_and_arp_afterwards) {
     });
     EXPECT_EQ(meanwhile.echo, 1U);
     EXPECT_EQ(meanwhile.ttl, 1U);
-    EXPECT_EQ(meanwhile.arp, 0U);
+    EXPECT_EQ(meanwhile.arp, 1U);
     EXPECT_EQ(got_.echo, 1U);
-    EXPECT_EQ(got_.arp, 1U);
+    EXPECT_EQ(got_.arp, 1U) << "answered once";
+}
+
+TEST_F(loan, answers_solicitations_meanwhile_and_learns_afterwards) {
+    l_.control(2'000);  // no address is tentative any more
+    l_.settle();
+    (void)l_.sent(1);
+    const auto advertisements = [&] {
+        unsigned n = 0;
+        for (const byte_vector& f : l_.sent(1)) n += f[12] == 0x86 && f[20] == 58 && f[54] == 136;
+        return n;
+    };
+    const mac_address mac{{2, 0, 0, 0, 0, 0x77}};
+    const ip_address asker = *parse_address("2001:db8:2::77");
+    byte_vector frame(packet::nd_frame_bytes);
+    frame.resize(packet::write_neighbour_solicitation(frame, {mac, asker.v6_bytes()},
+                                                      parse_address("2001:db8:2::fe")->v6_bytes()));
+    unsigned meanwhile = 0;
+    static_cast<void>(during_a_loan([&] { EXPECT_TRUE(l_.offer(1, frame)); },
+                                    [&] { meanwhile += advertisements(); }));
+    EXPECT_EQ(meanwhile, 1U);
+    EXPECT_EQ(advertisements(), 0U) << "answered once";
+    EXPECT_TRUE(l_.controller().neighbours().knows(
+        l_.controller().interfaces().indexes().at("east"), asker));
 }
 
 TEST_F(loan, a_reply_to_an_unresolved_neighbour_waits) {

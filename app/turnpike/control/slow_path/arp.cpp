@@ -2,6 +2,7 @@
 #include "control/slow_path/arp.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "control/slow_path/own_source.hpp"
 #include "packet/arp.hpp"
@@ -10,28 +11,61 @@ namespace turnpike::control::slow_path {
 
 using datapath::drop_reason;
 
+namespace {
+
+packet::arp_message message_of(const owned_mbuf& p) {
+    return packet::header_at<packet::arp_message>(p.lead().data() + p.about().parsed.l2_bytes);
+}
+
+bool has(const std::vector<uint32_t>& some, uint32_t address) noexcept {
+    return std::find(some.begin(), some.end(), address) != some.end();
+}
+
+}  // namespace
+
+std::vector<uint32_t> arp::ours(uint16_t interface) const {
+    std::vector<uint32_t> out;
+    for (const auto& own : tools_.interface(interface).addresses->v4) out.push_back(own.address);
+    // The source address of its ARP requests where the interface has no address.
+    if (const auto borrowed = out.empty() ? v4_answerer(tools_, interface) : std::nullopt)
+        out.push_back(*borrowed);
+    return out;
+}
+
+bool arp::answer(const owned_mbuf& p) {
+    const uint16_t in = p.about().in_interface;
+    const packet::arp_message message = message_of(p);
+    const std::vector<uint32_t> here = ours(in);
+    if (packet::check_arp(message, here) != packet::drop_reason::none ||
+        message.operation != packet::arp_request || !has(here, message.target_ip) ||
+        !rate_.take(in, tools_.now_ms))
+        return false;
+    const datapath::interface& on = tools_.interface(in);
+    std::array<uint8_t, packet::arp_frame_bytes> frame;
+    const uint32_t bytes = packet::write_arp_reply(frame, {on.mac, message.target_ip},
+                                                   {message.sender_mac, message.sender_ip});
+    tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
+    return true;
+}
+
 void arp::take(owned_mbuf p) {
     const uint16_t in = p.about().in_interface;
     const datapath::interface& on = interface_of(p);
-    const packet::arp_message message =
-        packet::header_at<packet::arp_message>(p.lead().data() + p.about().parsed.l2_bytes);
-    std::vector<uint32_t> ours;
-    for (const auto& own : on.addresses->v4) ours.push_back(own.address);
-    // The source address of its ARP requests where the interface has no address.
-    if (const auto borrowed = ours.empty() ? v4_answerer(tools_, in) : std::nullopt)
-        ours.push_back(*borrowed);
-    if (const drop_reason why = datapath::drop_reason_of(packet::check_arp(message, ours));
+    const packet::arp_message message = message_of(p);
+    const std::vector<uint32_t> here = ours(in);
+    if (const drop_reason why = datapath::drop_reason_of(packet::check_arp(message, here));
         why != drop_reason::none)
         return p.drop(why);
 
     const uint32_t sender = message.sender_ip, target = message.target_ip;
-    const bool for_us = std::find(ours.begin(), ours.end(), target) != ours.end();
+    const bool for_us = has(here, target);
     const ip_address from = ip_address::from_v4(sender);
     const bool answer =
-        message.operation == packet::arp_reply && (for_us || (ours.empty() && target == 0));
+        message.operation == packet::arp_reply && (for_us || (here.empty() && target == 0));
     // A request between other hosts triggers no reply, so it does not use up a token.
     const bool spends = answer ? !tools_.known.asks(in, from) : for_us;
-    if (spends && !rate_.take(in, tools_.now_ms)) return p.drop(drop_reason::neighbour_rate);
+    if (spends && !tools_.answered && !rate_.take(in, tools_.now_ms))
+        return p.drop(drop_reason::neighbour_rate);
     if (sender != 0 && tools_.may_be_neighbour(in, from)) {
         // RFC 826: an existing entry is updated; the sender of a request for us is learned. A reply
         // confirms.
@@ -47,7 +81,7 @@ void arp::take(owned_mbuf p) {
     if (!for_us && message.operation == packet::arp_request &&
         tools_.is_kernels(in, ip_address::from_v4(target)))
         return tools_.give_or_consume(std::move(p));
-    if (!for_us || message.operation != packet::arp_request) return p.consume();
+    if (!for_us || message.operation != packet::arp_request || tools_.answered) return p.consume();
     const uint32_t bytes =
         packet::write_arp_reply(p.lead(), {on.mac, target}, {message.sender_mac, sender});
     if (bytes == 0) return p.consume();

@@ -2,6 +2,9 @@
 // ARP (RFC 826): answers requests for our addresses, and passes senders and replies to the neighbour table.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "control/slow_path/message_rate.hpp"
 #include "control/slow_path/tools.hpp"
 
@@ -11,8 +14,11 @@ class arp : public handler {
   public:
     arp(tools& t, message_rate& rate) : handler(t), rate_(rate) {}
     void take(owned_mbuf p) override;
+    [[nodiscard]] bool answer(const owned_mbuf& p) override;
 
   private:
+    [[nodiscard]] std::vector<uint32_t> ours(uint16_t interface) const;
+
     message_rate& rate_;
 };
 

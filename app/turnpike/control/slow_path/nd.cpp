@@ -41,6 +41,36 @@ void nd::take(owned_mbuf p) {
     tools_.give_or_consume(std::move(p));
 }
 
+bool nd::answer(const owned_mbuf& p) {
+    const packet::parsed& h = p.about().parsed;
+    const mac_address* link = nullptr;
+    if (h.icmp_type != packet::icmp6_neighbour_solicitation || p.get()->nb_segs != 1 ||
+        packet::check_nd(p.lead(), h, link) != packet::drop_reason::none)
+        return false;
+    const uint16_t in = p.about().in_interface;
+    const uint8_t* frame = p.lead().data();
+    const auto source = packet::header_at<packet::ipv6_header>(frame + h.l2_bytes).source;
+    const auto target = packet::header_at<packet::nd_message>(frame + h.upper_offset).target;
+    if (!is_ours(tools_.interface(in), target) || own_.is_duplicate(in, target) ||
+        own_.is_tentative(in, target) || !rate_.take(in, tools_.now_ms))
+        return false;
+    advertise_to(
+        in, target, source,
+        link != nullptr ? *link : packet::header_at<packet::ethernet_header>(frame).source);
+    return true;
+}
+
+void nd::advertise_to(uint16_t in, const ipv6_address& target, const ipv6_address& source,
+                      const mac_address& asker) {
+    const interface& on = tools_.interface(in);
+    std::array<uint8_t, packet::nd_frame_bytes> frame;
+    const uint32_t bytes = packet::write_neighbour_advertisement(
+        frame, {on.mac, target}, {asker, source},
+        packet::nd_flag_router | (own_.is_tentative(in, target) ? 0 : packet::nd_flag_override) |
+            (source == packet::ipv6_unspecified ? 0 : packet::nd_flag_solicited));
+    if (bytes != 0) tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
+}
+
 void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
     const uint16_t in = p.about().in_interface;
     const interface& on = interface_of(p);
@@ -51,7 +81,8 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
         packet::header_at<packet::nd_message>(frame + p.about().parsed.upper_offset).target;
     if (!is_ours(on, target)) return tools_.give_or_consume(std::move(p));
     if (own_.is_duplicate(in, target)) return p.consume();
-    if (!rate_.take(in, tools_.now_ms)) return p.drop(drop_reason::neighbour_rate);
+    if (!tools_.answered && !rate_.take(in, tools_.now_ms))
+        return p.drop(drop_reason::neighbour_rate);
     const bool probe = source == packet::ipv6_unspecified;  // duplicate address detection
     mac_address asker = packet::header_at<packet::ethernet_header>(frame).source;
     if (link != nullptr) asker = *link;
@@ -64,13 +95,8 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
     // RFC 4861 section 7.2.3: only an option says the sender's address.
     if (link != nullptr && !probe && tools_.may_be_neighbour(in, from))
         tools_.known.learn(in, from, asker, true, tools_.now_ms);
-    std::array<uint8_t, packet::nd_frame_bytes> answer;
-    const uint32_t bytes = packet::write_neighbour_advertisement(
-        answer, {on.mac, target}, {asker, source},
-        packet::nd_flag_router | (own_.is_tentative(in, target) ? 0 : packet::nd_flag_override) |
-            (probe ? 0 : packet::nd_flag_solicited));
     p.consume();
-    if (bytes != 0) tools_.out.originate_and_send(on.out(), std::span(answer).first(bytes));
+    if (!tools_.answered) advertise_to(in, target, source, asker);
 }
 
 void nd::take_advertisement(owned_mbuf p, const mac_address* link) {

@@ -13,8 +13,11 @@ class nd : public handler {
   public:
     nd(tools& t, message_rate& rate, dad& own) : handler(t), rate_(rate), own_(own) {}
     void take(owned_mbuf p) override;
+    [[nodiscard]] bool answer(const owned_mbuf& p) override;
 
   private:
+    void advertise_to(uint16_t interface, const ipv6_address& target, const ipv6_address& source,
+                      const mac_address& asker);
     void answer_solicitation(owned_mbuf p, const mac_address* link);
     void take_advertisement(owned_mbuf p, const mac_address* link);
 

@@ -5,9 +5,10 @@
 
 namespace turnpike::control::slow_path {
 
-void slow_path::take(rte_mbuf* m, tools& t) noexcept {
-    owned_mbuf p(m, t.out);
-    const datapath::punted& about = p.about();
+namespace {
+
+/// Whether a packet's ingress interface is still of the kind that its reason needs.
+bool has_its_interface(const datapath::punted& about, const tools& t) noexcept {
     using datapath::punt_reason;
     const bool of_bridge = about.why == punt_reason::reserved ||
                            about.why == punt_reason::too_big ||
@@ -18,11 +19,30 @@ void slow_path::take(rte_mbuf* m, tools& t) noexcept {
     const datapath::interface& in = t.interface(about.in_interface);
     const bool of_tunnel = about.why == punt_reason::resolve && in.port == datapath::tunnel_port &&
                            in.kind == datapath::interface_kind::bridged;
-    if (in.kind != needs && !of_tunnel) return p.drop(datapath::drop_reason::interface_gone);
+    return in.kind == needs || of_tunnel;
+}
+
+}  // namespace
+
+void slow_path::take(rte_mbuf* m, tools& t) noexcept {
+    owned_mbuf p(m, t.out);
+    if (!has_its_interface(p.about(), t)) return p.drop(datapath::drop_reason::interface_gone);
     try {
-        handlers_[static_cast<size_t>(about.why)]->take(std::move(p));
+        handlers_[static_cast<size_t>(p.about().why)]->take(std::move(p));
     } catch (const std::exception&) {  // out of memory: the packet was dropped during unwinding
     }
+}
+
+bool slow_path::answer(rte_mbuf* m, tools& t) noexcept {
+    owned_mbuf p(m, t.out);
+    bool done = false;
+    try {
+        done = has_its_interface(p.about(), t) &&
+               handlers_[static_cast<size_t>(p.about().why)]->answer(p);
+    } catch (const std::exception&) {  // out of memory: take() answers
+    }
+    static_cast<void>(p.release());
+    return done;
 }
 
 }  // namespace turnpike::control::slow_path

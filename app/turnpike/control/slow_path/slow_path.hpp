@@ -28,6 +28,8 @@ class slow_path {
     }
     /// Handle a punted packet; on any error it is dropped with a reason.
     void take(rte_mbuf* m, tools& t) noexcept;
+    /// handler::answer() of a punted packet, which stays the caller's.
+    [[nodiscard]] bool answer(rte_mbuf* m, tools& t) noexcept;
 
   private:
     std::array<handler*, static_cast<size_t>(datapath::punt_reason::count_)> handlers_{};

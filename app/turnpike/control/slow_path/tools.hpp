@@ -24,6 +24,8 @@ struct tools {
     host_stack& host;
     uint64_t now_ms = 0;
     bool lent = false;  ///< the tables are management's (controller::lend)
+    /// The packet that a handler takes was answered during the loan.
+    bool answered = false;
     struct held_packet {
         owned_mbuf packet;
         ip_address to;
@@ -77,6 +79,9 @@ class handler {
     handler& operator=(const handler&) = delete;
     /// May throw bad_alloc: the packet is then dropped as control_memory.
     virtual void take(owned_mbuf p) = 0;
+    /// During a loan: send the reply to a packet that take() handles after the loan, as tools::answered, if the published
+    /// snapshot suffices for it. False: it does not, or there is none to be sent.
+    [[nodiscard]] virtual bool answer(const owned_mbuf&) { return false; }
 
   protected:
     [[nodiscard]] const datapath::interface& interface_of(const owned_mbuf& p) const noexcept {
