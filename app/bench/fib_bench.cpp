@@ -108,7 +108,7 @@ class comparison {
                                          });
                                  }},
                                 row.simd_bitwidth});
-        for (const verdict& v : judge(peers, ours, widths_, harness_.repetitions()))
+        for (const verdict& v : compare(peers, ours, widths_, harness_.repetitions()))
             report(v, peers, burst);
     }
 

@@ -141,7 +141,7 @@ class comparison {
                                      });
                                  }},
                                 row.simd_bitwidth});
-        for (const verdict& v : judge(peers, ours, widths_, harness_.repetitions())) {
+        for (const verdict& v : compare(peers, ours, widths_, harness_.repetitions())) {
             auto cell = bench::cell_of(v, peers, peers_[0]->why());
             cell.update(cell_of(hit_percent, zipf, burst));
             cell["mlookups"] = static_cast<double>(rte_get_tsc_hz()) / v.cycles / 1e6;

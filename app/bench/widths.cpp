@@ -6,7 +6,7 @@
 
 namespace turnpike::bench {
 
-std::vector<verdict> judge(std::span<const side> peers, std::span<const side> ours,
+std::vector<verdict> compare(std::span<const side> peers, std::span<const side> ours,
                            std::span<const judged_width> widths, unsigned repetitions) {
     std::vector<contender> all;
     for (const side& p : peers) all.push_back(p.what);

@@ -69,10 +69,10 @@ int complain(const error& e, int code) {
 std::string status_of(const control::controller& c) { return "forwarding by " + c.running().file; }
 
 /// Worker watchdog: whether every worker has completed an iteration since the last call.
-class pulse {
+class worker_watchdog {
   public:
-    explicit pulse(control::controller& c) : controller_(c), seen_(control::max_workers()) {}
-    [[nodiscard]] bool beats() noexcept {
+    explicit worker_watchdog(control::controller& c) : controller_(c), seen_(control::max_workers()) {}
+    [[nodiscard]] bool all_run() noexcept {
         const auto& slots = controller_.workers().all();
         bool all = true;
         for (size_t w = 0; w < slots.size(); ++w) {
@@ -95,7 +95,7 @@ class management_tasks {
                      control::requests& asked, observe::service& service)
         : chosen_(chosen), controller_(c), calls_(calls), requests_(asked), service_(service) {}
 
-    void look() {
+    void poll() {
         if (reload.exchange(false, std::memory_order_relaxed)) reload_file();
         if (chosen_.stats_interval_s > 0 && clock::now() >= next_table_) print_table();
     }
@@ -140,9 +140,9 @@ class control_tasks {
           controller_(c),
           calls_(calls),
           service_(service),
-          pulse_(c),
+          watchdog_(c),
           tasks_(chosen, c, calls, asked, service_),
-          management_({c, calls, asked, socket, cpus, [this] { tasks_.look(); }}) {
+          management_({c, calls, asked, socket, cpus, [this] { tasks_.poll(); }}) {
         say_ready();
     }
     ~control_tasks() { service_.stopping(); }
@@ -159,11 +159,11 @@ class control_tasks {
         management_.stop();
         return management_.ended();
     }
-    void look() noexcept {
+    void poll() noexcept {
         calls_.serve();
         try {
             if (&controller_.running() != said_of_) say_status();
-            service_.look([this] { return pulse_.beats(); });
+            service_.poll([this] { return watchdog_.all_run(); });
         } catch (const std::exception& e) {  // out of memory
             observe::log(observe::log_level::error, e.what());
         }
@@ -188,7 +188,7 @@ class control_tasks {
     control::controller& controller_;
     control::control_calls& calls_;
     observe::service& service_;
-    pulse pulse_;
+    worker_watchdog watchdog_;
     const state::configuration* said_of_ = nullptr;
     clock::time_point start_{};
     management_tasks tasks_;
@@ -244,7 +244,7 @@ int forward(state::configuration wanted, const options& chosen, const cpu_set_t&
     observe::say("forwarding");
     {
         control_tasks around(chosen, c, calls, *asked, **socket, cpus, service);
-        c.run({.done = [&] { return around.done(); }, .between = [&] { around.look(); }});
+        c.run({.done = [&] { return around.done(); }, .between = [&] { around.poll(); }});
     }
     socket->reset();
     observe::scraped page;

@@ -93,7 +93,7 @@ rates::rates(std::string_view what)
     : what_(what), now_(std::make_unique<json>()), before_(std::make_unique<json>()) {}
 rates::~rates() = default;
 
-void rates::look(json shown) {
+void rates::update(json shown) {
     *before_ = std::exchange(*now_, std::move(shown));
     const double since = number(*now_, "since_s"), was = number(*before_, "since_s");
     first_ = !before_->is_object() || since < was;  // cleared since the last update

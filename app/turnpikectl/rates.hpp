@@ -14,7 +14,7 @@ namespace turnpike::ctl {
 class live_view {
   public:
     virtual ~live_view() = default;
-    virtual void look(nlohmann::json shown) = 0;
+    virtual void update(nlohmann::json shown) = 0;
     [[nodiscard]] virtual std::string title() const = 0;
     /// The lines below the title.
     /// rows  that fit the screen; a view may have more, which are cut off
@@ -30,7 +30,7 @@ class rates final : public live_view {
     ~rates() override;
 
     /// Takes the next result of `show`. The first rates are the mean since the start.
-    void look(nlohmann::json shown) override;
+    void update(nlohmann::json shown) override;
 
     /// "drops  since the start", "drops  in 2.0 s"
     [[nodiscard]] std::string title() const override;

@@ -145,7 +145,7 @@ std::vector<size_t> shares(std::vector<size_t> wanted, size_t rows) {
 top_view::top_view() : now_(std::make_unique<json>()) {}
 top_view::~top_view() = default;
 
-void top_view::look(json shown) { *now_ = std::move(shown); }
+void top_view::update(json shown) { *now_ = std::move(shown); }
 
 std::string top_view::title() const {
     const json v = now_->is_object() ? now_->value("verdict", json()) : json();
@@ -188,7 +188,7 @@ std::string rates_text(const given&, const json& result) {
         out += "\n";
     }
     top_view view;
-    view.look(result);
+    view.update(result);
     return out + "verdict: " + view.title() + "\n";
 }
 

@@ -17,7 +17,7 @@ class top_view final : public live_view {
   public:
     top_view();
     ~top_view() override;
-    void look(nlohmann::json shown) override;
+    void update(nlohmann::json shown) override;
     /// The limiting resource, and the additional packets per second.
     [[nodiscard]] std::string title() const override;
     [[nodiscard]] std::vector<std::string> lines(size_t rows) override;

@@ -109,7 +109,7 @@ class watcher {
             ended_ = !write_all(result.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
             return;
         }
-        of_.view->look(std::move(result));
+        of_.view->update(std::move(result));
         if (screen_.is_terminal()) return draw();
         std::string block = of_.view->title() + "\n";
         for (const std::string& line : of_.view->lines(max_lines)) block += line + "\n";

@@ -55,7 +55,7 @@ constexpr uint64_t start_address(unsigned i, uint32_t align) {
     return (i * 0x9e3779b97f4a7c15u >> 38) / align * align;  // a Weyl sequence over 64 MB
 }
 
-verdict judge(const placement& p, const std::vector<const level*>& levels,
+verdict evaluate(const placement& p, const std::vector<const level*>& levels,
               const std::vector<uint32_t>& hot, uint64_t objects, const verdict* least) {
     // Beyond this mean further objects repeat the pattern evenly.
     constexpr uint64_t mean_enough = 24;
@@ -119,9 +119,9 @@ placement place(const object_layout& layout, const geometry& caches, uint64_t pa
     const auto all = candidates(dense);
     placement best = all.front();
     if (levels.empty() || layout.hot.empty()) return best;
-    verdict least = judge(best, levels, layout.hot, objects, nullptr);
+    verdict least = evaluate(best, levels, layout.hot, objects, nullptr);
     for (size_t i = 1; i < all.size() && !least.good(); ++i)
-        if (const verdict v = judge(all[i], levels, layout.hot, objects, &least);
+        if (const verdict v = evaluate(all[i], levels, layout.hot, objects, &least);
             v.better_than(least)) {
             least = v;
             best = all[i];

@@ -68,7 +68,7 @@ class endpoint_cache {
         }
         const uint32_t asked = ask(table, key, value, missing);
         keep_answers();
-        judge(n, static_cast<uint32_t>(std::popcount(missing)));
+        choose(n, static_cast<uint32_t>(std::popcount(missing)));
         return found | asked;
     }
 
@@ -137,15 +137,15 @@ class endpoint_cache {
     /// Look up the keys of a mask in the table; other values are unchanged. Returns the keys found.
     uint32_t ask(const endpoint_table<Key>& table, const Key* key, uint64_t* value,
                  uint32_t packets) noexcept {
-        auto& [wanted, answer, of, questions] = asked_;
-        questions = 0;
+        auto& [wanted, answer, of, count] = asked_;
+        count = 0;
         for (uint32_t rest = packets; rest != 0; rest &= rest - 1) {
             const auto i = static_cast<uint32_t>(std::countr_zero(rest));
-            if (questions == 0 || differ(wanted[questions - 1], key[i]) != 0)
-                wanted[questions++] = key[i];
-            of[i] = static_cast<uint8_t>(questions - 1);
+            if (count == 0 || differ(wanted[count - 1], key[i]) != 0)
+                wanted[count++] = key[i];
+            of[i] = static_cast<uint8_t>(count - 1);
         }
-        static_cast<void>(table.lookup({wanted.data(), questions}, {answer.data(), questions}));
+        static_cast<void>(table.lookup({wanted.data(), count}, {answer.data(), count}));
         uint32_t found = 0;
         for (uint32_t rest = packets; rest != 0; rest &= rest - 1) {
             const auto i = static_cast<uint32_t>(std::countr_zero(rest));
@@ -157,7 +157,7 @@ class endpoint_cache {
     /// Insert as many as the cache holds: more would evict the first ones of the same burst.
     void keep_answers() noexcept {
         const uint32_t most =
-            asked_.questions < cached_endpoints ? asked_.questions : cached_endpoints;
+            asked_.count < cached_endpoints ? asked_.count : cached_endpoints;
         for (uint32_t q = 0; q < most; ++q)
             if (asked_.answer[q] != 0) keep(asked_.wanted[q], asked_.answer[q]);
     }
@@ -177,12 +177,12 @@ class endpoint_cache {
         if constexpr (!mark_is_key<Key>) known_[at] = {key, value};
     }
 
-    void judge(uint32_t n, uint32_t missing) noexcept {
+    void choose(uint32_t n, uint32_t missing) noexcept {
         if (2 * missing <= n) {
             bad_bursts_ = 0;
         } else if (++bad_bursts_ >= bad_bursts_most) {
             passed_over_ = bursts_passed_over;
-            in_rows_ = 2 * asked_.questions <= missing;
+            in_rows_ = 2 * asked_.count <= missing;
             --bad_bursts_;  // the next burst that tries the cache decides
         }
     }
@@ -192,7 +192,7 @@ class endpoint_cache {
         std::array<Key, burst_endpoints> wanted;
         std::array<uint32_t, burst_endpoints> answer;
         std::array<uint8_t, burst_endpoints> of;  ///< [packet] index of its key
-        uint32_t questions = 0;
+        uint32_t count = 0;
     };
     struct known {
         Key key;

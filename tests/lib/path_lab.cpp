@@ -80,7 +80,7 @@ result<state::changes> path_lab::apply(const std::string& configuration) {
 void path_lab::links(bool up) {
     for (const end& e : ends_)
         REQUIRE((up ? rte_eth_dev_set_link_up : rte_eth_dev_set_link_down)(e.ethdev) == 0);
-    control_->look_at_links(now_ms_);
+    control_->poll_links(now_ms_);
 }
 
 rte_mbuf* path_lab::packet_of(const byte_vector& frame) {

@@ -70,15 +70,15 @@ std::unique_ptr<acls::binding> acls::make(const list& of, size_t workers, const 
     return b;
 }
 
-class acls::staged_acls : public staged {
+class acls::prepared_acls : public prepared_change {
     using one_rule = datapath::acl_list::one_rule;
 
   public:
-    staged_acls(acls& of, size_t workers) : of_(of), workers_(workers) {}
-    ~staged_acls() override {
+    prepared_acls(acls& of, size_t workers) : of_(of), workers_(workers) {}
+    ~prepared_acls() override {
         if (committed_ || changed_ == nullptr) return;
         try {
-            if (changed_->change_one_rule(said_) == one_rule::changed) return;
+            if (changed_->change_one_rule(before_config_) == one_rule::changed) return;
         } catch (const std::bad_alloc&) {  // keep the previous list
         }
         of_.incomplete_ = true;
@@ -149,7 +149,7 @@ class acls::staged_acls : public staged {
             const one_rule came_of_it = there->second->change_one_rule(says);
             if (came_of_it == one_rule::changed) {
                 changed_ = there->second;
-                said_ = std::move(before);
+                before_config_ = std::move(before);
                 return there->second;
             }
             of_.incomplete_ = came_of_it == one_rule::broken;
@@ -183,7 +183,7 @@ class acls::staged_acls : public staged {
     std::vector<std::unique_ptr<binding>> next_;
     std::vector<size_t> was_;  ///< by index in next_: the binding whose counters it continues
     list changed_;             ///< list with one rule changed
-    std::shared_ptr<const state::acl_list> said_;  ///< its previous contents
+    std::shared_ptr<const state::acl_list> before_config_;  ///< its previous contents
     bool committed_ = false;
 };
 
@@ -250,8 +250,8 @@ result<acls::lists> acls::compile_changed(const bound_lists& now,
     return out;
 }
 
-result<std::unique_ptr<staged>> acls::prepare(change& c) {
-    auto ready = std::make_unique<staged_acls>(*this, c.workers.size());
+result<std::unique_ptr<prepared_change>> acls::prepare(change& c) {
+    auto ready = std::make_unique<prepared_acls>(*this, c.workers.size());
     if (auto done = ready->compile_lists(c); !done) return tl::unexpected<error>(done.error());
     ready->bind(c);
     return ready;
@@ -268,8 +268,8 @@ acls::count acls::binding::counted(size_t worker, uint32_t id) const noexcept {
     return {sum.packets + more.packets, sum.bytes + more.bytes};
 }
 
-acls::totals acls::binding::judged() const noexcept {
-    totals sum = before != nullptr ? before->judged() : totals{};
+acls::totals acls::binding::classified() const noexcept {
+    totals sum = before != nullptr ? before->classified() : totals{};
     sum.permitted += earlier_totals.permitted;
     sum.denied += earlier_totals.denied;
     for (uint32_t id = 0; id < live.list->id_limit(); ++id) {
@@ -291,12 +291,12 @@ void acls::binding::end_before() noexcept {
                 earlier[w][id].packets += c.packets;
                 earlier[w][id].bytes += c.bytes;
             }
-    earlier_totals = before->judged();
+    earlier_totals = before->classified();
     before.reset();
 }
 
 observe::acl_report acls::report_of(const binding& b) const {
-    const totals sum = b.judged();
+    const totals sum = b.classified();
     const state::acl_list& says = b.says();
     observe::acl_report out{.interface = b.interface_name,
                             .direction = std::string(b.direction),

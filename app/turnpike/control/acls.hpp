@@ -22,7 +22,7 @@
 namespace turnpike::control {
 
 /// Threads  control.
-class acls : public owner {
+class acls : public config_handler {
   public:
     explicit acls(rcu::qsbr& rcu) : rcu_(rcu) {}
     ~acls() override;
@@ -45,7 +45,7 @@ class acls : public owner {
     /// Needs ifindex_of and workers; fills the lists of snapshot.interfaces[]. A list that no
     /// interface refers to is not compiled.
     /// Errors  ENOMEM: a list exceeds its memory limit
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// A refused change could not be rolled back completely; the next change recompiles all lists.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
@@ -82,10 +82,10 @@ class acls : public owner {
 
         [[nodiscard]] const state::acl_list& says() const noexcept { return live.list->says(); }
         [[nodiscard]] count counted(size_t worker, uint32_t id) const noexcept;
-        [[nodiscard]] totals judged() const noexcept;
+        [[nodiscard]] totals classified() const noexcept;
         void end_before() noexcept;
     };
-    class staged_acls;
+    class prepared_acls;
     /// The running list with these contents; null: none.
     [[nodiscard]] list unchanged(const change& c, const std::string& name) const;
 

@@ -41,7 +41,7 @@ struct controller::transaction {
     std::optional<change> c{};
     std::unique_ptr<datapath::snapshot>
         before_exchange{};  ///< the snapshot that the owners prepared with
-    std::vector<std::unique_ptr<staged>> ready{};
+    std::vector<std::unique_ptr<prepared_change>> ready{};
 };
 
 namespace {
@@ -68,7 +68,7 @@ error error_of_exception() noexcept {
 result<state::changes> controller::apply(std::shared_ptr<const state::configuration> wanted,
                                          const lost_ports& lost) noexcept {
     auto came = attempt(wanted, lost);
-    if (came) said_ = std::move(wanted);
+    if (came) operator_config_ = std::move(wanted);
     if (!came && ports_ != nullptr && ports_->any_to_come_back()) bring_back(came.error());
     return came;
 }
@@ -83,7 +83,7 @@ result<void> controller::learn(const state::learned& now) noexcept {
     ++learned_batches_.all;
     if (learn_routes(before)) return {};
     ++learned_batches_.transactions;
-    const auto came = apply(said_);
+    const auto came = apply(operator_config_);
     if (came) return {};
     std::swap(learned_, before);
     return tl::unexpected<error>(came.error());
@@ -121,7 +121,7 @@ result<state::changes> controller::attempt(std::shared_ptr<const state::configur
     try {
         transaction u(std::move(wanted));
         auto done = compare(u, lost);
-        if (done) done = prepare_owners(u, owners_.size());
+        if (done) done = prepare_owners(u, config_handlers_.size());
         if (done && u.c && u.c->open_rest) done = exchange(u);
         if (done) done = finish(u);
         if (!done) return tl::unexpected<error>(done.error());
@@ -137,7 +137,7 @@ result<void> controller::compile_beside(control_calls& calls, transaction& u) co
     std::shared_ptr<const state::configuration> now;
     acls::bound_lists bound;
     calls.run([&] {
-        now = said_;
+        now = operator_config_;
         bound = acls_->bound();
     });
     auto made = acls_->compile_changed(bound, *now, *u.operators);
@@ -148,8 +148,8 @@ result<void> controller::compile_beside(control_calls& calls, transaction& u) co
 
 /// The number of owners up to the workers, whose rings control reads during a loan.
 size_t controller::after_rings() const noexcept {
-    return static_cast<size_t>(std::find(owners_.begin(), owners_.end(), workers_.get()) -
-                               owners_.begin()) +
+    return static_cast<size_t>(std::find(config_handlers_.begin(), config_handlers_.end(), workers_.get()) -
+                               config_handlers_.begin()) +
            1;
 }
 
@@ -160,7 +160,7 @@ result<void> controller::prepare_beside(control_calls& calls, transaction& u,
     if (auto done = compare(u, lost); !done || u.nothing) return done;
     if (auto done = prepare_owners(u, after_rings() - 1); !done) return done;
     if (auto done = calls.run([&] { return prepare_owners(u, after_rings()); }); !done) return done;
-    if (auto done = prepare_owners(u, owners_.size()); !done) return done;
+    if (auto done = prepare_owners(u, config_handlers_.size()); !done) return done;
     return u.c->open_rest ? exchange(u) : result<void>{};
 }
 
@@ -180,7 +180,7 @@ result<state::changes> controller::finish_beside(std::optional<transaction>& u,
         take_held();
         return tl::unexpected<error>(std::move(so_far.error()));
     }
-    said_ = u->operators;
+    operator_config_ = u->operators;
     take_held();
     return std::move(u->what);
 }
@@ -259,12 +259,12 @@ std::unique_ptr<datapath::snapshot> controller::new_snapshot(
 /// Prepare the owners before this one that have nothing prepared yet.
 result<void> controller::prepare_owners(transaction& u, size_t until) {
     while (!u.nothing && u.ready.size() < until) {
-        u.ready.reserve(owners_.size());
-        auto prepared = owners_[u.ready.size()]->prepare(*u.c);
+        u.ready.reserve(config_handlers_.size());
+        auto prepared = config_handlers_[u.ready.size()]->prepare(*u.c);
         if (!prepared) return tl::unexpected<error>(prepared.error());
         u.ready.push_back(std::move(*prepared));
     }
-    if (!u.nothing && u.ready.size() == owners_.size()) datapath::complete_paths(*u.c->snapshot);
+    if (!u.nothing && u.ready.size() == config_handlers_.size()) datapath::complete_paths(*u.c->snapshot);
     return {};
 }
 
@@ -277,8 +277,8 @@ result<void> controller::exchange(transaction& u) {
     if (!same_addresses) return tl::unexpected<error>(same_addresses.error());
     if (*same_addresses) return {};
     // Prepare again the owners that depend on a device's MAC address.
-    const auto ports = std::find(owners_.begin(), owners_.end(), ports_.get());
-    u.undo_from(static_cast<size_t>(ports - owners_.begin()) + 1);
+    const auto ports = std::find(config_handlers_.begin(), config_handlers_.end(), ports_.get());
+    u.undo_from(static_cast<size_t>(ports - config_handlers_.begin()) + 1);
     auto snapshot = new_snapshot(c.after);
     snapshot->queues = c.snapshot->queues;
     for (size_t port_index = 0; port_index < datapath::max_ports; ++port_index) {
@@ -295,13 +295,13 @@ result<void> controller::exchange(transaction& u) {
     c.tables.clear();
     c.out = {};
     c.vrf_index_of.clear();
-    return prepare_owners(u, owners_.size());
+    return prepare_owners(u, config_handlers_.size());
 }
 
 /// Find the differences to the running configuration.
 result<void> controller::compare(transaction& u, const lost_ports& lost) {
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
-    if (said_ != nullptr) state::take_back(learned_, *said_, *u.operators);
+    if (operator_config_ != nullptr) state::take_back(learned_, *operator_config_, *u.operators);
     u.followed = state::with_learned(*u.operators, learned_, &u.neighbours_left_out);
     u.wanted = u.followed == nullptr ? u.operators : u.followed;
     auto what = state::diff(*running_, *u.wanted);
@@ -320,7 +320,7 @@ result<void> controller::compare(transaction& u, const lost_ports& lost) {
                        .after = *u.wanted,
                        .what = u.what,
                        .running = snapshot_.get(),
-                       .operators_before = said_,
+                       .operators_before = operator_config_,
                        .operators_after = u.operators,
                        .snapshot = new_snapshot(*u.wanted),
                        .retries = retries_left_out_});
@@ -415,7 +415,7 @@ void controller::bring_back(error& why) noexcept {
 
 /// A rollback ran out of memory: rebuild the tables of the running configuration.
 void controller::complete() {
-    const bool done = apply(std::make_unique<const state::configuration>(*said_)).has_value();
+    const bool done = apply(std::make_unique<const state::configuration>(*operator_config_)).has_value();
     observe::log(done ? observe::log_level::notice : observe::log_level::error,
                  done ? "routes and ACLs are restored after the refused change"
                       : "out of memory: a refused change is not rolled back completely; retrying");

@@ -211,9 +211,9 @@ std::optional<uint16_t> first_free(uint16_t from, uint16_t step, uint32_t end, c
 
 }  // namespace
 
-class bridges::staged_bridges : public staged {
+class bridges::prepared_bridges : public prepared_change {
   public:
-    explicit staged_bridges(bridges& of) : of_(of) {}
+    explicit prepared_bridges(bridges& of) : of_(of) {}
 
     result<void> make(change& c) {
         if (c.after.bridges.empty() && of_.rows_.empty()) return {};
@@ -344,8 +344,8 @@ result<void> bridges::ready_addresses() {
     return {};
 }
 
-result<std::unique_ptr<staged>> bridges::prepare(change& c) {
-    auto ready = std::make_unique<staged_bridges>(*this);
+result<std::unique_ptr<prepared_change>> bridges::prepare(change& c) {
+    auto ready = std::make_unique<prepared_bridges>(*this);
     const state::changes& w = c.what;
     const bool same = shown_ != nullptr && w.ports.empty() && w.interfaces.empty() &&
                       w.bridges.empty() && w.tunnels.empty() && !w.workers;

@@ -167,7 +167,7 @@ void bridges::move(uint32_t number, uint16_t to) {
     if (!too_often) return;
     e.dampened_until_s = now + limit.hold_s;
     ++row.numbers.dampened;
-    tell_(mac_of(e.key), e.home, to, limit.hold_s);
+    notify_(mac_of(e.key), e.home, to, limit.hold_s);
 }
 
 /// Restore static and local entries.
@@ -219,10 +219,10 @@ void bridges::read_maps() noexcept {
 
 void bridges::sweep(uint32_t most) noexcept {
     const uint32_t end = std::min(sweep_end_, sweep_at_ + most);
-    for (; sweep_at_ < end; ++sweep_at_) look_at(sweep_at_);
+    for (; sweep_at_ < end; ++sweep_at_) sweep_entry(sweep_at_);
 }
 
-void bridges::look_at(uint32_t number) noexcept {
+void bridges::sweep_entry(uint32_t number) noexcept {
     entry& e = entries_[number];
     if (e.is != kind::learnt) return;
     const auto now = static_cast<uint32_t>(now_s_);

@@ -40,16 +40,16 @@ struct bridge_numbers {
 };
 
 /// Threads  control.
-class bridges : public owner {
+class bridges : public config_handler {
   public:
     /// tell  called when an entry is dampened, for the log
     using hold_function =
         std::function<void(const mac_address&, uint16_t held_at, uint16_t other, uint32_t hold_s)>;
-    bridges(workers& w, rcu::qsbr& rcu, hold_function tell)
-        : workers_(w), rcu_(rcu), tell_(std::move(tell)) {}
+    bridges(workers& w, rcu::qsbr& rcu, hold_function notify)
+        : workers_(w), rcu_(rcu), notify_(std::move(notify)) {}
 
     /// Needs port_index_of, ifindex_of, snapshot.interfaces and snapshot.queues; fills snapshot.bridges.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Process workers' messages, and ageing. Call every iteration.
     void tick(uint64_t now_ms);
@@ -91,7 +91,7 @@ class bridges : public owner {
     }
 
   private:
-    class staged_bridges;
+    class prepared_bridges;
     enum class kind : uint8_t { free, learnt, fixed, local };
     struct entry {
         datapath::fdb_key key = 0;
@@ -133,14 +133,14 @@ class bridges : public owner {
     void exchange_maps();
     void read_maps() noexcept;
     void sweep(uint32_t most) noexcept;
-    void look_at(uint32_t number) noexcept;
+    void sweep_entry(uint32_t number) noexcept;
     [[nodiscard]] std::optional<uint32_t> find(datapath::fdb_key key) const noexcept;
     [[nodiscard]] bridge_row* row_of(uint16_t domain) noexcept;
     [[nodiscard]] known_fdb_entry shown(const entry& e) const noexcept;
 
     workers& workers_;
     rcu::qsbr& rcu_;
-    hold_function tell_;
+    hold_function notify_;
     std::unique_ptr<datapath::fdb_table> table_;      ///< created with the first bridge
     std::unique_ptr<neigh_binding_table> addresses_;  ///< created with the first neigh_suppress
     std::unique_ptr<datapath::bridge_tables> shown_;  ///< published tables

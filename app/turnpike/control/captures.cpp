@@ -113,9 +113,9 @@ void captures::close() noexcept {
     all_.clear();
 }
 
-class captures::staged_captures : public staged {
+class captures::prepared_captures : public prepared_change {
   public:
-    staged_captures(captures& of, datapath::packet_mask gone) : of_(of), gone_(gone) {}
+    prepared_captures(captures& of, datapath::packet_mask gone) : of_(of), gone_(gone) {}
     void commit() noexcept override {
         for (auto& [number, one] : of_.all_) {
             one.session->packets.remove_ports(gone_);
@@ -132,7 +132,7 @@ class captures::staged_captures : public staged {
     const datapath::packet_mask gone_;
 };
 
-result<std::unique_ptr<staged>> captures::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> captures::prepare(change& c) {
     datapath::packet_mask gone = 0;
     for (const auto& [number, one] : all_)
         for (const captured_port& p : one.session->ports) {
@@ -140,7 +140,7 @@ result<std::unique_ptr<staged>> captures::prepare(change& c) {
             if (std::find(removed.begin(), removed.end(), p.name) != removed.end())
                 gone |= datapath::packet_mask{1} << p.index;
         }
-    return std::make_unique<staged_captures>(*this, gone);
+    return std::make_unique<prepared_captures>(*this, gone);
 }
 
 }  // namespace turnpike::control

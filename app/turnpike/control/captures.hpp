@@ -10,7 +10,7 @@
 
 #include "control/capture_writer.hpp"
 #include "control/change.hpp"
-#include "control/outlet.hpp"
+#include "control/control_tx.hpp"
 #include "control/workers.hpp"
 #include "rcu/qsbr.hpp"
 
@@ -20,9 +20,9 @@ class controller;
 class request_fields;
 
 /// Threads  control.
-class captures : public owner {
+class captures : public config_handler {
   public:
-    captures(workers& w, outlet& out, rcu::qsbr& rcu) : workers_(w), out_(out), rcu_(rcu) {}
+    captures(workers& w, control_tx& out, rcu::qsbr& rcu) : workers_(w), out_(out), rcu_(rcu) {}
     ~captures() override;
 
     /// Begins a capture; its thread writes to `to`.
@@ -43,10 +43,10 @@ class captures : public owner {
     void close() noexcept;
 
     /// Ports that are removed are captured no more; new workers capture.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
   private:
-    class staged_captures;
+    class prepared_captures;
     struct entry {
         std::shared_ptr<capture_session> session{};
         uint64_t connection = 0;
@@ -57,7 +57,7 @@ class captures : public owner {
     void take_off_ended(bool waits = true);
 
     workers& workers_;
-    outlet& out_;
+    control_tx& out_;
     rcu::qsbr& rcu_;
     std::map<uint64_t, entry> all_{};  ///< by number
     std::unique_ptr<datapath::capture_tap> tap_{};

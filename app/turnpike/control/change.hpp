@@ -103,12 +103,12 @@ struct change {
 };
 
 /// The prepared part of an owner. Destruction without commit() rolls it back.
-class staged {
+class prepared_change {
   public:
-    staged() = default;
-    staged(const staged&) = delete;
-    staged& operator=(const staged&) = delete;
-    virtual ~staged() = default;
+    prepared_change() = default;
+    prepared_change(const prepared_change&) = delete;
+    prepared_change& operator=(const prepared_change&) = delete;
+    virtual ~prepared_change() = default;
     virtual void commit() noexcept = 0;
     virtual void retire() noexcept {}
     /// Then: requests to the kernel that follow from the commit, which may wait for other programs.
@@ -118,14 +118,14 @@ class staged {
 /// The owner of all objects of one kind. No other code changes these objects.
 /// Threads  prepare(), settle() and the destruction of staged objects: control, or management during a loan; commit() and
 ///          retire(): control
-class owner {
+class config_handler {
   public:
-    owner() = default;
-    owner(const owner&) = delete;
-    owner& operator=(const owner&) = delete;
-    virtual ~owner() = default;
+    config_handler() = default;
+    config_handler(const config_handler&) = delete;
+    config_handler& operator=(const config_handler&) = delete;
+    virtual ~config_handler() = default;
     /// Errors  with the place in the configuration file and a remedy; may throw
-    [[nodiscard]] virtual result<std::unique_ptr<staged>> prepare(change& c) = 0;
+    [[nodiscard]] virtual result<std::unique_ptr<prepared_change>> prepare(change& c) = 0;
 };
 
 }  // namespace turnpike::control

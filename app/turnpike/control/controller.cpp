@@ -29,7 +29,7 @@ void controller::run(const outside& o) {
     started_ = rte_rdtsc();
     measuring_->begin();
     (void)report();             // opens the hardware counters
-    look_at_links(clock_ms());  // before the first packet, which may already be in an RX ring
+    poll_links(clock_ms());  // before the first packet, which may already be in an RX ring
     workers_->run(o.done, [&] {
         tick(clock_ms());
         o.between();
@@ -43,30 +43,30 @@ void controller::run(const outside& o) {
 
 void controller::lend() noexcept {
     lent_ = true;
-    tools_->lent = true;
+    slow_path_context_->lent = true;
     rcu_->online(control_reader());
 }
 
 void controller::end_loan() noexcept {
     rcu_->offline(control_reader());
     lent_ = false;
-    tools_->lent = false;
+    slow_path_context_->lent = false;
 }
 
 /// Punted packets that the published snapshot suffices for, and the kernel's packets.
 void controller::tick_lent(uint64_t now_ms) noexcept {
-    tools_->now_ms = now_ms;
+    slow_path_context_->now_ms = now_ms;
     try {
         workers_->take_punted([this](rte_mbuf* m) {
             if (slow_path::needs_no_tables(datapath::punted_of(m).why))
-                return slow_path_.take(m, *tools_);
+                return slow_path_.take(m, *slow_path_context_);
             hold(m);
         });
         dad_->tick();
         igmp_->tick();
         host_->exchange_frames();
         if (now_ms >= next_pool_look_ms_) {
-            if (left_to_all(*pool_) < datapath::burst_max) workers_->pool_is_dry();
+            if (left_to_all(*pool_) < datapath::burst_max) workers_->note_pool_exhausted();
             next_pool_look_ms_ = now_ms + pool_look_ms;
         }
     } catch (const std::exception&) {  // out of memory: the rest is done in the next iteration
@@ -79,11 +79,11 @@ void controller::hold(rte_mbuf* m) noexcept {
     using datapath::punt_reason;
     const datapath::punted& about = datapath::punted_of(m);
     const bool of_neighbour = about.why == punt_reason::arp || about.why == punt_reason::nd;
-    const bool answered = of_neighbour && slow_path_.answer(m, *tools_);
+    const bool answered = of_neighbour && slow_path_.answer(m, *slow_path_context_);
     std::vector<held_packet>& to = of_neighbour ? held_neighbours_ : held_;
     if (to.size() < max_held_) return to.push_back({m, answered});
-    if (answered) return outlet_->consume(m, about.in_port);
-    outlet_->drop(m, about.in_port, datapath::drop_reason::punt_ring_full);
+    if (answered) return control_tx_->consume(m, about.in_port);
+    control_tx_->drop(m, about.in_port, datapath::drop_reason::punt_ring_full);
 }
 
 void controller::pass_as_reader() noexcept {
@@ -93,18 +93,18 @@ void controller::pass_as_reader() noexcept {
 void controller::take_held() noexcept {
     for (auto* const held : {&held_neighbours_, &held_}) {
         for (const held_packet& h : *held) {
-            tools_->answered = h.answered;
-            slow_path_.take(h.m, *tools_);
+            slow_path_context_->answered = h.answered;
+            slow_path_.take(h.m, *slow_path_context_);
         }
         held->clear();
     }
-    tools_->answered = false;
-    tools_->route_held();
+    slow_path_context_->answered = false;
+    slow_path_context_->route_held();
 }
 
 void controller::tick(uint64_t now_ms) noexcept {
     if (lent_) return tick_lent(now_ms);
-    tools_->now_ms = now_ms;
+    slow_path_context_->now_ms = now_ms;
     try {
         take_punted();
         dad_->tick();  // first: solicitations need source addresses
@@ -116,10 +116,10 @@ void controller::tick(uint64_t now_ms) noexcept {
         metrics_->close_overdue(now_ms);
         if (!managed_ && metrics_->asked()) metrics_->answer();
         captures_->tick();
-        events_.look(now_ms);
+        events_.poll(now_ms);
         look_for_vanished();
         if (now_ms >= next_link_look_ms_) {
-            look_at_links(now_ms);
+            poll_links(now_ms);
             const bool prompt = host_->runs() || snapshot_->groups;
             next_link_look_ms_ = now_ms + (prompt ? prompt_link_look_ms : link_look_ms);
         }
@@ -157,7 +157,7 @@ void controller::retry_left_out(uint64_t now_ms) {
     if (fib) next_fib_retry_ms_ = now_ms + fib_retry_ms;
     if (!fib && !has_room()) return;
     retries_left_out_ = true;
-    static_cast<void>(apply(said_));
+    static_cast<void>(apply(operator_config_));
     retries_left_out_ = false;
 }
 
@@ -177,7 +177,7 @@ void controller::log_left_out(uint64_t now_ms) {
 }
 
 void controller::take_punted() noexcept {
-    workers_->take_punted([this](rte_mbuf* m) { slow_path_.take(m, *tools_); });
+    workers_->take_punted([this](rte_mbuf* m) { slow_path_.take(m, *slow_path_context_); });
 }
 
 /// Unplugged devices: their ports become lost, and their links go down.
@@ -190,8 +190,8 @@ void controller::look_for_vanished() {
     }
 }
 
-void controller::look_at_links(uint64_t now_ms) {
-    tools_->now_ms = now_ms;
+void controller::poll_links(uint64_t now_ms) {
+    slow_path_context_->now_ms = now_ms;
     for (const auto& port : ports_->open()) {
         const bool up = port->device.link_up();
         const bool was = port->state.link_up.exchange(up, std::memory_order_relaxed);
@@ -200,7 +200,7 @@ void controller::look_at_links(uint64_t now_ms) {
         link_changed(port->port_index, up);
         host_->show_carriers();
     }
-    groups_->look_at([this](const datapath::next_hop& hop) {
+    groups_->update_members([this](const datapath::next_hop& hop) {
         return link_of(snapshot_->interfaces[hop.out.interface]);
     });
 }
@@ -239,7 +239,7 @@ void controller::link_changed(uint16_t port, bool up) {
         } else if (!link_of(i)) {
             dad_->forget(ifindex);
             igmp_->forget(ifindex);
-            neighbours_->flush(ifindex, datapath::drop_reason::port_down, tools_->now_ms);
+            neighbours_->flush(ifindex, datapath::drop_reason::port_down, slow_path_context_->now_ms);
         }
     }
 }
@@ -248,7 +248,7 @@ void controller::link_changed(uint16_t port, bool up) {
 void controller::send_gratuitous_arp_and_na(uint16_t interface) {
     dad_->begin(interface);
     igmp_->begin(interface);
-    slow_path::announce(*tools_, interface);
+    slow_path::announce(*slow_path_context_, interface);
 }
 
 /// After a change: interfaces with new addresses whose link is up.
@@ -308,7 +308,7 @@ void controller::follow_groups(const state::configuration& before) {
 void controller::look_at_pool() noexcept {
     const uint32_t left = rte_mempool_avail_count(pool_);
     pool_facts_.low_water = std::min(pool_facts_.low_water, left);
-    if (left_to_all(*pool_) < datapath::burst_max) workers_->pool_is_dry();
+    if (left_to_all(*pool_) < datapath::burst_max) workers_->note_pool_exhausted();
 }
 
 }  // namespace turnpike::control

@@ -28,7 +28,7 @@
 #include "control/sflow_export.hpp"
 #include "control/neighbours.hpp"
 #include "control/nexthop_groups.hpp"
-#include "control/outlet.hpp"
+#include "control/control_tx.hpp"
 #include "control/pcie_bill.hpp"
 #include "control/ports.hpp"
 #include "control/punt_counts.hpp"
@@ -139,12 +139,12 @@ class controller {
     }
     /// The operator's configuration alone, without learned state.
     [[nodiscard]] const std::shared_ptr<const state::configuration>& said_state() const noexcept {
-        return said_;
+        return operator_config_;
     }
 
     /// Add an owner that was created at the start; it takes part from the next transaction on, as
     /// the first.
-    void also(owner& o) { owners_.insert(owners_.begin(), &o); }
+    void also(config_handler& o) { config_handlers_.insert(config_handlers_.begin(), &o); }
     /// Forward until `o.done`. When it returns, workers are stopped and their waiting packets are
     /// sent.
     void run(const outside& o);
@@ -195,11 +195,11 @@ class controller {
     [[nodiscard]] traces& tracing() noexcept { return *traces_; }
     [[nodiscard]] captures& capturing() noexcept { return *captures_; }
     [[nodiscard]] const datapath::snapshot& snapshot() const noexcept { return *snapshot_; }
-    [[nodiscard]] outlet& egress() noexcept { return *outlet_; }
+    [[nodiscard]] control_tx& egress() noexcept { return *control_tx_; }
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
     [[nodiscard]] const rcu::qsbr& rcu() const noexcept { return *rcu_; }
     [[nodiscard]] bool has_link(const datapath::interface& i) const noexcept { return link_of(i); }
-    void look_at_links(uint64_t now_ms);
+    void poll_links(uint64_t now_ms);
 
   private:
     controller() = default;
@@ -261,7 +261,7 @@ class controller {
     const isa::kernel<packet::plain_ipv4_function>* plain_ipv4_ = nullptr;
 
     std::shared_ptr<const state::configuration> running_;
-    std::shared_ptr<const state::configuration> said_;  ///< without learned state
+    std::shared_ptr<const state::configuration> operator_config_;  ///< without learned state
     /// running_, if it has learned objects: learn() replaces its learned routes.
     std::shared_ptr<state::configuration> followed_;
     state::learned learned_{};
@@ -277,7 +277,7 @@ class controller {
     std::unique_ptr<control::workers> workers_;
     std::unique_ptr<traces> traces_;
     std::unique_ptr<punt_counts> punt_counts_;
-    std::unique_ptr<outlet> outlet_;
+    std::unique_ptr<control_tx> control_tx_;
     std::unique_ptr<captures> captures_;
     std::unique_ptr<control::vrfs> vrfs_;
     std::unique_ptr<route_tables> tables_;
@@ -294,10 +294,10 @@ class controller {
     std::unique_ptr<acls> acls_;
     std::unique_ptr<metrics_server> metrics_;
     std::unique_ptr<rcu::qsbr> rcu_;
-    std::vector<owner*> owners_;
+    std::vector<config_handler*> config_handlers_;
 
     events events_;
-    std::unique_ptr<slow_path::tools> tools_;
+    std::unique_ptr<slow_path::slow_path_context> slow_path_context_;
     slow_path::slow_path slow_path_;
     bool lent_ = false;
     bool managed_ = false;

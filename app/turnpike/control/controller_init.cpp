@@ -67,9 +67,9 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     vrfs_ = std::make_unique<control::vrfs>();
     recursion_ = std::make_unique<recursion>(*hops_);
     groups_ = std::make_unique<nexthop_groups>(*hops_, *rcu_);
-    outlet_ = std::make_unique<outlet>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
-    traces_ = std::make_unique<traces>(*workers_, *outlet_, *rcu_);
-    captures_ = std::make_unique<captures>(*workers_, *outlet_, *rcu_);
+    control_tx_ = std::make_unique<control_tx>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
+    traces_ = std::make_unique<traces>(*workers_, *control_tx_, *rcu_);
+    captures_ = std::make_unique<captures>(*workers_, *control_tx_, *rcu_);
     ports_ = std::make_unique<control::ports>(pool_, [this](uint16_t p) { return counted(p); });
     interfaces_ = std::make_unique<control::interfaces>(*hops_);
     acls_ = std::make_unique<acls>(*rcu_);
@@ -81,16 +81,16 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
         *workers_, *rcu_,
         [this](const mac_address& mac, uint16_t held_at, uint16_t other, uint32_t hold_s) {
             events_.fdb_entry_held(mac.text(), interfaces_->name_of(held_at),
-                                   interfaces_->name_of(other), hold_s, tools_->now_ms);
+                                   interfaces_->name_of(other), hold_s, slow_path_context_->now_ms);
         });
-    auto heard = std::make_unique<slow_path::neigh_suppress>(*tools_, *bridges_);
+    auto heard = std::make_unique<slow_path::neigh_suppress>(*slow_path_context_, *bridges_);
     slow_path_.on(datapath::punt_reason::neigh_suppress, *heard);
     handlers_.push_back(std::move(heard));
     tunnels_ = std::make_unique<control::tunnels>(*workers_, *hops_);
     mirrors_ = std::make_unique<mirrors>();
     sflow_ = std::make_unique<sflow_export>();
     metrics_ = std::make_unique<metrics_server>([this](bool page) { return scrape(*this, page); });
-    owners_ = {metrics_.get(),   captures_.get(),   workers_.get(), ports_.get(),
+    config_handlers_ = {metrics_.get(),   captures_.get(),   workers_.get(), ports_.get(),
                vrfs_.get(),      interfaces_.get(), host_.get(),    bridges_.get(),
                tunnels_.get(),   acls_.get(),       mirrors_.get(), sflow_.get(),
                recursion_.get(), neighbours_.get(), groups_.get(),  tables_.get()};
@@ -99,10 +99,10 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     empty->fixed = wanted->fixed;
     empty->control = wanted->control;
     running_ = std::move(empty);
-    said_ = std::move(wanted);
-    transaction first(said_);
+    operator_config_ = std::move(wanted);
+    transaction first(operator_config_);
     if (auto done = compare(first, {}); !done) return done;
-    if (auto done = prepare_owners(first, owners_.size()); !done) return done;
+    if (auto done = prepare_owners(first, config_handlers_.size()); !done) return done;
     if (auto done = finish(first); !done) return done;
     settle(first);
     return {};
@@ -112,57 +112,57 @@ void controller::register_handlers() {
     // A quarter of all mbufs may wait for neighbours.
     neighbours_ = std::make_unique<control::neighbours>(
         *hops_, *tables_, pool_facts_.buffers / 4,
-        neighbour_actions{
+        neighbour_callbacks{
             .solicit =
                 [this](uint16_t interface, const ip_address& a, const mac_address* mac) {
-                    return slow_path::solicit(*tools_, *dad_, interface, a, mac);
+                    return slow_path::solicit(*slow_path_context_, *dad_, interface, a, mac);
                 },
             .send = [this](rte_mbuf* m,
-                           const datapath::next_hop& hop) { outlet_->send_by(m, hop); },
+                           const datapath::next_hop& hop) { control_tx_->send_by(m, hop); },
             .give_up =
                 [this](rte_mbuf* m, drop_reason why) {
-                    owned_mbuf p(m, *outlet_);
+                    owned_mbuf p(m, *control_tx_);
                     // Only a forwarded packet's source gets an ICMP error.
                     try {
                         if (why == drop_reason::neighbour_failed &&
                             p.about().why == datapath::punt_reason::resolve)
-                            icmp_errors_->tell(
+                            icmp_errors_->send(
                                 p, slow_path::icmp_error_of(why, p.about().parsed.is_ipv4(), 0));
                     } catch (const std::exception&) {  // out of memory: no error is sent
                     }
                     p.drop(why);
                 },
-            .tell =
+            .notify =
                 [this](const neighbour_event& e) {
-                    events_.neighbour(interfaces_->name_of(e.whose.interface), e, tools_->now_ms);
+                    events_.neighbour(interfaces_->name_of(e.whose.interface), e, slow_path_context_->now_ms);
                 }});
     host_ = std::make_unique<host_stack>(host_stack::dependencies{
         .published = published_,
-        .out = *outlet_,
+        .out = *control_tx_,
         .link_of = [this](const datapath::interface& i) { return link_of(i); },
         .learn = [this](const state::learned& now) { return learn(now); }});
-    tools_ = std::make_unique<slow_path::tools>(
-        slow_path::tools{published_, *outlet_, *neighbours_, *tables_, *hops_, *host_});
-    dad_ = std::make_unique<slow_path::dad>(*tools_);
-    igmp_ = std::make_unique<slow_path::igmp_reports>(*tools_);
-    icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*tools_, *dad_);
-    local_ = std::make_unique<slow_path::local>(*tools_, *icmp_errors_, *dad_, *igmp_);
+    slow_path_context_ = std::make_unique<slow_path::slow_path_context>(
+        slow_path::slow_path_context{published_, *control_tx_, *neighbours_, *tables_, *hops_, *host_});
+    dad_ = std::make_unique<slow_path::dad>(*slow_path_context_);
+    igmp_ = std::make_unique<slow_path::igmp_reports>(*slow_path_context_);
+    icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*slow_path_context_, *dad_);
+    local_ = std::make_unique<slow_path::local>(*slow_path_context_, *icmp_errors_, *dad_, *igmp_);
     const auto add = [this](datapath::punt_reason why, std::unique_ptr<slow_path::handler> h) {
         slow_path_.on(why, *h);
         handlers_.push_back(std::move(h));
     };
-    add(datapath::punt_reason::arp, std::make_unique<slow_path::arp>(*tools_, message_rate_));
-    add(datapath::punt_reason::nd, std::make_unique<slow_path::nd>(*tools_, message_rate_, *dad_));
-    add(datapath::punt_reason::resolve, std::make_unique<slow_path::unresolved>(*tools_));
-    add(datapath::punt_reason::link_protocol, std::make_unique<slow_path::link_protocol>(*tools_));
-    add(datapath::punt_reason::router_alert, std::make_unique<slow_path::router_alert>(*tools_));
+    add(datapath::punt_reason::arp, std::make_unique<slow_path::arp>(*slow_path_context_, message_rate_));
+    add(datapath::punt_reason::nd, std::make_unique<slow_path::nd>(*slow_path_context_, message_rate_, *dad_));
+    add(datapath::punt_reason::resolve, std::make_unique<slow_path::unresolved>(*slow_path_context_));
+    add(datapath::punt_reason::link_protocol, std::make_unique<slow_path::link_protocol>(*slow_path_context_));
+    add(datapath::punt_reason::router_alert, std::make_unique<slow_path::router_alert>(*slow_path_context_));
     add(datapath::punt_reason::icmp_error,
-        std::make_unique<slow_path::icmp_error_sender>(*tools_, *icmp_errors_));
+        std::make_unique<slow_path::icmp_error_sender>(*slow_path_context_, *icmp_errors_));
     add(datapath::punt_reason::too_big,
-        std::make_unique<slow_path::too_big>(*tools_, *icmp_errors_));
-    redirects_ = std::make_unique<slow_path::redirects>(*tools_, *dad_);
+        std::make_unique<slow_path::too_big>(*slow_path_context_, *icmp_errors_));
+    redirects_ = std::make_unique<slow_path::redirects>(*slow_path_context_, *dad_);
     slow_path_.on(datapath::punt_reason::redirect, *redirects_);
-    reserved_ = std::make_unique<slow_path::reserved>(*tools_);
+    reserved_ = std::make_unique<slow_path::reserved>(*slow_path_context_);
     slow_path_.on(datapath::punt_reason::reserved, *reserved_);
     slow_path_.on(datapath::punt_reason::local, *local_);
 }
@@ -194,13 +194,13 @@ void controller::drop_leftovers() {
     for (const auto& port : ports_->open()) port->device.quiet();
     workers_->empty(
         [this](rte_mbuf* m) {
-            outlet_->drop(m, datapath::punted_of(m).in_port, drop_reason::stopping);
+            control_tx_->drop(m, datapath::punted_of(m).in_port, drop_reason::stopping);
         },
-        [this](rte_mbuf* m) { outlet_->drop(m, m->port, drop_reason::stopping); });
+        [this](rte_mbuf* m) { control_tx_->drop(m, m->port, drop_reason::stopping); });
     for (auto* const held : {&held_neighbours_, &held_})
         for (const held_packet& h : std::exchange(*held, {}))
-            outlet_->drop(h.m, datapath::punted_of(h.m).in_port, drop_reason::stopping);
-    tools_->held.clear();
+            control_tx_->drop(h.m, datapath::punted_of(h.m).in_port, drop_reason::stopping);
+    slow_path_context_->held.clear();
     neighbours_->give_up_all(drop_reason::stopping);
 }
 
@@ -250,7 +250,7 @@ void controller::count_kept_buffers() noexcept {
 
 observe::port_totals controller::counted(uint16_t port_index) const noexcept {
     observe::port_totals sum = workers_->counted(port_index);
-    sum.add(outlet_->port(port_index));
+    sum.add(control_tx_->port(port_index));
     return sum;
 }
 

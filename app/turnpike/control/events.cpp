@@ -55,10 +55,10 @@ void events::fdb_entry_held(const std::string& mac, const std::string& held_at,
                  {{"what", "station"}, {"mac", mac}, {"from", held_at}, {"to", other}});
 }
 
-void events::look(uint64_t now_ms) noexcept {
-    fdb_entries_.look(now_ms);
-    links_.look(now_ms);
-    neighbours_.look(now_ms);
+void events::poll(uint64_t now_ms) noexcept {
+    fdb_entries_.flush(now_ms);
+    links_.flush(now_ms);
+    neighbours_.flush(now_ms);
 }
 
 }  // namespace turnpike::control

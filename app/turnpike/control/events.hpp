@@ -21,7 +21,7 @@ class events {
     void fdb_entry_held(const std::string& mac, const std::string& held_at,
                         const std::string& other, uint32_t hold_s, uint64_t now_ms);
     /// Call often.
-    void look(uint64_t now_ms) noexcept;
+    void poll(uint64_t now_ms) noexcept;
 
   private:
     observe::log_limit links_{"changes of links"}, neighbours_{"changes of neighbours"},

@@ -69,9 +69,9 @@ result<std::shared_ptr<host_stack::netns_handle>> host_stack::open(
     return out;
 }
 
-class host_stack::staged_stack : public staged {
+class host_stack::prepared_stack : public prepared_change {
   public:
-    staged_stack(host_stack& of, const change& c)
+    prepared_stack(host_stack& of, const change& c)
         : of_(of),
           before_(c.before),
           after_(c.after),
@@ -347,8 +347,8 @@ sources::netlink_rib::followed host_stack::ours() const {
     return out;
 }
 
-result<std::unique_ptr<staged>> host_stack::prepare(change& c) {
-    auto ready = std::make_unique<staged_stack>(*this, c);
+result<std::unique_ptr<prepared_change>> host_stack::prepare(change& c) {
+    auto ready = std::make_unique<prepared_stack>(*this, c);
     if (auto done = ready->get_ready(c); !done) return tl::unexpected<error>(done.error());
     return ready;
 }

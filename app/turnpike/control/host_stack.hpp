@@ -5,7 +5,7 @@
 // netlink_monitor.hpp. doc/control-plane.md.
 //
 //   worker --punted--> slow_path handlers --give()--> TAP --> kernel --> daemon
-//   worker <-- outlet <-------------- tick() <------- TAP <-- kernel <-- daemon
+//   worker <-- control_tx <-------------- tick() <------- TAP <-- kernel <-- daemon
 //   controller::learn <-- netlink_monitor <--netlink-- kernel
 //
 // A deleted, renamed or moved TAP is made again, and so are all TAPs when their namespace is made again.
@@ -24,17 +24,17 @@
 #include "base/token_bucket.hpp"
 #include "control/change.hpp"
 #include "control/netlink_monitor.hpp"
-#include "control/outlet.hpp"
+#include "control/control_tx.hpp"
 #include "control/tap.hpp"
 
 namespace turnpike::control {
 
 /// Threads  control.
-class host_stack : public owner {
+class host_stack : public config_handler {
   public:
     struct dependencies {
         const std::atomic<const datapath::snapshot*>& published;
-        outlet& out;
+        control_tx& out;
         /// Whether an interface has a link.
         std::function<bool(const datapath::interface&)> link_of;
         /// Apply learned state to the running configuration.
@@ -44,7 +44,7 @@ class host_stack : public owner {
     ~host_stack() override;
 
     /// Needs ifindex_of and the interfaces of the snapshot; sets to_host.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Whether the kernel has the interface at an index.
     [[nodiscard]] bool has(uint16_t ifindex) const noexcept { return taps_.contains(ifindex); }
@@ -98,7 +98,7 @@ class host_stack : public owner {
         uint64_t due_ms = 0;  ///< when to set it up and add its addresses; 0: it was just created
     };
     using all = std::map<uint16_t, std::shared_ptr<attached>>;  ///< by interface index
-    class staged_stack;
+    class prepared_stack;
 
     [[nodiscard]] static result<std::shared_ptr<netns_handle>> open(
         const std::string& network_namespace);

@@ -83,9 +83,9 @@ const std::string& interfaces::name_of(uint16_t ifindex) const noexcept {
     return none;
 }
 
-class interfaces::staged_interfaces : public staged {
+class interfaces::prepared_interfaces : public prepared_change {
   public:
-    explicit staged_interfaces(interfaces& of) : of_(of), glean_(of.glean_) {}
+    explicit prepared_interfaces(interfaces& of) : of_(of), glean_(of.glean_) {}
 
     /// An interface keeps its index as long as its port does, its VRF and its VLAN.
     result<void> assign_indexes(change& c) {
@@ -325,8 +325,8 @@ class interfaces::staged_interfaces : public staged {
     std::vector<std::shared_ptr<uint16_t[]>> vlan_maps_;
 };
 
-result<std::unique_ptr<staged>> interfaces::prepare(change& c) {
-    auto ready = std::make_unique<staged_interfaces>(*this);
+result<std::unique_ptr<prepared_change>> interfaces::prepare(change& c) {
+    auto ready = std::make_unique<prepared_interfaces>(*this);
     ready->running_ = c.running;
     if (auto done = ready->assign_indexes(c); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->fill(c); !done) return tl::unexpected<error>(done.error());

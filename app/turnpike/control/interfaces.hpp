@@ -12,19 +12,19 @@
 namespace turnpike::control {
 
 /// Threads  control.
-class interfaces : public owner {
+class interfaces : public config_handler {
   public:
     explicit interfaces(next_hops& hops) : hops_(hops) {}
 
     /// Needs port_index_of and snapshot.port[].state; fills ifindex_of, derived, snapshot.interfaces.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Indices by name, of the running configuration.
     [[nodiscard]] const change::ifindexes& indexes() const noexcept { return ifindexes_; }
     [[nodiscard]] const std::string& name_of(uint16_t ifindex) const noexcept;
 
   private:
-    class staged_interfaces;
+    class prepared_interfaces;
 
     next_hops& hops_;
     change::ifindexes ifindexes_;

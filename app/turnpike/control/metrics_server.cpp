@@ -94,9 +94,9 @@ class metrics_server::listener {
     std::unique_ptr<observe::http_server> server_{};
 };
 
-class metrics_server::staged_listeners : public staged {
+class metrics_server::prepared_listeners : public prepared_change {
   public:
-    staged_listeners(metrics_server& of, listeners next) : of_(of), next_(std::move(next)) {}
+    prepared_listeners(metrics_server& of, listeners next) : of_(of), next_(std::move(next)) {}
     void commit() noexcept override { of_.listening_.swap(next_); }
     void retire() noexcept override { next_.clear(); }
 
@@ -107,9 +107,9 @@ class metrics_server::staged_listeners : public staged {
 
 metrics_server::~metrics_server() = default;
 
-result<std::unique_ptr<staged>> metrics_server::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> metrics_server::prepare(change& c) {
     const state::metrics& wanted = c.after.metrics;
-    if (wanted == c.before.metrics) return std::make_unique<staged_listeners>(*this, listening_);
+    if (wanted == c.before.metrics) return std::make_unique<prepared_listeners>(*this, listening_);
     listeners next;
     for (const state::listen_address& at : wanted.listen) {
         const std::string name = at.text();
@@ -123,7 +123,7 @@ result<std::unique_ptr<staged>> metrics_server::prepare(change& c) {
                         "metrics.listen: " + name + ": " + opened.error().text);
         next.emplace(name, std::move(*opened));
     }
-    return std::make_unique<staged_listeners>(*this, std::move(next));
+    return std::make_unique<prepared_listeners>(*this, std::move(next));
 }
 
 void metrics_server::close_overdue(uint64_t now_ms) noexcept {

@@ -15,7 +15,7 @@
 namespace turnpike::control {
 
 /// Threads  control.
-class metrics_server : public owner {
+class metrics_server : public config_handler {
   public:
     using source = std::function<observe::scraped(bool page)>;
     explicit metrics_server(source from) : from_(std::move(from)) {}
@@ -23,7 +23,7 @@ class metrics_server : public owner {
 
     /// Opens the listeners of new addresses; those of unchanged ones stay, with their connections.
     /// Errors  EADDRINUSE, EADDRNOTAVAIL, EACCES..., with the place of `metrics:`
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Whether a request waits for answer().
     /// Threads  any
@@ -38,7 +38,7 @@ class metrics_server : public owner {
 
   private:
     class listener;
-    class staged_listeners;
+    class prepared_listeners;
     using listeners = std::map<std::string, std::shared_ptr<listener>>;  ///< by address as text
 
     source from_;

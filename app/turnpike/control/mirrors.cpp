@@ -40,9 +40,9 @@ void add_stages(datapath::snapshot& v, const mirror_tables& tables) {
 
 }  // namespace
 
-class mirrors::staged_mirrors : public staged {
+class mirrors::prepared_mirrors : public prepared_change {
   public:
-    staged_mirrors(mirrors& of, const change& c) : of_(of) {
+    prepared_mirrors(mirrors& of, const change& c) : of_(of) {
         if (c.after.mirrors.empty()) return;
         auto tables = std::make_unique<mirror_tables>();
         for (const auto& [name, m] : c.after.mirrors) {
@@ -73,8 +73,8 @@ class mirrors::staged_mirrors : public staged {
     std::unique_ptr<const mirror_tables> tables_;
 };
 
-result<std::unique_ptr<staged>> mirrors::prepare(change& c) {
-    auto ready = std::make_unique<staged_mirrors>(*this, c);
+result<std::unique_ptr<prepared_change>> mirrors::prepare(change& c) {
+    auto ready = std::make_unique<prepared_mirrors>(*this, c);
     c.snapshot->mirrors = ready->tables();
     if (ready->tables() != nullptr) add_stages(*c.snapshot, *ready->tables());
     return ready;

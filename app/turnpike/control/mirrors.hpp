@@ -17,10 +17,10 @@ class controller;
 class request_fields;
 
 /// Threads  control.
-class mirrors : public owner {
+class mirrors : public config_handler {
   public:
     /// Needs port_index_of, ifindex_of and the snapshot's ports, interfaces and paths.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Totals of all workers.
     struct counts {
@@ -29,7 +29,7 @@ class mirrors : public owner {
     [[nodiscard]] counts counted(const std::string& name) const noexcept;
 
   private:
-    class staged_mirrors;
+    class prepared_mirrors;
     using states =
         std::map<std::string, std::shared_ptr<datapath::mirror_worker_state[]>, std::less<>>;
 

@@ -11,11 +11,11 @@ namespace turnpike::control {
 using datapath::drop_reason;
 using datapath::nexthop_kind;
 
-class neighbours::staged_neighbours : public staged {
+class neighbours::prepared_neighbours : public prepared_change {
   public:
-    staged_neighbours(neighbours& of, change& c)
+    prepared_neighbours(neighbours& of, change& c)
         : of_(of), after_(c.after), snapshot_(*c.snapshot) {}
-    ~staged_neighbours() override {
+    ~prepared_neighbours() override {
         if (committed_) return;
         for (entry* e : touched_) of_.keep_rank(*e);  // may be deleted
         for (entry* e : made_)
@@ -260,8 +260,8 @@ class neighbours::staged_neighbours : public staged {
     bool committed_ = false;
 };
 
-result<std::unique_ptr<staged>> neighbours::prepare(change& c) {
-    auto ready = std::make_unique<staged_neighbours>(*this, c);
+result<std::unique_ptr<prepared_change>> neighbours::prepare(change& c) {
+    auto ready = std::make_unique<prepared_neighbours>(*this, c);
     if (c.after.limits.limit > hops_.capacity() / 2)
         return turnpike::fail(
             ENOSPC, c.after.file,

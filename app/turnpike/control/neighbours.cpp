@@ -16,11 +16,11 @@ constexpr uint64_t ns_per_ms = 1'000'000, ns_per_s = 1'000'000'000;
 constexpr uint32_t max_solicit_burst = 1024;  ///< half of a worker's inject ring
 
 neighbours::neighbours(next_hops& hops, route_tables& host_routes, uint32_t max_held,
-                       neighbour_actions actions)
+                       neighbour_callbacks callbacks)
     : hops_(hops),
       host_routes_(host_routes),
       max_held_(max_held),
-      actions_(std::move(actions)),
+      callbacks_(std::move(callbacks)),
       interfaces_(datapath::max_interfaces) {}
 
 neighbours::~neighbours() { give_up_all(drop_reason::stopping); }
@@ -147,9 +147,9 @@ void neighbours::resolve(rte_mbuf* packet, uint16_t interface, const ip_address&
     entry* e = find(interface, a);
     if (e == nullptr) {
         if (!may_solicit(interface, now_ms))
-            return actions_.give_up(packet, drop_reason::resolve_rate);
+            return callbacks_.give_up(packet, drop_reason::resolve_rate);
         e = make(interface, a, now_ms);
-        if (e == nullptr) return actions_.give_up(packet, drop_reason::neighbour_limit);
+        if (e == nullptr) return callbacks_.give_up(packet, drop_reason::neighbour_limit);
         e->asked_for = true;
         start_asking(*e, now_ms);
     }
@@ -168,20 +168,20 @@ void neighbours::resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms) {
         case nud::reachable:
         case nud::stale:
         case nud::probe:
-            return actions_.send(packet, hops_[e.hop]);
+            return callbacks_.send(packet, hops_[e.hop]);
         case nud::failed:
             if (drops_packets(e)) {
                 hops_[e.hop].mark_used();
-                return actions_.give_up(packet, drop_reason::neighbour_failed);
+                return callbacks_.give_up(packet, drop_reason::neighbour_failed);
             }
             if (!may_solicit(e.interface, now_ms))
-                return actions_.give_up(packet, drop_reason::resolve_rate);
+                return callbacks_.give_up(packet, drop_reason::resolve_rate);
             start_asking(e, now_ms);
             break;
         default:
             break;
     }
-    if (limits_.queue_len == 0) return actions_.give_up(packet, drop_reason::neighbour_queue_full);
+    if (limits_.queue_len == 0) return callbacks_.give_up(packet, drop_reason::neighbour_queue_full);
     hold(e, packet);
 }
 
@@ -198,7 +198,7 @@ void neighbours::hold(entry& e, rte_mbuf* packet) {
         rte_mbuf* const oldest = e.pending.front()->packet;
         waiting_.erase(e.pending.front());
         e.pending.erase(e.pending.begin());
-        actions_.give_up(oldest, drop_reason::neighbour_queue_full);
+        callbacks_.give_up(oldest, drop_reason::neighbour_queue_full);
     }
     e.pending.reserve(e.pending.size() + 1);
     waiting_.push_back({packet, &e});
@@ -207,7 +207,7 @@ void neighbours::hold(entry& e, rte_mbuf* packet) {
     const auto [oldest, whose] = waiting_.front();
     std::erase(whose->pending, waiting_.begin());
     waiting_.pop_front();
-    actions_.give_up(oldest, drop_reason::pending_limit);
+    callbacks_.give_up(oldest, drop_reason::pending_limit);
 }
 
 void neighbours::start_asking(entry& e, uint64_t now_ms) {
@@ -226,7 +226,7 @@ void neighbours::ask(entry& e, uint64_t now_ms) {
         ++e.attempts;
         return;
     }
-    if (actions_.solicit(e.interface, e.address, e.state == nud::probe ? &e.mac : nullptr))
+    if (callbacks_.solicit(e.interface, e.address, e.state == nud::probe ? &e.mac : nullptr))
         ++e.attempts;
     else
         set_timer(e, now_ms + std::min<uint64_t>(limits_.retransmit_ms, not_yet_ms));
@@ -275,7 +275,7 @@ void neighbours::set_mac(entry& e, const mac_address& mac) {
     const bool known = hop.kind.load(std::memory_order_relaxed) == nexthop_kind::adjacency;
     const mac_address was = std::exchange(e.mac, mac);
     if (!e.fixed && (!known || was != mac))
-        actions_.tell({shown(e), known ? std::optional(was) : std::nullopt, mac});
+        callbacks_.notify({shown(e), known ? std::optional(was) : std::nullopt, mac});
     hop.set_destination(mac);
     hop.kind.store(nexthop_kind::adjacency, std::memory_order_release);
     add_host_route(e);
@@ -329,7 +329,7 @@ void neighbours::become_stale(entry& e, uint64_t now_ms) {
 void neighbours::fail(entry& e, uint64_t now_ms) {
     const bool known = e.state == nud::probe;
     e.state = nud::failed;
-    actions_.tell({shown(e), known ? std::optional(e.mac) : std::nullopt, std::nullopt});
+    callbacks_.notify({shown(e), known ? std::optional(e.mac) : std::nullopt, std::nullopt});
     if (known && !e.grouped) {
         // RFC 4861 section 7.3.3: the next packet starts address resolution anew, by multicast, since
         // the neighbour may have another MAC address.
@@ -344,7 +344,7 @@ void neighbours::fail(entry& e, uint64_t now_ms) {
     e.unused_since_ms = now_ms;
     // The neighbour may have another MAC address.
     if (known && may_solicit(e.interface, now_ms))
-        static_cast<void>(actions_.solicit(e.interface, e.address, nullptr));
+        static_cast<void>(callbacks_.solicit(e.interface, e.address, nullptr));
     set_timer(e, now_ms + std::min(limits_.retransmit_ms, limits_.failed_ms));
     give_up_held(e, drop_reason::neighbour_failed);
     add_host_route(e);
@@ -360,7 +360,7 @@ void neighbours::probe_failed(entry& e, uint64_t now_ms) {
     if (hops_[e.hop].used.exchange(false, std::memory_order_relaxed) || e.grouped) {
         e.unused_since_ms = now_ms;
         if (may_solicit(e.interface, now_ms))
-            static_cast<void>(actions_.solicit(e.interface, e.address, nullptr));
+            static_cast<void>(callbacks_.solicit(e.interface, e.address, nullptr));
     } else if (now_ms - e.unused_since_ms >= limits_.failed_ms) {
         if (e.gateway) return lose_mac(e);
         return forget(e, drop_reason::neighbour_failed, now_ms);
@@ -434,7 +434,7 @@ void neighbours::release(entry& e) {
     for (const auto at : std::exchange(e.pending, {})) {
         rte_mbuf* packet = at->packet;
         waiting_.erase(at);
-        actions_.send(packet, hops_[e.hop]);
+        callbacks_.send(packet, hops_[e.hop]);
     }
 }
 
@@ -442,7 +442,7 @@ void neighbours::give_up_held(entry& e, drop_reason why) {
     for (const auto at : std::exchange(e.pending, {})) {
         rte_mbuf* packet = at->packet;
         waiting_.erase(at);
-        actions_.give_up(packet, why);
+        callbacks_.give_up(packet, why);
     }
 }
 

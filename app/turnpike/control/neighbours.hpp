@@ -68,7 +68,7 @@ struct neighbour_event {
 };
 
 /// Callbacks of the state machine, called from within its functions.
-struct neighbour_actions {
+struct neighbour_callbacks {
     /// Send a solicitation, unicast if `known` is not null. False: not possible now, retry.
     std::function<bool(uint16_t interface, const ip_address&, const mac_address* known)> solicit;
     /// Send a waiting packet: its next hop is an adjacency now.
@@ -76,7 +76,7 @@ struct neighbour_actions {
     /// Drop a packet under a reason.
     std::function<void(rte_mbuf*, datapath::drop_reason)> give_up;
     /// Log a change.
-    std::function<void(const neighbour_event&)> tell = [](const neighbour_event&) {};
+    std::function<void(const neighbour_event&)> notify = [](const neighbour_event&) {};
 };
 
 /// Contents of an advertisement or ARP reply (RFC 4861 section 4.4).
@@ -88,15 +88,15 @@ struct neighbour_claim {
 };
 
 /// Threads  control. Times in milliseconds of a monotonic clock.
-class neighbours : public owner {
+class neighbours : public config_handler {
   public:
     /// max_held  maximum of waiting packets, for all neighbours together
     neighbours(next_hops& hops, route_tables& host_routes, uint32_t max_held,
-               neighbour_actions actions);
+               neighbour_callbacks callbacks);
     ~neighbours() override;
 
     /// Gateways of routes and static neighbours; deletes the entries of removed interfaces.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Send a packet that lacks only the MAC address, queue it, or drop it. Takes ownership.
     void resolve(rte_mbuf* packet, uint16_t interface, const ip_address& a, uint64_t now_ms);
@@ -185,7 +185,7 @@ class neighbours : public owner {
         uint32_t link_hop = 0;  ///< next hop of its on-link networks
         token_bucket solicitations{};
     };
-    class staged_neighbours;
+    class prepared_neighbours;
     /// Maximum number of entries for the kernel's gateways and permanent neighbours.
     static size_t max_learned(const state::neighbour_limits& l) noexcept {
         return l.limit - l.limit / reserved_share;
@@ -225,7 +225,7 @@ class neighbours : public owner {
     next_hops& hops_;
     route_tables& host_routes_;
     const uint32_t max_held_;
-    neighbour_actions actions_;
+    neighbour_callbacks callbacks_;
     state::neighbour_limits limits_{};
     std::minstd_rand random_{std::random_device{}()};
     std::map<key, std::unique_ptr<entry>> entries_;

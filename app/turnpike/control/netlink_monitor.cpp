@@ -175,8 +175,8 @@ void netlink_monitor::lost() {
 
 bool netlink_monitor::follow(uint64_t now_ms) {
     now_ms_ = now_ms;
-    loss_lines_.look(now_ms);
-    refused_lines_.look(now_ms);
+    loss_lines_.flush(now_ms);
+    refused_lines_.flush(now_ms);
     const uint64_t until = now_ns_() + budget_ns;
     const auto may_go_on = [&] { return now_ns_() < until; };
     has_more_ = false;

@@ -136,13 +136,13 @@ void nexthop_groups::discard(nexthop_group::owned table) noexcept {
          table.release(), 0});
 }
 
-void nexthop_groups::look_at(const classify& can_send) {
+void nexthop_groups::update_members(const classify& can_send) {
     uint32_t buckets_left = 1U << 20;  // of recovered members: a few milliseconds
-    for (auto& [key, g] : groups_) look_at(*g, can_send, buckets_left);
-    for (auto& [key, g] : recursive_) look_at(*g, can_send, buckets_left);
+    for (auto& [key, g] : groups_) update_members(*g, can_send, buckets_left);
+    for (auto& [key, g] : recursive_) update_members(*g, can_send, buckets_left);
 }
 
-void nexthop_groups::look_at(group& g, const classify& can_send, uint32_t& buckets_left) {
+void nexthop_groups::update_members(group& g, const classify& can_send, uint32_t& buckets_left) {
     const auto is_able = [&](size_t m) {
         const datapath::next_hop& hop = hops_[g.members[m].hop];
         return sends(hop, g.members[m]) && can_send(hop);
@@ -204,9 +204,9 @@ nexthop_groups::shown nexthop_groups::of_hop(uint32_t hop) const {
 /// Groups with the same members are shared; an existing group keeps its next hop index, so its
 /// routes need no write. The same holds for groups of the same gateways, whose members may have
 /// changed.
-class nexthop_groups::staged_groups : public staged {
+class nexthop_groups::prepared_groups : public prepared_change {
   public:
-    explicit staged_groups(nexthop_groups& of) : of_(of) {}
+    explicit prepared_groups(nexthop_groups& of) : of_(of) {}
 
     result<void> add(change& c) {
         for (change::table& table : c.tables)
@@ -384,8 +384,8 @@ class nexthop_groups::staged_groups : public staged {
     uint32_t learned_ = 0;  ///< number of groups of the kernel's routes
 };
 
-result<std::unique_ptr<staged>> nexthop_groups::prepare(change& c) {
-    auto ready = std::make_unique<staged_groups>(*this);
+result<std::unique_ptr<prepared_change>> nexthop_groups::prepare(change& c) {
+    auto ready = std::make_unique<prepared_groups>(*this);
     if (auto done = ready->add(c); !done) return tl::unexpected<error>(done.error());
     return ready;
 }

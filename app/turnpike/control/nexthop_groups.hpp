@@ -51,18 +51,18 @@ struct group_before {
                                                         uint64_t* scores = nullptr);
 
 /// Threads  control.
-class nexthop_groups : public owner {
+class nexthop_groups : public config_handler {
   public:
     nexthop_groups(next_hops& hops, rcu::qsbr& rcu) : hops_(hops), rcu_(rcu) {}
     /// A next hop for each route target: its only member's, a group's, or a fixed one.
     /// Needs change::resolved_routes::hops_of_members, and paths of recursive routes.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Reassign buckets after changes of links and neighbours. Lost members are replaced at once; the buckets that
     /// members get back in one call are limited, so that many groups do not hold up control.
     /// Throws std::bad_alloc: the groups not yet updated stay as they were
     using classify = std::function<bool(const datapath::next_hop& of_member)>;
-    void look_at(const classify& can_send);
+    void update_members(const classify& can_send);
 
     struct shown_member {
         uint32_t hop = 0;
@@ -80,7 +80,7 @@ class nexthop_groups : public owner {
 
     /// Number of tables published since the start, each by one store.
     [[nodiscard]] uint64_t stores() const noexcept { return stores_; }
-    /// Number of scores computed by look_at() since the start.
+    /// Number of scores computed by update_members() since the start.
     [[nodiscard]] uint64_t scores() const noexcept { return scores_; }
 
   private:
@@ -117,11 +117,11 @@ class nexthop_groups : public owner {
         std::vector<state::route_member> of{};
         auto operator<=>(const gateways&) const = default;
     };
-    class staged_groups;
+    class prepared_groups;
 
     void publish(group& g, datapath::nexthop_group::owned next) noexcept;
     void discard(datapath::nexthop_group::owned table) noexcept;
-    void look_at(group& g, const classify& can_send, uint32_t& buckets_left);
+    void update_members(group& g, const classify& can_send, uint32_t& buckets_left);
 
     next_hops& hops_;
     rcu::qsbr& rcu_;

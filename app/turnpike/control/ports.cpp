@@ -67,11 +67,11 @@ bool reaches(const state::configuration& in, const std::string& from, const std:
 
 }  // namespace
 
-class ports::staged_ports : public staged {
+class ports::prepared_ports : public prepared_change {
   public:
-    staged_ports(ports& of, change& c)
+    prepared_ports(ports& of, change& c)
         : of_(of), c_(c), after_(c.after), queues_(c.workers, c.running, c.what.workers) {}
-    ~staged_ports() override {
+    ~prepared_ports() override {
         if (committed_) return;
         for (const auto& [port, mtu] : mtu_before_) {
             try {
@@ -327,8 +327,8 @@ void open_port::lose() noexcept {
     lost = true;
 }
 
-result<std::unique_ptr<staged>> ports::prepare(change& c) {
-    auto ready = std::make_unique<staged_ports>(*this, c);
+result<std::unique_ptr<prepared_change>> ports::prepare(change& c) {
+    auto ready = std::make_unique<prepared_ports>(*this, c);
     if (auto done = ready->plan(); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->open_devices(); !done) return tl::unexpected<error>(done.error());
     return ready;

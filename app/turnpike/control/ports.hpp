@@ -70,7 +70,7 @@ struct lost_ports {
 };
 
 /// Threads  control.
-class ports : public owner {
+class ports : public config_handler {
   public:
     /// counted  total counts at an index, of all workers and control
     using count_function = std::function<observe::port_totals(uint16_t port_index)>;
@@ -79,7 +79,7 @@ class ports : public owner {
 
     /// Needs workers; fills port_index_of, snapshot.port, snapshot.queues, hand_over, closes_first and
     /// open_rest.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Open ports, in the order of the configuration.
     [[nodiscard]] const std::vector<std::shared_ptr<open_port>>& open() const noexcept {
@@ -102,7 +102,7 @@ class ports : public owner {
     void close() noexcept { open_.clear(); }
 
   private:
-    class staged_ports;
+    class prepared_ports;
 
     rte_mempool* pool_;
     count_function counted_;

@@ -269,9 +269,9 @@ std::set<ip_address> touched(const resolved_gateways& known,
 
 }  // namespace
 
-class recursion::staged_recursion : public staged {
+class recursion::prepared_recursion : public prepared_change {
   public:
-    explicit staged_recursion(recursion& of) : of_(of) {}
+    explicit prepared_recursion(recursion& of) : of_(of) {}
 
     void add(const change& c, change::table& t) {
         const auto targets = t.operators.set->targets();
@@ -311,8 +311,8 @@ class recursion::staged_recursion : public staged {
     std::map<uint8_t, resolved_gateways> after_{};
 };
 
-result<std::unique_ptr<staged>> recursion::prepare(change& c) {
-    auto ready = std::make_unique<staged_recursion>(*this);
+result<std::unique_ptr<prepared_change>> recursion::prepare(change& c) {
+    auto ready = std::make_unique<prepared_recursion>(*this);
     for (change::table& t : c.tables) ready->add(c, t);
     return ready;
 }

@@ -73,12 +73,12 @@ using resolved_gateways = std::map<ip_address, resolved_gateway>;
                                                    const resolved_gateways& gateways);
 
 /// Threads  control.
-class recursion : public owner {
+class recursion : public config_handler {
   public:
     explicit recursion(const next_hops& hops) : hops_(hops) {}
 
     /// Needs the tables with their derived routes; fills change::resolved_routes::paths.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Whether a gateway may resolve by another route after a change of routes.
     [[nodiscard]] bool depends_on(uint8_t vrf, const state::route_changes& what) const;
@@ -87,7 +87,7 @@ class recursion : public owner {
     [[nodiscard]] const resolved_gateway* find(uint8_t vrf, const ip_address& gateway) const;
 
   private:
-    class staged_recursion;
+    class prepared_recursion;
 
     const next_hops& hops_;
     std::map<uint8_t, resolved_gateways> by_vrf_{};

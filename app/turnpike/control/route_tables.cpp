@@ -12,9 +12,9 @@ const std::string& vrfs::name_of(uint8_t index) const noexcept {
     return none;
 }
 
-class vrfs::staged_vrfs : public staged {
+class vrfs::prepared_vrfs : public prepared_change {
   public:
-    staged_vrfs(vrfs& of, change& c) : of_(of) {
+    prepared_vrfs(vrfs& of, change& c) : of_(of) {
         std::array<bool, datapath::max_vrfs> used{true};
         for (const auto& [name, index] : of_.indexes_) used[index] = true;
         after_.emplace("", uint8_t{0});
@@ -48,14 +48,14 @@ class vrfs::staged_vrfs : public staged {
 
 /// A removed VRF keeps its index until the end of the grace period, so a new one needs another
 /// index.
-result<std::unique_ptr<staged>> vrfs::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> vrfs::prepare(change& c) {
     const auto fresh = static_cast<size_t>(
         std::count_if(c.after.vrfs.begin(), c.after.vrfs.end(),
                       [&](const auto& v) { return !indexes_.contains(v.first); }));
     if (std::max<size_t>(indexes_.size(), 1) + fresh > datapath::max_vrfs)
         return fail(ENOSPC, c.after.file,
                     "too many VRFs at a time, with those being removed: delete some first");
-    return std::make_unique<staged_vrfs>(*this, c);
+    return std::make_unique<prepared_vrfs>(*this, c);
 }
 
 result<std::unique_ptr<route_tables>> route_tables::create(rcu::qsbr& rcu) {
@@ -106,9 +106,9 @@ std::pair<uint64_t, uint64_t> route_tables::count() const noexcept {
     return out;
 }
 
-class route_tables::staged_tables : public staged {
+class route_tables::prepared_tables : public prepared_change {
   public:
-    explicit staged_tables(route_tables& of) : of_(of) {}
+    explicit prepared_tables(route_tables& of) : of_(of) {}
 
     result<void> add(change& c) {
         for (change::table& t : c.tables) {
@@ -136,11 +136,11 @@ class route_tables::staged_tables : public staged {
   private:
     route_tables& of_;
     std::array<std::shared_ptr<routes>, datapath::max_vrfs> after_{};
-    std::vector<std::unique_ptr<staged>> ready_;
+    std::vector<std::unique_ptr<prepared_change>> ready_;
 };
 
-result<std::unique_ptr<staged>> route_tables::prepare(change& c) {
-    auto ready = std::make_unique<staged_tables>(*this);
+result<std::unique_ptr<prepared_change>> route_tables::prepare(change& c) {
+    auto ready = std::make_unique<prepared_tables>(*this);
     if (auto done = ready->add(c); !done) return tl::unexpected<error>(done.error());
     return ready;
 }

@@ -13,10 +13,10 @@
 namespace turnpike::control {
 
 /// Threads  control.
-class vrfs : public owner {
+class vrfs : public config_handler {
   public:
     /// A VRF keeps its index while it exists; the main one, "", has 0.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     [[nodiscard]] const std::map<std::string, uint8_t, std::less<>>& indexes() const noexcept {
         return indexes_;
@@ -24,17 +24,17 @@ class vrfs : public owner {
     [[nodiscard]] const std::string& name_of(uint8_t index) const noexcept;
 
   private:
-    class staged_vrfs;
+    class prepared_vrfs;
     std::map<std::string, uint8_t, std::less<>> indexes_{};
 };
 
 /// Threads  control; workers look up in the FIBs meanwhile.
-class route_tables : public owner {
+class route_tables : public config_handler {
   public:
     /// Creates the main table. Errors  ENOMEM
     [[nodiscard]] static result<std::unique_ptr<route_tables>> create(rcu::qsbr& rcu);
 
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Host routes of neighbours; no effect for a removed VRF.
     [[nodiscard]] result<void> set_host(uint8_t vrf, const ip_address& a, uint32_t hop,
@@ -61,7 +61,7 @@ class route_tables : public owner {
     [[nodiscard]] std::pair<uint64_t, uint64_t> count() const noexcept;
 
   private:
-    class staged_tables;
+    class prepared_tables;
     explicit route_tables(rcu::qsbr& rcu) : rcu_(rcu) {}
 
     rcu::qsbr& rcu_;

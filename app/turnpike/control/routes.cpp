@@ -326,16 +326,16 @@ std::set<ip_prefix> routes::beyond_room(const sources& from) const {
     return out;
 }
 
-class routes::staged_routes : public staged {
+class routes::prepared_routes : public prepared_change {
   public:
-    staged_routes(routes& of, const change::table& t)
+    prepared_routes(routes& of, const change::table& t)
         : of_(of), operators_(t.operators), learned_(t.learned), derived_(t.derived) {
         const auto targets = learned_.set->targets();
         for (size_t i = 0; i < targets.size(); ++i)
             if (learned_.set->uses_of(i) != 0)
                 prepared_.emplace(key_of(targets[i]), learned_.hop_of_target[i]);
     }
-    ~staged_routes() override {
+    ~prepared_routes() override {
         if (committed_) return;
         bool good = !loaded_ || load_what_was();
         good &= take_back(*of_.v6_, made_.v6, shown_v6_);
@@ -481,8 +481,8 @@ class routes::staged_routes : public staged {
     bool loaded_ = false, committed_ = false;
 };
 
-result<std::unique_ptr<staged>> routes::prepare(change::table& t, bool retries) {
-    auto ready = std::make_unique<staged_routes>(*this, t);
+result<std::unique_ptr<prepared_change>> routes::prepare(change::table& t, bool retries) {
+    auto ready = std::make_unique<prepared_routes>(*this, t);
     if (auto shown = ready->show(t, retries); !shown) return tl::unexpected<error>(shown.error());
     return ready;
 }

@@ -35,7 +35,7 @@ class routes {
     /// batches, and rolls back if one fails. The last owner, so no later owner can fail. Kernel routes for which
     /// the FIB has no room are left out.
     /// retries  also the routes left out earlier
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change::table& t, bool retries = false);
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change::table& t, bool retries = false);
 
     /// Replaces the kernel's routes without a transaction, where the last transaction prepared their next hops, and no
     /// neighbour depends on routes: only the FIB is written.
@@ -88,7 +88,7 @@ class routes {
         /// Removals first: their room is free for the others.
         void order();
     };
-    class staged_routes;
+    class prepared_routes;
     /// Next hops by the part of a target that determines them, as of the last transaction.
     using hops_of_targets = std::map<state::route_target, uint32_t>;
     [[nodiscard]] static state::route_target key_of(const state::route_target& t);

@@ -239,7 +239,7 @@ class sflow_export::session {
     std::thread thread_{};
 };
 
-class sflow_export::staged_session : public staged {
+class sflow_export::staged_session : public prepared_change {
   public:
     staged_session(sflow_export& of, std::shared_ptr<session> next)
         : of_(of), next_(std::move(next)) {}
@@ -254,7 +254,7 @@ class sflow_export::staged_session : public staged {
 sflow_export::sflow_export() = default;
 sflow_export::~sflow_export() = default;
 
-result<std::unique_ptr<staged>> sflow_export::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> sflow_export::prepare(change& c) {
     const state::sflow& says = c.after.sflow;
     std::shared_ptr<session> next;
     if (session_ != nullptr && session_->config() == says) {

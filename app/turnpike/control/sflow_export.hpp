@@ -17,14 +17,14 @@ class controller;
 class request_fields;
 
 /// Threads  control, and management during a loan
-class sflow_export : public owner {
+class sflow_export : public config_handler {
   public:
     sflow_export();
     ~sflow_export() override;
 
     /// Needs the snapshot's ports. A session continues over changes that are not its own.
     /// Errors  with the place of `sflow:`: a collector that cannot be reached
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Whether the thread waits for counters of the ports.
     [[nodiscard]] bool wants_counters() const noexcept;

@@ -36,10 +36,10 @@ result<std::unique_ptr<socket_owner>> socket_owner::open(
          .refusal = requests::refusal,
          .gone = std::move(gone),
          .say = [](const std::string& text) { observe::log(observe::log_level::warning, text); }}));
-    auto place = listen_as(wanted.control);
-    auto ready = place ? out->socket_.get_ready(*place) : tl::unexpected<error>(place.error());
+    auto listener = listen_as(wanted.control);
+    auto ready = listener ? out->socket_.get_ready(*listener) : tl::unexpected<error>(listener.error());
     if (ready) {
-        out->socket_.listen_by(std::move(*place));
+        out->socket_.listen_by(std::move(*listener));
         return out;
     }
     // An unknown owner or group is a configuration error, whatever the path.
@@ -48,14 +48,14 @@ result<std::unique_ptr<socket_owner>> socket_owner::open(
     return out;
 }
 
-class socket_owner::staged_socket : public staged {
+class socket_owner::prepared_socket : public prepared_change {
   public:
-    staged_socket(socket_owner& of, const change& c)
+    prepared_socket(socket_owner& of, const change& c)
         : of_(of), before_(c.before.control), after_(c.after.control) {}
-    ~staged_socket() override {
+    ~prepared_socket() override {
         if (committed_ || !given_) return;
         try {
-            if (of_.socket_.place().give_to(before_.group, before_.owner)) return;
+            if (of_.socket_.listening().give_to(before_.group, before_.owner)) return;
         } catch (const std::bad_alloc&) {  // the previous owner stays
         }
         observe::log(observe::log_level::error,
@@ -64,7 +64,7 @@ class socket_owner::staged_socket : public staged {
 
     result<void> get_ready() {
         if (after_ == before_) return {};
-        const sources::listener& now = of_.socket_.place();
+        const sources::listener& now = of_.socket_.listening();
         if (now.path() == path_of(after_) && now.has_its_file()) {
             given_ = true;
             return now.give_to(after_.group, after_.owner);
@@ -87,8 +87,8 @@ class socket_owner::staged_socket : public staged {
     bool committed_ = false;
 };
 
-result<std::unique_ptr<staged>> socket_owner::prepare(change& c) {
-    auto ready = std::make_unique<staged_socket>(*this, c);
+result<std::unique_ptr<prepared_change>> socket_owner::prepare(change& c) {
+    auto ready = std::make_unique<prepared_socket>(*this, c);
     if (auto done = ready->get_ready(); !done) return tl::unexpected<error>(done.error());
     return ready;
 }

@@ -19,7 +19,7 @@ namespace turnpike::control {
 inline constexpr const char* default_socket = "/run/turnpike/control.sock";
 
 /// Threads  control.
-class socket_owner : public owner {
+class socket_owner : public config_handler {
   public:
     /// Opens the socket; requests are answered once it is served. If the default path fails, for
     /// example because another turnpike uses it, logs that and continues without a socket.
@@ -29,14 +29,14 @@ class socket_owner : public owner {
         std::function<void(const sources::socket_peer&)> gone = {});
 
     /// Errors  the configured path cannot be opened, nor the default one
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Answers requests, as line_socket::serve.
     /// Threads  management. Only its calls change the socket's configuration
     void serve(std::chrono::milliseconds wait) noexcept { socket_.serve(wait); }
 
   private:
-    class staged_socket;
+    class prepared_socket;
 
     explicit socket_owner(sources::line_socket::dependencies s) : socket_(std::move(s)) {}
 

@@ -45,24 +45,24 @@ constexpr endpoint endpoints[] = {
      "PCIe transactions per packet, by port. Parameters: a port's name, or none"},
 };
 
-struct ticket {
+struct request {
     const char* what;
     json shown{};  ///< null: failed
     bool done = false;
 };
 
 /// The queue of requests. Exists as long as the process.
-struct desk {
+struct request_queue {
     std::mutex lock;
     std::condition_variable changed;
-    std::list<ticket*> waiting;
+    std::list<request*> waiting;
     std::atomic<bool> anybody{false};
     bool open = false;
     std::chrono::milliseconds patience{};
     bool registered = false;
 };
-desk& the_desk() {
-    static desk& one = *new desk;
+request_queue& the_queue() {
+    static request_queue& one = *new request_queue;
     return one;
 }
 
@@ -167,8 +167,8 @@ int fill(rte_tel_data* into, const json& from) {
 
 /// A subject of `show` from control; null: timeout.
 json shown_by_control(const char* what) {
-    desk& d = the_desk();
-    ticket mine{what};
+    request_queue& d = the_queue();
+    request mine{what};
     std::unique_lock hold(d.lock);
     if (!d.open) return nullptr;
     d.waiting.push_back(&mine);
@@ -196,14 +196,14 @@ int telemetry::ask(const char* command, const char* thing, rte_tel_data* into) n
 }
 
 size_t telemetry::waiting() noexcept {
-    desk& d = the_desk();
+    request_queue& d = the_queue();
     const std::lock_guard hold(d.lock);
     return d.waiting.size();
 }
 
 telemetry::telemetry(controller& c, control_calls& calls, std::chrono::milliseconds patience)
     : controller_(c), calls_(calls) {
-    desk& d = the_desk();
+    request_queue& d = the_queue();
     const std::lock_guard hold(d.lock);
     d.open = true;
     d.patience = patience;
@@ -213,20 +213,20 @@ telemetry::telemetry(controller& c, control_calls& calls, std::chrono::milliseco
 }
 
 telemetry::~telemetry() {
-    desk& d = the_desk();
+    request_queue& d = the_queue();
     const std::lock_guard hold(d.lock);
     d.open = false;
-    for (ticket* t : d.waiting) t->done = true;
+    for (request* t : d.waiting) t->done = true;
     d.waiting.clear();
     d.changed.notify_all();
 }
 
 void telemetry::serve() noexcept {
-    desk& d = the_desk();
+    request_queue& d = the_queue();
     if (!d.anybody.load(std::memory_order_relaxed)) return;
     const std::lock_guard hold(d.lock);
     if (!d.waiting.empty()) {
-        ticket& next = *d.waiting.front();
+        request& next = *d.waiting.front();
         d.waiting.pop_front();
         try {
             const json request = {{"request", "show"}, {"what", next.what}};

@@ -28,7 +28,7 @@ void traces::begin(const datapath::trace_wish& wish) {
         workers_.all()[w]->worker.trace_in(w < next.size() ? next[w].get() : nullptr);
     rcu_.synchronize();
     buffers_ = std::move(next);
-    outlet_.trace_drops_in(drops.get());
+    control_tx_.trace_drops_in(drops.get());
     drops_ = std::move(drops);
     wanted_ = wish.packets;
 }
@@ -51,17 +51,17 @@ namespace {
 
 /// A worker's context for one synthetic packet: separate counters and caches, and unconnected
 /// rings.
-class nobody {
+class dry_run_worker {
   public:
     /// Errors  ENOMEM
-    [[nodiscard]] static result<std::unique_ptr<nobody>> of(const datapath::snapshot& now) {
+    [[nodiscard]] static result<std::unique_ptr<dry_run_worker>> of(const datapath::snapshot& now) {
         rte_ring* learnt = create_ring_of("explain", sizeof(datapath::learnt_fdb_entry), 8,
                                           SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
         if (learnt == nullptr) return fail(rte_errno, "explain", "no memory for the ring");
         std::unique_ptr<rte_ring, workers::free_ring> ring(learnt);
         const auto find = tunnel::choose_find(eal::max_simd_bitwidth());
         if (!find) return tl::unexpected<error>(find.error());
-        return std::unique_ptr<nobody>(new nobody(now, std::move(ring), *find));
+        return std::unique_ptr<dry_run_worker>(new dry_run_worker(now, std::move(ring), *find));
     }
 
     std::unique_ptr<datapath::explanation> walk(rte_mbuf* m, const datapath::rx_queue& from) {
@@ -78,7 +78,7 @@ class nobody {
     }
 
   private:
-    nobody(const datapath::snapshot& now, std::unique_ptr<rte_ring, workers::free_ring> learnt,
+    dry_run_worker(const datapath::snapshot& now, std::unique_ptr<rte_ring, workers::free_ring> learnt,
            const tunnel::finder* find)
         : learnt_(std::move(learnt)), bridging_(learnt_.get()), tunnelling_(find), snapshot_(now) {
         watch_lists();
@@ -125,7 +125,7 @@ class nobody {
 
 result<std::unique_ptr<datapath::explanation>> explain(controller& c, uint16_t port,
                                                        std::span<const uint8_t> frame) {
-    auto one = nobody::of(c.snapshot());
+    auto one = dry_run_worker::of(c.snapshot());
     if (!one) return tl::unexpected<error>(one.error());
     rte_mbuf* const m = rte_pktmbuf_alloc(c.pool());
     if (m == nullptr) return fail(ENOMEM, "explain", "the packet pool is empty");

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "control/outlet.hpp"
+#include "control/control_tx.hpp"
 #include "control/workers.hpp"
 #include "datapath/explanation.hpp"
 #include "rcu/qsbr.hpp"
@@ -21,8 +21,8 @@ class request_fields;
 /// Threads  control.
 class traces {
   public:
-    traces(workers& all, outlet& drops, rcu::qsbr& rcu)
-        : workers_(all), outlet_(drops), rcu_(rcu) {}
+    traces(workers& all, control_tx& drops, rcu::qsbr& rcu)
+        : workers_(all), control_tx_(drops), rcu_(rcu) {}
 
     /// Each worker traces the next matching packets, and control its drops; discards earlier traces.
     /// packets  0: stop
@@ -39,7 +39,7 @@ class traces {
 
   private:
     workers& workers_;
-    outlet& outlet_;
+    control_tx& control_tx_;
     rcu::qsbr& rcu_;
     std::vector<std::unique_ptr<datapath::trace_buffer>> buffers_;  ///< by worker
     std::unique_ptr<datapath::trace_buffer> drops_;                 ///< of control

@@ -170,9 +170,9 @@ void add_vxlan_stage(change& c) {
 
 }  // namespace
 
-class tunnels::staged_tunnels : public staged {
+class tunnels::prepared_tunnels : public prepared_change {
   public:
-    explicit staged_tunnels(tunnels& of) : of_(of) {}
+    explicit prepared_tunnels(tunnels& of) : of_(of) {}
 
     /// A multicast group is an on-link host that needs no resolution: its MAC address is derived
     /// (RFC 1112 section 6.4, RFC 2464 section 7).
@@ -223,8 +223,8 @@ class tunnels::staged_tunnels : public staged {
     paths_to_groups paths_;
 };
 
-result<std::unique_ptr<staged>> tunnels::prepare(change& c) {
-    auto ready = std::make_unique<staged_tunnels>(*this);
+result<std::unique_ptr<prepared_change>> tunnels::prepare(change& c) {
+    auto ready = std::make_unique<prepared_tunnels>(*this);
     std::unique_ptr<tunnel_tables> made;
     if (!c.after.tunnels.empty()) {
         if (auto done = ready->lead_to_groups(c); !done) return tl::unexpected<error>(done.error());

@@ -14,13 +14,13 @@
 namespace turnpike::control {
 
 /// Threads  control.
-class tunnels : public owner {
+class tunnels : public config_handler {
   public:
     tunnels(workers& w, next_hops& hops) : workers_(w), hops_(hops) {}
 
     /// Needs ifindex_of, vrf_index_of and snapshot.interfaces; fills snapshot.tunnels and the derived
     /// routes to groups, and adds stage vxlan_fast to interfaces' paths.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Totals of all workers, of inner frames.
     struct counts {
@@ -29,7 +29,7 @@ class tunnels : public owner {
     [[nodiscard]] counts counted(uint16_t ifindex) const noexcept;
 
   private:
-    class staged_tunnels;
+    class prepared_tunnels;
 
     /// Egress of packets to a group.
     struct path_to_group {

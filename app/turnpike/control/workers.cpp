@@ -97,7 +97,7 @@ result<void> workers::make_slot(unsigned lcore) {
     datapath::worker_parts parts{.lcore = lcore,
                                  .number = static_cast<uint32_t>(slots_.size()),
                                  .published = &published_,
-                                 .dry = &dry_,
+                                 .pool_exhausted = &pool_exhausted_,
                                  .rcu = &rcu_};
     const struct {
         rte_ring** ring;
@@ -140,10 +140,10 @@ void workers::free_ring::operator()(rte_ring* r) const noexcept { rte_ring_free(
 
 workers::~workers() { drop_slots_from(0); }
 
-class workers::staged_workers : public staged {
+class workers::prepared_workers : public prepared_change {
   public:
-    explicit staged_workers(workers& of) : of_(of), were_(of.slots_.size()) {}
-    ~staged_workers() override {
+    explicit prepared_workers(workers& of) : of_(of), were_(of.slots_.size()) {}
+    ~prepared_workers() override {
         if (!committed_) of_.drop_slots_from(were_);
     }
 
@@ -205,8 +205,8 @@ class workers::staged_workers : public staged {
     bool committed_ = false;
 };
 
-result<std::unique_ptr<staged>> workers::prepare(change& c) {
-    auto ready = std::make_unique<staged_workers>(*this);
+result<std::unique_ptr<prepared_change>> workers::prepare(change& c) {
+    auto ready = std::make_unique<prepared_workers>(*this);
     if (auto done = ready->choose(c); !done) return tl::unexpected<error>(done.error());
     return ready;
 }

@@ -41,7 +41,7 @@ inline constexpr uint32_t inject_ring_packets = 1023, punt_ring_packets = 2047,
 [[nodiscard]] inline uint32_t control_reader() noexcept { return max_workers(); }
 
 /// Threads  control.
-class workers : public owner {
+class workers : public config_handler {
   public:
     struct free_ring {
         void operator()(rte_ring* r) const noexcept;
@@ -83,7 +83,7 @@ class workers : public owner {
 
     /// Fills c.workers.
     /// Errors  EINVAL: EAL has no such lcore; EBUSY: the main lcore forwards, or is to forward; ENOMEM
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Forward until `done`; `between` runs on this lcore, every fraction of a millisecond, and
     /// blocks no worker. When it returns, workers are stopped and their waiting packets are sent.
@@ -97,7 +97,7 @@ class workers : public owner {
     void empty(const std::function<void(rte_mbuf*)>& punted,
                const std::function<void(rte_mbuf*)>& unsent);
     /// The mempool is exhausted: workers free sent mbufs that drivers hold.
-    void pool_is_dry() noexcept { dry_.fetch_add(1, std::memory_order_relaxed); }
+    void note_pool_exhausted() noexcept { pool_exhausted_.fetch_add(1, std::memory_order_relaxed); }
 
     /// By number, with removed workers.
     [[nodiscard]] const std::vector<std::unique_ptr<worker_slot>>& all() const noexcept {
@@ -106,7 +106,7 @@ class workers : public owner {
     [[nodiscard]] observe::port_totals counted(uint16_t port_index) const noexcept;
 
   private:
-    class staged_workers;
+    class prepared_workers;
 
     result<void> make_slot(unsigned lcore);
     void drop_slots_from(size_t number) noexcept;
@@ -118,7 +118,7 @@ class workers : public owner {
     rte_mempool* const pool_;
     std::vector<std::unique_ptr<worker_slot>> slots_;
     bool running_ = false;  ///< lcores other than the main one forward
-    std::atomic<uint32_t> dry_{0};
+    std::atomic<uint32_t> pool_exhausted_{0};
 };
 
 }  // namespace turnpike::control

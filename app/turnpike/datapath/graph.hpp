@@ -69,7 +69,7 @@
     X(host, DROPS(host_if_rate, host_if_refused)) \
     X(neighbours, DROPS(neighbour_queue_full, neighbour_limit, pending_limit, neighbour_rate, \
         resolve_rate)) \
-    X(outlet, DROPS(inject_ring_full, originated_no_route, originated_too_big, interface_gone, control_memory))
+    X(control_tx, DROPS(inject_ring_full, originated_no_route, originated_too_big, interface_gone, control_memory))
 // clang-format on
 
 namespace turnpike::datapath {

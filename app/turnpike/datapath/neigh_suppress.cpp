@@ -64,7 +64,7 @@ class binding_listener {
                                 t_.exits[b_.in[i]].is == bridge_exit::member &&
                                 is_known(talk.asked, i);
         if (!news && !answered_) return suppressed;
-        const bool reported = tell(i);
+        const bool reported = report(i);
         return suppressed && (reported || !answered_);
     }
 
@@ -101,7 +101,7 @@ class binding_listener {
         return ifindex != 0;
     }
     /// Send a copy to control. False: rate limit, or no buffer.
-    bool tell(uint32_t i) noexcept {
+    bool report(uint32_t i) noexcept {
         constexpr uint32_t max_bytes = 512;  // enough for every message that is accepted
         if (c_.bursts_in_use == c_.made.size() || !c_.bridging->may_tell(c_.now)) return false;
         rte_mbuf* const m = b_.packet[i];

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "datapath/read_headers.hpp"
-#include "datapath/stages/acl_judge.hpp"
+#include "datapath/stages/acl_verdict.hpp"
 #include "datapath/stages/tunnel_exit.hpp"
 
 namespace turnpike::datapath {
@@ -86,9 +86,9 @@ void worker::poll() noexcept {
     if (const snapshot* now = parts_.published->load(std::memory_order_acquire);
         now != context_.snapshot) [[unlikely]]
         adopt(now);
-    if (const uint32_t dry = parts_.dry->load(std::memory_order_relaxed); dry != dry_seen_)
+    if (const uint32_t exhausted = parts_.pool_exhausted->load(std::memory_order_relaxed); exhausted != exhausted_seen_)
         [[unlikely]] {
-        dry_seen_ = dry;
+        exhausted_seen_ = exhausted;
         give_back_sent();
     }
     if (last_ >= call_at_) [[unlikely]]

@@ -29,7 +29,7 @@ struct worker_parts {
     bridge_worker_state* bridging = nullptr;
     tunnel_worker_state* tunnelling = nullptr;
     const std::atomic<const snapshot*>* published = nullptr;
-    const std::atomic<uint32_t>* dry = nullptr;  ///< incremented when the mbuf pool is exhausted
+    const std::atomic<uint32_t>* pool_exhausted = nullptr;  ///< incremented when the mbuf pool is exhausted
     rcu::qsbr* rcu = nullptr;
 };
 
@@ -123,7 +123,7 @@ class worker {
     std::atomic<bool> observed_{false};  ///< one of the two is there: all that a burst looks at
     counters::meter meter_;
     bool running_ = false;
-    uint32_t dry_seen_ = 0;
+    uint32_t exhausted_seen_ = 0;
     packet_mask ports_ = 0;   ///< bit p: has a TX queue on port p
     packet_mask called_ = 0;  ///< subset of ports_ whose drivers must be called periodically
     uint64_t last_ = 0;       ///< TSC at the end of the last iteration

@@ -132,20 +132,20 @@ void write_log_line(const log_line& l) {
 }
 
 bool log_limit::take(uint64_t now_ms) noexcept {
-    look(now_ms);
+    flush(now_ms);
     if (now_ms >= until_ms_) {
         until_ms_ = now_ms + window_ms;
-        said_ = 0;
+        logged_ = 0;
     }
-    if (said_ == most) {
+    if (logged_ == most) {
         ++left_out_;
         return false;
     }
-    ++said_;
+    ++logged_;
     return true;
 }
 
-void log_limit::look(uint64_t now_ms) noexcept {
+void log_limit::flush(uint64_t now_ms) noexcept {
     if (left_out_ == 0 || now_ms < until_ms_) return;
     try {
         log(log_level::notice, fmt::format("{} more {} not logged", left_out_, what_),

@@ -80,12 +80,12 @@ class log_limit {
     /// Whether another line may be logged.
     [[nodiscard]] bool take(uint64_t now_ms) noexcept;
     /// To be called periodically: logs the number of suppressed lines at the end of their second.
-    void look(uint64_t now_ms) noexcept;
+    void flush(uint64_t now_ms) noexcept;
 
   private:
     static constexpr uint64_t window_ms = 1000, most = 10;
     std::string_view what_;
-    uint64_t until_ms_ = 0, said_ = 0, left_out_ = 0;
+    uint64_t until_ms_ = 0, logged_ = 0, left_out_ = 0;
 };
 
 }  // namespace turnpike::observe

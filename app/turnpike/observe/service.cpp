@@ -71,7 +71,7 @@ void service::status(std::string_view text) noexcept {
     }
 }
 
-void service::look(const std::function<bool()>& alive) noexcept {
+void service::poll(const std::function<bool()>& alive) noexcept {
     if (!half_) return;
     const auto now = clock::now();
     if (now < next_) return;

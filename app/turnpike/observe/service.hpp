@@ -28,7 +28,7 @@ class service {
     void status(std::string_view text) noexcept;
     void stopping() noexcept;
     /// To be called periodically: every half of WATCHDOG_USEC, calls `alive` and, if true, sends WATCHDOG=1.
-    void look(const std::function<bool()>& alive) noexcept;
+    void poll(const std::function<bool()>& alive) noexcept;
 
   private:
     void say(const std::string& lines) noexcept;

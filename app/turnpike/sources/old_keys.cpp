@@ -13,23 +13,23 @@ using yaml::document;
 using yaml::node_kind;
 
 /// Where a key is valid.
-enum class place { file, interface, neighbours };
+enum class section { file, interface, neighbours };
 
 struct key_rename {
-    place in;
+    section in;
     std::string_view old, now;
 };
 constexpr key_rename renamings[] = {
-    {place::file, "patches", "xconnects"},
-    {place::file, "special_purpose", "drop_bogons"},
-    {place::interface, "kernel", "host_interface"},
-    {place::interface, "macs", "extra_macs"},
-    {place::interface, "redirects", "send_redirects"},
-    {place::interface, "source_routed", "accept_source_route"},
-    {place::neighbours, "limit", "max_entries"},
-    {place::neighbours, "held", "queue_len"},
-    {place::neighbours, "failed_ms", "negative_ms"},
-    {place::neighbours, "forget_ms", "gc_stale_ms"},
+    {section::file, "patches", "xconnects"},
+    {section::file, "special_purpose", "drop_bogons"},
+    {section::interface, "kernel", "host_interface"},
+    {section::interface, "macs", "extra_macs"},
+    {section::interface, "redirects", "send_redirects"},
+    {section::interface, "source_routed", "accept_source_route"},
+    {section::neighbours, "limit", "max_entries"},
+    {section::neighbours, "held", "queue_len"},
+    {section::neighbours, "failed_ms", "negative_ms"},
+    {section::neighbours, "forget_ms", "gc_stale_ms"},
 };
 
 /// Sections of a file, and kinds of objects in requests, whose maps have an interface's keys at any depth.
@@ -74,11 +74,11 @@ class renamer {
 
     /// A map of sections (a file) or of one object (a request).
     void visit_sections(uint32_t map, bool is_file) {
-        if (is_file) rename_in(map, place::file);
+        if (is_file) rename_in(map, section::file);
         each_child(map, [&](uint32_t key) {
             const std::string name(text(key));  // a copy: a rename may move the texts
             if (name == "neighbours" && kind(key + 1) == node_kind::map)
-                rename_in(key + 1, place::neighbours);
+                rename_in(key + 1, section::neighbours);
             if (std::ranges::find(interface_sections, name) != interface_sections.end())
                 visit_interfaces(key + 1);
         });
@@ -86,14 +86,14 @@ class renamer {
 
     void visit_interfaces(uint32_t at) {
         if (kind(at) == node_kind::map) {
-            rename_in(at, place::interface);
+            rename_in(at, section::interface);
             each_child(at, [&](uint32_t key) { visit_interfaces(key + 1); });
         } else {
             each_child(at, [&](uint32_t element) { visit_interfaces(element); });
         }
     }
 
-    void rename_in(uint32_t map, place in) {
+    void rename_in(uint32_t map, section in) {
         each_child(map, [&](uint32_t key) {
             for (const key_rename& r : renamings)
                 if (r.in == in && text(key) == r.old) rename(map, key, r);

@@ -121,20 +121,20 @@ void line_socket::listen_by(listener next) noexcept {
 
 void line_socket::serve(std::chrono::milliseconds wait) noexcept {
     try {
-        look(next_asked() == clients_.end() ? wait : std::chrono::milliseconds(0));
+        poll(next_asked() == clients_.end() ? wait : std::chrono::milliseconds(0));
         answer_one();
     } catch (const std::exception&) {  // no memory: level-triggered events are repeated
     }
 }
 
-void line_socket::look(std::chrono::milliseconds wait) {
+void line_socket::poll(std::chrono::milliseconds wait) {
     std::array<epoll_event, max_events> events;
     const int n =
         ::epoll_wait(epoll_.get(), events.data(), max_events, static_cast<int>(wait.count()));
-    if (n <= 0 && clients_.empty() && unsaid_ == 0) return;
+    if (n <= 0 && clients_.empty() && unlogged_ == 0) return;
     now_ = clock::now();
-    if (unsaid_ != 0 && now_ - said_ >= between_lines) {
-        --unsaid_;
+    if (unlogged_ != 0 && now_ - logged_at_ >= between_lines) {
+        --unlogged_;
         let_go(std::exchange(unsaid_why_, {}));
     }
     for (int i = 0; i < n; ++i) {
@@ -307,15 +307,15 @@ void line_socket::drop(client_list::iterator c, const char* why) {
 }
 
 void line_socket::let_go(const std::string& why) {
-    if (said_ != clock::time_point{} && now_ - said_ < between_lines) {
-        ++unsaid_;
+    if (logged_at_ != clock::time_point{} && now_ - logged_at_ < between_lines) {
+        ++unlogged_;
         unsaid_why_ = why;
         return;
     }
     around_.say("control socket: a client is let go: " + why +
-                (unsaid_ == 0 ? "" : " (and " + std::to_string(unsaid_) + " more before)"));
-    unsaid_ = 0;
-    said_ = now_;
+                (unlogged_ == 0 ? "" : " (and " + std::to_string(unlogged_) + " more before)"));
+    unlogged_ = 0;
+    logged_at_ = now_;
 }
 
 line_socket::client_list::iterator line_socket::find(const client* c) {

@@ -66,7 +66,7 @@ class line_socket {
     [[nodiscard]] result<void> listen(const std::string& path, const std::string& group,
                                       const std::string& owner = {});
     /// The listener, for setting its folder ownership or owner.
-    [[nodiscard]] listener& place() noexcept { return listening_; }
+    [[nodiscard]] listener& listening() noexcept { return listening_; }
     /// Prepares a change to another listener.
     /// Errors  from epoll
     [[nodiscard]] result<void> get_ready(const listener& next);
@@ -105,7 +105,7 @@ class line_socket {
     };
     using client_list = std::list<client>;
 
-    void look(std::chrono::milliseconds wait);
+    void poll(std::chrono::milliseconds wait);
     [[nodiscard]] client_list::iterator next_asked() noexcept;
     /// Returns whether more may be pending.
     bool accept_some();
@@ -124,8 +124,8 @@ class line_socket {
     owned_fd epoll_{};
     listener listening_{};
     client_list clients_{};  ///< the next one to be answered is first
-    clock::time_point now_{}, said_{};
-    uint64_t unsaid_ = 0, connections_ = 0;
+    clock::time_point now_{}, logged_at_{};
+    uint64_t unlogged_ = 0, connections_ = 0;
     std::string unsaid_why_{};  ///< of the last suppressed line
 };
 

@@ -54,14 +54,14 @@ namespace {
 
 template <class Packed>
 uint32_t target_in(route_parts<Packed>& parts, const ip_prefix& to) noexcept {
-    typename route_parts<Packed>::place p;
+    typename route_parts<Packed>::position p;
     const Packed* const there = parts.find(Packed::key_of(to), p);
     return there == nullptr ? route_table::none : there->target();
 }
 
 template <class Packed>
 uint32_t exchange_in(route_parts<Packed>& parts, const ip_prefix& to, uint32_t target) {
-    typename route_parts<Packed>::place p;
+    typename route_parts<Packed>::position p;
     Packed* const there = parts.find(Packed::key_of(to), p);
     const uint32_t was = there == nullptr ? route_table::none : there->target();
     if (there == nullptr) {

@@ -71,18 +71,18 @@ class route_parts {
     static constexpr size_t part_most = 32, part_made = 24, group_most = 64, group_made = 48;
 
     /// Position of a route, or its insertion position.
-    struct place {
+    struct position {
         size_t group = 0, part = 0, at = 0;
-        bool operator==(const place&) const = default;
+        bool operator==(const position&) const = default;
     };
 
     [[nodiscard]] size_t size() const noexcept { return size_; }
     [[nodiscard]] size_t parts() const noexcept { return parts_; }
 
     /// The first route not before a key.
-    [[nodiscard]] place lower_bound(const key_type& k) const noexcept {
+    [[nodiscard]] position lower_bound(const key_type& k) const noexcept {
         if (groups_.empty()) return {};
-        place p = part_of(k);
+        position p = part_of(k);
         const auto& in = routes_at(p);
         const auto r =
             std::lower_bound(in.begin(), in.end(), k,
@@ -91,7 +91,7 @@ class route_parts {
         return p;
     }
     /// The route of a key, or null.
-    [[nodiscard]] Packed* find(const key_type& k, place& p) noexcept {
+    [[nodiscard]] Packed* find(const key_type& k, position& p) noexcept {
         p = lower_bound(k);
         if (groups_.empty()) return nullptr;
         auto& in = routes_at(p);
@@ -105,7 +105,7 @@ class route_parts {
         for (size_t at = 0; at < in.size(); at += line) __builtin_prefetch(in.data() + at, 1);
     }
     /// Inserts a new route at the position returned by find(). Allocates only if the part is full.
-    void insert(place p, const Packed& r) {
+    void insert(position p, const Packed& r) {
         if (groups_.empty()) begin_with(r.key());
         if (routes_at(p).size() == part_most) {
             split(p);
@@ -116,7 +116,7 @@ class route_parts {
         ++size_;
     }
     /// Parts keep their capacity, so that an erased route can be reinserted without allocation.
-    void erase(const place& p) noexcept {
+    void erase(const position& p) noexcept {
         auto& in = routes_at(p);
         in.erase(in.begin() + static_cast<std::ptrdiff_t>(p.at));
         --size_;
@@ -135,10 +135,10 @@ class route_parts {
         ++size_;
     }
 
-    [[nodiscard]] bool is_end(const place& p) const noexcept { return p.group == groups_.size(); }
-    [[nodiscard]] place end() const noexcept { return {groups_.size(), 0, 0}; }
+    [[nodiscard]] bool is_end(const position& p) const noexcept { return p.group == groups_.size(); }
+    [[nodiscard]] position end() const noexcept { return {groups_.size(), 0, 0}; }
     /// p, or the next position if p is at the end of its part.
-    [[nodiscard]] place settled(place p) const noexcept {
+    [[nodiscard]] position settled(position p) const noexcept {
         while (p.group < groups_.size() && p.at >= routes_at(p).size()) {
             p.at = 0;
             if (++p.part == groups_[p.group].parts.size()) {
@@ -148,7 +148,7 @@ class route_parts {
         }
         return p;
     }
-    [[nodiscard]] std::span<const Packed> part_at(const place& p) const noexcept {
+    [[nodiscard]] std::span<const Packed> part_at(const position& p) const noexcept {
         return routes_at(p);
     }
 
@@ -168,10 +168,10 @@ class route_parts {
         made.routes.reserve(part_most);
         return made;
     }
-    std::vector<Packed>& routes_at(const place& p) noexcept {
+    std::vector<Packed>& routes_at(const position& p) noexcept {
         return groups_[p.group].parts[p.part].routes;
     }
-    const std::vector<Packed>& routes_at(const place& p) const noexcept {
+    const std::vector<Packed>& routes_at(const position& p) const noexcept {
         return groups_[p.group].parts[p.part].routes;
     }
     template <class List>
@@ -181,7 +181,7 @@ class route_parts {
                              [](const key_type& a, const auto& b) { return a < b.first; });
         return static_cast<size_t>(std::max<std::ptrdiff_t>(behind - all.begin(), 1)) - 1;
     }
-    [[nodiscard]] place part_of(const key_type& k) const noexcept {
+    [[nodiscard]] position part_of(const key_type& k) const noexcept {
         // Ordered access mostly hits the same group again.
         size_t g = last_group_;
         if (g >= groups_.size() || k < groups_[g].first ||
@@ -197,7 +197,7 @@ class route_parts {
         parts_ = 1;
     }
     /// Splits a full part in two.
-    void split(const place& p) {
+    void split(const position& p) {
         constexpr size_t half_group = group_most / 2;
         if (groups_[p.group].parts.size() == group_most) {
             group upper{groups_[p.group].parts[half_group].first, {}};
@@ -258,8 +258,8 @@ class route_table {
         }
         const route_table* in_ = nullptr;  ///< null: the end
         bool v6_ = false;
-        route_parts<packed4>::place four_{};
-        route_parts<packed6>::place six_{};
+        route_parts<packed4>::position four_{};
+        route_parts<packed6>::position six_{};
         std::span<const packed4> part4_{};  ///< the current part
         std::span<const packed6> part6_{};
         route now_{};

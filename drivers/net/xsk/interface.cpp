@@ -43,13 +43,13 @@ result<interface> interface::open(const std::string& name) {
     i.control_.reset(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (i.control_.get() < 0)
         return fail(errno, name, "cannot open a socket for interface requests");
-    if (i.look().index == 0)
+    if (i.state_now().index == 0)
         return fail(ENODEV, "iface=" + name,
                     "there is no such interface in this network namespace (ip link shows them)");
     return i;
 }
 
-interface_state interface::look() const noexcept {
+interface_state interface::state_now() const noexcept {
     interface_state s;
     const int fd = control_.get();
     ifreq r = request_for(name_);
@@ -125,7 +125,7 @@ result<void> interface::receive(const reception& what) {
     }
     const auto join = [&](unsigned short type, const packet::mac_address* group) {
         packet_mreq m{};
-        m.mr_ifindex = static_cast<int>(look().index);
+        m.mr_ifindex = static_cast<int>(state_now().index);
         m.mr_type = type;
         if (group != nullptr) {
             m.mr_alen = sizeof group->bytes;

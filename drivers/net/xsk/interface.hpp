@@ -36,7 +36,7 @@ class interface {
     /// Errors  ENODEV: no such interface
     [[nodiscard]] static result<interface> open(const std::string& name);
 
-    [[nodiscard]] interface_state look() const noexcept;
+    [[nodiscard]] interface_state state_now() const noexcept;
     [[nodiscard]] interface_speed speed() const noexcept;
     /// The name of its kernel driver: "veth", "ice".
     [[nodiscard]] std::string driver() const;

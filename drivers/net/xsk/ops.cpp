@@ -65,7 +65,7 @@ void show_queue_states(rte_eth_dev* dev) noexcept {
 int start(rte_eth_dev* dev) noexcept {
     const int code = guarded(dev, [dev](device& d) -> result<void> {
         if (d.started) return {};
-        const interface_state now = d.interface.look();
+        const interface_state now = d.interface.state_now();
         if (now.index == 0) return fail(ENODEV, d.arguments.iface, "the interface is gone");
         if (now.index != d.ifindex || (d.program && !d.program->still_attached())) {
             detach_program(d);
@@ -124,7 +124,7 @@ int mc_list_set(rte_eth_dev* dev, rte_ether_addr* list, uint32_t n) noexcept {
 
 int mac_set(rte_eth_dev* dev, rte_ether_addr* mac) noexcept {
     return guarded(dev, [mac](device& d) -> result<void> {
-        const interface_state now = d.interface.look();
+        const interface_state now = d.interface.state_now();
         follow_interface(d, now);
         if (now.mac == vdev::to_mac(*mac)) return {};  // ethdev calls it at every start
         if (auto set = d.interface.set_mac(vdev::to_mac(*mac)); !set) return set;
@@ -138,7 +138,7 @@ int mtu_set(rte_eth_dev* dev, uint16_t mtu) noexcept {
         for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
             if (const rx_queue* rx = rx_of(dev, q))
                 if (auto fits = check_frame_room(*rx, mtu); !fits) return fits;
-        const interface_state now = d.interface.look();
+        const interface_state now = d.interface.state_now();
         follow_interface(d, now);
         if (now.mtu == mtu) return {};
         if (auto set = d.interface.set_mtu(mtu); !set) return set;
@@ -150,7 +150,7 @@ int mtu_set(rte_eth_dev* dev, uint16_t mtu) noexcept {
 void leave_as_found(device& d) noexcept {
     // Do not restore settings to an interface that was recreated under the same name: the driver
     // changed the previous one.
-    if (d.found.ifindex == 0 || d.interface.look().index != d.found.ifindex) return;
+    if (d.found.ifindex == 0 || d.interface.state_now().index != d.found.ifindex) return;
     result<void> done{};
     if (d.found.mtu) done = d.interface.set_mtu(*d.found.mtu);
     if (d.found.mac && done) done = d.interface.set_mac(*d.found.mac);

@@ -35,7 +35,7 @@ result<std::unique_ptr<device>> make_device(const std::string& name, std::string
         if (!keep) return tl::unexpected<error>(keep.error());
         d->keep = std::move(*keep);
     }
-    const interface_state now = d->interface.look();
+    const interface_state now = d->interface.state_now();
     const auto queues = choose_queues(d->arguments, now);
     if (!queues) return tl::unexpected<error>(queues.error());
     d->queues = *queues;

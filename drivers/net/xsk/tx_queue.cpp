@@ -51,7 +51,7 @@ void tx_queue::attach(const socket& with, const frame_layout& frames) {
     left_.down.store(false, std::memory_order_relaxed);
     left_.rung_at.store(0, std::memory_order_relaxed);
     left_.failed_with.store(0, std::memory_order_relaxed);
-    said_ = false;
+    alarm_given_ = false;
     gate_.open();
 }
 
@@ -292,8 +292,8 @@ void tx_queue::note(int code) noexcept {
 }
 
 int tx_queue::unsaid_failure() noexcept {
-    const int code = said_ ? 0 : left_.failed_with.load(std::memory_order_relaxed);
-    said_ |= code != 0;
+    const int code = alarm_given_ ? 0 : left_.failed_with.load(std::memory_order_relaxed);
+    alarm_given_ |= code != 0;
     return code;
 }
 

@@ -127,7 +127,7 @@ class tx_queue {
     uint64_t hold_cycles_ = 0;  ///< maximum deferral of a doorbell
     counters::counter calls_{};
     left_doorbell left_{};
-    bool said_ = false;
+    bool alarm_given_ = false;
 };
 
 }  // namespace turnpike::xsk

@@ -93,9 +93,9 @@ void say_failures(rte_eth_dev* dev) {
 }
 
 /// The caller holds the mutex. Returns the interface's state.
-interface_state look(rte_eth_dev* dev) {
+interface_state state_now(rte_eth_dev* dev) {
     device& d = device_of(dev);
-    const interface_state now = d.interface.look();
+    const interface_state now = d.interface.state_now();
     if (!d.started) return now;
     if (d.ifindex != 0 && now.index != d.ifindex) let_go(dev);
     if (d.ifindex == 0 && now.index != 0) come_back(dev, now);
@@ -136,7 +136,7 @@ void watch(void* argument) noexcept {
     (void)alarms.load(std::memory_order_acquire);
     try {
         const std::lock_guard lock(device_of(dev).mutex);
-        set_link(dev, look(dev));
+        set_link(dev, state_now(dev));
     } catch (const std::exception& e) {
         XSK_LOG(ERR, "%s: %s\n", device_of(dev).name.c_str(), e.what());
     }
@@ -155,7 +155,7 @@ void stop_watch(rte_eth_dev* dev) noexcept { rte_eal_alarm_cancel(watch, dev); }
 int link_update(rte_eth_dev* dev, int) noexcept {
     try {
         const std::lock_guard lock(device_of(dev).mutex);
-        set_link(dev, look(dev));
+        set_link(dev, state_now(dev));
         return 0;
     } catch (const std::exception&) {
         return -ENOMEM;

@@ -254,7 +254,7 @@ TEST(routing, a_member_that_flaps_restarts_no_duplicate_address_detection) {
                    third = l.snapshot().port[2].ethdev_id;
     const auto set = [&](uint16_t ethdev, bool up) {
         ASSERT_EQ((up ? rte_eth_dev_set_link_up : rte_eth_dev_set_link_down)(ethdev), 0);
-        l.controller().look_at_links(100'000);
+        l.controller().poll_links(100'000);
         l.settle();
     };
     for (const bool up : {false, true}) set(id, up);

@@ -126,11 +126,11 @@ TEST(bridge, a_member_without_link_is_forgotten_and_gets_no_copies) {
     lab l(three);
     l.egress_ports(1, frame(fdb_entry(9), fdb_entry(2)));
     ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().ports().open()[1]->device.id()), 0);
-    l.controller().look_at_links(5000);
+    l.controller().poll_links(5000);
     EXPECT_EQ(l.learnt(), "");
     EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "2");
     ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().ports().open()[2]->device.id()), 0);
-    l.controller().look_at_links(6000);
+    l.controller().poll_links(6000);
     EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "");
     EXPECT_EQ(l.dropped(drop_reason::flood_no_member), 1U);
 }

@@ -84,7 +84,7 @@ constexpr const char* patched =
     "east]]\n";
 
 /// A burst of two frames through a table whose interface stage is followed by the tunnel's end.
-std::vector<std::string_view> walk_with_tunnels(path_lab& l, unsigned deep) {
+std::vector<std::string_view> dispatch_with_tunnels(path_lab& l, unsigned deep) {
     tunnels = deep;
     static thread_local std::vector<std::string_view> marks;
     marks.clear();
@@ -122,7 +122,7 @@ TEST(dispatch, passes_are_bounded) {
     path_lab l(patched);
     for (const unsigned deep :
          {0U, 1U, max_recirculations, max_recirculations + 1, max_recirculations + 4}) {
-        const auto marks = walk_with_tunnels(l, deep);
+        const auto marks = dispatch_with_tunnels(l, deep);
         const auto passes = std::count(marks.begin(), marks.end(), "iface_input");
         EXPECT_EQ(passes, static_cast<long>(std::min(deep, max_recirculations) + 1)) << deep;
         EXPECT_EQ(marks.back(), "drop");

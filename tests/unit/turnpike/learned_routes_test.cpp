@@ -273,11 +273,11 @@ TEST_F(learned_routes, groups_get_a_member_back_at_once) {
     EXPECT_GT(all, groups);
     const uint16_t ethdev = lab_->snapshot().port[0].ethdev_id;
     ASSERT_EQ(rte_eth_dev_set_link_down(ethdev), 0);
-    control().look_at_links(1);
+    control().poll_links(1);
     EXPECT_EQ(buckets_of_west(), 0U);
     ASSERT_EQ(rte_eth_dev_set_link_up(ethdev), 0);
     const double begun = cpu_ms();
-    control().look_at_links(2);
+    control().poll_links(2);
     const double back_ms = cpu_ms() - begun;
     EXPECT_EQ(buckets_of_west(), all);
     EXPECT_LT(back_ms, 0.1 * groups) << "50 ms of CPU time for 500 groups";

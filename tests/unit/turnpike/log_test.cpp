@@ -135,12 +135,12 @@ TEST_F(written, what_happens_often_is_said_ten_times) {
     int said = 0;
     EXPECT_EQ(by([&] {
                   for (uint64_t ms = 5000; ms < 5025; ++ms) said += limit.take(ms);
-                  limit.look(5999);
+                  limit.flush(5999);
               }),
               "");
     EXPECT_EQ(said, 10);
-    EXPECT_EQ(by([&] { limit.look(6000); }), "turnpike: 15 more things not logged\n");
-    EXPECT_EQ(by([&] { limit.look(9000); }), "") << "once";
+    EXPECT_EQ(by([&] { limit.flush(6000); }), "turnpike: 15 more things not logged\n");
+    EXPECT_EQ(by([&] { limit.flush(9000); }), "") << "once";
     EXPECT_TRUE(limit.take(9000));
     // The number of suppressed lines is logged before the next line.
     for (uint64_t ms = 9001; ms < 9020; ++ms) (void)limit.take(ms);

@@ -59,7 +59,7 @@ class machine : public ::testing::Test {
         table = *route_tables::create(*domain);
         n = std::make_unique<neighbours>(
             *hops, *table, max_held,
-            neighbour_actions{.solicit =
+            neighbour_callbacks{.solicit =
                                   [this](uint16_t, const ip_address&, const mac_address* known) {
                                       if (may_ask) known == nullptr ? ++asked_all : ++asked_one;
                                       return may_ask;
@@ -76,7 +76,7 @@ class machine : public ::testing::Test {
                                       last_given_up = m;
                                       rte_pktmbuf_free(m);
                                   },
-                              .tell =
+                              .notify =
                                   [this](const neighbour_event& e) {
                                       last_told = e.whose;
                                       told.emplace_back(e.from, e.to);

@@ -191,7 +191,7 @@ class shared_route : public ::testing::Test {
     void link(uint16_t port, bool up) {
         const uint16_t ethdev = lab_.snapshot().port[port].ethdev_id;
         ASSERT_EQ(up ? rte_eth_dev_set_link_up(ethdev) : rte_eth_dev_set_link_down(ethdev), 0);
-        lab_.controller().look_at_links(++now_ms_);
+        lab_.controller().poll_links(++now_ms_);
         lab_.settle();  // messages that we originate then
     }
 

@@ -92,7 +92,7 @@ class recursive_routes : public neighbour_lab {
     void link(uint16_t port, bool up) {
         const uint16_t ethdev = lab_.snapshot().port[port].ethdev_id;
         ASSERT_EQ(up ? rte_eth_dev_set_link_up(ethdev) : rte_eth_dev_set_link_down(ethdev), 0);
-        lab_.controller().look_at_links(++looks_);
+        lab_.controller().poll_links(++looks_);
         lab_.settle();
     }
     uint64_t looks_ = 1'000'000;

@@ -35,7 +35,7 @@ class null_lab : public lab {
         worker().pause();
         auto done = controller().apply(std::move(wanted), lost);
         worker().resume();
-        controller().look_at_links(1);
+        controller().poll_links(1);
         settle();
         for (uint16_t p = 0; p < ends_.size(); ++p) sent(p);
         return done;
@@ -134,7 +134,7 @@ TEST(reopen, every_allocation_of_it_may_fail) {
         const auto applied = l.controller().apply(std::move(wanted));
         allocations_until_failure = never;
         l.worker().resume();
-        l.controller().look_at_links(1);
+        l.controller().poll_links(1);
         l.expect_open("north", applied ? ",size=256" : "", applied ? 2 : 1);
         if (::testing::Test::HasFailure()) FAIL() << nth;
         if (!has_failed) {

@@ -55,7 +55,7 @@ TEST_F(service_manager, hears_what_happens) {
     EXPECT_GT(std::stoull(reload.substr(27)), 0U);
     s.stopping();
     EXPECT_EQ(heard().substr(0, 11), "STOPPING=1\n");
-    s.look([] { return true; });
+    s.poll([] { return true; });
     EXPECT_EQ(heard(), "") << "no watchdog was asked for";
 }
 
@@ -63,15 +63,15 @@ TEST_F(service_manager, watches_who_is_alive) {
     ::setenv("WATCHDOG_USEC", "100000", 1);
     ::setenv("WATCHDOG_PID", std::to_string(::getpid()).c_str(), 1);
     service s;
-    s.look([] { return true; });
-    s.look([] { return true; });
+    s.poll([] { return true; });
+    s.poll([] { return true; });
     EXPECT_EQ(heard(), "WATCHDOG=1\n") << "once in 50 ms";
     std::this_thread::sleep_for(std::chrono::milliseconds(60));
-    s.look([] { return false; });
+    s.poll([] { return false; });
     EXPECT_EQ(heard(), "") << "a dead loop sends no message";
     ::setenv("WATCHDOG_PID", "1", 1);
     service another;
-    another.look([] { return true; });
+    another.poll([] { return true; });
     EXPECT_EQ(heard(), "") << "another process is watched";
 }
 
@@ -113,7 +113,7 @@ TEST_F(service_manager, hears_nothing_where_no_manager_is_named) {
     service too_long;
     for (service* s : {&quiet, &odd, &too_long}) {
         s->ready("forwarding");
-        s->look([] { return true; });
+        s->poll([] { return true; });
         s->stopping();
     }
     EXPECT_EQ(heard(), "");

@@ -25,9 +25,9 @@ bool has(const std::vector<uint32_t>& some, uint32_t address) noexcept {
 
 std::vector<uint32_t> arp::ours(uint16_t interface) const {
     std::vector<uint32_t> out;
-    for (const auto& own : tools_.interface(interface).addresses->v4) out.push_back(own.address);
+    for (const auto& own : context_.interface(interface).addresses->v4) out.push_back(own.address);
     // The source address of its ARP requests where the interface has no address.
-    if (const auto borrowed = out.empty() ? v4_answerer(tools_, interface) : std::nullopt)
+    if (const auto borrowed = out.empty() ? v4_answerer(context_, interface) : std::nullopt)
         out.push_back(*borrowed);
     return out;
 }
@@ -38,13 +38,13 @@ bool arp::answer(const owned_mbuf& p) {
     const std::vector<uint32_t> here = ours(in);
     if (packet::check_arp(message, here) != packet::drop_reason::none ||
         message.operation != packet::arp_request || !has(here, message.target_ip) ||
-        !rate_.take(in, tools_.now_ms))
+        !rate_.take(in, context_.now_ms))
         return false;
-    const datapath::interface& on = tools_.interface(in);
+    const datapath::interface& on = context_.interface(in);
     std::array<uint8_t, packet::arp_frame_bytes> frame;
     const uint32_t bytes = packet::write_arp_reply(frame, {on.mac, message.target_ip},
                                                    {message.sender_mac, message.sender_ip});
-    tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
+    context_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
     return true;
 }
 
@@ -63,29 +63,29 @@ void arp::take(owned_mbuf p) {
     const bool answer =
         message.operation == packet::arp_reply && (for_us || (here.empty() && target == 0));
     // A request between other hosts triggers no reply, so it does not use up a token.
-    const bool spends = answer ? !tools_.known.asks(in, from) : for_us;
-    if (spends && !tools_.answered && !rate_.take(in, tools_.now_ms))
+    const bool spends = answer ? !context_.known.asks(in, from) : for_us;
+    if (spends && !context_.answered && !rate_.take(in, context_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
-    if (sender != 0 && tools_.may_be_neighbour(in, from)) {
+    if (sender != 0 && context_.may_be_neighbour(in, from)) {
         // RFC 826: an existing entry is updated; the sender of a request for us is learned. A reply
         // confirms.
         if (answer)
-            tools_.known.confirm(in, from, {.mac = message.sender_mac, .solicited = true},
-                                 tools_.now_ms);
+            context_.known.confirm(in, from, {.mac = message.sender_mac, .solicited = true},
+                                 context_.now_ms);
         else
-            tools_.known.learn(in, from, message.sender_mac, for_us, tools_.now_ms);
+            context_.known.learn(in, from, message.sender_mac, for_us, context_.now_ms);
     }
     // On interfaces that the kernel has, it also sends requests: replies go to both.
-    if (answer) return tools_.give_or_consume(std::move(p));
+    if (answer) return context_.give_or_consume(std::move(p));
     // An address of a macvlan (VRRP), or another that only the kernel has: the kernel answers.
     if (!for_us && message.operation == packet::arp_request &&
-        tools_.is_kernels(in, ip_address::from_v4(target)))
-        return tools_.give_or_consume(std::move(p));
-    if (!for_us || message.operation != packet::arp_request || tools_.answered) return p.consume();
+        context_.is_kernels(in, ip_address::from_v4(target)))
+        return context_.give_or_consume(std::move(p));
+    if (!for_us || message.operation != packet::arp_request || context_.answered) return p.consume();
     const uint32_t bytes =
         packet::write_arp_reply(p.lead(), {on.mac, target}, {message.sender_mac, sender});
     if (bytes == 0) return p.consume();
-    tools_.out.reply_in_place(on.port);
+    context_.out.reply_in_place(on.port);
     p.send(on.out());
 }
 

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "control/slow_path/message_rate.hpp"
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 
 namespace turnpike::control::slow_path {
 
 class arp : public handler {
   public:
-    arp(tools& t, message_rate& rate) : handler(t), rate_(rate) {}
+    arp(slow_path_context& t, message_rate& rate) : handler(t), rate_(rate) {}
     void take(owned_mbuf p) override;
     [[nodiscard]] bool answer(const owned_mbuf& p) override;
 

@@ -21,10 +21,10 @@ constexpr uint64_t retransmit_ms =
 
 void dad::begin(uint16_t ifindex) {
     forget(ifindex);
-    const interface& on = tools_.interface(ifindex);
+    const interface& on = context_.interface(ifindex);
     if (on.addresses == nullptr) return;
     for (const ipv6_address& a : on.addresses->v6)
-        tentative_[{ifindex, a}] = tools_.now_ms + retransmit_ms;
+        tentative_[{ifindex, a}] = context_.now_ms + retransmit_ms;
     reports_.begin(ifindex);  // before the first probe: RFC 4862 section 5.4.2
     for (const ipv6_address& a : on.addresses->v6) probe(ifindex, a);
 }
@@ -37,7 +37,7 @@ void dad::forget(uint16_t ifindex) noexcept {
 
 void dad::forget_gone() noexcept {
     const auto gone = [&](uint16_t ifindex) {
-        return tools_.interface(ifindex).addresses == nullptr;
+        return context_.interface(ifindex).addresses == nullptr;
     };
     std::erase_if(tentative_, [&](const auto& t) { return gone(t.first.first); });
     std::erase_if(duplicates_, [&](const key& k) { return gone(k.first); });
@@ -46,7 +46,7 @@ void dad::forget_gone() noexcept {
 
 void dad::tick() {
     for (auto at = tentative_.begin(); at != tentative_.end();) {
-        if (at->second > tools_.now_ms) {
+        if (at->second > context_.now_ms) {
             ++at;
             continue;
         }
@@ -76,7 +76,7 @@ bool dad::is_duplicate(const ipv6_address& a, uint16_t in) const noexcept {
 }
 
 void dad::claimed(uint16_t ifindex, const ipv6_address& a, const mac_address& by) {
-    if (by == tools_.interface(ifindex).mac || tentative_.erase({ifindex, a}) == 0) return;
+    if (by == context_.interface(ifindex).mac || tentative_.erase({ifindex, a}) == 0) return;
     duplicates_.insert({ifindex, a});
     const std::string address = ip_address::from_v6(a).text();
     observe::log(observe::log_level::error,
@@ -93,22 +93,22 @@ void dad::queried(uint16_t ifindex, const packet::mld_query& query) {
 }
 
 void dad::probe(uint16_t ifindex, const ipv6_address& a) {
-    const interface& on = tools_.interface(ifindex);
+    const interface& on = context_.interface(ifindex);
     std::array<uint8_t, packet::nd_frame_bytes> frame;
     const uint32_t bytes =
         packet::write_neighbour_solicitation(frame, {on.mac, packet::ipv6_unspecified}, a);
-    tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
+    context_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
 }
 
 /// The address is ours: update the caches of other nodes (RFC 4429 section 3.3).
 void dad::advertise(uint16_t ifindex, const ipv6_address& a) {
-    const interface& on = tools_.interface(ifindex);
+    const interface& on = context_.interface(ifindex);
     if (on.addresses == nullptr) return;
     std::array<uint8_t, packet::nd_frame_bytes> frame;
     const uint32_t bytes = packet::write_neighbour_advertisement(
         frame, {on.mac, a}, {broadcast_mac, packet::ipv6_unspecified},
         packet::nd_flag_router | packet::nd_flag_override);
-    tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
+    context_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
 }
 
 }  // namespace turnpike::control::slow_path

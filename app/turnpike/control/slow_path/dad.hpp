@@ -12,7 +12,7 @@
 #include <set>
 
 #include "control/slow_path/mld_reports.hpp"
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 #include "packet/mld.hpp"
 
 namespace turnpike::control::slow_path {
@@ -20,7 +20,7 @@ namespace turnpike::control::slow_path {
 /// Threads  control.
 class dad {
   public:
-    explicit dad(tools& t) : tools_(t) {}
+    explicit dad(slow_path_context& t) : context_(t) {}
 
     /// The link of an interface came up, or its addresses changed.
     void begin(uint16_t interface);
@@ -48,10 +48,10 @@ class dad {
     void probe(uint16_t interface, const ipv6_address& a);
     void advertise(uint16_t interface, const ipv6_address& a);
 
-    tools& tools_;
+    slow_path_context& context_;
     std::map<key, uint64_t> tentative_;  ///< end of detection
     std::set<key> duplicates_;
-    mld_reports reports_{tools_, *this};
+    mld_reports reports_{context_, *this};
 };
 
 }  // namespace turnpike::control::slow_path

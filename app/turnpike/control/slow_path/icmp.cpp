@@ -102,32 +102,32 @@ bool icmp_errors::may_send(const icmp_error& error, bool v4) noexcept {
     const bool too_big = v4 ? error.type == packet::icmp4_unreachable &&
                                   error.code == packet::icmp4_code_fragmentation_needed
                             : error.type == packet::icmp6_too_big;
-    return (too_big ? too_big_rate_ : rate_).take(tools_.now_ms);
+    return (too_big ? too_big_rate_ : rate_).take(context_.now_ms);
 }
 
-void icmp_errors::tell(const owned_mbuf& p, const icmp_error& error) {
+void icmp_errors::send(const owned_mbuf& p, const icmp_error& error) {
     const datapath::punted& about = p.about();
-    const interface& in = tools_.interface(about.in_interface);
+    const interface& in = context_.interface(about.in_interface);
     if (in.addresses == nullptr || !packet::may_report(p.lead(), about.parsed, error)) return;
     constexpr size_t ethernet = sizeof(packet::ethernet_header);
     std::array<uint8_t, ethernet + packet::icmp6_error_max_bytes> frame{};
     const std::span<uint8_t> ip = std::span(frame).subspan(ethernet);
     uint32_t bytes = 0;
     if (about.parsed.is_ipv4()) {
-        const auto from = v4_error_source(tools_, about.in_interface, source_of(p));
+        const auto from = v4_error_source(context_, about.in_interface, source_of(p));
         if (!from || !may_send(error, true)) return;
         bytes = packet::write_icmp4_error(ip, p.lead(), about.parsed, error, *from);
     } else {
-        const auto from = v6_answerer(tools_, own_, p);
+        const auto from = v6_answerer(context_, own_, p);
         if (!from || !may_send(error, false)) return;
         bytes = packet::write_icmp6_error(ip, p.lead(), about.parsed, error, *from);
     }
     if (bytes == 0) return;
-    rte_mbuf* message = tools_.out.originate(in.port, std::span(frame).first(ethernet + bytes));
+    rte_mbuf* message = context_.out.originate(in.port, std::span(frame).first(ethernet + bytes));
     if (message == nullptr) return;
     datapath::punted_of(message) = {};
     datapath::punted_of(message).in_port = in.port;
-    tools_.route_own(owned_mbuf(message, tools_.out), source_of(p), about.in_interface);
+    context_.route_own(owned_mbuf(message, context_.out), source_of(p), about.in_interface);
 }
 
 void icmp_errors::tell_as_receiver(const owned_mbuf& p, const icmp_error& error, uint16_t by) {
@@ -151,14 +151,14 @@ void icmp_errors::tell_as_receiver(const owned_mbuf& p, const icmp_error& error,
         bytes = packet::write_icmp6_error(ip, p.lead(), about, error, from);
     }
     if (bytes != 0)
-        tools_.out.originate_and_send({.port = p.about().in_port, .interface = by},
+        context_.out.originate_and_send({.port = p.about().in_port, .interface = by},
                                       std::span(frame).first(about.l2_bytes + bytes));
 }
 
 void too_big::take(owned_mbuf p) {
     const datapath::punted& about = p.about();
     const uint16_t by = about.out.interface;
-    const datapath::snapshot& v = *tools_.published.load(std::memory_order_relaxed);
+    const datapath::snapshot& v = *context_.published.load(std::memory_order_relaxed);
     if (v.interfaces[by].port == datapath::tunnel_port)
         errors_.tell_as_receiver(
             p,
@@ -172,8 +172,8 @@ void too_big::take(owned_mbuf p) {
 void icmp_error_sender::take(owned_mbuf p) {
     const datapath::punted& about = p.about();
     const uint16_t mtu =
-        about.mtu != 0 ? about.mtu : tools_.hops[about.hop].mtu.load(std::memory_order_relaxed);
-    errors_.tell(p, icmp_error_of(about.drop, about.parsed.is_ipv4(), mtu));
+        about.mtu != 0 ? about.mtu : context_.hops[about.hop].mtu.load(std::memory_order_relaxed);
+    errors_.send(p, icmp_error_of(about.drop, about.parsed.is_ipv4(), mtu));
     p.drop(about.drop);
 }
 
@@ -184,11 +184,11 @@ void local::take(owned_mbuf p) {
     const bool is_icmp =
         whole && h.upper_protocol == (v4 ? packet::protocol_icmp : packet::protocol_icmpv6);
     const interface& in = interface_of(p);
-    if (!v4 && tools_.host.has(p.about().in_interface)) {
+    if (!v4 && context_.host.has(p.about().in_interface)) {
         const ipv6_address to =
             packet::header_at<packet::ipv6_header>(p.lead().data() + h.l2_bytes).destination;
         if (packet::is_link_local(to) && to != in.addresses->v6.front())
-            return tools_.host.give(std::move(p), tools_.now_ms);
+            return context_.host.give(std::move(p), context_.now_ms);
     }
     if (!v4 && whole &&
         own_.is_duplicate(
@@ -209,29 +209,29 @@ void local::take(owned_mbuf p) {
             return echo(std::move(p));
         if (const auto query = packet::read_mld_query(p.lead(), h))
             own_.queried(p.about().in_interface, *query);
-        return tools_.give_or_consume(
+        return context_.give_or_consume(
             std::move(p));  // a reply, or an error about an originated packet
     }
     if (v4 && whole && h.upper_protocol == packet::protocol_igmp && igmp_.hear(p))
-        return tools_.give_or_consume(std::move(p));
-    if (tools_.host.has(p.about().in_interface))
-        return tools_.host.give(std::move(p), tools_.now_ms);
+        return context_.give_or_consume(std::move(p));
+    if (context_.host.has(p.about().in_interface))
+        return context_.host.give(std::move(p), context_.now_ms);
     if (!whole) return p.drop(drop_reason::local_fragment);
     if (has_ports(h.upper_protocol))
-        errors_.tell(p, v4 ? icmp_error{packet::icmp4_unreachable, port_unreachable}
+        errors_.send(p, v4 ? icmp_error{packet::icmp4_unreachable, port_unreachable}
                            : icmp_error{packet::icmp6_unreachable, v6_port_unreachable});
     else if (v4)
-        errors_.tell(p, {packet::icmp4_unreachable, protocol_unreachable});
+        errors_.send(p, {packet::icmp4_unreachable, protocol_unreachable});
     p.drop(drop_reason::local_protocol);
 }
 
 void local::echo(owned_mbuf p) {
-    if (!echo_rate_.take(tools_.now_ms)) return p.drop(drop_reason::icmp_rate);
+    if (!echo_rate_.take(context_.now_ms)) return p.drop(drop_reason::icmp_rate);
     const datapath::punted about = p.about();
     const ip_address asker = source_of(p);
     std::optional<ipv6_address> from;
     if (!about.parsed.is_ipv4()) {
-        from = v6_answerer(tools_, own_, p);
+        from = v6_answerer(context_, own_, p);
         // A link-local destination is the source of the reply.
         const auto& to =
             packet::header_at<packet::ipv6_header>(p.lead().data() + about.parsed.l2_bytes)
@@ -241,8 +241,8 @@ void local::echo(owned_mbuf p) {
     }
     if (!packet::write_echo_reply(p.lead(), about.parsed)) return p.consume();
     if (from) set_source(p.lead(), about.parsed, *from);
-    tools_.out.reply_in_place(about.in_port);
-    tools_.route_own(std::move(p), asker, about.in_interface);
+    context_.out.reply_in_place(about.in_port);
+    context_.route_own(std::move(p), asker, about.in_interface);
 }
 
 }  // namespace turnpike::control::slow_path

@@ -6,7 +6,7 @@
 
 #include "control/slow_path/dad.hpp"
 #include "control/slow_path/igmp_reports.hpp"
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 #include "packet/icmp.hpp"
 
 namespace turnpike::control::slow_path {
@@ -18,11 +18,11 @@ namespace turnpike::control::slow_path {
 /// Sends ICMP errors.
 class icmp_errors {
   public:
-    icmp_errors(tools& t, const dad& own) : tools_(t), own_(own) {}
+    icmp_errors(slow_path_context& t, const dad& own) : context_(t), own_(own) {}
     void set_rate(uint32_t per_second) { rate_ = too_big_rate_ = rate_limit(per_second); }
     /// Send an error to the packet's source, if RFCs and the rate limit permit; the caller keeps
     /// the packet.
-    void tell(const owned_mbuf& p, const packet::icmp_error& error);
+    void send(const owned_mbuf& p, const packet::icmp_error& error);
     /// The same for a bridged frame: from its destination's address, by the interface where a reply
     /// would arrive. by: index of a tunnel's interface
     void tell_as_receiver(const owned_mbuf& p, const packet::icmp_error& error, uint16_t by);
@@ -30,7 +30,7 @@ class icmp_errors {
   private:
     [[nodiscard]] bool may_send(const packet::icmp_error& error, bool v4) noexcept;
 
-    tools& tools_;
+    slow_path_context& context_;
     const dad& own_;
     rate_limit rate_{0}, too_big_rate_{0};
 };
@@ -38,7 +38,7 @@ class icmp_errors {
 /// Packets to us: answers ICMP echo, passes the rest to the kernel, or drops it with an ICMP error.
 class local : public handler {
   public:
-    local(tools& t, icmp_errors& errors, dad& own, igmp_reports& igmp)
+    local(slow_path_context& t, icmp_errors& errors, dad& own, igmp_reports& igmp)
         : handler(t), errors_(errors), own_(own), igmp_(igmp) {}
     void set_rate(uint32_t per_second) { echo_rate_ = rate_limit(per_second); }
     void take(owned_mbuf p) override;
@@ -56,7 +56,7 @@ class local : public handler {
 /// does the same for its tunnels since 5.9, iptunnel_pmtud_build_icmp.)
 class too_big : public handler {
   public:
-    too_big(tools& t, icmp_errors& errors) : handler(t), errors_(errors) {}
+    too_big(slow_path_context& t, icmp_errors& errors) : handler(t), errors_(errors) {}
     void take(owned_mbuf p) override;
 
   private:
@@ -66,7 +66,7 @@ class too_big : public handler {
 /// Dropped packets with an ICMP error to their source.
 class icmp_error_sender : public handler {
   public:
-    icmp_error_sender(tools& t, icmp_errors& errors) : handler(t), errors_(errors) {}
+    icmp_error_sender(slow_path_context& t, icmp_errors& errors) : handler(t), errors_(errors) {}
     void take(owned_mbuf p) override;
 
   private:

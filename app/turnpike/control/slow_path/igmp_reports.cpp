@@ -12,7 +12,7 @@ using packet::group_record;
 
 bool igmp_reports::hear(const owned_mbuf& p) {
     const uint16_t ifindex = p.about().in_interface;
-    if (tools_.interface(ifindex).addresses->v4_groups.empty()) return false;
+    if (context_.interface(ifindex).addresses->v4_groups.empty()) return false;
     if (const auto query = packet::read_igmp_query(p.lead(), p.about().parsed)) {
         const auto group =
             query->group == 0 ? std::nullopt : std::optional(ip_address::from_v4(query->group));
@@ -29,12 +29,12 @@ std::vector<ip_address> igmp_reports::groups_of(const datapath::interface& on) c
 
 void igmp_reports::send(uint16_t ifindex, unsigned version, std::span<const ip_address> groups,
                         group_record kind) {
-    const datapath::interface& on = tools_.interface(ifindex);
+    const datapath::interface& on = context_.interface(ifindex);
     const auto& ours = on.addresses->v4;
     const packet::igmp_host us{on.mac, ours.empty() ? 0 : ours.front().address};
     std::array<uint8_t, packet::igmp_report_bytes(packet::igmp_groups_max)> frame;
     const auto out = [&](uint32_t bytes) {
-        tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
+        context_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
     };
     if (version < 3) {
         const bool leaves = kind == group_record::to_include;

@@ -10,7 +10,7 @@ namespace turnpike::control::slow_path {
 /// Threads  control.
 class igmp_reports : public multicast_membership {
   public:
-    explicit igmp_reports(tools& t) : multicast_membership(t, 3) {}
+    explicit igmp_reports(slow_path_context& t) : multicast_membership(t, 3) {}
     /// An IGMP message arrived. False: the interface has joined no group.
     [[nodiscard]] bool hear(const owned_mbuf& p);
 

@@ -2,14 +2,14 @@
 // Frames of IS-IS, LLDP and CDP: passed to the kernel unmodified.
 #pragma once
 
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 
 namespace turnpike::control::slow_path {
 
 class link_protocol : public handler {
   public:
     using handler::handler;
-    void take(owned_mbuf p) override { tools_.give_or_consume(std::move(p)); }
+    void take(owned_mbuf p) override { context_.give_or_consume(std::move(p)); }
 };
 
 }  // namespace turnpike::control::slow_path

@@ -22,7 +22,7 @@ std::vector<ip_address> mld_reports::groups_of(const datapath::interface& on) co
 
 void mld_reports::send(uint16_t ifindex, unsigned version, std::span<const ip_address> groups,
                        group_record kind) {
-    const datapath::interface& on = tools_.interface(ifindex);
+    const datapath::interface& on = context_.interface(ifindex);
     // RFC 3810 section 5.2.13, RFC 3590: from the unspecified address while the link-local one is
     // tentative.
     const ipv6_address& near = on.addresses->v6.front();
@@ -30,7 +30,7 @@ void mld_reports::send(uint16_t ifindex, unsigned version, std::span<const ip_ad
     const packet::nd_host us{on.mac, ours ? near : packet::ipv6_unspecified};
     std::array<uint8_t, packet::mld_report_bytes(packet::mld_groups_max)> frame;
     const auto out = [&](uint32_t bytes) {
-        tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
+        context_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
     };
     if (version == 1) {
         for (const ip_address& group : groups)

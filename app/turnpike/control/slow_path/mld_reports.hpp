@@ -11,7 +11,7 @@ class dad;
 /// Threads  control.
 class mld_reports : public multicast_membership {
   public:
-    mld_reports(tools& t, const dad& own) : multicast_membership(t, 2), own_(own) {}
+    mld_reports(slow_path_context& t, const dad& own) : multicast_membership(t, 2), own_(own) {}
 
   private:
     [[nodiscard]] std::vector<ip_address> groups_of(const datapath::interface& on) const override;

@@ -19,7 +19,7 @@ constexpr uint64_t older_version_ms = 260'000;
 
 void multicast_membership::begin(uint16_t ifindex) {
     report(ifindex, group_record::to_exclude);
-    due_[{ifindex, std::nullopt}] = {tools_.now_ms + report_again_ms, group_record::to_exclude};
+    due_[{ifindex, std::nullopt}] = {context_.now_ms + report_again_ms, group_record::to_exclude};
 }
 
 void multicast_membership::forget(uint16_t ifindex) noexcept {
@@ -29,7 +29,7 @@ void multicast_membership::forget(uint16_t ifindex) noexcept {
 
 void multicast_membership::forget_gone() noexcept {
     const auto gone = [&](const auto& of) {
-        return tools_.interface(of.first.first).addresses == nullptr;
+        return context_.interface(of.first.first).addresses == nullptr;
     };
     std::erase_if(due_, gone);
     std::erase_if(older_, gone);
@@ -39,7 +39,7 @@ void multicast_membership::tick() {
     for (auto at = due_.begin(); at != due_.end();) {
         const auto& [ifindex, group] = at->first;
         const due_report& due = at->second;
-        if (due.at_ms > tools_.now_ms) {
+        if (due.at_ms > context_.now_ms) {
             ++at;
             continue;
         }
@@ -56,13 +56,13 @@ void multicast_membership::joined(uint16_t ifindex, const ip_address& group) {
 }
 
 void multicast_membership::left(uint16_t ifindex, const ip_address& group) {
-    if (tools_.interface(ifindex).addresses != nullptr && !is_in(ifindex, group))
+    if (context_.interface(ifindex).addresses != nullptr && !is_in(ifindex, group))
         say_twice(ifindex, group, group_record::to_include);
 }
 
 void multicast_membership::say_twice(uint16_t ifindex, const ip_address& group, group_record kind) {
     send(ifindex, version_of(ifindex), {&group, 1}, kind);
-    due_[{ifindex, group}] = {tools_.now_ms + report_again_ms, kind};
+    due_[{ifindex, group}] = {context_.now_ms + report_again_ms, kind};
 }
 
 /// RFC 3376 section 5.2, RFC 3810 section 6.2: report at a random time within the maximum response
@@ -70,17 +70,17 @@ void multicast_membership::say_twice(uint16_t ifindex, const ip_address& group, 
 /// includes its sources.
 void multicast_membership::queried(uint16_t ifindex, const group_query& q) {
     if (!q.group && q.version < newest_)
-        older_[{ifindex, q.version}] = tools_.now_ms + older_version_ms;
+        older_[{ifindex, q.version}] = context_.now_ms + older_version_ms;
     if (q.group && !is_in(ifindex, *q.group)) return;
     const uint64_t at =
-        tools_.now_ms + std::uniform_int_distribution<uint32_t>{0, q.max_response_ms}(random_);
+        context_.now_ms + std::uniform_int_distribution<uint32_t>{0, q.max_response_ms}(random_);
     due_report& due = due_.try_emplace({ifindex, q.group}, due_report{at, group_record::is_exclude})
                           .first->second;
     due.at_ms = std::min(due.at_ms, at);
 }
 
 bool multicast_membership::is_in(uint16_t ifindex, const ip_address& group) const {
-    const datapath::interface& on = tools_.interface(ifindex);
+    const datapath::interface& on = context_.interface(ifindex);
     if (on.addresses == nullptr) return false;
     const auto groups = groups_of(on);
     return std::find(groups.begin(), groups.end(), group) != groups.end();
@@ -89,13 +89,13 @@ bool multicast_membership::is_in(uint16_t ifindex, const ip_address& group) cons
 unsigned multicast_membership::version_of(uint16_t ifindex) const noexcept {
     for (unsigned version = 1; version < newest_; ++version) {
         const auto older = older_.find({ifindex, version});
-        if (older != older_.end() && older->second > tools_.now_ms) return version;
+        if (older != older_.end() && older->second > context_.now_ms) return version;
     }
     return newest_;
 }
 
 void multicast_membership::report(uint16_t ifindex, group_record kind) {
-    const datapath::interface& on = tools_.interface(ifindex);
+    const datapath::interface& on = context_.interface(ifindex);
     if (on.addresses == nullptr) return;
     if (const auto groups = groups_of(on); !groups.empty())
         send(ifindex, version_of(ifindex), groups, kind);

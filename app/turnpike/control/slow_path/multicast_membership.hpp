@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 #include "packet/group_record.hpp"
 
 namespace turnpike::control::slow_path {
@@ -31,7 +31,7 @@ struct group_query {
 class multicast_membership {
   public:
     /// newest  highest protocol version supported
-    multicast_membership(tools& t, unsigned newest) : tools_(t), newest_(newest) {}
+    multicast_membership(slow_path_context& t, unsigned newest) : context_(t), newest_(newest) {}
     virtual ~multicast_membership() = default;
     multicast_membership(const multicast_membership&) = delete;
     multicast_membership& operator=(const multicast_membership&) = delete;
@@ -57,7 +57,7 @@ class multicast_membership {
     /// Requires  groups is not empty
     virtual void send(uint16_t interface, unsigned version, std::span<const ip_address> groups,
                       packet::group_record kind) = 0;
-    tools& tools_;
+    slow_path_context& context_;
 
   private:
     struct due_report {

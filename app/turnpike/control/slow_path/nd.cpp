@@ -38,7 +38,7 @@ void nd::take(owned_mbuf p) {
     if (h.icmp_type == packet::icmp6_neighbour_advertisement)
         return take_advertisement(std::move(p), link);
     // Router messages and redirects are valid, but for hosts and daemons; turnpike ignores them.
-    tools_.give_or_consume(std::move(p));
+    context_.give_or_consume(std::move(p));
 }
 
 bool nd::answer(const owned_mbuf& p) {
@@ -51,8 +51,8 @@ bool nd::answer(const owned_mbuf& p) {
     const uint8_t* frame = p.lead().data();
     const auto source = packet::header_at<packet::ipv6_header>(frame + h.l2_bytes).source;
     const auto target = packet::header_at<packet::nd_message>(frame + h.upper_offset).target;
-    if (!is_ours(tools_.interface(in), target) || own_.is_duplicate(in, target) ||
-        own_.is_tentative(in, target) || !rate_.take(in, tools_.now_ms))
+    if (!is_ours(context_.interface(in), target) || own_.is_duplicate(in, target) ||
+        own_.is_tentative(in, target) || !rate_.take(in, context_.now_ms))
         return false;
     advertise_to(
         in, target, source,
@@ -62,13 +62,13 @@ bool nd::answer(const owned_mbuf& p) {
 
 void nd::advertise_to(uint16_t in, const ipv6_address& target, const ipv6_address& source,
                       const mac_address& asker) {
-    const interface& on = tools_.interface(in);
+    const interface& on = context_.interface(in);
     std::array<uint8_t, packet::nd_frame_bytes> frame;
     const uint32_t bytes = packet::write_neighbour_advertisement(
         frame, {on.mac, target}, {asker, source},
         packet::nd_flag_router | (own_.is_tentative(in, target) ? 0 : packet::nd_flag_override) |
             (source == packet::ipv6_unspecified ? 0 : packet::nd_flag_solicited));
-    if (bytes != 0) tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
+    if (bytes != 0) context_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
 }
 
 void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
@@ -79,9 +79,9 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
         packet::header_at<packet::ipv6_header>(frame + p.about().parsed.l2_bytes).source;
     const auto target =
         packet::header_at<packet::nd_message>(frame + p.about().parsed.upper_offset).target;
-    if (!is_ours(on, target)) return tools_.give_or_consume(std::move(p));
+    if (!is_ours(on, target)) return context_.give_or_consume(std::move(p));
     if (own_.is_duplicate(in, target)) return p.consume();
-    if (!tools_.answered && !rate_.take(in, tools_.now_ms))
+    if (!context_.answered && !rate_.take(in, context_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
     const bool probe = source == packet::ipv6_unspecified;  // duplicate address detection
     mac_address asker = packet::header_at<packet::ethernet_header>(frame).source;
@@ -93,10 +93,10 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
     }
     const ip_address from = ip_address::from_v6(source);
     // RFC 4861 section 7.2.3: only an option says the sender's address.
-    if (link != nullptr && !probe && tools_.may_be_neighbour(in, from))
-        tools_.known.learn(in, from, asker, true, tools_.now_ms);
+    if (link != nullptr && !probe && context_.may_be_neighbour(in, from))
+        context_.known.learn(in, from, asker, true, context_.now_ms);
     p.consume();
-    if (!tools_.answered) advertise_to(in, target, source, asker);
+    if (!context_.answered) advertise_to(in, target, source, asker);
 }
 
 void nd::take_advertisement(owned_mbuf p, const mac_address* link) {
@@ -109,19 +109,19 @@ void nd::take_advertisement(owned_mbuf p, const mac_address* link) {
                      packet::header_at<packet::ethernet_header>(p.lead().data()).source);
         return p.consume();
     }
-    if (!tools_.may_be_neighbour(in, target)) return p.consume();
+    if (!context_.may_be_neighbour(in, target)) return p.consume();
     const uint32_t flags = message.icmp.rest;
     const bool solicited = (flags & packet::nd_flag_solicited) != 0;
-    if (!(solicited && tools_.known.asks(in, target)) && !rate_.take(in, tools_.now_ms))
+    if (!(solicited && context_.known.asks(in, target)) && !rate_.take(in, context_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
     neighbour_claim claim{.solicited = solicited,
                           .overrides = (flags & packet::nd_flag_override) != 0};
     if (link != nullptr) claim.mac = *link;
-    tools_.known.confirm(in, target, claim, tools_.now_ms);
-    tools_.give_or_consume(std::move(p));
+    context_.known.confirm(in, target, claim, context_.now_ms);
+    context_.give_or_consume(std::move(p));
 }
 
-bool solicit(tools& t, const dad& own, uint16_t ifindex, const ip_address& a,
+bool solicit(slow_path_context& t, const dad& own, uint16_t ifindex, const ip_address& a,
              const mac_address* known) {
     const interface& on = t.interface(ifindex);
     if (on.addresses == nullptr) return true;
@@ -142,7 +142,7 @@ bool solicit(tools& t, const dad& own, uint16_t ifindex, const ip_address& a,
     return true;
 }
 
-void announce(tools& t, uint16_t ifindex) {
+void announce(slow_path_context& t, uint16_t ifindex) {
     const interface& on = t.interface(ifindex);
     std::array<uint8_t, std::max(packet::nd_frame_bytes, packet::arp_frame_bytes)> frame;
     for (const auto& own : on.addresses->v4) {

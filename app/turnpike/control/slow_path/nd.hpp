@@ -5,13 +5,13 @@
 
 #include "control/slow_path/dad.hpp"
 #include "control/slow_path/message_rate.hpp"
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 
 namespace turnpike::control::slow_path {
 
 class nd : public handler {
   public:
-    nd(tools& t, message_rate& rate, dad& own) : handler(t), rate_(rate), own_(own) {}
+    nd(slow_path_context& t, message_rate& rate, dad& own) : handler(t), rate_(rate), own_(own) {}
     void take(owned_mbuf p) override;
     [[nodiscard]] bool answer(const owned_mbuf& p) override;
 
@@ -27,10 +27,10 @@ class nd : public handler {
 
 /// Send a solicitation or ARP request for an address; unicast to `known` if it is not null. False:
 /// not possible yet, because all of our addresses on the interface are tentative.
-bool solicit(tools& t, const dad& own, uint16_t interface, const ip_address& a,
+bool solicit(slow_path_context& t, const dad& own, uint16_t interface, const ip_address& a,
              const mac_address* known);
 /// Gratuitous ARP and unsolicited advertisements (RFC 5227 section 2.3, RFC 4861 section 7.2.6).
 /// IPv6 addresses are sent without the Override flag: they are still tentative (dad.hpp).
-void announce(tools& t, uint16_t interface);
+void announce(slow_path_context& t, uint16_t interface);
 
 }  // namespace turnpike::control::slow_path

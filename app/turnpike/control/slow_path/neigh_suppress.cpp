@@ -91,7 +91,7 @@ void neigh_suppress::take_nd(const owned_mbuf& p, const packet::parsed& h) {
 bound_address neigh_suppress::to_be_named(const owned_mbuf& p,
                                           const datapath::address_key& asked) const {
     constexpr bound_address nobody(0);
-    const datapath::snapshot& v = *tools_.published.load(std::memory_order_relaxed);
+    const datapath::snapshot& v = *context_.published.load(std::memory_order_relaxed);
     const bool group = (ethernet_of(p).destination.bytes[0] & 1) != 0;
     if (v.bridges == nullptr || v.bridges->addresses == nullptr || !group ||
         v.bridges->exits[p.about().in_interface].is != datapath::bridge_exit::member)
@@ -102,7 +102,7 @@ bound_address neigh_suppress::to_be_named(const owned_mbuf& p,
 }
 
 void neigh_suppress::answer(const owned_mbuf& p, std::span<const uint8_t> frame) {
-    tools_.out.originate_and_send({.port = p.about().in_port, .interface = p.about().in_interface},
+    context_.out.originate_and_send({.port = p.about().in_port, .interface = p.about().in_interface},
                                   frame, p.about().domain);
 }
 

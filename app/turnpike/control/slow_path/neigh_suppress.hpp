@@ -4,13 +4,13 @@
 #pragma once
 
 #include "control/bridges.hpp"
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 
 namespace turnpike::control::slow_path {
 
 class neigh_suppress : public handler {
   public:
-    neigh_suppress(tools& t, bridges& b) : handler(t), bridges_(b) {}
+    neigh_suppress(slow_path_context& t, bridges& b) : handler(t), bridges_(b) {}
     void take(owned_mbuf p) override;
 
   private:

@@ -9,7 +9,7 @@ namespace turnpike::control::slow_path {
 namespace {
 
 /// The first global address of an interface that is neither tentative nor duplicate.
-std::optional<ipv6_address> global_of(const tools& t, const dad& own, uint16_t ifindex) {
+std::optional<ipv6_address> global_of(const slow_path_context& t, const dad& own, uint16_t ifindex) {
     const datapath::interface& on = t.interface(ifindex);
     if (on.addresses == nullptr) return std::nullopt;
     for (const ipv6_address& a : on.addresses->v6)
@@ -19,7 +19,7 @@ std::optional<ipv6_address> global_of(const tools& t, const dad& own, uint16_t i
 
 }  // namespace
 
-std::optional<ipv6_address> v6_asker(const tools& t, const dad& own, uint16_t ifindex,
+std::optional<ipv6_address> v6_asker(const slow_path_context& t, const dad& own, uint16_t ifindex,
                                      const ip_address& target) {
     const auto& addresses = *t.interface(ifindex).addresses;
     const auto good = [&](const ipv6_address& a) {
@@ -32,13 +32,13 @@ std::optional<ipv6_address> v6_asker(const tools& t, const dad& own, uint16_t if
     return any == addresses.v6.end() ? std::nullopt : std::optional(*any);
 }
 
-uint32_t v4_asker(const tools& t, uint16_t ifindex, const ip_address& target) {
+uint32_t v4_asker(const slow_path_context& t, uint16_t ifindex, const ip_address& target) {
     for (const ip_prefix& p : t.interface(ifindex).addresses->prefixes)
         if (p.contains(target)) return p.address.v4();
     return v4_answerer(t, ifindex).value_or(0);
 }
 
-std::optional<ipv6_address> v6_answerer(const tools& t, const dad& own, const owned_mbuf& p) {
+std::optional<ipv6_address> v6_answerer(const slow_path_context& t, const dad& own, const owned_mbuf& p) {
     const datapath::snapshot& v = *t.published.load(std::memory_order_relaxed);
     const uint16_t in = p.about().in_interface;
     const auto& ip =
@@ -58,7 +58,7 @@ std::optional<ipv6_address> v6_answerer(const tools& t, const dad& own, const ow
     return std::nullopt;
 }
 
-std::optional<uint32_t> v4_answerer(const tools& t, uint16_t in) {
+std::optional<uint32_t> v4_answerer(const slow_path_context& t, uint16_t in) {
     const datapath::snapshot& v = *t.published.load(std::memory_order_relaxed);
     const auto& own = v.interfaces[in].addresses->v4;
     if (!own.empty()) return own.front().address;
@@ -69,7 +69,7 @@ std::optional<uint32_t> v4_answerer(const tools& t, uint16_t in) {
     return std::nullopt;
 }
 
-std::optional<uint32_t> v4_error_source(const tools& t, uint16_t in, const ip_address& to) {
+std::optional<uint32_t> v4_error_source(const slow_path_context& t, uint16_t in, const ip_address& to) {
     const uint16_t by = t.egress_to(in, to);
     const auto* const addresses = t.interface(by).addresses;
     return v4_answerer(t, addresses != nullptr && !addresses->v4.empty() ? by : in);

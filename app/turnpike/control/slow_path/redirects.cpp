@@ -47,7 +47,7 @@ uint32_t redirects::write6(const owned_mbuf& p, const known_neighbour& by, std::
     const bool itself = by.address == address_at(p, h.destination_offset());
     const uint16_t in = p.about().in_interface;
     const ipv6_address& us = interface_of(p).addresses->v6.front();
-    if (!(itself || by.address.is_link_local()) || !tools_.on_link(in, source) ||
+    if (!(itself || by.address.is_link_local()) || !context_.on_link(in, source) ||
         own_.is_tentative(in, us) || own_.is_duplicate(in, us))
         return 0;
     return packet::write_redirect(ip, p.lead(), h,
@@ -58,19 +58,19 @@ void redirects::take(owned_mbuf p) {
     constexpr size_t ethernet = sizeof(packet::ethernet_header);
     const datapath::punted& about = p.about();
     const datapath::interface& in = interface_of(p);
-    const auto by = tools_.known.of_hop(about.hop);
+    const auto by = context_.known.of_hop(about.hop);
     const ip_address sender = address_at(p, about.parsed.source_offset());
     if (!in.send_redirects || !by || by->interface != about.in_interface || by->address == sender)
         return p.consume();
     std::array<uint8_t, ethernet + packet::icmp6_error_max_bytes> frame{};
     const std::span<uint8_t> ip = std::span(frame).subspan(ethernet);
     const uint32_t bytes = about.parsed.is_ipv4() ? write4(p, *by, ip) : write6(p, *by, ip);
-    if (bytes == 0 || !rate_.take(tools_.now_ms)) return p.consume();
-    rte_mbuf* message = tools_.out.originate(in.port, std::span(frame).first(ethernet + bytes));
+    if (bytes == 0 || !rate_.take(context_.now_ms)) return p.consume();
+    rte_mbuf* message = context_.out.originate(in.port, std::span(frame).first(ethernet + bytes));
     if (message == nullptr) return p.consume();
     datapath::punted_of(message) = {};
     datapath::punted_of(message).in_port = in.port;
-    tools_.route_own(owned_mbuf(message, tools_.out), sender, about.in_interface);
+    context_.route_own(owned_mbuf(message, context_.out), sender, about.in_interface);
     p.consume();
 }
 

@@ -4,13 +4,13 @@
 #pragma once
 
 #include "control/slow_path/dad.hpp"
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 
 namespace turnpike::control::slow_path {
 
 class redirects : public handler {
   public:
-    redirects(tools& t, const dad& own) : handler(t), own_(own) {}
+    redirects(slow_path_context& t, const dad& own) : handler(t), own_(own) {}
     void set_rate(uint32_t per_second) { rate_ = rate_limit(per_second); }
     void take(owned_mbuf p) override;
 

@@ -10,7 +10,7 @@ void reserved::take(owned_mbuf p) {
     heard& h = known_[{p.about().in_interface, frame.destination.bytes[5]}];
     h.from = frame.source;
     ++h.frames;
-    h.at_ms = tools_.now_ms;
+    h.at_ms = context_.now_ms;
     p.consume();
 }
 

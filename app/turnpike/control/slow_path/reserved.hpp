@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 
 namespace turnpike::control::slow_path {
 

@@ -2,14 +2,14 @@
 // Packets in transit with Router Alert: passed to the kernel unmodified.
 #pragma once
 
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 
 namespace turnpike::control::slow_path {
 
 class router_alert : public handler {
   public:
     using handler::handler;
-    void take(owned_mbuf p) override { tools_.host.give_alert(std::move(p), tools_.now_ms); }
+    void take(owned_mbuf p) override { context_.host.give_alert(std::move(p), context_.now_ms); }
 };
 
 }  // namespace turnpike::control::slow_path

@@ -8,7 +8,7 @@ namespace turnpike::control::slow_path {
 namespace {
 
 /// Whether a packet's ingress interface is still of the kind that its reason needs.
-bool has_its_interface(const datapath::punted& about, const tools& t) noexcept {
+bool has_its_interface(const datapath::punted& about, const slow_path_context& t) noexcept {
     using datapath::punt_reason;
     const bool of_bridge = about.why == punt_reason::reserved ||
                            about.why == punt_reason::too_big ||
@@ -24,7 +24,7 @@ bool has_its_interface(const datapath::punted& about, const tools& t) noexcept {
 
 }  // namespace
 
-void slow_path::take(rte_mbuf* m, tools& t) noexcept {
+void slow_path::take(rte_mbuf* m, slow_path_context& t) noexcept {
     owned_mbuf p(m, t.out);
     if (!has_its_interface(p.about(), t)) return p.drop(datapath::drop_reason::interface_gone);
     try {
@@ -33,7 +33,7 @@ void slow_path::take(rte_mbuf* m, tools& t) noexcept {
     }
 }
 
-bool slow_path::answer(rte_mbuf* m, tools& t) noexcept {
+bool slow_path::answer(rte_mbuf* m, slow_path_context& t) noexcept {
     owned_mbuf p(m, t.out);
     bool done = false;
     try {

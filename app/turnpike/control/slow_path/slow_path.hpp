@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The slow path: dispatches punted packets to the handler that is registered for their reason.
 //
-//   worker --punted--> slow_path --> arp, nd (neighbours' addresses) -> neighbours ---> outlet --> worker
+//   worker --punted--> slow_path --> arp, nd (neighbours' addresses) -> neighbours ---> control_tx --> worker
 //                                \-> unresolved (packets that wait) -/                   /
 //                                \-> local (echo replies), icmp_error_sender ------/
 #pragma once
@@ -9,7 +9,7 @@
 #include <array>
 #include <memory>
 
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 
 namespace turnpike::control::slow_path {
 
@@ -27,9 +27,9 @@ class slow_path {
         handlers_[static_cast<size_t>(why)] = &h;
     }
     /// Handle a punted packet; on any error it is dropped with a reason.
-    void take(rte_mbuf* m, tools& t) noexcept;
+    void take(rte_mbuf* m, slow_path_context& t) noexcept;
     /// handler::answer() of a punted packet, which stays the caller's.
-    [[nodiscard]] bool answer(rte_mbuf* m, tools& t) noexcept;
+    [[nodiscard]] bool answer(rte_mbuf* m, slow_path_context& t) noexcept;
 
   private:
     std::array<handler*, static_cast<size_t>(datapath::punt_reason::count_)> handlers_{};

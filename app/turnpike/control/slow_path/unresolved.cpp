@@ -7,7 +7,7 @@ using datapath::drop_reason;
 
 void unresolved::take(owned_mbuf p) {
     const datapath::punted& about = p.about();
-    const datapath::snapshot& v = *tools_.published.load(std::memory_order_relaxed);
+    const datapath::snapshot& v = *context_.published.load(std::memory_order_relaxed);
     if (v.interfaces[about.out.interface].kind != datapath::interface_kind::routed)
         return p.drop(drop_reason::interface_gone);
     const datapath::port_state* port = v.port[about.out.port].state;
@@ -20,16 +20,16 @@ void unresolved::take(owned_mbuf p) {
                               ? ip_address::from_v4(load_be<uint32_t>(destination))
                               : ip_address::from_v6(destination);
     // The tables may have changed since the worker's lookup: its next hop index may be reused.
-    const uint32_t index = tools_.hop_of(about.in_interface, to, about.hop);
-    if (!(tools_.hops[index].out == about.out)) return p.drop(drop_reason::no_route);
-    if (tools_.known.resolve_by_hop(p.get(), index, tools_.now_ms)) {
+    const uint32_t index = context_.hop_of(about.in_interface, to, about.hop);
+    if (!(context_.hops[index].out == about.out)) return p.drop(drop_reason::no_route);
+    if (context_.known.resolve_by_hop(p.get(), index, context_.now_ms)) {
         static_cast<void>(p.release());
         return;
     }
     // By an on-link next hop (connected networks, and routes without a gateway): the destination is
     // the neighbour.
-    if (!tools_.on_link(about.out.interface, to)) return p.drop(drop_reason::no_route);
-    tools_.known.resolve(p.get(), about.out.interface, to, tools_.now_ms);
+    if (!context_.on_link(about.out.interface, to)) return p.drop(drop_reason::no_route);
+    context_.known.resolve(p.get(), about.out.interface, to, context_.now_ms);
     static_cast<void>(p.release());
 }
 

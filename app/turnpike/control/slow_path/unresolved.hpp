@@ -2,7 +2,7 @@
 // Packets that lack only their neighbour's MAC address.
 #pragma once
 
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 
 namespace turnpike::control::slow_path {
 

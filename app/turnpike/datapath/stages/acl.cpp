@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stages acl_in, acl_out and acl_l2: the ACLs of the ingress and egress interfaces, and
 // the L2 ACL of the ingress bridge member. Only packets of interfaces with an ACL come here (doc/acl.md); of
-// a routed interface's packets, only the ones that stage ip_fast has not classified (acl_judge.hpp).
+// a routed interface's packets, only the ones that stage ip_fast has not classified (acl_verdict.hpp).
 //   Reads   packet, parsed, in, out, punted, vxlan_to_us, tagged, tag; interface.{acl_in, acl_out}; L2 lists: packet,
 //           in or out and domain, tagged, tag_in_frame, tag; interface.{l2_in, l2_out}
 //   Writes  drop of denied packets; the lists' counters
@@ -14,7 +14,7 @@
 
 #include "datapath/graph.hpp"
 #include "datapath/pull_up.hpp"
-#include "datapath/stages/acl_judge.hpp"
+#include "datapath/stages/acl_verdict.hpp"
 #include "packet/nd.hpp"
 #include "state/l2_match.hpp"
 
@@ -79,7 +79,7 @@ uint16_t vlan_of(const burst& b, uint32_t i, bool in_frame) noexcept {
 
 /// ACL keys of a burst, for one list and family.
 template <class Key>
-struct questions {
+struct acl_keys {
     std::array<Key, burst_max> of_packet;
     std::array<const Key*, burst_max> keys;
     std::array<uint8_t, burst_max> packet;
@@ -134,7 +134,7 @@ struct questions {
 };
 
 template <class Key>
-packet_mask classify(rte_mbuf* const* packet, const questions<Key>& q, const bound_acl& by,
+packet_mask classify(rte_mbuf* const* packet, const acl_keys<Key>& q, const bound_acl& by,
                      uint32_t worker) noexcept {
     if (q.n == 0) return 0;
     const acl_list& list = *by.list;
@@ -163,8 +163,8 @@ packet_mask classify(rte_mbuf* const* packet, const questions<Key>& q, const bou
 /// Answers  the denied packets; non-IP packets are not classified
 packet_mask classify_all_lists(burst& b, packet_mask packets, const bound_acl& by,
                                uint32_t worker) noexcept {
-    questions<acl::key4> v4;
-    questions<acl::key6> v6;
+    acl_keys<acl::key4> v4;
+    acl_keys<acl::key6> v6;
     for_each(packets, [&](uint32_t i) {
         if (b.parsed[i].l3 == packet::l3_kind::ipv4)
             v4.add(b, i);
@@ -175,9 +175,9 @@ packet_mask classify_all_lists(burst& b, packet_mask packets, const bound_acl& b
 }
 
 template <class Key>
-judged classify_fast(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
+acl_verdict classify_fast(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
                      const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
-    questions<Key> q;
+    acl_keys<Key> q;
     packet_mask asked = 0;
     for_each(packets, [&](uint32_t i) {
         const bool plain =
@@ -222,7 +222,7 @@ template <class DomainOf>
 packet_mask classify_frames(burst& b, packet_mask packets, const bound_acl& by,
                             const bridge_member& member, uint32_t worker,
                             const DomainOf& domain_of) noexcept {
-    questions<acl::key4> q;
+    acl_keys<acl::key4> q;
     for_each(packets, [&](uint32_t i) {
         frame_type is = type_of(b, i);
         if (const uint16_t domain = member.tag_out != nullptr ? domain_of(i) : uint16_t{0})
@@ -254,12 +254,12 @@ packet_mask classify_by_interface(packet_mask packets, const ListOf& list_of,
 
 }  // namespace
 
-judged classify_fast_ipv4(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
+acl_verdict classify_fast_ipv4(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
                           const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
     return classify_fast<acl::key4>(b, packets, frame, l3_bytes, by, worker);
 }
 
-judged classify_fast_ipv6(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
+acl_verdict classify_fast_ipv6(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
                           const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
     return classify_fast<acl::key6>(b, packets, frame, l3_bytes, by, worker);
 }

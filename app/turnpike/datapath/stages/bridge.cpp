@@ -13,7 +13,7 @@
 #include "datapath/all_equal.hpp"
 #include "datapath/graph.hpp"
 #include "datapath/neigh_suppress.hpp"
-#include "datapath/stages/acl_judge.hpp"
+#include "datapath/stages/acl_verdict.hpp"
 #include "isa/simd/v128.hpp"
 #include "packet/headers.hpp"
 

@@ -9,7 +9,7 @@
 #include <rte_prefetch.h>
 
 #include "datapath/graph.hpp"
-#include "datapath/stages/acl_judge.hpp"
+#include "datapath/stages/acl_verdict.hpp"
 
 namespace turnpike::datapath {
 namespace {

@@ -15,7 +15,7 @@
 #include "datapath/graph.hpp"
 #include "datapath/nexthop_group.hpp"
 #include "datapath/reverse_path.hpp"
-#include "datapath/stages/acl_judge.hpp"
+#include "datapath/stages/acl_verdict.hpp"
 #include "datapath/stages/fast_nexthops.hpp"
 #include "datapath/stages/fast_part.hpp"
 #include "datapath/stages/plain_frames.hpp"
@@ -144,7 +144,7 @@ fast_verdict send_by_nexthops(const Nexthops nexthops, const ingress& from, cons
     if (bytes.padded) cut_padding(b, open, l3_bytes);
     packet_mask denied = 0;
     if (from.in.acl_in != nullptr) {
-        const judged by_list =
+        const acl_verdict by_list =
             classify(b, open, f.first.data(), l3_bytes, *from.in.acl_in, from.worker);
         open = by_list.permitted;
         denied = by_list.denied;

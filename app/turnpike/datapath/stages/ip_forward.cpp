@@ -43,7 +43,7 @@ struct outcome {
         punts |= packet_mask{1} << i;
     }
     /// Drop the packet with an ICMP error to its source.
-    void tell(burst& b, uint32_t i, drop_reason why) noexcept {
+    void send_icmp_error(burst& b, uint32_t i, drop_reason why) noexcept {
         b.drop[i] = why;
         punt(b, i, punt_reason::icmp_error);
     }
@@ -87,7 +87,7 @@ void end_at_failed(burst& b, uint32_t i, next_hop& hop, outcome& o) noexcept {
     const uint16_t mtu = b.mtu[i] = std::min(b.mtu[i], hop.mtu.load(std::memory_order_relaxed));
     drop_reason why = b.parsed[i].is_ipv4() ? check_ipv4(b, i, mtu) : check_ipv6(b, i, mtu);
     if (why == drop_reason::none) why = hop.reason;
-    if (sends_icmp(why) && (b.outer >> i & 1) == 0) return o.tell(b, i, why);
+    if (sends_icmp(why) && (b.outer >> i & 1) == 0) return o.send_icmp_error(b, i, why);
     drop_packet(b, i, why, o.drops);
 }
 
@@ -103,7 +103,7 @@ void end_here(const snapshot& v, burst& b, uint32_t i, nexthop_kind kind, next_h
         return;
     }
     if (kind == nexthop_kind::local) return o.punt(b, i, punt_reason::local);
-    if (hop.tells) return o.tell(b, i, hop.reason);
+    if (hop.tells) return o.send_icmp_error(b, i, hop.reason);
     drop_packet(b, i, hop.reason, o.drops);
 }
 
@@ -147,7 +147,7 @@ stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
         const uint16_t mtu = b.mtu[i] = std::min(b.mtu[i], hop.mtu.load(std::memory_order_relaxed));
         const drop_reason why = v4 ? check_ipv4(b, i, mtu) : check_ipv6(b, i, mtu);
         if (why != drop_reason::none) [[unlikely]] {
-            if (sends_icmp(why) && (b.outer >> i & 1) == 0) return o.tell(b, i, why);
+            if (sends_icmp(why) && (b.outer >> i & 1) == 0) return o.send_icmp_error(b, i, why);
             return drop_packet(b, i, why, o.drops);
         }
         if (hop.out.interface == b.in[i] && kind == nexthop_kind::adjacency &&

@@ -146,7 +146,7 @@ class encapsulator {
         for_each(rest, [&](uint32_t i) { route(i); });
         b_.recirculated |= rest;
         b_.outer |= rest;
-        return go_on_output(v_, b_, sent, stage::vxlan_output) | enqueue(b_, told_, stage::punt) |
+        return go_on_output(v_, b_, sent, stage::vxlan_output) | enqueue(b_, icmp_errors_, stage::punt) |
                enqueue(b_, drops_, stage::drop);
     }
 
@@ -196,7 +196,7 @@ class encapsulator {
             first_[i] = first;
         }
         firsts_ = firsts;
-        return packets & ~drops_ & ~told_;
+        return packets & ~drops_ & ~icmp_errors_;
     }
 
     /// A frame that exceeds the tunnel's MTU. Its source gets an ICMP error if it can send less:
@@ -209,7 +209,7 @@ class encapsulator {
             why == drop_reason::tunnel_too_big && c_.bursts_in_use == 0 && (*frame & 1) == 0 &&
             read_headers(b_.packet[i], p) && p.l3_drop == packet::drop_reason::none &&
             (p.l3 == packet::l3_kind::ipv6 || (p.is_ipv4() && p.is(packet::flag_dont_fragment)));
-        (sends_icmp ? told_ : drops_) |= packet_mask{1} << i;
+        (sends_icmp ? icmp_errors_ : drops_) |= packet_mask{1} << i;
         b_.punt[i] = punt_reason::too_big;
     }
 
@@ -343,7 +343,7 @@ class encapsulator {
     burst& b_;
     const tunnel_tables& t_;
     tunnel_worker_state& worker_state_;
-    packet_mask drops_ = 0, told_ = 0;
+    packet_mask drops_ = 0, icmp_errors_ = 0;
     packet_mask to_sum_ = 0;  ///< packets with a UDP checksum
     packet_mask firsts_ = 0;  ///< first packet of each endpoint
     /// By packet: index of the first one to its endpoint; by that: the path.

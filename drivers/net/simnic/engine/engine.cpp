@@ -176,7 +176,7 @@ void engine::receive(uint32_t budget) noexcept {
     }
 }
 
-void engine::look_at(const outgoing& frame, const wishes& w, incoming& in) const noexcept {
+void engine::read_frame(const outgoing& frame, const wishes& w, incoming& in) const noexcept {
     in.bytes = frame.bytes;
     in.length = frame.length;
     in.queue = no_queue;
@@ -207,7 +207,7 @@ uint32_t engine::deliver(std::span<const outgoing> frames) noexcept {
                    .report_hash = report_hash};
     std::array<incoming, frame_batch> in;
     const auto n = static_cast<uint32_t>(frames.size());
-    for (uint32_t i = 0; i < n; ++i) look_at(frames[i], w, in[i]);
+    for (uint32_t i = 0; i < n; ++i) read_frame(frames[i], w, in[i]);
     for (uint32_t i = 0, end = 0; i < n; i = end) {
         for (end = i + 1; end < n && in[end].queue == in[i].queue;) ++end;
         if (in[i].queue == no_queue) {

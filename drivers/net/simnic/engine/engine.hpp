@@ -125,7 +125,7 @@ class engine {
     struct wishes {
         bool promiscuous, verify_checksums, strip_tags, hash, report_hash;
     };
-    void look_at(const outgoing& frame, const wishes& w, incoming& in) const noexcept;
+    void read_frame(const outgoing& frame, const wishes& w, incoming& in) const noexcept;
 
     const engine_settings settings_;
     simnic::bus bus_;

@@ -69,7 +69,7 @@ void impaired::admit(uint64_t now, uint32_t wanted) noexcept {
         if (n == 0) return;
         for (uint32_t i = 0; i < n; ++i)
             if (uint64_t leaves = now; service_ == 0 || enqueue(now, leaves))
-                judge(in[i], leaves + delay_);
+                impair(in[i], leaves + delay_);
         inner_->pop(n);
     }
 }
@@ -102,12 +102,12 @@ impaired::slot& impaired::put(const outgoing& frame, uint64_t due) noexcept {
     return s;
 }
 
-void impaired::judge(const outgoing& frame, uint64_t due) noexcept {
+void impaired::impair(const outgoing& frame, uint64_t due) noexcept {
     const uint64_t drawn = random_();
-    double fate = static_cast<double>(drawn >> 11) * 0x1p-53;
-    const auto falls_to = [&fate](double share) {
-        fate -= share;
-        return fate < 0;
+    double drawn_share = static_cast<double>(drawn >> 11) * 0x1p-53;
+    const auto falls_to = [&drawn_share](double share) {
+        drawn_share -= share;
+        return drawn_share < 0;
     };
     const bool its_turn = settings_.loss_every != 0 && ++judged_ % settings_.loss_every == 0;
     if (its_turn || falls_to(settings_.loss)) {

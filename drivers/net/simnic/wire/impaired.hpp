@@ -64,7 +64,7 @@ class impaired final : public wire {
     };
 
     void admit(uint64_t now, uint32_t wanted) noexcept;
-    void judge(const outgoing& frame, uint64_t due) noexcept;
+    void impair(const outgoing& frame, uint64_t due) noexcept;
     bool enqueue(uint64_t now, uint64_t& leaves) noexcept;
     slot& put(const outgoing& frame, uint64_t due) noexcept;
     slot& nth(uint32_t i) noexcept { return line_[(front_ + i) % slots]; }

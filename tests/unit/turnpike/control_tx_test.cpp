@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packets that control originates, of any length.
-#include "control/outlet.hpp"
+#include "control/control_tx.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using namespace test;
 using datapath::drop_reason;
 
 /// A frame of the kernel may be as long as the port's MTU, and that longer than a buffer.
-TEST(outlet, a_frame_longer_than_a_buffer_is_in_several) {
+TEST(control_tx, a_frame_longer_than_a_buffer_is_in_several) {
     lab l(router());
     const uint32_t room = rte_pktmbuf_data_room_size(l.controller().pool()) - RTE_PKTMBUF_HEADROOM;
     for (const uint32_t bytes : {60U, room, room + 1, 2 * room, 9014U, 65535U}) {
@@ -31,7 +31,7 @@ TEST(outlet, a_frame_longer_than_a_buffer_is_in_several) {
 }
 
 /// Without a buffer for its end, nothing of it is left.
-TEST(outlet, a_frame_that_the_pool_has_too_few_buffers_for) {
+TEST(control_tx, a_frame_that_the_pool_has_too_few_buffers_for) {
     lab l(router());
     std::vector<rte_mbuf*> taken;
     while (rte_mbuf* m = rte_pktmbuf_alloc(l.controller().pool())) taken.push_back(m);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control/slow_path/tools.hpp"
+#include "control/slow_path/slow_path_context.hpp"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace turnpike::control::slow_path {
 
 using datapath::drop_reason;
 
-bool tools::on_link(uint16_t ifindex, const ip_address& a) const noexcept {
+bool slow_path_context::on_link(uint16_t ifindex, const ip_address& a) const noexcept {
     if (a.is_link_local()) return true;
     const datapath::interface& on = interface(ifindex);
     const auto& prefixes = on.addresses->prefixes;
@@ -18,7 +18,7 @@ bool tools::on_link(uint16_t ifindex, const ip_address& a) const noexcept {
            tables.is_on_link(on.vrf, a, on.addresses->link_hop);
 }
 
-bool tools::is_kernels(uint16_t ifindex, const ip_address& a) const noexcept {
+bool slow_path_context::is_kernels(uint16_t ifindex, const ip_address& a) const noexcept {
     if (!host.has(ifindex)) return false;
     const datapath::snapshot& v = *published.load(std::memory_order_relaxed);
     const uint8_t vrf = v.interfaces[ifindex].vrf;
@@ -38,13 +38,13 @@ const datapath::nexthop_group* group_of(const datapath::next_hop& hop) noexcept 
 
 }  // namespace
 
-uint32_t tools::hop_of(uint16_t in, const ip_address& to, uint32_t chosen) const noexcept {
+uint32_t slow_path_context::hop_of(uint16_t in, const ip_address& to, uint32_t chosen) const noexcept {
     const uint32_t index = tables.lookup(this->interface(in).vrf, to);
     const datapath::nexthop_group* const group = group_of(hops[index]);
     return group != nullptr && group->has(chosen) ? chosen : index;
 }
 
-uint16_t tools::egress_to(uint16_t in, const ip_address& to) const noexcept {
+uint16_t slow_path_context::egress_to(uint16_t in, const ip_address& to) const noexcept {
     if (to.is_link_local()) return in;
     const auto egress_of = [&](uint32_t hop) {
         const bool sends =
@@ -60,7 +60,7 @@ uint16_t tools::egress_to(uint16_t in, const ip_address& to) const noexcept {
     return by_in || first == last ? in : egress_of(*first);
 }
 
-void tools::route_own(owned_mbuf p, const ip_address& to, uint16_t interface) {
+void slow_path_context::route_own(owned_mbuf p, const ip_address& to, uint16_t interface) {
     // From here on the packet is originated: no ICMP error is sent about it.
     datapath::punted& about = datapath::punted_of(p.get());
     const uint16_t port = about.in_port;
@@ -101,12 +101,12 @@ void tools::route_own(owned_mbuf p, const ip_address& to, uint16_t interface) {
     static_cast<void>(p.release());
 }
 
-void tools::hold(owned_mbuf p, const ip_address& to, uint16_t interface) {
+void slow_path_context::hold(owned_mbuf p, const ip_address& to, uint16_t interface) {
     if (held.size() == max_held) return p.drop(drop_reason::punt_ring_full);
     held.push_back({std::move(p), to, interface});
 }
 
-void tools::route_held() noexcept {
+void slow_path_context::route_held() noexcept {
     for (held_packet& one : held) {
         try {
             route_own(std::move(one.packet), one.to, one.interface);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control/outlet.hpp"
+#include "control/control_tx.hpp"
 
 #include <rte_cycles.h>
 #include <rte_mbuf.h>
@@ -13,7 +13,7 @@ namespace turnpike::control {
 
 using datapath::drop_reason;
 
-rte_mbuf* outlet::originate(uint16_t port, std::span<const uint8_t> frame) noexcept {
+rte_mbuf* control_tx::originate(uint16_t port, std::span<const uint8_t> frame) noexcept {
     rte_mbuf* const m = rte_pktmbuf_alloc(pool_);
     for (rte_mbuf* last = m; last != nullptr;) {
         const size_t here = std::min<size_t>(frame.size(), rte_pktmbuf_tailroom(last));
@@ -37,16 +37,16 @@ rte_mbuf* outlet::originate(uint16_t port, std::span<const uint8_t> frame) noexc
     return nullptr;
 }
 
-uint32_t outlet::segment_bytes() const noexcept {
+uint32_t control_tx::segment_bytes() const noexcept {
     return rte_pktmbuf_data_room_size(pool_) - uint32_t{RTE_PKTMBUF_HEADROOM};
 }
 
-void outlet::originate_and_send(const datapath::egress& by, std::span<const uint8_t> frame,
+void control_tx::originate_and_send(const datapath::egress& by, std::span<const uint8_t> frame,
                                 uint16_t domain) noexcept {
     if (rte_mbuf* m = originate(by.port, frame); m != nullptr) send(m, by, domain);
 }
 
-void outlet::send(rte_mbuf* packet, const datapath::egress& by, uint16_t domain) noexcept {
+void control_tx::send(rte_mbuf* packet, const datapath::egress& by, uint16_t domain) noexcept {
     packet->port = by.port;
     datapath::punted_of(packet).out = by;
     datapath::punted_of(packet).domain = domain;
@@ -55,7 +55,7 @@ void outlet::send(rte_mbuf* packet, const datapath::egress& by, uint16_t domain)
         drop(packet, by.port, drop_reason::inject_ring_full);
 }
 
-void outlet::send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept {
+void control_tx::send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept {
     auto* frame = rte_pktmbuf_mtod(packet, uint8_t*);
     const bool v4 = frame[sizeof(packet::ethernet_header)] >> 4 == 4;
     hop.write(frame);
@@ -64,7 +64,7 @@ void outlet::send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept {
     send(packet, hop.out);
 }
 
-void outlet::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept {
+void control_tx::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept {
     counters_[port].drop(why);
     if (tap_ != nullptr)
         for (size_t k = 0; k < tap_->count; ++k)
@@ -78,12 +78,12 @@ void outlet::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept {
     rte_pktmbuf_free(packet);
 }
 
-void outlet::consume(rte_mbuf* packet, uint16_t port) noexcept {
+void control_tx::consume(rte_mbuf* packet, uint16_t port) noexcept {
     counters_[port].consumed.add(1);
     rte_pktmbuf_free(packet);
 }
 
-void outlet::reply_in_place(uint16_t port) noexcept {
+void control_tx::reply_in_place(uint16_t port) noexcept {
     counters_[port].consumed.add(1);
     counters_[port].originated.add(1);
 }

@@ -9,7 +9,7 @@
 namespace turnpike::datapath {
 
 /// Packets in neither mask are not plain TCP or UDP and were not classified.
-struct judged {
+struct acl_verdict {
     packet_mask permitted = 0, denied = 0;
 };
 
@@ -27,9 +27,9 @@ struct fast_burst {
 ///           options or an IPv6 header without extension headers
 /// l3_bytes  [i] length of its IP packet, which is complete
 /// Updates the list's counters for classified packets.
-judged classify_fast_ipv4(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
+acl_verdict classify_fast_ipv4(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
                           const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept;
-judged classify_fast_ipv6(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
+acl_verdict classify_fast_ipv6(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
                           const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept;
 
 /// Classify by the egress ACLs of out[]. Answers the denied packets, with drop[] set.

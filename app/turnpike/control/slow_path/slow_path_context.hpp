@@ -9,15 +9,15 @@
 #include "base/token_bucket.hpp"
 #include "control/host_stack.hpp"
 #include "control/neighbours.hpp"
-#include "control/outlet.hpp"
+#include "control/control_tx.hpp"
 #include "control/routes.hpp"
 
 namespace turnpike::control::slow_path {
 
 /// Threads  control.
-struct tools {
+struct slow_path_context {
     const std::atomic<const datapath::snapshot*>& published;
-    outlet& out;
+    control_tx& out;
     neighbours& known;
     route_tables& tables;
     next_hops& hops;
@@ -73,21 +73,21 @@ struct tools {
 /// A handler of punted packets; registered by reason (slow_path.hpp).
 class handler {
   public:
-    explicit handler(tools& t) : tools_(t) {}
+    explicit handler(slow_path_context& t) : context_(t) {}
     virtual ~handler() = default;
     handler(const handler&) = delete;
     handler& operator=(const handler&) = delete;
     /// May throw bad_alloc: the packet is then dropped as control_memory.
     virtual void take(owned_mbuf p) = 0;
-    /// During a loan: send the reply to a packet that take() handles after the loan, as tools::answered, if the published
+    /// During a loan: send the reply to a packet that take() handles after the loan, as slow_path_context::answered, if the published
     /// snapshot suffices for it. False: it does not, or there is none to be sent.
     [[nodiscard]] virtual bool answer(const owned_mbuf&) { return false; }
 
   protected:
     [[nodiscard]] const datapath::interface& interface_of(const owned_mbuf& p) const noexcept {
-        return tools_.interface(p.about().in_interface);
+        return context_.interface(p.about().in_interface);
     }
-    tools& tools_;
+    slow_path_context& context_;
 };
 
 }  // namespace turnpike::control::slow_path

@@ -21,10 +21,10 @@ struct rte_ring;
 namespace turnpike::control {
 
 /// Threads  control. Errors none: a packet that cannot be sent is dropped with a reason.
-class outlet {
+class control_tx {
   public:
     /// ring_of  ring to a worker with a TX queue on the port; null: none
-    outlet(rte_mempool* pool, std::function<rte_ring*(uint16_t port)> ring_of)
+    control_tx(rte_mempool* pool, std::function<rte_ring*(uint16_t port)> ring_of)
         : pool_(pool), ring_of_(std::move(ring_of)) {}
 
     /// A packet of these bytes, in as many segments as it needs, counted as originated at `port`; null: the pool
@@ -71,7 +71,7 @@ class outlet {
 /// exception passes (out of memory), the destructor drops it as control_memory.
 class owned_mbuf {
   public:
-    owned_mbuf(rte_mbuf* m, outlet& out) noexcept : m_(m), out_(out) {}
+    owned_mbuf(rte_mbuf* m, control_tx& out) noexcept : m_(m), out_(out) {}
     ~owned_mbuf() {
         if (m_ != nullptr) drop(datapath::drop_reason::control_memory);
     }
@@ -99,7 +99,7 @@ class owned_mbuf {
 
   private:
     rte_mbuf* m_;
-    outlet& out_;
+    control_tx& out_;
 };
 
 }  // namespace turnpike::control
