@@ -7,7 +7,7 @@
 namespace turnpike::bench {
 
 std::vector<verdict> compare(std::span<const side> peers, std::span<const side> ours,
-                           std::span<const judged_width> widths, unsigned repetitions) {
+                             std::span<const judged_width> widths, unsigned repetitions) {
     std::vector<contender> all;
     for (const side& p : peers) all.push_back(p.what);
     for (const side& o : ours) all.push_back(o.what);

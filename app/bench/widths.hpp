@@ -45,7 +45,7 @@ struct verdict {
 /// Run all in turn; kernels selected at a width run twice. Verdicts in the order of `ours`, a
 /// kernel selected at several widths once for each.
 std::vector<verdict> compare(std::span<const side> peers, std::span<const side> ours,
-                           std::span<const judged_width> widths, unsigned repetitions);
+                             std::span<const judged_width> widths, unsigned repetitions);
 /// {isa, chosen, width_bits, cycles, noise, peer, peer_cycles} of a verdict; `why` if there is no
 /// peer.
 nlohmann::json cell_of(const verdict& v, std::span<const side> peers, const std::string& why);

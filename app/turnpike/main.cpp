@@ -19,10 +19,10 @@
 
 #include "command_line.hpp"
 #include "control/controller.hpp"
-#include "control/eal.hpp"
-#include "control/eal_log.hpp"
-#include "control/management.hpp"
-#include "control/metrics_source.hpp"
+#include "control/eal/eal.hpp"
+#include "control/eal/eal_log.hpp"
+#include "control/management/management.hpp"
+#include "control/management/metrics_source.hpp"
 #include "observe/console.hpp"
 #include "observe/metrics_pages.hpp"
 #include "observe/report.hpp"
@@ -71,7 +71,8 @@ std::string status_of(const control::controller& c) { return "forwarding by " + 
 /// Worker watchdog: whether every worker has completed an iteration since the last call.
 class worker_watchdog {
   public:
-    explicit worker_watchdog(control::controller& c) : controller_(c), seen_(control::max_workers()) {}
+    explicit worker_watchdog(control::controller& c)
+        : controller_(c), seen_(control::max_workers()) {}
     [[nodiscard]] bool all_run() noexcept {
         const auto& slots = controller_.workers().all();
         bool all = true;

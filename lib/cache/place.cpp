@@ -56,7 +56,7 @@ constexpr uint64_t start_address(unsigned i, uint32_t align) {
 }
 
 verdict evaluate(const placement& p, const std::vector<const level*>& levels,
-              const std::vector<uint32_t>& hot, uint64_t objects, const verdict* least) {
+                 const std::vector<uint32_t>& hot, uint64_t objects, const verdict* least) {
     // Beyond this mean further objects repeat the pattern evenly.
     constexpr uint64_t mean_enough = 24;
     verdict v;

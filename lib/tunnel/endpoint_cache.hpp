@@ -141,8 +141,7 @@ class endpoint_cache {
         count = 0;
         for (uint32_t rest = packets; rest != 0; rest &= rest - 1) {
             const auto i = static_cast<uint32_t>(std::countr_zero(rest));
-            if (count == 0 || differ(wanted[count - 1], key[i]) != 0)
-                wanted[count++] = key[i];
+            if (count == 0 || differ(wanted[count - 1], key[i]) != 0) wanted[count++] = key[i];
             of[i] = static_cast<uint8_t>(count - 1);
         }
         static_cast<void>(table.lookup({wanted.data(), count}, {answer.data(), count}));
@@ -156,8 +155,7 @@ class endpoint_cache {
     }
     /// Insert as many as the cache holds: more would evict the first ones of the same burst.
     void keep_answers() noexcept {
-        const uint32_t most =
-            asked_.count < cached_endpoints ? asked_.count : cached_endpoints;
+        const uint32_t most = asked_.count < cached_endpoints ? asked_.count : cached_endpoints;
         for (uint32_t q = 0; q < most; ++q)
             if (asked_.answer[q] != 0) keep(asked_.wanted[q], asked_.answer[q]);
     }

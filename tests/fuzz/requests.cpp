@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "control/requests.hpp"
+#include "control/management/requests.hpp"
 #include "lib/path_lab.hpp"
 #include "sources/yaml_writer.hpp"
 #include "start_eal.hpp"

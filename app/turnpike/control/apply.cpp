@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "control/controller.hpp"
-#include "control/packet_pool.hpp"
+#include "control/forwarding/packet_pool.hpp"
 #include "observe/log.hpp"
 #include "rxtx/driver_facts.hpp"
 
@@ -148,8 +148,9 @@ result<void> controller::compile_beside(control_calls& calls, transaction& u) co
 
 /// The number of owners up to the workers, whose rings control reads during a loan.
 size_t controller::after_rings() const noexcept {
-    return static_cast<size_t>(std::find(config_handlers_.begin(), config_handlers_.end(), workers_.get()) -
-                               config_handlers_.begin()) +
+    return static_cast<size_t>(
+               std::find(config_handlers_.begin(), config_handlers_.end(), workers_.get()) -
+               config_handlers_.begin()) +
            1;
 }
 
@@ -264,7 +265,8 @@ result<void> controller::prepare_owners(transaction& u, size_t until) {
         if (!prepared) return tl::unexpected<error>(prepared.error());
         u.ready.push_back(std::move(*prepared));
     }
-    if (!u.nothing && u.ready.size() == config_handlers_.size()) datapath::complete_paths(*u.c->snapshot);
+    if (!u.nothing && u.ready.size() == config_handlers_.size())
+        datapath::complete_paths(*u.c->snapshot);
     return {};
 }
 
@@ -415,7 +417,8 @@ void controller::bring_back(error& why) noexcept {
 
 /// A rollback ran out of memory: rebuild the tables of the running configuration.
 void controller::complete() {
-    const bool done = apply(std::make_unique<const state::configuration>(*operator_config_)).has_value();
+    const bool done =
+        apply(std::make_unique<const state::configuration>(*operator_config_)).has_value();
     observe::log(done ? observe::log_level::notice : observe::log_level::error,
                  done ? "routes and ACLs are restored after the refused change"
                       : "out of memory: a refused change is not rolled back completely; retrying");

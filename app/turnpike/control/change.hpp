@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "control/left_out.hpp"
+#include "control/routing/left_out.hpp"
 #include "datapath/graph.hpp"
 #include "state/changes.hpp"
 

@@ -42,7 +42,7 @@ uint32_t control_tx::segment_bytes() const noexcept {
 }
 
 void control_tx::originate_and_send(const datapath::egress& by, std::span<const uint8_t> frame,
-                                uint16_t domain) noexcept {
+                                    uint16_t domain) noexcept {
     if (rte_mbuf* m = originate(by.port, frame); m != nullptr) send(m, by, domain);
 }
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "control/packet_pool.hpp"
+#include "control/forwarding/packet_pool.hpp"
 #include "control/slow_path/nd.hpp"
 #include "observe/console.hpp"
 #include "state/tunnel_rules.hpp"
@@ -28,7 +28,7 @@ uint64_t clock_ms() noexcept { return rte_rdtsc() / (rte_get_tsc_hz() / 1000); }
 void controller::run(const outside& o) {
     started_ = rte_rdtsc();
     measuring_->begin();
-    (void)report();             // opens the hardware counters
+    (void)report();          // opens the hardware counters
     poll_links(clock_ms());  // before the first packet, which may already be in an RX ring
     workers_->run(o.done, [&] {
         tick(clock_ms());
@@ -239,7 +239,8 @@ void controller::link_changed(uint16_t port, bool up) {
         } else if (!link_of(i)) {
             dad_->forget(ifindex);
             igmp_->forget(ifindex);
-            neighbours_->flush(ifindex, datapath::drop_reason::port_down, slow_path_context_->now_ms);
+            neighbours_->flush(ifindex, datapath::drop_reason::port_down,
+                               slow_path_context_->now_ms);
         }
     }
 }

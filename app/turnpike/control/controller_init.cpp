@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "control/controller.hpp"
-#include "control/metrics_source.hpp"
-#include "control/packet_pool.hpp"
+#include "control/forwarding/packet_pool.hpp"
+#include "control/management/metrics_source.hpp"
 #include "control/slow_path/arp.hpp"
 #include "control/slow_path/link_protocol.hpp"
 #include "control/slow_path/nd.hpp"
@@ -67,7 +67,8 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     vrfs_ = std::make_unique<control::vrfs>();
     recursion_ = std::make_unique<recursion>(*hops_);
     groups_ = std::make_unique<nexthop_groups>(*hops_, *rcu_);
-    control_tx_ = std::make_unique<control_tx>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
+    control_tx_ =
+        std::make_unique<control_tx>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
     traces_ = std::make_unique<traces>(*workers_, *control_tx_, *rcu_);
     captures_ = std::make_unique<captures>(*workers_, *control_tx_, *rcu_);
     ports_ = std::make_unique<control::ports>(pool_, [this](uint16_t p) { return counted(p); });
@@ -91,9 +92,9 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     sflow_ = std::make_unique<sflow_export>();
     metrics_ = std::make_unique<metrics_server>([this](bool page) { return scrape(*this, page); });
     config_handlers_ = {metrics_.get(),   captures_.get(),   workers_.get(), ports_.get(),
-               vrfs_.get(),      interfaces_.get(), host_.get(),    bridges_.get(),
-               tunnels_.get(),   acls_.get(),       mirrors_.get(), sflow_.get(),
-               recursion_.get(), neighbours_.get(), groups_.get(),  tables_.get()};
+                        vrfs_.get(),      interfaces_.get(), host_.get(),    bridges_.get(),
+                        tunnels_.get(),   acls_.get(),       mirrors_.get(), sflow_.get(),
+                        recursion_.get(), neighbours_.get(), groups_.get(),  tables_.get()};
 
     auto empty = std::make_unique<state::configuration>();
     empty->fixed = wanted->fixed;
@@ -134,15 +135,17 @@ void controller::register_handlers() {
                 },
             .notify =
                 [this](const neighbour_event& e) {
-                    events_.neighbour(interfaces_->name_of(e.whose.interface), e, slow_path_context_->now_ms);
+                    events_.neighbour(interfaces_->name_of(e.whose.interface), e,
+                                      slow_path_context_->now_ms);
                 }});
     host_ = std::make_unique<host_stack>(host_stack::dependencies{
         .published = published_,
         .out = *control_tx_,
         .link_of = [this](const datapath::interface& i) { return link_of(i); },
         .learn = [this](const state::learned& now) { return learn(now); }});
-    slow_path_context_ = std::make_unique<slow_path::slow_path_context>(
-        slow_path::slow_path_context{published_, *control_tx_, *neighbours_, *tables_, *hops_, *host_});
+    slow_path_context_ =
+        std::make_unique<slow_path::slow_path_context>(slow_path::slow_path_context{
+            published_, *control_tx_, *neighbours_, *tables_, *hops_, *host_});
     dad_ = std::make_unique<slow_path::dad>(*slow_path_context_);
     igmp_ = std::make_unique<slow_path::igmp_reports>(*slow_path_context_);
     icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*slow_path_context_, *dad_);
@@ -151,11 +154,16 @@ void controller::register_handlers() {
         slow_path_.on(why, *h);
         handlers_.push_back(std::move(h));
     };
-    add(datapath::punt_reason::arp, std::make_unique<slow_path::arp>(*slow_path_context_, message_rate_));
-    add(datapath::punt_reason::nd, std::make_unique<slow_path::nd>(*slow_path_context_, message_rate_, *dad_));
-    add(datapath::punt_reason::resolve, std::make_unique<slow_path::unresolved>(*slow_path_context_));
-    add(datapath::punt_reason::link_protocol, std::make_unique<slow_path::link_protocol>(*slow_path_context_));
-    add(datapath::punt_reason::router_alert, std::make_unique<slow_path::router_alert>(*slow_path_context_));
+    add(datapath::punt_reason::arp,
+        std::make_unique<slow_path::arp>(*slow_path_context_, message_rate_));
+    add(datapath::punt_reason::nd,
+        std::make_unique<slow_path::nd>(*slow_path_context_, message_rate_, *dad_));
+    add(datapath::punt_reason::resolve,
+        std::make_unique<slow_path::unresolved>(*slow_path_context_));
+    add(datapath::punt_reason::link_protocol,
+        std::make_unique<slow_path::link_protocol>(*slow_path_context_));
+    add(datapath::punt_reason::router_alert,
+        std::make_unique<slow_path::router_alert>(*slow_path_context_));
     add(datapath::punt_reason::icmp_error,
         std::make_unique<slow_path::icmp_error_sender>(*slow_path_context_, *icmp_errors_));
     add(datapath::punt_reason::too_big,

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "control/neighbours.hpp"
+#include "control/neighbours/neighbours.hpp"
 #include "observe/log.hpp"
 
 namespace turnpike::control {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packet capture: copies of packets as received, as handed to a TX queue, or as dropped, for a thread that writes them
-// (control/capture_writer.hpp). While a capture is on, bursts pass through captured_table, the same stages with copying
+// (control/forwarding/capture_writer.hpp). While a capture is on, bursts pass through captured_table, the same stages with copying
 // before rx, tx and drop; otherwise it costs nothing beyond the comparison for traces.
 //
 //   worker, control --capture::take()--> capture_ring of the producer --> writer thread --> file, pipe, socket

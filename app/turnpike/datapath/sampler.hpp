@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packet samples for sFlow: one received packet of n of each port, and dropped packets with their reasons, as records in a
-// ring of each worker, which the exporter's thread reads (control/sflow_export.hpp). Without sFlow, stage sample is in no path.
+// ring of each worker, which the exporter's thread reads (control/forwarding/sflow_export.hpp). Without sFlow, stage sample is in no path.
 //
 //   rx -> [sample] -> ...      drop
 //          v                    v

@@ -86,8 +86,8 @@ void worker::poll() noexcept {
     if (const snapshot* now = parts_.published->load(std::memory_order_acquire);
         now != context_.snapshot) [[unlikely]]
         adopt(now);
-    if (const uint32_t exhausted = parts_.pool_exhausted->load(std::memory_order_relaxed); exhausted != exhausted_seen_)
-        [[unlikely]] {
+    if (const uint32_t exhausted = parts_.pool_exhausted->load(std::memory_order_relaxed);
+        exhausted != exhausted_seen_) [[unlikely]] {
         exhausted_seen_ = exhausted;
         give_back_sent();
     }

@@ -29,7 +29,8 @@ struct worker_parts {
     bridge_worker_state* bridging = nullptr;
     tunnel_worker_state* tunnelling = nullptr;
     const std::atomic<const snapshot*>* published = nullptr;
-    const std::atomic<uint32_t>* pool_exhausted = nullptr;  ///< incremented when the mbuf pool is exhausted
+    const std::atomic<uint32_t>* pool_exhausted =
+        nullptr;  ///< incremented when the mbuf pool is exhausted
     rcu::qsbr* rcu = nullptr;
 };
 

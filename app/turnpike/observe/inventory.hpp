@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers of the objects that the report has not, for the metrics: plain data that control fills (control/metrics_source.cpp).
+// Numbers of the objects that the report has not, for the metrics: plain data that control fills (control/management/metrics_source.cpp).
 #pragma once
 
 #include <cstdint>

@@ -95,7 +95,7 @@ constexpr field<configuration> settings_rows[] = {
      access<member<&configuration::sflow, &state::sflow::collectors>, read_collectors>()},
     {{.key = "sflow.agent",
       .type = text_type("an IP address", 45),
-      .meaning = "Address of the sFlow agent; default: that of the datagrams",
+      .meaning = "Address of the sFlow agent; default: the source address of the datagrams",
       .kinds = of_settings},
      access<member<&configuration::sflow, &state::sflow::agent>, read_agent>()},
     {{.key = "sflow.sample",

@@ -135,7 +135,9 @@ class route_parts {
         ++size_;
     }
 
-    [[nodiscard]] bool is_end(const position& p) const noexcept { return p.group == groups_.size(); }
+    [[nodiscard]] bool is_end(const position& p) const noexcept {
+        return p.group == groups_.size();
+    }
     [[nodiscard]] position end() const noexcept { return {groups_.size(), 0, 0}; }
     /// p, or the next position if p is at the end of its part.
     [[nodiscard]] position settled(position p) const noexcept {

@@ -50,7 +50,7 @@ struct route_target {
     /// Learned: rtnetlink protocol number; 0: the operator's route.
     uint8_t protocol = 0;
     uint32_t metric = 0;  ///< learned
-    /// The operator's: gateways are resolved by other routes (control/recursion.hpp).
+    /// The operator's: gateways are resolved by other routes (control/routing/recursion.hpp).
     bool recursive = false;
     /// MTU of the path, if smaller than the MTU of the egress interface; 0: not set. Not of on-link routes
     uint16_t mtu = 0;

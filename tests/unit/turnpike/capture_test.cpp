@@ -16,7 +16,7 @@
 #include <random>
 #include <thread>
 
-#include "control/requests.hpp"
+#include "control/management/requests.hpp"
 #include "observe/pcapng.hpp"
 #include "tunnel_lab.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls between two threads: each is executed once, by the other thread, and its result or exception comes back; nothing else
 // synchronizes the data that both use (TSan).
-#include "control/control_calls.hpp"
+#include "control/management/control_calls.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control/default_route.hpp"
+#include "control/forwarding/default_route.hpp"
 
 #include <gtest/gtest.h>
 

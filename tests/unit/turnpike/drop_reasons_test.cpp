@@ -2,7 +2,7 @@
 // Drop reasons that need a rare packet or a busy control: each on the whole path of such a packet
 // (doc/drops.md). tests/lint/lint_test.py finds reasons that no test names.
 #include "bridge_lab.hpp"
-#include "control/workers.hpp"
+#include "control/forwarding/workers.hpp"
 #include "reload_lab.hpp"
 
 namespace turnpike {

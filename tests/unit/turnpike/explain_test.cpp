@@ -7,8 +7,8 @@
 #include <random>
 
 #include "acl/rule.hpp"
-#include "control/near_misses.hpp"
-#include "control/synthetic_frame.hpp"
+#include "control/management/near_misses.hpp"
+#include "control/management/synthetic_frame.hpp"
 #include "sources/yaml_acl_writer.hpp"
 #include "state/l2_match.hpp"
 #include "trace_lab.hpp"

@@ -37,7 +37,7 @@ double cpu_ms() {
     return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
 }
 
-/// In a network namespace of its own, in which control makes its host interfaces.
+/// In a separate network namespace, in which control makes its host interfaces.
 class learned_routes : public ::testing::Test {
   protected:
     void SetUp() override {

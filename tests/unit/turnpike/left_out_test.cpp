@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "control/requests.hpp"
+#include "control/management/requests.hpp"
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
 

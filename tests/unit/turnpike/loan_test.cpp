@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "control/control_calls.hpp"
-#include "control/show.hpp"
+#include "control/management/control_calls.hpp"
+#include "control/management/show.hpp"
 #include "lib/eal.hpp"
 #include "packet/nd.hpp"
 #include "reload_lab.hpp"

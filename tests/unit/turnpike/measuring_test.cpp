@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The "measured" column of a port's PCIe transactions, from a recorded machine.
-#include "control/measuring.hpp"
+#include "control/management/measuring.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "control/pcie_bill.hpp"
+#include "control/management/pcie_bill.hpp"
 #include "lib/source_tree.hpp"
 #include "lib/sysfs_tree.hpp"
 

@@ -2,7 +2,7 @@
 // ARP and ND suppression: suppressed requests, their replies, and frames that are still flooded (RFC 9161).
 #include <nlohmann/json.hpp>
 
-#include "control/requests.hpp"
+#include "control/management/requests.hpp"
 #include "packet/arp.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/nd.hpp"

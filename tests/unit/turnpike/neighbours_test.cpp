@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The neighbour state machine against RFC 4861, with a simulated clock.
-#include "control/neighbours.hpp"
+#include "control/neighbours/neighbours.hpp"
 
 #include "datapath/burst.hpp"
 
@@ -60,27 +60,27 @@ class machine : public ::testing::Test {
         n = std::make_unique<neighbours>(
             *hops, *table, max_held,
             neighbour_callbacks{.solicit =
-                                  [this](uint16_t, const ip_address&, const mac_address* known) {
-                                      if (may_ask) known == nullptr ? ++asked_all : ++asked_one;
-                                      return may_ask;
-                                  },
-                              .send =
-                                  [this](rte_mbuf* m, const datapath::next_hop& hop) {
-                                      sent.push_back(mac_in(hop));
-                                      last_sent = m;
-                                      rte_pktmbuf_free(m);
-                                  },
-                              .give_up =
-                                  [this](rte_mbuf* m, drop_reason why) {
-                                      ++gave_up[why];
-                                      last_given_up = m;
-                                      rte_pktmbuf_free(m);
-                                  },
-                              .notify =
-                                  [this](const neighbour_event& e) {
-                                      last_told = e.whose;
-                                      told.emplace_back(e.from, e.to);
-                                  }});
+                                    [this](uint16_t, const ip_address&, const mac_address* known) {
+                                        if (may_ask) known == nullptr ? ++asked_all : ++asked_one;
+                                        return may_ask;
+                                    },
+                                .send =
+                                    [this](rte_mbuf* m, const datapath::next_hop& hop) {
+                                        sent.push_back(mac_in(hop));
+                                        last_sent = m;
+                                        rte_pktmbuf_free(m);
+                                    },
+                                .give_up =
+                                    [this](rte_mbuf* m, drop_reason why) {
+                                        ++gave_up[why];
+                                        last_given_up = m;
+                                        rte_pktmbuf_free(m);
+                                    },
+                                .notify =
+                                    [this](const neighbour_event& e) {
+                                        last_told = e.whose;
+                                        told.emplace_back(e.from, e.to);
+                                    }});
         ASSERT_TRUE(apply());
     }
     /// Applies `wanted` as the running configuration, as the controller does.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Dumps of the kernel's state beside notifications, in a new network namespace. Oracle: a monitor that starts afterwards.
-#include "control/netlink_monitor.hpp"
+#include "control/routing/netlink_monitor.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "control/nexthop_groups.hpp"
+#include "control/routing/nexthop_groups.hpp"
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
 

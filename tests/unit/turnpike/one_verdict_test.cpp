@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "control/traces.hpp"
+#include "control/forwarding/traces.hpp"
 #include "datapath/explanation.hpp"
 #include "eal/simd_bitwidth.hpp"
 #include "lib/sanitized.hpp"

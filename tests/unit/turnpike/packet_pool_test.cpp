@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The mbuf pool: its default size, sizes that are refused, and its
 // exhaustion.
-#include "control/packet_pool.hpp"
+#include "control/forwarding/packet_pool.hpp"
 
 #include <ethdev_driver.h>
 #include <gtest/gtest.h>

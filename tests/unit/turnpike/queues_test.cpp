@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Assignment of RX and TX queues to workers, and their hand-over by way of no worker.
-#include "control/queues.hpp"
+#include "control/forwarding/queues.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "control/recursion.hpp"
+#include "control/routing/recursion.hpp"
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
 #include "lib/sanitized.hpp"

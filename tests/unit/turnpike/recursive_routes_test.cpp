@@ -2,7 +2,7 @@
 // Recursive routes: resolution by other routes; a change of resolution updates all of them by one store.
 #include <gtest/gtest.h>
 
-#include "control/recursion.hpp"
+#include "control/routing/recursion.hpp"
 #include "lib/eal.hpp"
 #include "unit/turnpike/neighbour_lab.hpp"
 

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "control/requests.hpp"
+#include "control/management/requests.hpp"
 #include "lib/eal.hpp"
 #include "reload_lab.hpp"
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "control/eal.hpp"
-#include "control/hugepages.hpp"
+#include "control/eal/eal.hpp"
+#include "control/eal/hugepages.hpp"
 
 namespace turnpike::control {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // DPDK's threads request data from control, which replies between iterations, or has ended: no thread accesses
 // another's data, and no request waits for ever. Contents of the replies: tests/system/control_test.py.
-#include "control/telemetry.hpp"
+#include "control/management/telemetry.hpp"
 
 #include <gtest/gtest.h>
 

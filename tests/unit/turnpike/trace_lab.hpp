@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "control/requests.hpp"
+#include "control/management/requests.hpp"
 #include "lib/path_lab.hpp"
 
 namespace turnpike::test {

@@ -71,7 +71,7 @@ void arp::take(owned_mbuf p) {
         // confirms.
         if (answer)
             context_.known.confirm(in, from, {.mac = message.sender_mac, .solicited = true},
-                                 context_.now_ms);
+                                   context_.now_ms);
         else
             context_.known.learn(in, from, message.sender_mac, for_us, context_.now_ms);
     }
@@ -81,7 +81,8 @@ void arp::take(owned_mbuf p) {
     if (!for_us && message.operation == packet::arp_request &&
         context_.is_kernels(in, ip_address::from_v4(target)))
         return context_.give_or_consume(std::move(p));
-    if (!for_us || message.operation != packet::arp_request || context_.answered) return p.consume();
+    if (!for_us || message.operation != packet::arp_request || context_.answered)
+        return p.consume();
     const uint32_t bytes =
         packet::write_arp_reply(p.lead(), {on.mac, target}, {message.sender_mac, sender});
     if (bytes == 0) return p.consume();

@@ -152,7 +152,7 @@ void icmp_errors::tell_as_receiver(const owned_mbuf& p, const icmp_error& error,
     }
     if (bytes != 0)
         context_.out.originate_and_send({.port = p.about().in_port, .interface = by},
-                                      std::span(frame).first(about.l2_bytes + bytes));
+                                        std::span(frame).first(about.l2_bytes + bytes));
 }
 
 void too_big::take(owned_mbuf p) {

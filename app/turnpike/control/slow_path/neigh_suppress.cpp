@@ -102,8 +102,8 @@ bound_address neigh_suppress::to_be_named(const owned_mbuf& p,
 }
 
 void neigh_suppress::answer(const owned_mbuf& p, std::span<const uint8_t> frame) {
-    context_.out.originate_and_send({.port = p.about().in_port, .interface = p.about().in_interface},
-                                  frame, p.about().domain);
+    context_.out.originate_and_send(
+        {.port = p.about().in_port, .interface = p.about().in_interface}, frame, p.about().domain);
 }
 
 }  // namespace turnpike::control::slow_path

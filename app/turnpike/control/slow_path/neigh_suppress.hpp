@@ -3,7 +3,7 @@
 // requests for a station behind a tunnel with neigh_suppress on that station's behalf.
 #pragma once
 
-#include "control/bridges.hpp"
+#include "control/forwarding/bridges.hpp"
 #include "control/slow_path/slow_path_context.hpp"
 
 namespace turnpike::control::slow_path {

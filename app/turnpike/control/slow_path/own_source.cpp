@@ -9,7 +9,8 @@ namespace turnpike::control::slow_path {
 namespace {
 
 /// The first global address of an interface that is neither tentative nor duplicate.
-std::optional<ipv6_address> global_of(const slow_path_context& t, const dad& own, uint16_t ifindex) {
+std::optional<ipv6_address> global_of(const slow_path_context& t, const dad& own,
+                                      uint16_t ifindex) {
     const datapath::interface& on = t.interface(ifindex);
     if (on.addresses == nullptr) return std::nullopt;
     for (const ipv6_address& a : on.addresses->v6)
@@ -38,7 +39,8 @@ uint32_t v4_asker(const slow_path_context& t, uint16_t ifindex, const ip_address
     return v4_answerer(t, ifindex).value_or(0);
 }
 
-std::optional<ipv6_address> v6_answerer(const slow_path_context& t, const dad& own, const owned_mbuf& p) {
+std::optional<ipv6_address> v6_answerer(const slow_path_context& t, const dad& own,
+                                        const owned_mbuf& p) {
     const datapath::snapshot& v = *t.published.load(std::memory_order_relaxed);
     const uint16_t in = p.about().in_interface;
     const auto& ip =
@@ -69,7 +71,8 @@ std::optional<uint32_t> v4_answerer(const slow_path_context& t, uint16_t in) {
     return std::nullopt;
 }
 
-std::optional<uint32_t> v4_error_source(const slow_path_context& t, uint16_t in, const ip_address& to) {
+std::optional<uint32_t> v4_error_source(const slow_path_context& t, uint16_t in,
+                                        const ip_address& to) {
     const uint16_t by = t.egress_to(in, to);
     const auto* const addresses = t.interface(by).addresses;
     return v4_answerer(t, addresses != nullptr && !addresses->v4.empty() ? by : in);

@@ -16,7 +16,8 @@ namespace turnpike::control::slow_path {
 /// Source of an ARP request. If the interface has no address, another one of its VRF (v4_answerer),
 /// as in Linux (inet_select_addr()): 0 would be a probe (RFC 5227 section 1.1), and a host that is
 /// probing the same address would give it up (section 2.1.1). 0 if the VRF has none.
-[[nodiscard]] uint32_t v4_asker(const slow_path_context& t, uint16_t interface, const ip_address& target);
+[[nodiscard]] uint32_t v4_asker(const slow_path_context& t, uint16_t interface,
+                                const ip_address& target);
 
 /// Source of a reply or ICMP error. RFC 4443 section 2.2: our unicast address that the packet was
 /// sent to, else one of the interface that the answer leaves by, else of its ingress interface, else any other that the

@@ -38,7 +38,8 @@ const datapath::nexthop_group* group_of(const datapath::next_hop& hop) noexcept 
 
 }  // namespace
 
-uint32_t slow_path_context::hop_of(uint16_t in, const ip_address& to, uint32_t chosen) const noexcept {
+uint32_t slow_path_context::hop_of(uint16_t in, const ip_address& to,
+                                   uint32_t chosen) const noexcept {
     const uint32_t index = tables.lookup(this->interface(in).vrf, to);
     const datapath::nexthop_group* const group = group_of(hops[index]);
     return group != nullptr && group->has(chosen) ? chosen : index;

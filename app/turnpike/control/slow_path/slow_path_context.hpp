@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/token_bucket.hpp"
-#include "control/host_stack.hpp"
-#include "control/neighbours.hpp"
 #include "control/control_tx.hpp"
-#include "control/routes.hpp"
+#include "control/host_interfaces/host_stack.hpp"
+#include "control/neighbours/neighbours.hpp"
+#include "control/routing/routes.hpp"
 
 namespace turnpike::control::slow_path {
 

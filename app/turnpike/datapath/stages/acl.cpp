@@ -176,7 +176,7 @@ packet_mask classify_all_lists(burst& b, packet_mask packets, const bound_acl& b
 
 template <class Key>
 acl_verdict classify_fast(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
-                     const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
+                          const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
     acl_keys<Key> q;
     packet_mask asked = 0;
     for_each(packets, [&](uint32_t i) {
@@ -255,12 +255,14 @@ packet_mask classify_by_interface(packet_mask packets, const ListOf& list_of,
 }  // namespace
 
 acl_verdict classify_fast_ipv4(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
-                          const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
+                               const uint32_t* l3_bytes, const bound_acl& by,
+                               uint32_t worker) noexcept {
     return classify_fast<acl::key4>(b, packets, frame, l3_bytes, by, worker);
 }
 
 acl_verdict classify_fast_ipv6(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
-                          const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
+                               const uint32_t* l3_bytes, const bound_acl& by,
+                               uint32_t worker) noexcept {
     return classify_fast<acl::key6>(b, packets, frame, l3_bytes, by, worker);
 }
 

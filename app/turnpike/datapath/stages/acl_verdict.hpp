@@ -28,9 +28,11 @@ struct fast_burst {
 /// l3_bytes  [i] length of its IP packet, which is complete
 /// Updates the list's counters for classified packets.
 acl_verdict classify_fast_ipv4(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
-                          const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept;
+                               const uint32_t* l3_bytes, const bound_acl& by,
+                               uint32_t worker) noexcept;
 acl_verdict classify_fast_ipv6(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
-                          const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept;
+                               const uint32_t* l3_bytes, const bound_acl& by,
+                               uint32_t worker) noexcept;
 
 /// Classify by the egress ACLs of out[]. Answers the denied packets, with drop[] set.
 /// Requires  parsed, where an interface has an ACL for IP packets

@@ -146,8 +146,8 @@ class encapsulator {
         for_each(rest, [&](uint32_t i) { route(i); });
         b_.recirculated |= rest;
         b_.outer |= rest;
-        return go_on_output(v_, b_, sent, stage::vxlan_output) | enqueue(b_, icmp_errors_, stage::punt) |
-               enqueue(b_, drops_, stage::drop);
+        return go_on_output(v_, b_, sent, stage::vxlan_output) |
+               enqueue(b_, icmp_errors_, stage::punt) | enqueue(b_, drops_, stage::drop);
     }
 
   private:

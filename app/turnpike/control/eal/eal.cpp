@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/eal/eal.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <regex>
+#include <string_view>
+
+#include "control/eal/eal_log.hpp"
+#include "control/eal/hugepages.hpp"
+#include "control/forwarding/packet_pool.hpp"
+#include "observe/console.hpp"
+
+namespace turnpike::control {
+namespace {
+
+/// One name for the spellings of an option.
+std::string_view family(std::string_view option) {
+    option = option.substr(0, option.find('='));
+    constexpr std::string_view lcores[] = {"-c", "-l", "--lcores"};
+    constexpr std::string_view allow[] = {"-a", "--allow", "-b", "--block"};
+    constexpr std::string_view huge[] = {"--no-huge", "--huge-dir", "--single-file-segments"};
+    const auto in = [&](const auto& set) {
+        return std::find(std::begin(set), std::end(set), option) != std::end(set);
+    };
+    if (in(lcores)) return lcores[0];
+    if (in(allow)) return allow[0];
+    if (in(huge)) return huge[0];
+    // "-l0-1": a short option with its value attached
+    if (option.size() > 2 && option[0] == '-' && option[1] != '-')
+        return family(option.substr(0, 2));
+    return option;
+}
+
+bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
+
+/// Hugepage memory that turnpike needs: the mbuf pool, and EAL's and the drivers' own. A generous
+/// estimate: the check explains a shortage, and need not be exact.
+uint64_t bytes_needed(const state::configuration& wanted, uint32_t workers) {
+    constexpr uint64_t per_buffer_overhead = 128 + 128;  // rte_mbuf, mempool header, private area
+    constexpr uint64_t of_eal_and_drivers = 32u << 20;
+    constexpr uint64_t of_route_tables = 16u
+                                         << 20;  // a few routes; a full table needs as much again
+    constexpr uint64_t per_neighbour = 256;
+    const bool routes =
+        std::any_of(wanted.interfaces.begin(), wanted.interfaces.end(),
+                    [](const auto& i) { return i.second.kind == state::interface_kind::routed; });
+    const uint64_t buffer = wanted.fixed.pool.buffer_size + per_buffer_overhead;
+    return uint64_t{buffers_for(wanted, workers)} *
+               (buffer + buffer / 25) +  // padding: lib/cache's max_overhead
+           of_eal_and_drivers +
+           (routes ? of_route_tables + wanted.limits.limit * per_neighbour : 0);
+}
+
+bool given(const std::vector<std::string>& options, std::string_view name) {
+    return std::any_of(options.begin(), options.end(), [&](const std::string& word) {
+        return std::string_view(word).substr(0, word.find('=')) == name;
+    });
+}
+
+/// Default lcores: all CPUs of the process's affinity.
+size_t cpus_allowed() {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<size_t>(CPU_COUNT(&set)) : 1;
+}
+
+/// Parser of EAL's list of lcores: "2,4-6", and with CPUs "0@2,(1-3)@(4,6)" (rte_eal_init() --lcores).
+class lcore_list {
+  public:
+    explicit lcore_list(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
+
+    /// The CPU of each lcore, of several CPUs the first; empty if the text is in another syntax.
+    std::vector<unsigned> cpus() {
+        do {
+            const bool is_group = next_is('(');
+            const std::vector<unsigned> lcores = set();
+            std::vector<unsigned> on = lcores;
+            if (take('@')) on = set();
+            if (lcores.empty() || on.empty()) return {};
+            // The lcores of a group share its CPUs.
+            for (size_t i = 0; i < lcores.size(); ++i)
+                out_.push_back(is_group || on.size() != lcores.size() ? on.front() : on[i]);
+        } while (take(','));
+        return at_ == end_ ? out_ : std::vector<unsigned>{};
+    }
+
+  private:
+    static constexpr unsigned max_cpu = CPU_SETSIZE - 1;
+
+    [[nodiscard]] bool next_is(char c) const noexcept { return at_ != end_ && *at_ == c; }
+    bool take(char c) noexcept {
+        if (!next_is(c)) return false;
+        ++at_;
+        return true;
+    }
+    bool number(unsigned& into) noexcept {
+        const auto read = std::from_chars(at_, end_, into);
+        at_ = read.ptr;
+        return read.ec == std::errc{} && into <= max_cpu;
+    }
+    bool range(std::vector<unsigned>& into) {
+        unsigned first = 0, last = 0;
+        if (!number(first)) return false;
+        last = first;
+        if (take('-') && (!number(last) || last < first)) return false;
+        for (unsigned n = first; n <= last; ++n) into.push_back(n);
+        return true;
+    }
+    /// "4", "4-6" or "(4,6-7)"; empty on any other syntax.
+    std::vector<unsigned> set() {
+        std::vector<unsigned> some;
+        if (!take('(')) return range(some) ? some : std::vector<unsigned>{};
+        do
+            if (!range(some)) return {};
+        while (take(','));
+        return take(')') ? some : std::vector<unsigned>{};
+    }
+
+    const char *at_, *end_;
+    std::vector<unsigned> out_{};
+};
+
+/// Parses a hexadecimal mask, with or without 0x; empty on any other syntax.
+std::vector<unsigned> cpu_mask(std::string_view text) {
+    if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
+    std::vector<unsigned> out;
+    for (unsigned digit = 0; digit < text.size(); ++digit) {
+        unsigned bits = 0;
+        const char* at = &text[text.size() - 1 - digit];
+        if (std::from_chars(at, at + 1, bits, 16).ec != std::errc{}) return {};
+        for (unsigned bit = 0; bit < 4; ++bit)
+            if ((bits >> bit & 1) != 0) out.push_back(4 * digit + bit);
+    }
+    return out;
+}
+
+/// An address without a device: EAL then probes no PCI device at its start, and later the ones it is asked to.
+constexpr std::string_view no_pci_device = "ffff:ff:1f.7";
+
+/// The PCI addresses in a device string, the first with its arguments: "0000:3b:00.0,arg=1", and the members of
+/// "net_bonding0,slave=0000:3b:00.0,slave=0000:3b:00.1".
+std::vector<std::string> pci_devices_in(const std::string& device) {
+    static const std::regex address(
+        "(^|[^0-9a-fA-F:.])(([0-9a-fA-F]{1,8}:)?[0-9a-fA-F]{1,2}:[0-9a-fA-F]{1,2}"
+        "\\.[0-7])($|[^0-9a-fA-F:.])");
+    std::vector<std::string> out;
+    for (std::sregex_iterator at(device.begin(), device.end(), address), end; at != end; ++at)
+        out.push_back(at->position(2) == 0 ? device : at->str(2));
+    return out;
+}
+
+result<void> check_hugepages(const state::configuration& wanted,
+                             std::vector<std::string>& options) {
+    if (given(options, "--no-huge")) return {};
+    const std::vector<unsigned> lcores = cpus_of_lcores(options);
+    const unsigned node = node_of_cpu("/", lcores.empty() ? 0 : lcores.front());
+    const uint64_t bytes = bytes_needed(wanted, workers_expected(wanted, lcores));
+    const std::string shortfall =
+        hugepage_shortfall(hugepage_pools("/"), hugepage_limits("/"), node, bytes);
+    if (shortfall.empty()) return {};
+    if (!wanted.fixed.eal_options.hugepages_optional)
+        return fail(ENOMEM, "hugepages",
+                    shortfall +
+                        "\nor start without hugepages, slower, with 'eal: {hugepages: "
+                        "optional}' in the configuration");
+    observe::log(observe::log_level::warning, "hugepages: " + shortfall);
+    observe::log(observe::log_level::warning, "starting without hugepages (hugepages: optional)");
+    // EAL rejects --no-huge with --in-memory; --no-shconf avoids files as well.
+    std::erase(options, "--in-memory");
+    options.insert(options.end(), {"--no-huge", "--no-shconf"});
+    if (!given(options, "-m")) {
+        options.emplace_back("-m");
+        options.push_back(std::to_string(2 * (bytes >> 20)));
+    }
+    return {};
+}
+
+}  // namespace
+
+std::vector<std::string> merge_eal_options(const std::vector<std::string>& file,
+                                           const std::vector<std::string>& command) {
+    std::vector<std::string> merged;
+    bool keep = true;
+    for (const std::string& word : file) {
+        if (is_option(word))
+            keep = std::none_of(command.begin(), command.end(), [&](const std::string& other) {
+                return is_option(other) && family(other) == family(word);
+            });
+        if (keep) merged.push_back(word);
+    }
+    merged.insert(merged.end(), command.begin(), command.end());
+    return merged;
+}
+
+std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options) {
+    for (size_t i = 0; i < options.size(); ++i) {
+        const std::string& word = options[i];
+        if (!is_option(word) || family(word) != "-c") continue;
+        const bool mask = word[1] == 'c';
+        std::string_view value;
+        if (const size_t equal = word.find('='); equal != std::string::npos)
+            value = std::string_view(word).substr(equal + 1);
+        else if (word.size() > 2 && word[1] != '-')
+            value = std::string_view(word).substr(2);
+        else if (i + 1 < options.size())
+            value = options[i + 1];
+        return mask ? cpu_mask(value) : lcore_list(value).cpus();
+    }
+    return {};
+}
+
+void allow_only_configured(std::vector<std::string>& options, const state::configuration& wanted) {
+    std::vector<std::string> allowed;
+    const auto add = [&](const std::string& device) {
+        for (std::string& one : pci_devices_in(device))
+            if (std::find(allowed.begin(), allowed.end(), one) == allowed.end())
+                allowed.push_back(std::move(one));
+    };
+    for (const std::string& word : options) {
+        if (!is_option(word)) continue;
+        for (const std::string_view chosen : {"-a", "--no-pci"})
+            if (family(word) == chosen) return;
+    }
+    for (const auto& [name, p] : wanted.ports) add(p.device);
+    for (const std::string& word : options)
+        add(word);  // members in the arguments of a virtual device
+    if (allowed.empty()) allowed.emplace_back(no_pci_device);
+    for (std::string& device : allowed) {
+        options.emplace_back("-a");
+        options.push_back(std::move(device));
+    }
+}
+
+uint32_t workers_expected(const state::configuration& wanted, const std::vector<unsigned>& lcores) {
+    if (!wanted.workers.empty()) return static_cast<uint32_t>(wanted.workers.size());
+    const size_t all = lcores.empty() ? cpus_allowed() : lcores.size();
+    return static_cast<uint32_t>(std::max<size_t>(all, 2) - 1);
+}
+
+result<void> start_eal(const state::configuration& wanted,
+                       const std::vector<std::string>& command) {
+    std::vector<std::string> options = merge_eal_options(wanted.fixed.eal_options.args, command);
+    if (auto checked = check_hugepages(wanted, options); !checked) return checked;
+    allow_only_configured(options, wanted);
+    options.insert(options.begin(), "turnpike");
+    std::vector<char*> argv;
+    argv.reserve(options.size());
+    for (std::string& word : options) argv.push_back(word.data());
+    take_eal_log();
+    if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0)
+        return fail(rte_errno, "EAL",
+                    "failed to start; its message is above. Its options: " +
+                        fmt::format("{}", fmt::join(options.begin() + 1, options.end(), " ")));
+    return {};
+}
+
+void stop_eal() noexcept { rte_eal_cleanup(); }
+
+}  // namespace turnpike::control

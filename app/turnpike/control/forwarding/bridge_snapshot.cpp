@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Transactions of bridges: the tables for workers. bridges.cpp: the FDB.
+#include <fmt/format.h>
+#include <rte_cycles.h>
+
+#include <algorithm>
+
+#include "control/forwarding/bridges.hpp"
+#include "hash/table_dpdk.hpp"
+#include "packet/headers.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using datapath::bridge_domain;
+using datapath::bridge_member;
+using datapath::bridge_tables;
+using datapath::domains_of_bridge;
+using datapath::flood_kind;
+using state::vlan_mode;
+
+constexpr size_t vlan_ids = 4096;
+
+datapath::reserved_choice choice_of(state::reserved_frames f) {
+    static_assert(static_cast<int>(state::reserved_frames::punt) ==
+                  static_cast<int>(datapath::reserved_choice::punt));
+    return static_cast<datapath::reserved_choice>(f);
+}
+
+datapath::bridge_policy policy_of(const state::reserved_groups& wanted) {
+    datapath::bridge_policy out;
+    out.reserved.fill(choice_of(wanted.other));
+    out.reserved[0x00] = choice_of(wanted.stp);
+    out.reserved[0x02] = choice_of(wanted.lacp);
+    out.reserved[0x0e] = choice_of(wanted.lldp);
+    return out;
+}
+
+/// Burst size: a twentieth of a second, at least one RX burst.
+token_rate limit_of(uint32_t packets_per_s, size_t workers) {
+    if (packets_per_s == 0) return {};
+    const uint64_t hz = rte_get_tsc_hz(), cycles = hz * workers / packets_per_s;
+    return {cycles, std::max(hz / 20, cycles * datapath::burst_max)};
+}
+
+/// The workers that poll a port share its limit.
+size_t pollers_of(const datapath::snapshot& v, uint16_t port) {
+    const bool any = port == datapath::tunnel_port;  // decapsulated frames arrive by any port
+    const auto n = std::count_if(v.queues.begin(), v.queues.end(), [&](const auto& q) {
+        return std::any_of(q.rx.begin(), q.rx.end(),
+                           [&](const auto& rx) { return any || rx.port == port; });
+    });
+    return std::max<size_t>(1, static_cast<size_t>(n));
+}
+
+/// Builds the tables of all bridges.
+class table_maker {
+  public:
+    table_maker(const change& c, bridge_tables& to) : c_(c), to_(to) {
+        to_.domains.resize(domains_of_bridge);
+        to_.bridges.emplace_back();  // index 0 is unused
+    }
+
+    void add(const std::string& name, const state::bridge& b, uint16_t number,
+             uint16_t first_domain) {
+        const size_t domains = b.looks_at_vlans() ? domains_of_bridge : 1;
+        to_.domains.resize(std::max(to_.domains.size(), first_domain + domains));
+        to_.bridges.resize(std::max<size_t>(to_.bridges.size(), number + 1u));
+        to_.bridges[number] = policy_of(b.reserved);
+        for (size_t d = 0; d < domains; ++d) to_.domains[first_domain + d].bridge = number;
+        for (const state::bridge_member& m : b.members) add_member(m, number, first_domain);
+        add_routing(name, number, first_domain);
+        const auto group = groups_of_members(b);
+        for (size_t d = 0; d < domains; ++d)
+            fill_flooded(b, group, static_cast<uint16_t>(first_domain + d));
+    }
+
+  private:
+    void add_member(const state::bridge_member& m, uint16_t number, uint16_t first) {
+        const uint16_t ifindex = c_.ifindex_of.at(m.port);
+        const state::interface& on = c_.after.interfaces.at(m.port);
+        bridge_member& to = to_.members[ifindex];
+        to.bridge = number;
+        to.first_domain = first;
+        to.learns = m.learning;
+        to.floods_unknown = m.flood_unknown;
+        to.neigh_suppress = m.neigh_suppress;
+        to.locked = m.locked;
+        to.max_addresses = m.max_addresses;
+        to_.exits[ifindex] = {.port = c_.port_index_of.at(m.port),
+                              .isolation = m.isolation,
+                              .is = datapath::bridge_exit::member};
+        if (!c_.after.is_tunnel(on)) {
+            constexpr uint32_t headers =
+                sizeof(packet::ethernet_header) + 2 * sizeof(packet::vlan_tag);
+            to_.bridges[number].max_bytes = c_.after.mtu_of(on) + headers;
+            to_.min_max_bytes = std::min(to_.min_max_bytes, to_.bridges[number].max_bytes);
+        } else {
+            // Remote VTEPs replicate to each other themselves (RFC 7348 section 4.2): split
+            // horizon.
+            constexpr uint8_t tunnels_of_all = 255;
+            to_.exits[ifindex].is = datapath::bridge_exit::tunnel;
+            if (m.isolation == 0) to_.exits[ifindex].isolation = tunnels_of_all;
+        }
+        to_.any_locked |= m.locked;
+        add_storm(m, ifindex, to);
+        if (m.mode == vlan_mode::unaware)
+            to.untagged = first;
+        else
+            add_vlans(m, first, to);
+    }
+    void add_storm(const state::bridge_member& m, uint16_t ifindex, bridge_member& to) {
+        if (m.storm == state::storm_rates{}) return;
+        const size_t workers = pollers_of(*c_.snapshot, to_.exits[ifindex].port);
+        auto limits = std::make_unique<token_rate[]>(datapath::flood_kinds);
+        limits[static_cast<size_t>(flood_kind::broadcast)] = limit_of(m.storm.broadcast, workers);
+        limits[static_cast<size_t>(flood_kind::multicast)] = limit_of(m.storm.multicast, workers);
+        limits[static_cast<size_t>(flood_kind::unknown)] = limit_of(m.storm.unknown, workers);
+        to.limits = true;
+        to.storm = limits.get();
+        to_.storms.push_back(std::move(limits));
+    }
+
+    /// Ingress domain by VLAN, and egress tag by domain.
+    void add_vlans(const state::bridge_member& m, uint16_t first, bridge_member& to) {
+        const bool tunnel = m.mode == vlan_mode::dot1q_tunnel;
+        auto tags = std::make_unique<uint32_t[]>(domains_of_bridge);
+        std::fill_n(tags.get(), domains_of_bridge, bridge_member::not_here);
+        if (m.vlan != 0) to.untagged = static_cast<uint16_t>(first + m.vlan);
+        if (m.mode == vlan_mode::access || tunnel) tags[m.vlan] = 0;
+        auto vlans = std::make_unique<uint16_t[]>(vlan_ids);
+        const uint32_t type = m.service_tags ? packet::ether_type_service : packet::ether_type_vlan;
+        for (uint16_t id = 1; id <= state::last_vlan; ++id) {
+            if (!m.vlans.test(id)) continue;
+            vlans[id] = static_cast<uint16_t>(first + id);
+            tags[id] = type << 16 | id;
+        }
+        // A translated VLAN is accepted by its wire VID only.
+        for (const auto& [wire, id] : m.translate) vlans[id] = 0;
+        for (const auto& [wire, id] : m.translate) {
+            vlans[wire] = static_cast<uint16_t>(first + id);
+            tags[id] = type << 16 | wire;
+        }
+        if (m.mode == vlan_mode::native_untagged) tags[m.vlan] = 0;
+        to.tag_out = tags.get();
+        to_.tags.push_back(std::move(tags));
+        if (tunnel) return;  // a tunnel carries frames with their tags as payload
+        to.by_vlan = vlans.get();
+        to_.vlans.push_back(std::move(vlans));
+    }
+
+    void add_routing(const std::string& name, uint16_t number, uint16_t first) {
+        for (const auto& [interface, i] : c_.after.interfaces) {
+            if (!i.port.empty() || i.bridge != name) continue;
+            const uint16_t ifindex = c_.ifindex_of.at(interface);
+            const auto domain = static_cast<uint16_t>(first + i.vlan);
+            to_.domains[domain].routing = ifindex;
+            bridge_member& to = to_.members[ifindex];
+            to.bridge = number;
+            to.first_domain = first;
+            to.untagged = domain;
+            to_.exits[ifindex] = {.port = c_.snapshot->interfaces[ifindex].port,
+                                  .is = datapath::bridge_exit::local};
+            c_.snapshot->interfaces[ifindex].bridge = number;
+        }
+    }
+
+    /// By member: the group's member that floods to it (RFC 7348 section 4.2); 0: none.
+    [[nodiscard]] std::vector<uint16_t> groups_of_members(const state::bridge& b) const {
+        std::vector<std::pair<const state::tunnel*, uint16_t>> groups;
+        for (const state::bridge_member& m : b.members)
+            if (const state::tunnel* const t = c_.after.tunnels.find(m.port);
+                t != nullptr && t->to_group())
+                groups.emplace_back(t, c_.ifindex_of.at(m.port));
+        std::vector<uint16_t> out(b.members.size());
+        for (size_t m = 0; !groups.empty() && m < out.size(); ++m)
+            if (const state::tunnel* const t = c_.after.tunnels.find(b.members[m].port))
+                for (const auto& [group, ifindex] : groups)
+                    if (t->is_behind(*group)) out[m] = ifindex;
+        return out;
+    }
+    [[nodiscard]] bool is_in(uint16_t ifindex, uint16_t domain) const {
+        const bridge_member& member = to_.members[ifindex];
+        return member.tag_out == nullptr ||
+               member.tag_out[domain - member.first_domain] != bridge_member::not_here;
+    }
+
+    /// group  by member
+    void fill_flooded(const state::bridge& b, const std::vector<uint16_t>& group, uint16_t domain) {
+        bridge_domain& d = to_.domains[domain];
+        d.first_flooded = static_cast<uint32_t>(to_.flooded.size());
+        for (size_t m = 0; m < group.size(); ++m) {
+            const uint16_t ifindex = c_.ifindex_of.at(b.members[m].port);
+            if (is_in(ifindex, domain) && (group[m] == 0 || !is_in(group[m], domain)))
+                to_.flooded.push_back(ifindex);
+        }
+        d.flooded = static_cast<uint16_t>(to_.flooded.size() - d.first_flooded);
+    }
+
+    const change& c_;
+    bridge_tables& to_;
+};
+
+/// The lowest free number.
+template <class Taken>
+std::optional<uint16_t> first_free(uint16_t from, uint16_t step, uint32_t end, const Taken& taken) {
+    for (uint32_t n = from; n < end; n += step)
+        if (!taken(static_cast<uint16_t>(n))) return static_cast<uint16_t>(n);
+    return std::nullopt;
+}
+
+}  // namespace
+
+class bridges::prepared_bridges : public prepared_change {
+  public:
+    explicit prepared_bridges(bridges& of) : of_(of) {}
+
+    result<void> make(change& c) {
+        if (c.after.bridges.empty() && of_.rows_.empty()) return {};
+        if (auto good = of_.ready_table(); !good) return good;
+        if (auto good = number(c); !good) return good;
+        tables_ = std::make_unique<bridge_tables>();
+        tables_->fdb_entries = of_.table_.get();
+        tables_->fdb_changes = &of_.changes_;
+        table_maker maker(c, *tables_);
+        for (const auto& [name, b] : c.after.bridges) {
+            const bridge_row& row = rows_.at(name);
+            maker.add(name, b, row.number, row.first_domain);
+        }
+        if (std::any_of(tables_->members.begin(), tables_->members.end(),
+                        [](const bridge_member& m) { return m.neigh_suppress; })) {
+            if (auto good = of_.ready_addresses(); !good) return good;
+            tables_->addresses = &of_.addresses_->table();
+        }
+        find_wanted(c);
+        c.snapshot->bridges = tables_.get();
+        changes_ = true;
+        return {};
+    }
+    void keep(change& c) {
+        c.snapshot->bridges = of_.shown_.get();
+        for (const auto& [name, i] : c.after.interfaces)
+            if (i.port.empty())
+                c.snapshot->interfaces[c.ifindex_of.at(name)].bridge =
+                    of_.rows_.at(i.bridge).number;
+    }
+
+    /// Delete FDB entries before the new snapshot, in which they would be on another interface.
+    void commit() noexcept override {
+        if (!changes_) return;
+        of_.rows_.swap(rows_);
+        of_.by_domain_.swap(by_domain_);
+        of_.wanted_.swap(wanted_);
+        of_.shown_.swap(tables_);
+        of_.drop_misplaced();
+    }
+    void retire() noexcept override {
+        if (changes_) of_.reconcile();
+    }
+
+  private:
+    /// A bridge keeps its domains and statistics as long as it stays VLAN-aware, or not.
+    result<void> number(const change& c) {
+        constexpr uint16_t most = datapath::vlan_bridges_max + domains_of_bridge;
+        by_domain_.assign(most, nullptr);
+        std::vector<bool> taken(most);
+        for (const auto& [name, b] : c.after.bridges) {
+            const auto was = of_.rows_.find(name);
+            if (was != of_.rows_.end() && was->second.looks_at_vlans == b.looks_at_vlans()) {
+                rows_.emplace(name, was->second);
+                taken[was->second.number] = true;
+            }
+        }
+        for (const auto& [name, b] : c.after.bridges) {
+            bridge_row& row = rows_[name];
+            if (row.number == 0) {
+                // Domains up to 4095 belong to bridges without VLAN filtering, the others to
+                // VLAN-aware ones.
+                const bool with = b.looks_at_vlans();
+                const auto free =
+                    first_free(with ? domains_of_bridge : 1, 1, with ? most : domains_of_bridge,
+                               [&](uint16_t n) { return taken[n]; });
+                if (!free) return fail(ENOSPC, b.where.text, "too many bridges at a time");
+                taken[*free] = true;
+                row.number = *free;
+                row.looks_at_vlans = with;
+                row.first_domain =
+                    with
+                        ? static_cast<uint16_t>((*free - domains_of_bridge + 1) * domains_of_bridge)
+                        : *free;
+            }
+            row.max_addresses = b.max_addresses;
+            row.ageing_s = b.ageing_s;
+            row.damping = b.damping;
+            by_domain_[row.number] = &row;
+        }
+        return {};
+    }
+    /// The entries of the FDB that are not learned.
+    void find_wanted(const change& c) {
+        for (const auto& [name, b] : c.after.bridges) {
+            const uint16_t first = rows_.at(name).first_domain;
+            for (const auto& [fdb_entry, port] : b.fixed)
+                wanted_[datapath::fdb_key_of(fdb_entry.mac,
+                                             static_cast<uint16_t>(first + fdb_entry.vlan))] = {
+                    c.ifindex_of.at(port), kind::fixed};
+        }
+        for (const auto& [name, i] : c.after.interfaces) {
+            if (!i.port.empty()) continue;
+            const uint16_t ifindex = c.ifindex_of.at(name);
+            const auto domain = static_cast<uint16_t>(rows_.at(i.bridge).first_domain + i.vlan);
+            wanted_[datapath::fdb_key_of(c.snapshot->interfaces[ifindex].mac, domain)] = {
+                ifindex, kind::local};
+            for (const mac_address& mac : i.extra_macs)
+                wanted_[datapath::fdb_key_of(mac, domain)] = {ifindex, kind::local};
+        }
+    }
+
+    bridges& of_;
+    bool changes_ = false;
+    rows rows_;
+    std::vector<bridge_row*> by_domain_;
+    wanted wanted_;
+    std::unique_ptr<bridge_tables> tables_;
+};
+
+result<void> bridges::ready_table() {
+    if (table_ != nullptr) return {};
+    hash::config c = hash::eal_config("fdb", SOCKET_ID_ANY);
+    c.max_entries = datapath::max_fdb_entries;
+    c.defer_free = rcu_.hook();
+    auto made = datapath::fdb_table::create(c);
+    if (!made) return tl::unexpected<error>(made.error());
+    table_ = std::move(*made);
+    talked_.resize(datapath::bridge_worker_state::map_words);
+    return {};
+}
+
+result<void> bridges::ready_addresses() {
+    if (addresses_ != nullptr) return {};
+    auto made = neigh_binding_table::create(rcu_);
+    if (!made) return tl::unexpected<error>(made.error());
+    addresses_ = std::move(*made);
+    return {};
+}
+
+result<std::unique_ptr<prepared_change>> bridges::prepare(change& c) {
+    auto ready = std::make_unique<prepared_bridges>(*this);
+    const state::changes& w = c.what;
+    const bool same = shown_ != nullptr && w.ports.empty() && w.interfaces.empty() &&
+                      w.bridges.empty() && w.tunnels.empty() && !w.workers;
+    if (same)
+        ready->keep(c);
+    else if (auto done = ready->make(c); !done)
+        return tl::unexpected<error>(done.error());
+    return ready;
+}
+
+}  // namespace turnpike::control

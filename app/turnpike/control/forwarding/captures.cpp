@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/forwarding/captures.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace turnpike::control {
+
+captures::~captures() { close(); }
+
+result<uint64_t> captures::begin(std::shared_ptr<capture_session> s, owned_fd to,
+                                 uint64_t connection) {
+    take_off_ended();
+    const auto on =
+        std::count_if(all_.begin(), all_.end(), [](const auto& one) { return one.second.on; });
+    if (static_cast<size_t>(on) >= datapath::capture_tap::max_captures)
+        return fail(
+            EBUSY, "capture",
+            "there are " + std::to_string(on) + " captures already; end one of `show captures`");
+    const auto at = all_.emplace(last_ + 1, entry{s, connection, true}).first;
+    if (auto done = write_capture(std::move(s), std::move(to)); !done) {
+        all_.erase(at);
+        return tl::unexpected<error>(done.error());
+    }
+    ++last_;
+    publish();
+    return last_;
+}
+
+void captures::end(uint64_t number) {
+    const auto at = all_.find(number);
+    if (at == all_.end()) return;
+    const bool was = std::exchange(at->second.on, false);
+    // Workers stop copying first: the thread then writes the rest.
+    if (was) publish();
+    at->second.session->stop.store(true, std::memory_order_relaxed);
+}
+
+void captures::forget(uint64_t connection) noexcept {
+    bool any = false;
+    for (auto& [number, one] : all_)
+        if (one.connection == connection) any |= std::exchange(one.on, false) || !retired_.empty();
+    try {
+        if (any) publish();
+    } catch (const std::bad_alloc&) {  // the workers copy for it until the next change
+        return;
+    }
+    std::erase_if(all_, [&](const auto& one) {
+        if (one.second.connection != connection) return false;
+        one.second.session->stop.store(true, std::memory_order_relaxed);
+        return true;
+    });
+}
+
+const capture_session* captures::find(uint64_t number) const noexcept {
+    const auto at = all_.find(number);
+    return at == all_.end() ? nullptr : at->second.session.get();
+}
+
+std::vector<uint64_t> captures::numbers() const {
+    std::vector<uint64_t> out;
+    for (const auto& [number, one] : all_) out.push_back(number);
+    return out;
+}
+
+void captures::take_off_ended(bool waits) {
+    bool any = false;
+    for (auto& [number, one] : all_)
+        if (one.on && one.session->done.load(std::memory_order_acquire)) {
+            one.on = false;
+            any = true;
+        }
+    if (any) publish(waits);
+}
+
+void captures::tick() noexcept {
+    if (tap_ == nullptr) return;
+    try {
+        take_off_ended(false);
+    } catch (const std::bad_alloc&) {  // in the next iteration
+    }
+}
+
+void captures::publish(bool waits) {
+    retired_.reserve(retired_.size() + 1);
+    auto next = std::make_unique<datapath::capture_tap>();
+    for (const auto& [number, one] : all_)
+        if (one.on) next->on[next->count++] = &one.session->packets;
+    if (next->count == 0) next.reset();
+    for (const auto& slot : workers_.all()) slot->worker.capture_for(next.get());
+    out_.capture_for(next.get());
+    retired_.push_back(std::exchange(tap_, std::move(next)));
+    if (!waits) return;
+    rcu_.synchronize();
+    retired_.clear();
+}
+
+void captures::close() noexcept {
+    try {
+        for (auto& [number, one] : all_) one.on = false;
+        if (tap_ != nullptr || !retired_.empty()) publish();
+    } catch (const std::bad_alloc&) {  // workers have stopped, or are stopped next
+    }
+    for (auto& [number, one] : all_) one.session->stop.store(true, std::memory_order_relaxed);
+    constexpr int steps = 100;
+    for (int i = 0; i < steps; ++i) {
+        if (std::all_of(all_.begin(), all_.end(),
+                        [](const auto& one) { return one.second.session->done.load(); }))
+            break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    all_.clear();
+}
+
+class captures::prepared_captures : public prepared_change {
+  public:
+    prepared_captures(captures& of, datapath::packet_mask gone) : of_(of), gone_(gone) {}
+    void commit() noexcept override {
+        for (auto& [number, one] : of_.all_) {
+            one.session->packets.remove_ports(gone_);
+            if (one.on && one.session->packets.ports() == 0) {
+                one.session->end_because("its ports are removed");
+                one.session->stop.store(true, std::memory_order_relaxed);
+            }
+        }
+        for (const auto& slot : of_.workers_.all()) slot->worker.capture_for(of_.tap_.get());
+    }
+
+  private:
+    captures& of_;
+    const datapath::packet_mask gone_;
+};
+
+result<std::unique_ptr<prepared_change>> captures::prepare(change& c) {
+    datapath::packet_mask gone = 0;
+    for (const auto& [number, one] : all_)
+        for (const captured_port& p : one.session->ports) {
+            const auto& removed = c.what.ports.removed;
+            if (std::find(removed.begin(), removed.end(), p.name) != removed.end())
+                gone |= datapath::packet_mask{1} << p.index;
+        }
+    return std::make_unique<prepared_captures>(*this, gone);
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The captures that are on (datapath/capture.hpp), by request of clients: doc/capture.md. A capture ends with the connection
+// of its client, and loses ports that are removed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "control/change.hpp"
+#include "control/control_tx.hpp"
+#include "control/forwarding/capture_writer.hpp"
+#include "control/forwarding/workers.hpp"
+#include "rcu/qsbr.hpp"
+
+namespace turnpike::control {
+
+class controller;
+class request_fields;
+
+/// Threads  control.
+class captures : public config_handler {
+  public:
+    captures(workers& w, control_tx& out, rcu::qsbr& rcu) : workers_(w), out_(out), rcu_(rcu) {}
+    ~captures() override;
+
+    /// Begins a capture; its thread writes to `to`.
+    /// Answers  its number
+    /// Errors   EBUSY: too many; EAGAIN, ENOMEM
+    [[nodiscard]] result<uint64_t> begin(std::shared_ptr<capture_session> s, owned_fd to,
+                                         uint64_t connection);
+    /// Ends a capture; its thread writes the rest. No effect if there is none.
+    void end(uint64_t number);
+    /// The client has gone: ends its captures, and forgets them.
+    void forget(uint64_t connection) noexcept;
+    /// Null: there is none.
+    [[nodiscard]] const capture_session* find(uint64_t number) const noexcept;
+    [[nodiscard]] std::vector<uint64_t> numbers() const;
+    /// Takes ended captures off the workers. Call every iteration.
+    void tick() noexcept;
+    /// At the end: waits for the threads, a second at most.
+    void close() noexcept;
+
+    /// Ports that are removed are captured no more; new workers capture.
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+
+  private:
+    class prepared_captures;
+    struct entry {
+        std::shared_ptr<capture_session> session{};
+        uint64_t connection = 0;
+        bool on = false;  ///< workers copy for it
+    };
+    /// waits  for a grace period; otherwise the tap before stays until a later call does
+    void publish(bool waits = true);
+    void take_off_ended(bool waits = true);
+
+    workers& workers_;
+    control_tx& out_;
+    rcu::qsbr& rcu_;
+    std::map<uint64_t, entry> all_{};  ///< by number
+    std::unique_ptr<datapath::capture_tap> tap_{};
+    std::vector<std::unique_ptr<datapath::capture_tap>> retired_{};
+    uint64_t last_ = 0;
+};
+
+/// The request `capture`: begins, shows or ends one.
+/// descriptor  of the client, where the packets go
+/// Throws      error
+[[nodiscard]] nlohmann::json capture_request(controller& c, const request_fields& f, int descriptor,
+                                             uint64_t connection);
+[[nodiscard]] nlohmann::json show_captures(controller& c, const request_fields& f);
+
+}  // namespace turnpike::control

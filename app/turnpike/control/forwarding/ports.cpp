@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/forwarding/ports.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+
+#include "base/hardware.hpp"
+#include "control/forwarding/default_route.hpp"
+#include "control/forwarding/queues.hpp"
+#include "control/forwarding/workers.hpp"
+#include "observe/console.hpp"
+#include "packet/igmp.hpp"
+#include "packet/ipv4.hpp"
+#include "packet/ipv6.hpp"
+#include "pmu/sysfs.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using datapath::max_ports;
+
+/// The NUMA node of a device before it is opened; -1: not on a PCI bus, or unknown to the kernel.
+int node_of(const std::string& device) {
+    const auto pci = pmu::read_pci_device("/sys", device.substr(0, device.find(',')));
+    return pci ? pci->node : -1;
+}
+
+/// Whether a port needs promiscuous mode.
+bool takes_all(const state::configuration& in, const std::string& port) {
+    if (in.interfaces.at(port).kind != state::interface_kind::routed) return true;
+    return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& i) {
+        return i.second.port == port && !i.second.extra_macs.empty();
+    });
+}
+
+/// Whether a port processes the 802.1Q tags of every frame.
+bool takes_tags(const state::configuration& in, const std::string& port) {
+    const state::interface& untagged = in.interfaces.at(port);
+    if (untagged.kind == state::interface_kind::patched) return false;
+    if (untagged.kind == state::interface_kind::bridged) {
+        const state::bridge_member& m = *in.bridges.at(untagged.bridge).member(port);
+        return m.mode != state::vlan_mode::unaware && m.mode != state::vlan_mode::dot1q_tunnel &&
+               !m.service_tags;
+    }
+    return std::any_of(in.interfaces.begin(), in.interfaces.end(),
+                       [&](const auto& i) { return i.second.port == port && i.second.vlan != 0; });
+}
+
+/// Whether an interface of the port, or its bridge, routes.
+bool is_routed(const state::configuration& in, const std::string& port) {
+    const std::string& bridge = in.interfaces.at(port).bridge;
+    return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& i) {
+        return i.second.kind == state::interface_kind::routed &&
+               (i.second.port == port || (!bridge.empty() && i.second.bridge == bridge));
+    });
+}
+
+/// Whether a packet received by one port may leave by the other.
+bool reaches(const state::configuration& in, const std::string& from, const std::string& to) {
+    const state::interface &a = in.interfaces.at(from), &b = in.interfaces.at(to);
+    return (is_routed(in, from) && is_routed(in, to)) ||
+           (a.kind == state::interface_kind::patched && a.peer == to) ||
+           (!a.bridge.empty() && a.bridge == b.bridge);
+}
+
+}  // namespace
+
+class ports::prepared_ports : public prepared_change {
+  public:
+    prepared_ports(ports& of, change& c)
+        : of_(of), c_(c), after_(c.after), queues_(c.workers, c.running, c.what.workers) {}
+    ~prepared_ports() override {
+        if (committed_) return;
+        for (const auto& [port, mtu] : mtu_before_) {
+            try {
+                if (port->device.change_mtu(mtu)) continue;
+            } catch (const std::bad_alloc&) {  // out of memory even for the log
+            }
+            // Constant text: memory may be exhausted.
+            observe::log(observe::log_level::error,
+                         "a port keeps the mtu of a refused change; reload");
+        }
+    }
+
+    /// Unchanged ports keep their indices.
+    result<void> plan() {
+        std::vector<bool> used(max_ports);
+        for (const auto& p : of_.open_) used[p->port_index] = true;
+        rows_.reserve(after_.ports.size());
+        for (const auto& [name, wanted] : after_.ports) {
+            row& r = rows_.emplace_back();
+            r.name = name;
+            r.wanted = &wanted;
+            r.port = staying(name);
+            r.port_index = r.port != nullptr
+                               ? r.port->port_index
+                               : static_cast<uint16_t>(std::find(used.begin(), used.end(), false) -
+                                                       used.begin());
+            if (r.port_index == max_ports)
+                return fail(ENOSPC, wanted.where.text,
+                            fmt::format("more than {} ports at a time, with those being removed",
+                                        max_ports));
+            used[r.port_index] = true;
+            c_.port_index_of.emplace(name, r.port_index);
+        }
+        std::vector<queue_plan::port> polled;
+        for (row& r : rows_) {
+            if (r.port == nullptr) find_holders(r);
+            if (!r.has_no_device()) polled.push_back(r.in_plan());
+        }
+        return queues_.share_rx(polled);
+    }
+
+    result<void> open_devices() {
+        for (const auto& [name, wanted] : after_.ports)
+            several_buffers_ |= rxtx::takes_several_buffers(wanted.device, wanted.mtu, of_.pool_);
+        open_.resize(rows_.size());
+        for (const auto& [name, wanted] : after_.ports) wanted_.push_back(wanted);
+        for (row& r : rows_) {
+            auto& to = c_.snapshot->port[r.port_index];
+            if (r.has_no_device()) {
+                to = {.state = &r.port->state, .mac = c_.running->port[r.port_index].mac};
+                continue;
+            }
+            if (r.waits_for != nullptr) {
+                if (auto good = check_ahead(r); !good) return good;
+                to.mac = c_.running->port[r.waits_for->port_index].mac;
+                continue;
+            }
+            if (auto done = r.port == nullptr ? open(r) : keep(r); !done) return done;
+            if (auto done = show(r); !done) return done;
+        }
+        if (!c_.closes_first.empty())
+            c_.open_rest = [this] { return open_rest(); };
+        else
+            share_queues();
+        return {};
+    }
+
+    /// This object now owns the removed ports, and closes them when it is destroyed, after a grace period.
+    void commit() noexcept override {
+        committed_ = true;
+        for (size_t i = 0; i < rows_.size(); ++i) {
+            std::swap(rows_[i].port->wanted, wanted_[i]);
+            open_[i] = rows_[i].port;
+        }
+        of_.open_.swap(open_);
+    }
+
+  private:
+    /// A port of the new configuration.
+    struct row {
+        std::string_view name;
+        uint16_t port_index = 0;
+        const state::port* wanted = nullptr;
+        std::shared_ptr<open_port> port{};       ///< null: not open yet
+        std::shared_ptr<open_port> waits_for{};  ///< a port that must be closed first
+
+        [[nodiscard]] bool has_no_device() const noexcept { return port != nullptr && port->lost; }
+        [[nodiscard]] queue_plan::port in_plan() const {
+            return {name, port_index, wanted, node_of(wanted->device)};
+        }
+    };
+
+    /// Null: the port must be opened, or reopened.
+    std::shared_ptr<open_port> staying(const std::string& name) const {
+        const auto& anew = c_.what.reopened;
+        if (std::find(anew.begin(), anew.end(), name) != anew.end()) return nullptr;
+        const auto there = std::find_if(of_.open_.begin(), of_.open_.end(),
+                                        [&](const auto& p) { return p->name == name; });
+        return there == of_.open_.end() ? nullptr : *there;
+    }
+    /// Removed ports that hold the device of a port to be opened.
+    void find_holders(row& r) {
+        auto& all = c_.closes_first;
+        for (const auto& p : of_.open_) {
+            const auto stays = std::any_of(rows_.begin(), rows_.end(),
+                                           [&](const row& other) { return other.port == p; });
+            if (stays || p->lost || !same_hardware(p->wanted.device, r.wanted->device)) continue;
+            if (r.waits_for == nullptr || p->device.id() < r.waits_for->device.id())
+                r.waits_for = p;
+            if (std::find(all.begin(), all.end(), p) == all.end()) all.push_back(p);
+        }
+    }
+
+    /// The workers whose packets may leave by a port.
+    std::vector<size_t> senders_to(std::string_view port) const {
+        return queues_.senders([&](uint16_t port_index) {
+            const auto from = std::find_if(rows_.begin(), rows_.end(), [&](const row& r) {
+                return r.port_index == port_index;
+            });
+            return reaches(after_, std::string(from->name), std::string(port));
+        });
+    }
+
+    rxtx::port_settings settings_of(const row& r) const {
+        return {
+            .name = std::string(r.name),
+            .where = r.wanted->where.text,
+            .device = r.wanted->device,
+            .mtu = r.wanted->mtu,
+            .rx_queues = r.wanted->rx_queues,
+            .tx_queues = std::max<uint16_t>(1, static_cast<uint16_t>(senders_to(r.name).size())),
+            .tx_queues_wanted = static_cast<uint16_t>(max_workers()),
+            .descriptors = r.wanted->descriptors,
+            .promiscuous = takes_all(after_, std::string(r.name)),
+            .several_buffers = several_buffers_,
+            .tags = takes_tags(after_, std::string(r.name)),
+            .udp_sums = r.wanted->device_sums_udp,
+            .pool = of_.pool_};
+    }
+
+    /// Checks that are possible before the device is closed. Only the driver can validate other
+    /// arguments.
+    result<void> check_ahead(const row& r) const {
+        if (r.waits_for->wanted.device != r.wanted->device) return {};
+        auto good = r.waits_for->device.could_have(settings_of(r));
+        if (good) return good;
+        return fail(good.error().code, fmt::format("{}: port '{}'", r.wanted->where.text, r.name),
+                    good.error().text);
+    }
+
+    result<void> open(row& r) {
+        if (std::string why = cuts_machine_off(r.wanted->device); !why.empty())
+            return fail(EPERM, fmt::format("{}: port '{}'", r.wanted->where.text, r.name), why);
+        auto device = rxtx::port::open(settings_of(r));
+        if (!device) return tl::unexpected<error>(device.error());
+        auto port = std::make_shared<open_port>(std::move(*device));
+        port->name = r.name;
+        port->port_index = r.port_index;
+        port->before = of_.counted_(r.port_index);
+        if (auto started = port->device.start(); !started) return started;
+        r.port = std::move(port);
+        return {};
+    }
+
+    /// Reconfigure an open port.
+    result<void> keep(row& r) {
+        open_port& port = *r.port;
+        // Disable VLAN strip before a snapshot needs frames unmodified: find_tag() handles both.
+        if (!takes_tags(after_, port.name)) {
+            if (port.filters_set && port.filters_set->strips_tags) port.filters_set.reset();
+            if (auto done = port.device.take_tags_out(false); !done) return done;
+        }
+        if (several_buffers_ && !port.device.sends_several_buffers())
+            return fail(EBUSY, r.wanted->where.text,
+                        fmt::format("port '{}' was opened when every frame fitted one buffer, and "
+                                    "one of the MTUs is longer now; restart, or choose a larger "
+                                    "mempool.buffer_size",
+                                    r.name));
+        if (port.wanted.mtu == r.wanted->mtu) return {};
+        mtu_before_.reserve(mtu_before_.size() + 1);
+        port.filters_set
+            .reset();  // a driver may restart the device, and forget its group addresses
+        if (auto changed = port.device.change_mtu(r.wanted->mtu); !changed) return changed;
+        mtu_before_.emplace_back(&port, port.wanted.mtu);
+        return {};
+    }
+
+    /// Fill the port's part of the snapshot.
+    result<void> show(const row& r) {
+        const rxtx::port& device = r.port->device;
+        if (auto shared = queues_.share_tx(r.in_plan(), device.tx_queues(), senders_to(r.name));
+            !shared)
+            return shared;
+        // Its interfaces may be set already, and stay.
+        datapath::port_snapshot& to = c_.snapshot->port[r.port_index];
+        to.state = &r.port->state;
+        to.ethdev_id = device.id();
+        to.mac = device.mac();
+        to.needs_periodic_tx = device.needs_periodic_tx();
+        to.strips_tags = takes_tags(after_, std::string(r.name));
+        to.inserts_tags = device.puts_tags_in();
+        to.inserts_udp_sums = device.puts_udp_sums_in();
+        to.checks_udp_sums = device.checks_udp_sums();
+        return {};
+    }
+    void share_queues() {
+        c_.snapshot->queues = queues_.after();
+        c_.hand_over = queues_.hand_over();
+    }
+
+    /// ethdev assigns the lowest free id, and some drivers derive MAC addresses from it: open ports
+    /// in the order of their previous ids, so that each gets the same one.
+    result<bool> open_rest() {
+        std::vector<row*> rest;
+        for (row& r : rows_)
+            if (r.waits_for != nullptr) rest.push_back(&r);
+        std::sort(rest.begin(), rest.end(), [](const row* a, const row* b) {
+            return a->waits_for->last.id < b->waits_for->last.id;
+        });
+        bool same_addresses = true;
+        for (row* r : rest) {
+            const mac_address expected = c_.snapshot->port[r->port_index].mac;
+            if (auto done = open(*r); !done) return tl::unexpected<error>(done.error());
+            if (auto done = show(*r); !done) return tl::unexpected<error>(done.error());
+            same_addresses &= c_.snapshot->port[r->port_index].mac == expected;
+        }
+        share_queues();
+        return same_addresses;
+    }
+
+    ports& of_;
+    change& c_;
+    const state::configuration& after_;
+    std::vector<row> rows_;  ///< as after_.ports
+    /// previous ports after commit(); room for the new ones is reserved
+    std::vector<std::shared_ptr<open_port>> open_;
+    std::vector<state::port> wanted_;
+    queue_plan queues_;
+    std::vector<std::pair<open_port*, uint16_t>> mtu_before_;
+    bool several_buffers_ = false;  ///< a frame of the largest MTU needs several mbufs
+    bool committed_ = false;
+};
+
+void open_port::lose() noexcept {
+    last.id = device.id();
+    last.rx_missed = device.rx_missed();
+    try {
+        last.pcie_counts = device.xstats("pcie_");
+    } catch (const std::bad_alloc&) {  // unknown then
+    }
+    device.close();
+    state.link_up.store(false, std::memory_order_relaxed);
+    lost = true;
+}
+
+result<std::unique_ptr<prepared_change>> ports::prepare(change& c) {
+    auto ready = std::make_unique<prepared_ports>(*this, c);
+    if (auto done = ready->plan(); !done) return tl::unexpected<error>(done.error());
+    if (auto done = ready->open_devices(); !done) return tl::unexpected<error>(done.error());
+    return ready;
+}
+
+void ports::add_lost(state::changes& what, const state::configuration& after,
+                     const lost_ports& open) const {
+    const auto add = [](std::vector<std::string>& to, const std::string& name) {
+        if (std::find(to.begin(), to.end(), name) == to.end()) to.push_back(name);
+    };
+    for (const auto& p : open_) {
+        const state::port* wanted = p->lost ? after.ports.find(p->name) : nullptr;
+        if (wanted == nullptr) continue;
+        const bool asked = open.all || std::find(open.named.begin(), open.named.end(), p->name) !=
+                                           open.named.end();
+        if (!asked && !p->to_come_back && p->wanted == *wanted) continue;
+        add(what.ports.changed, p->name);
+        add(what.reopened, p->name);
+    }
+}
+
+bool ports::any_to_come_back() const noexcept {
+    return std::any_of(open_.begin(), open_.end(), [](const auto& p) { return p->to_come_back; });
+}
+
+std::vector<std::shared_ptr<open_port>> ports::give_up() {
+    std::vector<std::shared_ptr<open_port>> out;
+    for (const auto& p : open_) {
+        if (p->to_come_back) out.push_back(p);
+        p->to_come_back = false;
+    }
+    std::sort(out.begin(), out.end(),
+              [](const auto& a, const auto& b) { return a->last.id < b->last.id; });
+    return out;
+}
+
+/// Counts at an index before its current port.
+observe::port_totals ports::removed() const {
+    std::array<const open_port*, max_ports> at{};
+    for (const auto& port : open_) at[port->port_index] = port.get();
+    observe::port_totals sum;
+    for (uint16_t port_index = 0; port_index < max_ports; ++port_index)
+        sum.add(at[port_index] != nullptr ? at[port_index]->before : counted_(port_index), {});
+    return sum;
+}
+
+namespace {
+
+/// Groups of routing protocols (IANA's registries of 224.0.0.0/24 and ff02::/16):
+/// hosts, routers, OSPF, RIP, EIGRP, PIM, VRRP, IS-IS, IGMP or MLD, BABEL.
+void add_groups_of_daemons(std::vector<mac_address>& groups) {
+    for (const uint8_t last :
+         std::initializer_list<uint8_t>{1, 2, 5, 6, 9, 10, 13, 18, 19, 22, 102, 111})
+        groups.push_back({{0x01, 0x00, 0x5e, 0, 0, last}});
+    for (const uint8_t last :
+         std::initializer_list<uint8_t>{0x05, 0x06, 0x09, 0x0a, 0x0d, 0x12, 0x16, 0x66})
+        groups.push_back({{0x33, 0x33, 0, 0, 0, last}});
+    groups.push_back({{0x33, 0x33, 0, 1, 0, 0x06}});
+    // LLDP, IS-IS, ES-IS, CDP.
+    for (const uint8_t last : std::initializer_list<uint8_t>{0x00, 0x03, 0x0e, 0x14, 0x15})
+        groups.push_back({{0x01, 0x80, 0xc2, 0, 0, last}});
+    for (const uint8_t last : std::initializer_list<uint8_t>{0x04, 0x05})
+        groups.push_back({{0x09, 0x00, 0x2b, 0, 0, last}});
+    groups.push_back({{0x01, 0x00, 0x0c, 0xcc, 0xcc, 0xcc}});
+}
+
+open_port::filters filters_of(const open_port& port, const datapath::snapshot& v) {
+    const datapath::port_snapshot& seen = v.port[port.port_index];
+    const auto kind = v.interfaces[seen.untagged].kind;
+    open_port::filters out{.promiscuous = kind == datapath::interface_kind::patched ||
+                                          kind == datapath::interface_kind::bridged ||
+                                          (seen.strips_tags && port.device.filters_tags()),
+                           .strips_tags = seen.strips_tags};
+    for (const datapath::interface& i : v.interfaces) {
+        if (i.bridge != 0 || i.port != port.port_index) continue;
+        out.promiscuous |= i.has_extra_macs;
+        if (i.kind != datapath::interface_kind::routed) continue;
+        for (const ipv6_address& g : i.addresses->v6_groups)
+            out.groups.push_back(packet::multicast_mac(g));
+        for (const uint32_t g : i.addresses->v4_groups)
+            out.groups.push_back(packet::multicast_mac(g));
+        if (!i.addresses->v4_groups.empty())
+            out.groups.push_back(packet::multicast_mac(packet::ipv4_all_hosts));
+        if (i.to_host) add_groups_of_daemons(out.groups);
+    }
+    return out;
+}
+
+}  // namespace
+
+void ports::listen(const datapath::snapshot& v) noexcept {
+    try {
+        for (const auto& port : open_) {
+            open_port::filters wanted = filters_of(*port, v);
+            if (port->lost || port->filters_set == wanted) continue;
+            port->filters_set.reset();
+            if (auto set = port->device.set_promiscuous(wanted.promiscuous); !set) {
+                observe::log(observe::log_level::error, set.error().message(),
+                             {{"port", port->name}});
+                continue;  // retried with the next change
+            }
+            // If the device cannot strip tags, software reads them from the frame.
+            static_cast<void>(port->device.take_tags_out(wanted.strips_tags));
+            if (!wanted.groups.empty()) port->device.listen_to(wanted.groups);
+            port->filters_set = std::move(wanted);
+        }
+    } catch (const std::bad_alloc&) {  // retried with the next change
+        observe::log(observe::log_level::error,
+                     "out of memory: the ports' MAC filters were not updated");
+    }
+}
+
+}  // namespace turnpike::control

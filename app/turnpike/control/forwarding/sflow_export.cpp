@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/forwarding/sflow_export.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <rte_cycles.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/owned_fd.hpp"
+#include "control/controller.hpp"
+#include "control/management/show.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using clock = std::chrono::steady_clock;
+using datapath::capture_point;
+using datapath::max_ports;
+using observe::sflow::datagram;
+
+constexpr auto poll_interval = std::chrono::milliseconds(20);
+/// "The sFlow Agent must not wait for a buffer to fill with samples": at most a second (sFlow version 5, section 5).
+constexpr auto max_delay = std::chrono::milliseconds(500);
+
+sockaddr_storage sockaddr_of(const ip_address& a, uint16_t port, socklen_t& bytes) {
+    sockaddr_storage out{};
+    if (a.v6) {
+        sockaddr_in6 to{};
+        to.sin6_family = AF_INET6;
+        to.sin6_port = htons(port);
+        std::memcpy(&to.sin6_addr, a.bytes.data(), sizeof to.sin6_addr);
+        std::memcpy(&out, &to, bytes = sizeof to);
+    } else {
+        sockaddr_in to{};
+        to.sin_family = AF_INET;
+        to.sin_port = htons(port);
+        std::memcpy(&to.sin_addr, a.bytes.data(), sizeof to.sin_addr);
+        std::memcpy(&out, &to, bytes = sizeof to);
+    }
+    return out;
+}
+
+result<owned_fd> socket_to(const state::listen_address& at) {
+    owned_fd fd(
+        ::socket(at.address.v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (fd.get() < 0) return fail(errno, {}, "no socket");
+    socklen_t bytes = 0;
+    const sockaddr_storage to = sockaddr_of(at.address, at.port, bytes);
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), bytes) != 0)
+        return fail(errno, {}, "the kernel has no route to it");
+    return fd;
+}
+
+/// The address that datagrams of a socket come from.
+ip_address source_of(const owned_fd& fd, bool v6) {
+    sockaddr_in6 v6_name{};
+    sockaddr_in v4_name{};
+    ip_address out;
+    out.v6 = v6;
+    socklen_t bytes = v6 ? sizeof v6_name : sizeof v4_name;
+    ::getsockname(
+        fd.get(),
+        v6 ? reinterpret_cast<sockaddr*>(&v6_name) : reinterpret_cast<sockaddr*>(&v4_name), &bytes);
+    if (v6)
+        std::memcpy(out.bytes.data(), &v6_name.sin6_addr, sizeof v6_name.sin6_addr);
+    else
+        std::memcpy(out.bytes.data(), &v4_name.sin_addr, sizeof v4_name.sin_addr);
+    return out;
+}
+
+/// ifIndex of a port.
+constexpr uint32_t source_of(uint16_t port) noexcept { return port + uint32_t{1}; }
+
+}  // namespace
+
+/// One configuration of the export, its sockets and its thread.
+class sflow_export::session {
+  public:
+    session(const state::sflow& says, std::vector<owned_fd> sockets, const ip_address& agent,
+            size_t workers)
+        : config_(says), sockets_(std::move(sockets)), building_(agent) {
+        const datapath::sampling_limits limits{.one_in = says.sample,
+                                               .header_bytes = says.header_bytes,
+                                               .drops_per_s = says.drops_per_s,
+                                               .tsc_hz = rte_get_tsc_hz()};
+        for (size_t w = 0; w < workers; ++w)
+            sampling_.of_worker.push_back(
+                std::make_unique<datapath::sampler>(limits, rte_rdtsc() * (2 * w + 3)));
+    }
+    ~session() {
+        {
+            const std::lock_guard hold(lock_);
+            stop_ = true;
+        }
+        wake_.notify_all();
+        if (thread_.joinable()) thread_.join();
+    }
+    session(const session&) = delete;
+    session& operator=(const session&) = delete;
+
+    result<void> start() {
+        try {
+            thread_ = std::thread([this] { run(); });
+        } catch (const std::system_error& e) {
+            return fail(e.code().value(), {}, "no thread");
+        }
+        return {};
+    }
+
+    [[nodiscard]] datapath::samplers& sampling() noexcept { return sampling_; }
+    [[nodiscard]] const state::sflow& config() const noexcept { return config_; }
+    [[nodiscard]] bool wants_counters() const noexcept {
+        return wants_counters_.load(std::memory_order_acquire);
+    }
+    void give_counters(std::vector<observe::sflow::interface_counters> ports,
+                       std::vector<std::string> names) {
+        const std::lock_guard hold(lock_);
+        ports_ = std::move(ports);
+        names_ = std::move(names);
+        wants_counters_.store(false, std::memory_order_release);
+        has_counters_ = true;
+    }
+    [[nodiscard]] counts counted() const noexcept {
+        counts out{.datagrams = datagrams_.read(),
+                   .unsent = unsent_.read(),
+                   .samples = samples_.read(),
+                   .drops = drops_.read()};
+        for (const auto& of : sampling_.of_worker) {
+            out.lost_samples += of->lost_samples();
+            out.lost_drops += of->lost_drops();
+        }
+        return out;
+    }
+
+  private:
+    void run() {
+        begun_ = last_sent_ = clock::now();
+        next_counters_ = begun_;
+        std::unique_lock hold(lock_);
+        while (!stop_) {
+            const auto now = clock::now();
+            if (config_.counters_s != 0 && now >= next_counters_) {
+                next_counters_ = now + std::chrono::seconds(config_.counters_s);
+                wants_counters_.store(true, std::memory_order_release);
+            }
+            if (std::exchange(has_counters_, false)) send_counters();
+            hold.unlock();
+            take_samples();
+            if (!building_.empty() && clock::now() - last_sent_ >= max_delay) send();
+            hold.lock();
+            wake_.wait_for(hold, poll_interval, [&] { return stop_; });
+        }
+    }
+    void take_samples() {
+        for (const auto& of : sampling_.of_worker)
+            while (const datapath::capture_record* r = of->ring().front()) {
+                take(*of, *r);
+                of->ring().pop();
+            }
+    }
+    void take(const datapath::sampler& of, const datapath::capture_record& r) {
+        const observe::sflow::sampled_header header{.bytes = {r.bytes(), r.kept},
+                                                    .frame_bytes = r.frame_bytes};
+        const uint32_t source = source_of(r.port);
+        if (r.point == capture_point::drop) {
+            drops_.add(1);
+            return add(
+                observe::sflow::discarded_packet{.sequence = ++drop_sequence_[r.port],
+                                                 .source = source,
+                                                 .lost = static_cast<uint32_t>(of.lost_drops()),
+                                                 .why = r.why,
+                                                 .header = header});
+        }
+        samples_.add(1);
+        uint64_t pool = 0, lost = 0;
+        for (const auto& one : sampling_.of_worker) {
+            pool += one->pool(r.port);
+            lost += one->lost_samples();
+        }
+        add(observe::sflow::flow_sample{.sequence = ++flow_sequence_[r.port],
+                                        .source = source,
+                                        .rate = config_.sample,
+                                        .pool = static_cast<uint32_t>(pool),
+                                        .lost = static_cast<uint32_t>(lost),
+                                        .header = header});
+    }
+    void send_counters() {
+        for (size_t i = 0; i < ports_.size(); ++i) {
+            observe::sflow::interface_counters& one = ports_[i];
+            one.name = names_[i];
+            one.sequence = ++counter_sequence_[(one.source - 1) % max_ports];
+            add(one);
+        }
+    }
+    template <class Sample>
+    void add(const Sample& s) {
+        if (building_.empty()) last_sent_ = clock::now();
+        if (building_.add(s)) return;
+        send();
+        static_cast<void>(building_.add(s));
+    }
+    void send() {
+        const auto now = clock::now();
+        const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
+        const auto bytes =
+            building_.finish(++datagram_sequence_, static_cast<uint32_t>(uptime.count()));
+        for (const owned_fd& to : sockets_)
+            (::send(to.get(), bytes.data(), bytes.size(), 0) < 0 ? unsent_ : datagrams_).add(1);
+        building_.clear();
+        last_sent_ = now;
+    }
+
+    const state::sflow config_;
+    const std::vector<owned_fd> sockets_;
+    datapath::samplers sampling_{};
+
+    // The thread's.
+    datagram building_;
+    clock::time_point begun_{}, last_sent_{}, next_counters_{};
+    uint32_t datagram_sequence_ = 0;
+    std::array<uint32_t, max_ports> flow_sequence_{}, drop_sequence_{}, counter_sequence_{};
+    counters::counter datagrams_, unsent_, samples_, drops_;
+
+    std::atomic<bool> wants_counters_{false};
+    std::mutex lock_{};
+    std::condition_variable wake_{};
+    bool stop_ = false, has_counters_ = false;                 // by lock_
+    std::vector<observe::sflow::interface_counters> ports_{};  // by lock_
+    std::vector<std::string> names_{};                         // by lock_
+    std::thread thread_{};
+};
+
+class sflow_export::staged_session : public prepared_change {
+  public:
+    staged_session(sflow_export& of, std::shared_ptr<session> next)
+        : of_(of), next_(std::move(next)) {}
+    /// This object now owns the previous session, and is destroyed after a grace period.
+    void commit() noexcept override { of_.session_.swap(next_); }
+
+  private:
+    sflow_export& of_;
+    std::shared_ptr<session> next_;
+};
+
+sflow_export::sflow_export() = default;
+sflow_export::~sflow_export() = default;
+
+result<std::unique_ptr<prepared_change>> sflow_export::prepare(change& c) {
+    const state::sflow& says = c.after.sflow;
+    std::shared_ptr<session> next;
+    if (session_ != nullptr && session_->config() == says) {
+        next = session_;
+    } else if (!says.collectors.empty()) {
+        std::vector<owned_fd> sockets;
+        for (const state::listen_address& at : says.collectors) {
+            auto socket = socket_to(at);
+            if (!socket)
+                return fail(socket.error().code, says.where.text,
+                            "sflow.collectors: " + at.text() + ": " + socket.error().text);
+            sockets.push_back(std::move(*socket));
+        }
+        ip_address agent = source_of(sockets.front(), says.collectors.front().address.v6);
+        if (!says.agent.empty()) agent = *parse_address(says.agent);
+        next = std::make_shared<session>(says, std::move(sockets), agent, max_workers());
+        if (auto started = next->start(); !started)
+            return fail(started.error().code, says.where.text, started.error().text);
+    }
+    c.snapshot->sampling = next != nullptr ? &next->sampling() : nullptr;
+    if (next != nullptr && says.sample != 0)
+        for (datapath::port_snapshot& port : c.snapshot->port)
+            if (port.state != nullptr) port.in_front |= bit(datapath::stage::sample);
+    return std::make_unique<staged_session>(*this, std::move(next));
+}
+
+bool sflow_export::wants_counters() const noexcept {
+    return session_ != nullptr && session_->wants_counters();
+}
+
+void sflow_export::give_counters(std::vector<observe::sflow::interface_counters> ports,
+                                 std::vector<std::string> names) {
+    session_->give_counters(std::move(ports), std::move(names));
+}
+
+sflow_export::counts sflow_export::counted() const noexcept {
+    return session_ != nullptr ? session_->counted() : counts{};
+}
+
+/// The counters of all ports, for the export.
+void controller::give_sflow_counters() {
+    std::vector<observe::sflow::interface_counters> all;
+    std::vector<std::string> names;
+    for (const auto& p : ports_->open()) {
+        observe::port_totals n;
+        n.add(counted(p->port_index), p->before);
+        const auto* const state = snapshot_->port[p->port_index].state;
+        all.push_back({.source = source_of(p->port_index),
+                       .bits_per_second = uint64_t{p->device.link_mbps()} * 1'000'000,
+                       .up = state != nullptr && state->link_up.load(std::memory_order_relaxed),
+                       .rx_bytes = n.rx_bytes,
+                       .rx_packets = n.rx_packets,
+                       .rx_discards = n.all_drops() + p->rx_missed(),
+                       .tx_bytes = n.tx_bytes,
+                       .tx_packets = n.tx_packets});
+        names.push_back(p->name);
+    }
+    sflow_->give_counters(std::move(all), std::move(names));
+}
+
+nlohmann::json show_sflow(controller& c, const request_fields& f) {
+    using nlohmann::json;
+    f.expect("");
+    const state::sflow& says = c.running().sflow;
+    json collectors = json::array();
+    for (const state::listen_address& at : says.collectors) collectors.push_back(at.text());
+    const sflow_export::counts n = c.sflow().counted();
+    return {{"sflow",
+             {{"collectors", std::move(collectors)},
+              {"sample", says.sample},
+              {"header", says.header_bytes},
+              {"counters_s", says.counters_s},
+              {"drops_per_s", says.drops_per_s},
+              {"datagrams", n.datagrams},
+              {"unsent", n.unsent},
+              {"samples", n.samples},
+              {"drop_notifications", n.drops},
+              {"lost_samples", n.lost_samples},
+              {"lost_drop_notifications", n.lost_drops}}}};
+}
+
+}  // namespace turnpike::control

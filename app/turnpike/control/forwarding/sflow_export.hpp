@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The export to sFlow collectors (`sflow:`, doc/sflow.md): workers take samples (datapath/sampler.hpp); a thread sends them,
+// and the counters of ports that control hands to it, as datagrams by the kernel's UDP sockets. Nothing waits for the thread.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "control/change.hpp"
+#include "datapath/sampler.hpp"
+#include "observe/sflow.hpp"
+
+namespace turnpike::control {
+
+class controller;
+class request_fields;
+
+/// Threads  control, and management during a loan
+class sflow_export : public config_handler {
+  public:
+    sflow_export();
+    ~sflow_export() override;
+
+    /// Needs the snapshot's ports. A change of other objects keeps the session.
+    /// Errors  with the place of `sflow:`: a collector that cannot be reached
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+
+    /// Whether the thread waits for counters of the ports.
+    [[nodiscard]] bool wants_counters() const noexcept;
+    void give_counters(std::vector<observe::sflow::interface_counters> ports,
+                       std::vector<std::string> names);
+    /// Ends the thread.
+    void close() noexcept { session_.reset(); }
+
+    struct counts {
+        uint64_t datagrams = 0, unsent = 0, samples = 0, drops = 0;
+        uint64_t lost_samples = 0, lost_drops = 0;
+    };
+    [[nodiscard]] counts counted() const noexcept;
+
+  private:
+    class session;
+    class staged_session;
+    std::shared_ptr<session> session_{};
+};
+
+[[nodiscard]] nlohmann::json show_sflow(controller& c, const request_fields& f);
+
+}  // namespace turnpike::control

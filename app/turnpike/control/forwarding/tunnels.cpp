@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/forwarding/tunnels.hpp"
+
+#include <rte_byteorder.h>
+#include <rte_memory.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "hash/table_dpdk.hpp"
+#include "packet/checksum.hpp"
+#include "packet/ecn.hpp"
+#include "packet/group_mac.hpp"
+#include "packet/headers.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using datapath::tunnel_end;
+using datapath::tunnel_tables;
+
+/// Headers as on the wire, without the fields that differ by packet (stages/vxlan_output.cpp).
+void write_headers(tunnel_end& to, const state::tunnel& t) {
+    uint8_t* const l3 = to.header.data() + sizeof(packet::ethernet_header);
+    uint8_t* upper = nullptr;
+    packet::native_sum addresses;
+    if (t.local.v6) {
+        auto& ip = packet::header_at<packet::ipv6_header>(l3);
+        ip.next_header = packet::protocol_udp;
+        ip.hop_limit = t.ttl;
+        ip.source = t.local.v6_bytes();
+        ip.destination = t.remote.v6_bytes();
+        upper = l3 + sizeof ip;
+        addresses.add(ip.source.bytes, sizeof ip.source + sizeof ip.destination);
+    } else {
+        auto& ip = packet::header_at<packet::ipv4_header>(l3);
+        ip.version_ihl = 0x45;
+        ip.fragment = t.dont_fragment ? packet::ipv4_dont_fragment : uint16_t{0};
+        ip.ttl = t.ttl;
+        ip.protocol = packet::protocol_udp;
+        ip.source = t.local.v4();
+        ip.destination = t.remote.v4();
+        upper = l3 + sizeof ip;
+        addresses.add(l3 + offsetof(packet::ipv4_header, source), 8);
+        packet::native_sum header;
+        header.add(l3, sizeof ip);
+        to.header_sum = header.folded();
+    }
+    store_be(to.header.data() + offsetof(packet::ethernet_header, type),
+             static_cast<uint16_t>(t.local.v6 ? packet::ether_type_ipv6 : packet::ether_type_ipv4));
+    addresses.add(uint64_t{rte_cpu_to_be_16(packet::protocol_udp)});
+    to.address_sum = addresses.folded();
+    packet::header_at<packet::udp_header>(upper).destination_port = t.udp_port;
+    auto& vxlan = packet::header_at<packet::vxlan_header>(upper + sizeof(packet::udp_header));
+    vxlan.flags = packet::vxlan_has_vni;
+    vxlan.vni = t.vni << 8;
+    to.header_bytes = static_cast<uint16_t>(t.local.v6 ? tunnel_end::ipv6_header_bytes
+                                                       : tunnel_end::ipv4_header_bytes);
+}
+
+tunnel_end end_of(const change& c, const std::string& name, uint16_t ifindex,
+                  const state::tunnel& t) {
+    tunnel_end to;
+    to.mtu = t.mtu;
+    to.v6 = t.local.v6;
+    to.sums = t.checksum;
+    to.ignores_reserved = t.ignore_reserved;
+    if (t.dscp) to.inherited = packet::ecn_mask;
+    to.fragments = !t.local.v6 && !t.dont_fragment;
+    to.traffic_class = static_cast<uint8_t>(t.dscp.value_or(0) << 2);
+    const state::interface& on_it = c.after.interfaces.at(name);
+    if (!on_it.bridge.empty() && c.after.bridges.at(on_it.bridge).member(name)->service_tags)
+        to.tag_type = packet::ether_type_service;
+    const datapath::interface& in = c.snapshot->interfaces[ifindex];
+    to.simple = in.kind == datapath::interface_kind::bridged &&
+                in.tags == datapath::interface::unknown && on_it.l2_in.empty() &&
+                !c.after.lists_look_into(on_it) && !(to.v6 && to.sums);
+    write_headers(to, t);
+    return to;
+}
+
+/// The index of a local end; appends a new one.
+template <class Address>
+uint16_t number_of(std::vector<tunnel_tables::local_end<Address>>& ends, const Address& address,
+                   uint8_t vrf, uint16_t port) {
+    const tunnel_tables::local_end<Address> wanted{address, vrf, port};
+    const auto at = std::find(ends.begin(), ends.end(), wanted);
+    const auto number = static_cast<uint16_t>(at - ends.begin());
+    if (at == ends.end()) ends.push_back(wanted);
+    return number;
+}
+
+template <class Key>
+result<std::unique_ptr<tunnel::endpoint_table<Key>>> make_table(size_t tunnels) {
+    hash::config config = hash::eal_config("tunnel endpoints", SOCKET_ID_ANY);
+    config.max_entries = config.expected_entries =
+        static_cast<uint32_t>(std::max<size_t>(1, 2 * tunnels));  // to our address, and to a group
+    return tunnel::endpoint_table<Key>::create(config);
+}
+
+/// Register a tunnel's local end and VNI, and the interface for packets of an endpoint.
+/// from  null: no endpoint yet
+/// Error  ENOMEM
+result<void> add_end(tunnel_tables& to, const change& c, const state::tunnel& t,
+                     const ip_address& at, const ip_address* from, uint16_t ifindex) {
+    const uint8_t vrf = c.vrf_index_of.at(t.vrf);
+    result<bool> put = true;
+    if (at.v6) {
+        const ipv6_address local = at.v6_bytes();
+        const uint16_t end = number_of(to.ends6, local, vrf, t.udp_port);
+        to.networks6.push_back(tunnel_tables::network_of(end, t.vni));
+        if (from != nullptr)
+            put = to.from6->put({from->v6_bytes().bytes, local.bytes, t.vni, vrf, t.udp_port},
+                                ifindex);
+    } else {
+        const uint16_t end = number_of(to.ends4, at.v4(), vrf, t.udp_port);
+        to.networks4.push_back(tunnel_tables::network_of(end, t.vni));
+        if (from != nullptr)
+            put = to.from4->put({from->v4(), t.vni, static_cast<uint8_t>(end)}, ifindex);
+    }
+    if (!put) return tl::unexpected<error>(put.error());
+    return {};
+}
+
+/// Error  ENOMEM
+result<void> add(tunnel_tables& to, const change& c, const std::string& name,
+                 const state::tunnel& t) {
+    const uint16_t ifindex = c.ifindex_of.at(name);
+    to.by_ifindex[ifindex] = end_of(c, name, ifindex, t);
+    if (!to.has_port(t.udp_port)) to.ports.push_back(t.udp_port);
+    auto done = add_end(to, c, t, t.local, t.to_group() ? nullptr : &t.remote, ifindex);
+    if (!done || !t.to_group()) return done;
+    done = add_end(to, c, t, t.remote, nullptr, ifindex);
+    for (const auto& [other, o] : c.after.tunnels)
+        if (done && o.is_behind(t))
+            done = add_end(to, c, t, t.remote, &o.remote, c.ifindex_of.at(other));
+    return done;
+}
+
+result<std::unique_ptr<tunnel_tables>> make_tables(const change& c) {
+    auto made = std::make_unique<tunnel_tables>();
+    auto from4 = make_table<tunnel::endpoint4>(c.after.tunnels.size());
+    if (!from4) return tl::unexpected<error>(from4.error());
+    auto from6 = make_table<tunnel::endpoint6>(c.after.tunnels.size());
+    if (!from6) return tl::unexpected<error>(from6.error());
+    made->from4 = std::move(*from4);
+    made->from6 = std::move(*from6);
+    made->by_ifindex.resize(datapath::max_interfaces);
+    for (const auto& [name, t] : c.after.tunnels)
+        if (auto done = add(*made, c, name, t); !done) return tl::unexpected<error>(done.error());
+    for (auto* networks : {&made->networks4, &made->networks6}) {
+        std::sort(networks->begin(), networks->end());
+        networks->erase(std::unique(networks->begin(), networks->end()), networks->end());
+    }
+    return made;
+}
+
+/// Routed interfaces that may receive VXLAN packets.
+void add_vxlan_stage(change& c) {
+    for (const auto& [name, i] : c.after.interfaces) {
+        const uint16_t ifindex = c.ifindex_of.at(name);
+        const datapath::interface& on = c.snapshot->interfaces[ifindex];
+        if (on.kind == datapath::interface_kind::routed &&
+            std::any_of(c.after.tunnels.begin(), c.after.tunnels.end(),
+                        [&](const auto& t) { return c.vrf_index_of.at(t.second.vrf) == on.vrf; }))
+            c.snapshot->paths[ifindex].input |= bit(datapath::stage::vxlan_fast);
+    }
+}
+
+}  // namespace
+
+class tunnels::prepared_tunnels : public prepared_change {
+  public:
+    explicit prepared_tunnels(tunnels& of) : of_(of) {}
+
+    /// A multicast group is an on-link host that needs no resolution: its MAC address is derived
+    /// (RFC 1112 section 6.4, RFC 2464 section 7).
+    result<void> lead_to_groups(change& c) {
+        for (const auto& [name, t] : c.after.tunnels) {
+            if (!t.to_group()) continue;
+            const uint8_t vrf = c.vrf_index_of.at(t.vrf);
+            const std::pair to(vrf, t.remote);
+            if (paths_.contains(to)) continue;
+            const datapath::interface& by = c.snapshot->interfaces[c.ifindex_of.at(t.interface)];
+            path_to_group path{.out = by.out(), .vlan = by.vlan, .mac = by.mac, .mtu = by.mtu};
+            const auto was = of_.paths_.find(to);
+            if (was != of_.paths_.end() && was->second.leads_as(path)) {
+                paths_.emplace(to, was->second);
+            } else if (!take(to, path)) {
+                return fail(ENOSPC, t.where.text,
+                            "no next hop is left; allow more neighbours (neighbours.limit)");
+            }
+            c.table_of(vrf).derived[{t.remote, static_cast<uint8_t>(t.remote.bits())}] =
+                paths_.at(to).hop->index();
+        }
+        return {};
+    }
+    void show(std::unique_ptr<tunnel_tables> made) noexcept { tables_ = std::move(made); }
+
+    /// This object now owns the previous tables and next hops, and is destroyed after a grace period.
+    void commit() noexcept override {
+        of_.shown_.swap(tables_);
+        of_.paths_.swap(paths_);
+    }
+
+  private:
+    bool take(const std::pair<uint8_t, ip_address>& to, path_to_group& path) {
+        path.hop = std::make_shared<const nexthop_handle>(of_.hops_.take());
+        if (!*path.hop) return false;
+        paths_.emplace(to, path);
+        datapath::next_hop& h = of_.hops_[path.hop->index()];
+        h.out = path.out;
+        h.mtu.store(path.mtu, std::memory_order_relaxed);
+        h.set_vlan(path.vlan);
+        h.set_addresses(packet::multicast_mac(to.second), path.mac);
+        h.kind.store(datapath::nexthop_kind::adjacency, std::memory_order_release);
+        return true;
+    }
+
+    tunnels& of_;
+    std::unique_ptr<const tunnel_tables> tables_;
+    paths_to_groups paths_;
+};
+
+result<std::unique_ptr<prepared_change>> tunnels::prepare(change& c) {
+    auto ready = std::make_unique<prepared_tunnels>(*this);
+    std::unique_ptr<tunnel_tables> made;
+    if (!c.after.tunnels.empty()) {
+        if (auto done = ready->lead_to_groups(c); !done) return tl::unexpected<error>(done.error());
+        auto tables = make_tables(c);
+        if (!tables) return tl::unexpected<error>(tables.error());
+        made = std::move(*tables);
+        made->generation = ++generation_;
+        add_vxlan_stage(c);
+    }
+    c.snapshot->tunnels = made.get();
+    ready->show(std::move(made));
+    return ready;
+}
+
+tunnels::counts tunnels::counted(uint16_t ifindex) const noexcept {
+    counts out;
+    for (const auto& s : workers_.all()) {
+        const datapath::tunnel_counters& one = std::as_const(s->tunnels).of(ifindex);
+        out.rx_packets += one.rx_packets.read();
+        out.rx_bytes += one.rx_bytes.read();
+        out.tx_packets += one.tx_packets.read();
+        out.tx_bytes += one.tx_bytes.read();
+    }
+    return out;
+}
+
+}  // namespace turnpike::control

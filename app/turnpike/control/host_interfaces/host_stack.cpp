@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/host_interfaces/host_stack.hpp"
+
+#include <fmt/format.h>
+#include <net/if.h>
+#include <rte_mbuf.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+
+#include "control/host_interfaces/router_sysctls.hpp"
+#include "netlink/namespace.hpp"
+#include "observe/log.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using datapath::drop_reason;
+
+constexpr unsigned max_frames = 64;  ///< per TAP and iteration
+constexpr size_t longest_frame = 65536;
+constexpr uint64_t follow_ms = 5;          ///< notifications within this time are one change
+constexpr uint64_t learn_again_ms = 1000;  ///< retry interval
+constexpr uint64_t carrier_ms = 10;
+constexpr uint64_t restore_ms = 500;    ///< interval of looks for lost interfaces and namespaces
+constexpr uint64_t introduce_ms = 200;  ///< from an interface's creation until it is set up
+constexpr unsigned receive_bytes = 32U << 20;  ///< about 140,000 messages
+
+void say(const std::string& what, const error& why) {
+    observe::log(observe::log_level::error, what + ": " + why.message());
+}
+
+std::optional<std::pair<dev_t, ino_t>> identity_of(const std::string& network_namespace) {
+    struct stat at {};
+    if (network_namespace.empty() || ::stat(("/run/netns/" + network_namespace).c_str(), &at) != 0)
+        return std::nullopt;
+    return std::pair(at.st_dev, at.st_ino);
+}
+
+}  // namespace
+
+host_stack::host_stack(dependencies s)
+    : s_(std::move(s)), ready_(::epoll_create1(EPOLL_CLOEXEC)), frame_(longest_frame) {}
+
+host_stack::~host_stack() = default;
+
+result<std::shared_ptr<host_stack::netns_handle>> host_stack::open(
+    const std::string& network_namespace) {
+    auto out = std::make_shared<netns_handle>();
+    out->network_namespace = network_namespace;
+    out->identity = identity_of(network_namespace);
+    auto done = netlink::in_namespace(network_namespace, [&]() -> result<void> {
+        auto asking = netlink::link_socket::open({}, 0);
+        if (!asking) return tl::unexpected<error>(asking.error());
+        out->asking = std::move(*asking);
+        out->any.reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        if (out->any.get() < 0) return fail(errno, network_namespace, "cannot open a socket");
+        auto listening = netlink::link_socket::open(netlink_monitor::groups(), receive_bytes);
+        if (!listening) return tl::unexpected<error>(listening.error());
+        out->follower = std::make_unique<netlink_monitor>(std::move(*listening),
+                                                          sources::netlink_rib::followed{});
+        return {};
+    });
+    if (!done) return tl::unexpected<error>(done.error());
+    return out;
+}
+
+class host_stack::prepared_stack : public prepared_change {
+  public:
+    prepared_stack(host_stack& of, const change& c)
+        : of_(of),
+          before_(c.before),
+          after_(c.after),
+          operators_before_(c.operators_before),
+          operators_after_(c.operators_after) {}
+
+    result<void> get_ready(change& c) {
+        const state::control_plane& wanted = after_.control_plane;
+        if (!wanted.netlink) return {};
+        const bool stays = of_.netns_ != nullptr &&
+                           of_.netns_->network_namespace == wanted.network_namespace &&
+                           !is_replaced(*of_.netns_);
+        if (stays) {
+            netns_ = of_.netns_;
+        } else {
+            auto opened = open(wanted.network_namespace);
+            if (!opened) return refuse(opened.error());
+            netns_ = std::move(*opened);
+        }
+        for (const auto& [name, says] : after_.interfaces) {
+            if (!says.host_interface) continue;
+            const uint16_t ifindex = c.ifindex_of.at(name);
+            datapath::interface& to = c.snapshot->interfaces[ifindex];
+            to.to_host = true;
+            auto there = stays ? of_.find(name) : nullptr;
+            if (there == nullptr) {
+                auto made = make(name, says, to);
+                if (!made) return refuse(made.error());
+                there = std::move(*made);
+            }
+            settings_[ifindex] = {to.mac, to.mtu, true};
+            taps_.emplace(ifindex, std::move(there));
+        }
+        return {};
+    }
+
+    void commit() noexcept override {
+        // Remove every fd from epoll: the index of an interface may have changed.
+        for (const auto& [ifindex, a] : of_.taps_) of_.unwatch(a->device.fd());
+        of_.taps_.swap(taps_);
+        of_.netns_.swap(netns_);
+        for (const auto& [ifindex, a] : of_.taps_) of_.watch(a->device.fd(), ifindex);
+        of_.take_settings(settings_, before_.control_plane.rate, operators_after_);
+    }
+    void settle() noexcept override {
+        try {
+            of_.settle(operators_before_);
+        } catch (const std::bad_alloc&) {
+            observe::log(observe::log_level::error,
+                         "out of memory: the kernel's interfaces were not updated; reload");
+        }
+    }
+
+  private:
+    [[nodiscard]] result<void> refuse(const error& why) const {
+        return fail(why.code, after_.control_plane.where.text,
+                    "control_plane: " + why.object + ": " + why.text);
+    }
+
+    result<std::shared_ptr<attached>> make(const std::string& name, const state::interface& says,
+                                           const datapath::interface& i) {
+        auto out = std::make_shared<attached>();
+        out->name = name;
+        out->accept_ra = says.accept_ra;
+        out->settings = {i.mac, i.mtu, false};
+        auto device = make_tap(*netns_, name, says.accept_ra, out->settings);
+        if (!device) return tl::unexpected<error>(device.error());
+        out->device = std::move(*device);
+        return out;
+    }
+
+    host_stack& of_;
+    const state::configuration &before_, &after_;
+    std::shared_ptr<const state::configuration> operators_before_, operators_after_;
+    std::shared_ptr<netns_handle> netns_{};
+    all taps_{};
+    std::map<uint16_t, netlink::link_socket::link_settings> settings_{};
+};
+
+result<tap> host_stack::make_tap(netns_handle& in, const std::string& name, bool accept_ra,
+                                 const netlink::link_socket::link_settings& settings) {
+    tap out;
+    auto done = netlink::in_namespace(in.network_namespace, [&]() -> result<void> {
+        auto device = tap::create(name);
+        if (!device) return tl::unexpected<error>(device.error());
+        out = std::move(*device);
+        // Before the interface is up and receives router advertisements.
+        return set_router_sysctls(name, accept_ra);
+    });
+    if (!done) return tl::unexpected<error>(done.error());
+    if (auto set = in.asking.set_link(out.index(), settings); !set)
+        return tl::unexpected<error>(set.error());
+    return out;
+}
+
+bool host_stack::is_replaced(const netns_handle& n) noexcept {
+    const auto now = identity_of(n.network_namespace);
+    return now && now != n.identity;
+}
+
+std::shared_ptr<host_stack::attached> host_stack::find(const std::string& name) const {
+    for (const auto& [ifindex, a] : taps_)
+        if (a->name == name) return a;
+    return nullptr;
+}
+
+void host_stack::watch(int fd, uint64_t ifindex) noexcept {
+    epoll_event e{};
+    e.events = EPOLLIN;
+    e.data.u64 = ifindex;
+    static_cast<void>(::epoll_ctl(ready_.get(), EPOLL_CTL_ADD, fd, &e));
+}
+
+void host_stack::unwatch(int fd) noexcept {
+    static_cast<void>(::epoll_ctl(ready_.get(), EPOLL_CTL_DEL, fd, nullptr));
+}
+
+void host_stack::take_settings(
+    const std::map<uint16_t, netlink::link_socket::link_settings>& settings, uint32_t rate_before,
+    std::shared_ptr<const state::configuration> after) noexcept {
+    operators_ = std::move(after);
+    const uint32_t rate = operators_->control_plane.rate;
+    for (const auto& [ifindex, a] : taps_) {
+        if (rate_before != rate || a->due_ms == 0) a->rate = a->alert_rate = rate_limit(rate);
+        a->wanted = settings.at(ifindex);
+    }
+    next_carrier_ms_ = 0;
+}
+
+/// For existing TAPs: restore settings that the operator or a device has changed.
+void host_stack::settle(const std::shared_ptr<const state::configuration>& before) {
+    for (const auto& [ifindex, a] : taps_) {
+        if (!a->settings.up) {
+            a->settings = a->wanted;
+            a->settings.up = false;
+            continue;  // set_up_new_interfaces() does this for a new TAP
+        }
+        change_link(*a);
+        const state::interface* is = operators_->interfaces.find(a->name);
+        if (is != nullptr && std::exchange(a->accept_ra, is->accept_ra) != is->accept_ra)
+            set_sysctls(*a);
+        // Addresses that the kernel gave or took away are not the operator's: a daemon may give one again
+        // meanwhile.
+        static const std::vector<ip_prefix> none;
+        const state::interface* was =
+            before == nullptr ? nullptr : before->interfaces.find(a->name);
+        change_addresses(*a, was == nullptr ? none : was->addresses,
+                         is == nullptr ? none : is->addresses);
+    }
+    if (netns_ != nullptr) netns_->follower->set_ours(ours());
+}
+
+/// A refused change is retried by restore_lost().
+void host_stack::change_link(attached& a) {
+    if (a.settings == a.wanted) return;
+    if (auto done = netns_->asking.set_link(a.device.index(), a.wanted); !done) {
+        if (a.refused != done.error().message()) say(a.name, done.error());
+        a.refused = done.error().message();
+        return;
+    }
+    a.refused.clear();
+    a.settings = a.wanted;
+    // An MTU below 1280 disables IPv6 and its sysctls; a larger one enables it with defaults.
+    set_sysctls(a);
+}
+
+void host_stack::set_sysctls(const attached& a) {
+    if (auto done = netlink::in_namespace(netns_->network_namespace,
+                                          [&] { return set_router_sysctls(a.name, a.accept_ra); });
+        !done)
+        say(a.name, done.error());
+}
+
+void host_stack::change_addresses(const attached& a, const std::vector<ip_prefix>& had,
+                                  const std::vector<ip_prefix>& wanted) {
+    const auto lacks = [](const std::vector<ip_prefix>& some, const ip_prefix& p) {
+        return std::find(some.begin(), some.end(), p) == some.end();
+    };
+    const uint32_t index = a.device.index();
+    for (const ip_prefix& p : had)
+        if (lacks(wanted, p)) {
+            if (auto done = netns_->asking.remove_address(index, p); !done)
+                say(a.name, done.error());
+            netns_->follower->forget_address(index, p);
+        }
+    for (const ip_prefix& p : wanted)
+        if (lacks(had, p))
+            if (auto done = netns_->asking.add_address(index, p); !done) say(a.name, done.error());
+}
+
+/// Adds addresses some time after the interface: a daemon that gets both notifications at once may
+/// not attach the addresses to the interface (zebra 8.4 under load, permanently).
+void host_stack::set_up_new_interfaces(uint64_t now_ms) {
+    for (const auto& [ifindex, a] : taps_) {
+        if (a->settings.up) continue;
+        if (a->due_ms == 0) a->due_ms = now_ms + introduce_ms;
+        if (now_ms < a->due_ms) continue;
+        change_link(*a);
+        if (!a->settings.up) {
+            a->due_ms = now_ms + restore_ms;
+            continue;
+        }
+        if (const state::interface* i = operators_->interfaces.find(a->name); i != nullptr)
+            change_addresses(*a, {}, i->addresses);
+    }
+}
+
+bool host_stack::is_lost(const attached& a) const noexcept {
+    ifreq r{};
+    a.name.copy(r.ifr_name, IFNAMSIZ - 1);
+    return ::ioctl(netns_->any.get(), SIOCGIFINDEX, &r) != 0 ||
+           static_cast<uint32_t>(r.ifr_ifindex) != a.device.index();
+}
+
+result<void> host_stack::restore(uint16_t ifindex, attached& a) {
+    auto down = a.wanted;
+    down.up = false;
+    auto made = make_tap(*netns_, a.name, a.accept_ra, down);
+    if (!made) return tl::unexpected<error>(made.error());
+    unwatch(a.device.fd());
+    a.device = std::move(*made);  // closes the old one, wherever it is
+    a.settings = down;
+    a.due_ms = 0;  // set_up_new_interfaces() does the rest
+    watch(a.device.fd(), ifindex);
+    observe::log(observe::log_level::warning,
+                 "the kernel's interface was deleted, renamed or moved, and is made again",
+                 {{"interface", a.name}});
+    return {};
+}
+
+/// Logs an error when it begins, not every time.
+void host_stack::restore_lost() {
+    result<void> done;
+    const auto note = [&](result<void> one) {
+        if (!one && done) done = std::move(one);
+    };
+    bool any = false;
+    if (is_replaced(*netns_)) {
+        auto opened = open(netns_->network_namespace);
+        if (opened) {
+            netns_ = std::move(*opened);
+            any = true;
+            observe::log(observe::log_level::warning, "the network namespace was made again",
+                         {{"namespace", netns_->network_namespace}});
+        } else {
+            note(tl::unexpected<error>(opened.error()));
+        }
+    }
+    for (const auto& [ifindex, a] : taps_) {
+        if (is_lost(*a)) {
+            any = true;
+            note(restore(ifindex, *a));
+        } else if (a->settings.up) {
+            change_link(*a);
+        }
+    }
+    if (any) {
+        netns_->follower->set_ours(ours());
+        next_carrier_ms_ = 0;
+    }
+    const std::string now = done ? std::string() : done.error().message();
+    if (now != not_restored_ && !done) say("the kernel's interfaces", done.error());
+    not_restored_ = now;
+}
+
+sources::netlink_rib::followed host_stack::ours() const {
+    sources::netlink_rib::followed out;
+    for (const auto& [ifindex, a] : taps_) {
+        out.interfaces.emplace(a->device.index(), a->name);
+        if (a->accept_ra) out.accept_ra.insert(a->device.index());
+    }
+    for (const auto& [name, v] : operators_->vrfs) out.vrfs.emplace(v.table, name);
+    return out;
+}
+
+result<std::unique_ptr<prepared_change>> host_stack::prepare(change& c) {
+    auto ready = std::make_unique<prepared_stack>(*this, c);
+    if (auto done = ready->get_ready(c); !done) return tl::unexpected<error>(done.error());
+    return ready;
+}
+
+void host_stack::give(owned_mbuf p, uint64_t now_ms) noexcept {
+    const auto at = taps_.find(p.about().in_interface);
+    if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
+    if (!at->second->rate.take(now_ms)) return p.drop(drop_reason::host_if_rate);
+    give_to(*at->second, std::move(p));
+}
+
+void host_stack::give_alert(owned_mbuf p, uint64_t now_ms) noexcept {
+    const auto at = taps_.find(p.about().in_interface);
+    if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
+    if (!at->second->alert_rate.take(now_ms)) return p.drop(drop_reason::host_if_rate);
+    give_to(*at->second, std::move(p));
+}
+
+void host_stack::give_to(attached& a, owned_mbuf p) noexcept {
+    std::array<iovec, 64> parts;
+    size_t n = 0;
+    for (rte_mbuf* m = p.get(); m != nullptr && n < parts.size(); m = m->next)
+        parts[n++] = {rte_pktmbuf_mtod(m, void*), m->data_len};
+    if (p.get()->nb_segs > parts.size() || !a.device.give(std::span(parts).first(n)))
+        return p.drop(drop_reason::host_if_refused);
+    a.counted.given.add(1);
+    p.consume();
+}
+
+void host_stack::take_frames(uint16_t ifindex, attached& a) {
+    const datapath::interface& by =
+        s_.published.load(std::memory_order_relaxed)->interfaces[ifindex];
+    // A device is opened for packets in several segments only where its port's MTU needs them; the TAP's MTU may
+    // be longer.
+    const size_t longest =
+        std::max<size_t>(s_.out.segment_bytes(),
+                         sizeof(packet::ethernet_header) + 2 * sizeof(packet::vlan_tag) + by.mtu);
+    for (unsigned n = 0; n < max_frames; ++n) {
+        const size_t bytes = a.device.take(frame_);
+        if (bytes == 0) return;
+        rte_mbuf* m = bytes < sizeof(packet::ethernet_header) || bytes > longest
+                          ? nullptr
+                          : s_.out.originate(by.port, std::span(frame_).first(bytes));
+        if (m == nullptr) {
+            a.counted.not_taken.add(1);
+            continue;
+        }
+        a.counted.taken.add(1);
+        s_.out.send(m, by.out());
+    }
+}
+
+void host_stack::show_carriers() noexcept {
+    const datapath::snapshot& v = *s_.published.load(std::memory_order_relaxed);
+    for (const auto& [ifindex, a] : taps_)
+        if (const bool up = s_.link_of(v.interfaces[ifindex]); up != a->device.carrier()) {
+            a->device.set_carrier(up);
+            // If this fails, the kernel's notification triggers it later.
+            static_cast<void>(netns_->asking.tell_carrier(a->device.index(), up));
+        }
+}
+
+void host_stack::learn(uint64_t now_ms) {
+    to_learn_ = true;
+    if (now_ms < next_learn_ms_) return;
+    const auto learnt = s_.learn(netns_->follower->learned());
+    to_learn_ = !learnt;
+    if (learnt) return;
+    next_learn_ms_ = now_ms + learn_again_ms;
+    say("the kernel's changes cannot be applied", learnt.error());
+}
+
+void host_stack::exchange_frames() {
+    if (netns_ == nullptr) return;
+    std::array<epoll_event, 64> events;
+    const int n = ::epoll_wait(ready_.get(), events.data(), static_cast<int>(events.size()), 0);
+    for (int i = 0; i < n; ++i) {
+        const auto ifindex = static_cast<uint16_t>(events[static_cast<size_t>(i)].data.u64);
+        if (const auto at = taps_.find(ifindex); at != taps_.end())
+            take_frames(ifindex, *at->second);
+    }
+}
+
+void host_stack::tick(uint64_t now_ms) {
+    if (netns_ == nullptr) return;
+    if (now_ms >= next_restore_ms_) {
+        next_restore_ms_ = now_ms + restore_ms;
+        restore_lost();
+    }
+    if (now_ms >= next_carrier_ms_) {
+        next_carrier_ms_ = now_ms + carrier_ms;
+        set_up_new_interfaces(now_ms);
+        show_carriers();
+    }
+    exchange_frames();
+    const bool is_due = now_ms >= next_follow_ms_;
+    if (!is_due && !netns_->follower->has_more()) return;
+    to_learn_ |= netns_->follower->follow(now_ms);
+    if (!is_due) return;
+    next_follow_ms_ = now_ms + follow_ms;
+    if (to_learn_) learn(now_ms);
+}
+
+std::vector<host_stack::shown_tap> host_stack::shown() const {
+    std::vector<shown_tap> out;
+    for (const auto& [ifindex, a] : taps_)
+        out.push_back(
+            {ifindex,
+             a->device.index(),
+             a->device.carrier(),
+             {a->counted.given.read(), a->counted.taken.read(), a->counted.not_taken.read()}});
+    return out;
+}
+
+const netlink_monitor* host_stack::follower() const noexcept {
+    return netns_ == nullptr ? nullptr : netns_->follower.get();
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kernel's network stack in a namespace, as the router's host stack: each interface with `host_interface: true` has a TAP of
+// its name, MAC address and MTU there. Packets to the router that turnpike does not handle are written to the TAP;
+// packets from the kernel are sent by the port. Routes and addresses that daemons set in the kernel are followed by
+// netlink_monitor.hpp. doc/control-plane.md.
+//
+//   worker --punted--> slow_path handlers --give()--> TAP --> kernel --> daemon
+//   worker <-- control_tx <-------------- tick() <------- TAP <-- kernel <-- daemon
+//   controller::learn <-- netlink_monitor <--netlink-- kernel
+//
+// A deleted, renamed or moved TAP is made again, and so are all TAPs when their namespace is made again.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/token_bucket.hpp"
+#include "control/change.hpp"
+#include "control/control_tx.hpp"
+#include "control/host_interfaces/tap.hpp"
+#include "control/routing/netlink_monitor.hpp"
+
+namespace turnpike::control {
+
+/// Threads  control.
+class host_stack : public config_handler {
+  public:
+    struct dependencies {
+        const std::atomic<const datapath::snapshot*>& published;
+        control_tx& out;
+        /// Whether an interface has a link.
+        std::function<bool(const datapath::interface&)> link_of;
+        /// Apply learned state to the running configuration.
+        std::function<result<void>(const state::learned&)> learn;
+    };
+    explicit host_stack(dependencies s);
+    ~host_stack() override;
+
+    /// Needs ifindex_of and the interfaces of the snapshot; sets to_host.
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+
+    /// Whether the kernel has the interface at an index.
+    [[nodiscard]] bool has(uint16_t ifindex) const noexcept { return taps_.contains(ifindex); }
+    /// Write a packet to the TAP of its ingress interface.
+    void give(owned_mbuf p, uint64_t now_ms) noexcept;
+    /// The same for a packet in transit with Router Alert. Has a separate limit of the same rate,
+    /// so that such packets cannot displace a daemon's own (RFC 6398 section 5).
+    void give_alert(owned_mbuf p, uint64_t now_ms) noexcept;
+    /// Send the kernel's packets, and process netlink. Call every iteration.
+    void tick(uint64_t now_ms);
+    /// Send the kernel's packets only; reads nothing that a change prepares.
+    void exchange_frames();
+    /// Update the TAPs' carriers after link changes.
+    void show_carriers() noexcept;
+    [[nodiscard]] bool runs() const noexcept { return netns_ != nullptr; }
+
+    /// For operators.
+    struct interface_numbers {
+        uint64_t given = 0, taken = 0, not_taken = 0;
+    };
+    struct shown_tap {
+        uint16_t ifindex = 0;
+        uint32_t index = 0;
+        bool carrier = false;
+        interface_numbers counted{};
+    };
+    [[nodiscard]] std::vector<shown_tap> shown() const;
+    [[nodiscard]] const netlink_monitor* follower() const noexcept;
+
+  private:
+    /// Sockets in a namespace.
+    struct netns_handle {
+        std::string network_namespace;
+        /// device and inode of its name in /run/netns; a namespace made again under the name has others
+        std::optional<std::pair<dev_t, ino_t>> identity{};
+        owned_fd any{};  ///< for ioctls
+        netlink::link_socket asking;
+        std::unique_ptr<netlink_monitor> follower;
+    };
+    struct attached {
+        std::string name;
+        tap device;
+        netlink::link_socket::link_settings settings{};  ///< that the kernel has, as far as known
+        netlink::link_socket::link_settings wanted{};
+        bool accept_ra = false;
+        std::string refused{};  ///< the kernel's last refusal of `wanted`, which is logged once
+        rate_limit rate{0}, alert_rate{0};
+        struct {
+            counters::counter given, taken, not_taken;
+        } counted{};
+        uint64_t due_ms = 0;  ///< when to set it up and add its addresses; 0: it was just created
+    };
+    using all = std::map<uint16_t, std::shared_ptr<attached>>;  ///< by interface index
+    class prepared_stack;
+
+    [[nodiscard]] static result<std::shared_ptr<netns_handle>> open(
+        const std::string& network_namespace);
+    /// A TAP that is down, with the settings of a router's interface.
+    [[nodiscard]] static result<tap> make_tap(netns_handle& in, const std::string& name,
+                                              bool accept_ra,
+                                              const netlink::link_socket::link_settings& settings);
+    /// Whether the name in /run/netns leads to another namespace now.
+    [[nodiscard]] static bool is_replaced(const netns_handle& n) noexcept;
+    [[nodiscard]] std::shared_ptr<attached> find(const std::string& name) const;
+    void watch(int fd, uint64_t ifindex) noexcept;
+    void unwatch(int fd) noexcept;
+    void take_settings(const std::map<uint16_t, netlink::link_socket::link_settings>& settings,
+                       uint32_t rate_before,
+                       std::shared_ptr<const state::configuration> after) noexcept;
+    void settle(const std::shared_ptr<const state::configuration>& before);
+    void change_link(attached& a);
+    void set_sysctls(const attached& a);
+    void restore_lost();
+    [[nodiscard]] bool is_lost(const attached& a) const noexcept;
+    [[nodiscard]] result<void> restore(uint16_t ifindex, attached& a);
+    void change_addresses(const attached& a, const std::vector<ip_prefix>& had,
+                          const std::vector<ip_prefix>& wanted);
+    void set_up_new_interfaces(uint64_t now_ms);
+    static void give_to(attached& a, owned_mbuf p) noexcept;
+    void take_frames(uint16_t ifindex, attached& a);
+    void learn(uint64_t now_ms);
+    [[nodiscard]] sources::netlink_rib::followed ours() const;
+
+    dependencies s_;
+    std::shared_ptr<netns_handle> netns_{};
+    all taps_{};
+    std::shared_ptr<const state::configuration> operators_{};  ///< its addresses are the TAPs'
+    owned_fd ready_{};  ///< epoll: readable TAPs, by interface index
+    uint64_t next_follow_ms_ = 0, next_learn_ms_ = 0, next_carrier_ms_ = 0, next_restore_ms_ = 0;
+    std::string not_restored_{};  ///< the last error of restore_lost(), which is logged once
+    bool to_learn_ = false;
+    std::vector<uint8_t> frame_;
+};
+
+}  // namespace turnpike::control

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/management/change_requests.hpp"
+
+#include <fmt/format.h>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "observe/console.hpp"
+#include "sources/compare.hpp"
+#include "sources/edits.hpp"
+#include "sources/file_access.hpp"
+#include "sources/yaml.hpp"
+#include "sources/yaml_writer.hpp"
+#include "version.hpp"
+#include "yaml/write_file.hpp"
+#include "yaml/yaml_file.hpp"
+
+namespace turnpike::control {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr uint64_t longest_undo_s = 24 * 3600;
+/// Limit of incomplete uploads, for all connections.
+constexpr size_t max_staged = 2 * sources::route_stream::most;
+
+json counts(size_t removed, size_t added, size_t changed) {
+    return {{"removed", removed}, {"added", added}, {"changed", changed}};
+}
+json names_of(const state::change_list<std::string>& l) {
+    return {{"removed", l.removed}, {"added", l.added}, {"changed", l.changed}};
+}
+
+/// The differences: objects by name where they are few, by number where they are many.
+json changes_json(const state::changes& c) {
+    return {{"text", c.text()},
+            {"ports", names_of(c.ports)},
+            {"reopened", c.reopened},
+            {"interfaces", names_of(c.interfaces)},
+            {"bridges", names_of(c.bridges)},
+            {"tunnels", names_of(c.tunnels)},
+            {"acls", names_of(c.acls)},
+            {"neighbours", counts(c.neighbours.removed.size(), c.neighbours.added.size(),
+                                  c.neighbours.changed.size())},
+            {"vrfs", names_of(c.vrfs)},
+            {"routes",
+             {{"removed", c.removed_routes()}, {"set", c.route_count() - c.removed_routes()}}},
+            {"workers", c.workers},
+            {"settings", c.settings}};
+}
+
+void taken(const result<void>& r) {
+    if (!r) throw r.error();
+}
+
+template <class T>
+T taken(result<T> r) {
+    if (!r) throw r.error();
+    return std::move(*r);
+}
+
+/// The differences with their lines.
+json compared(const state::configuration& before, const state::configuration& after) {
+    json out = changes_json(taken(state::diff(before, after)));
+    out["compare"] = sources::compare(before, after);
+    return out;
+}
+
+/// The configuration in a request: a text with a name, or a file on this machine.
+state::configuration wanted_by(const request_fields& f, const sources::socket_peer& client) {
+    if (f.has("file") == f.has("text"))
+        throw error{EINVAL, {}, "either \"text\", with a \"name\" for messages, or \"file\""};
+    result<state::configuration> out;
+    taken(sources::with_file_access_of(client, [&] {
+        out = f.has("file") ? sources::load(f.text("file"))
+                            : sources::load_text(f.text("text"), f.text("name"));
+    }));
+    return taken(std::move(out));
+}
+
+void log_old_keys(const state::configuration& of) {
+    for (const std::string& line : of.old_keys) observe::log(observe::log_level::warning, line);
+}
+
+/// A mutable copy of the running configuration; its parts are shared.
+std::shared_ptr<state::configuration> copy_of(const state::configuration& d) {
+    return std::make_shared<state::configuration>(d);
+}
+
+std::optional<std::chrono::seconds> undo_time(const request_fields& f) {
+    if (!f.has("confirm")) return std::nullopt;
+    return std::chrono::seconds(f.number_or("confirm", 0, 1, longest_undo_s));
+}
+
+/// The ports that a list of edits names.
+std::vector<std::string> ports_in(const std::string& list) {
+    std::vector<std::string> out;
+    for (const json& one : json::parse(list))
+        for (const json& what : one)
+            if (const auto port = what.find("port"); port != what.end() && port->contains("name"))
+                out.push_back(port->at("name").get<std::string>());
+    return out;
+}
+
+}  // namespace
+
+std::string who_is(const sources::socket_peer& p) {
+    return fmt::format("uid {} (process {})", p.uid, p.pid);
+}
+
+json change_requests::check(const request_fields& f, const peer& from) const {
+    f.expect("text name file");
+    return {{"valid", wanted_by(f, from).file}};
+}
+
+json change_requests::diff(const request_fields& f, const peer& from) const {
+    f.expect("text name file");
+    return compared(*running(), wanted_by(f, from));
+}
+
+json change_requests::apply(const request_fields& f, const peer& from) {
+    f.expect("text name file confirm");
+    auto wanted = std::make_shared<const state::configuration>(wanted_by(f, from));
+    log_old_keys(*wanted);
+    const std::string what = "apply " + wanted->file;
+    return changes_json(
+        taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f), {.all = true})));
+}
+
+/// Edit one object or several, all or none.
+json change_requests::change(const request_fields& f, const peer& from) {
+    f.expect("do confirm dry");
+    const std::string list = f.json_text("do");
+    auto wanted = copy_of(*running());
+    result<void> made;
+    taken(sources::with_file_access_of(from, [&] { made = sources::edit(*wanted, list); }));
+    taken(made);
+    if (f.truth_or("dry", false)) return compared(*running(), *wanted);
+    log_old_keys(*wanted);
+    constexpr size_t longest = 200;  // limit of the log line
+    const std::string what =
+        "change " + (list.size() <= longest ? list : list.substr(0, longest) + "...");
+    return changes_json(taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f),
+                                             {.named = ports_in(list)})));
+}
+
+/// Route lines, in parts; applied with the last part.
+json change_requests::routes(const request_fields& f, const peer& from) {
+    f.expect("lines more vrf");
+    size_t staged = 0;
+    for (const auto& [connection, s] : streams_) staged += s.size();
+    try {
+        sources::route_stream& all = streams_[from.connection];
+        if (staged > max_staged)
+            throw error{ENOSPC, {}, "too many route changes in incomplete uploads"};
+        std::string vrf = f.has("vrf") ? f.text("vrf") : std::string();
+        if (vrf == "main") vrf.clear();
+        taken(all.take(f.text("lines"), *running(), vrf));
+        if (f.truth_or("more", false)) return {{"taken", all.size()}};
+        auto wanted = copy_of(*running());
+        const size_t count = all.size();
+        taken(all.make(*wanted));
+        const std::string what = fmt::format("{} route line{}", count, count == 1 ? "" : "s");
+        streams_.erase(from.connection);
+        return changes_json(taken(history_.apply(std::move(wanted), who_is(from), what)));
+    } catch (...) {
+        streams_.erase(from.connection);
+        throw;
+    }
+}
+
+json change_requests::reload(const request_fields& f, const peer& from) {
+    f.expect("");
+    return changes_json(taken(reload(who_is(from))));
+}
+
+result<state::changes> change_requests::reload(const std::string& by) {
+    auto wanted = sources::load(file_);
+    if (!wanted) {
+        const auto refused = tl::unexpected<error>(wanted.error());
+        log_change(refused, by, "reload", running()->file, file_);
+        return refused;
+    }
+    log_old_keys(*wanted);
+    auto changed = history_.apply(std::make_shared<const state::configuration>(std::move(*wanted)),
+                                  by, "reload " + file_, std::nullopt, {.all = true});
+    if (changed) history_.saved();
+    return changed;
+}
+
+json change_requests::rollback(const request_fields& f, const peer& from) {
+    f.expect("back");
+    return changes_json(
+        taken(history_.rollback(f.number_or("back", 1, 1, history::kept), who_is(from))));
+}
+
+json change_requests::confirm(const request_fields& f, const peer& from) {
+    f.expect("");
+    taken(history_.confirm(who_is(from)));
+    return {{"confirmed", history_.states().front().what}};
+}
+
+json change_requests::states(const request_fields& f) const {
+    f.expect("");
+    json list = json::array();
+    size_t back = 0;
+    for (const past_state& s : history_.states())
+        list.push_back({{"back", back++}, {"by", s.by}, {"what", s.what}, {"when", s.when}});
+    const auto left = history_.undone_in();
+    return {{"states", std::move(list)},
+            {"unsaved", history_.unsaved()},
+            {"undone_in_s", left ? json(left->count()) : json(nullptr)}};
+}
+
+namespace {
+
+std::string file_text(const state::configuration& d) {
+    return fmt::format("# Written by turnpike {}.\n", version) + sources::to_yaml(d);
+}
+
+/// A file with an operator's comments and order is kept beside the one that turnpike writes; if that is impossible, a
+/// log line tells. Returns whether a copy was made.
+bool keep_operators_file(const std::string& file) {
+    const auto text = yaml::read_file(file);
+    if (!text || text->starts_with("# Written by turnpike ")) return false;
+    std::error_code code;
+    std::filesystem::copy_file(file, file + ".old",
+                               std::filesystem::copy_options::overwrite_existing, code);
+    if (code)
+        observe::log(observe::log_level::warning,
+                     fmt::format("{}.old cannot be written ({}); the file's comments are lost",
+                                 file, code.message()));
+    return !code;
+}
+
+}  // namespace
+
+json change_requests::save(const request_fields& f, const peer& from) {
+    f.expect("");
+    taken(history_.settled());  // a pending change must not become the next start's configuration
+    const bool kept = keep_operators_file(file_);
+    taken(yaml::write_file(file_, file_text(*running())));
+    history_.saved();
+    observe::log(observe::log_level::notice, who_is(from) + ": saved as " + file_,
+                 {{"who", who_is(from)}, {"what", "save"}, {"to", file_}});
+    json out = {{"saved", file_}};
+    if (kept) out["old"] = file_ + ".old";
+    return out;
+}
+
+std::shared_ptr<const change_requests::written> change_requests::write_running() const {
+    const auto now = running();
+    for (const auto& [connection, one] : read_)
+        if (one->of.lock() == now) return one;
+    return std::make_shared<const written>(written{now, file_text(*now)});
+}
+
+/// The text that save() would write, by the page.
+json change_requests::configuration(const request_fields& f, const peer& from) {
+    f.expect("from");
+    constexpr size_t page = 512 * 1024;
+    const uint64_t at = f.number_or("from", 0, 0, UINT64_MAX);
+    if (at == 0) read_[from.connection] = write_running();
+    const auto mine = read_.find(from.connection);
+    if (mine == read_.end() || mine->second->of.lock() != running() ||
+        at > mine->second->text.size()) {
+        if (mine != read_.end()) read_.erase(mine);
+        throw error{EBUSY, "from", "the configuration has changed meanwhile; start again"};
+    }
+    const std::string& text = mine->second->text;
+    json out = {{"text", text.substr(at, page)}, {"next", nullptr}};
+    if (at + page < text.size())
+        out["next"] = at + page;
+    else
+        read_.erase(mine);
+    return out;
+}
+
+}  // namespace turnpike::control

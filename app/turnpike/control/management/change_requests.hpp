@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests that change or save the configuration; the request table is in requests.cpp. A refused
+// request throws `error`.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "control/management/history.hpp"
+#include "control/management/show.hpp"
+#include "sources/route_stream.hpp"
+#include "sources/socket.hpp"
+
+namespace turnpike::control {
+
+/// "uid 0 (process 7)"
+[[nodiscard]] std::string who_is(const sources::socket_peer& p);
+
+/// Threads  management.
+class change_requests {
+  public:
+    using json = nlohmann::json;
+    using peer = sources::socket_peer;
+
+    /// file  configuration file to reload and to save
+    change_requests(controller& c, control_calls& calls, std::string file)
+        : history_(c, calls), file_(std::move(file)) {}
+
+    [[nodiscard]] json check(const request_fields& f, const peer& from) const;
+    [[nodiscard]] json diff(const request_fields& f, const peer& from) const;
+    [[nodiscard]] json apply(const request_fields& f, const peer& from);
+    [[nodiscard]] json change(const request_fields& f, const peer& from);
+    [[nodiscard]] json routes(const request_fields& f, const peer& from);
+    [[nodiscard]] json reload(const request_fields& f, const peer& from);
+    [[nodiscard]] json rollback(const request_fields& f, const peer& from);
+    [[nodiscard]] json confirm(const request_fields& f, const peer& from);
+    [[nodiscard]] json states(const request_fields& f) const;
+    [[nodiscard]] json save(const request_fields& f, const peer& from);
+    [[nodiscard]] json configuration(const request_fields& f, const peer& from);
+
+    [[nodiscard]] const history& past() const noexcept { return history_; }
+    /// Read the file again; see requests::reload().
+    [[nodiscard]] result<state::changes> reload(const std::string& by);
+    /// Rolls back a change that was not confirmed in time.
+    void tick() noexcept { history_.tick(); }
+    /// A client has disconnected: forget its incomplete upload and download.
+    void forget(uint64_t connection) noexcept {
+        streams_.erase(connection);
+        read_.erase(connection);
+    }
+
+  private:
+    [[nodiscard]] std::shared_ptr<const state::configuration> running() const {
+        return history_.states().front().state;
+    }
+
+    history history_;
+    std::string file_;
+    std::map<uint64_t, sources::route_stream> streams_;  ///< by connection: routes received so far
+    /// A configuration as text, which clients read by pages.
+    struct written {
+        std::weak_ptr<const state::configuration> of{};
+        std::string text{};
+    };
+    [[nodiscard]] std::shared_ptr<const written> write_running() const;
+    std::map<uint64_t, std::shared_ptr<const written>>
+        read_;  ///< by connection; one for the same configuration
+};
+
+}  // namespace turnpike::control

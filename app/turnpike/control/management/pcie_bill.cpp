@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/management/pcie_bill.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "pcie/cost.hpp"
+#include "pcie/detect.hpp"
+#include "pcie/json.hpp"
+#include "pcie/profile_yaml.hpp"
+#include "pmu/json.hpp"
+
+namespace turnpike::control {
+namespace {
+
+constexpr uint32_t fcs_bytes = 4;  // the model counts frames with FCS, an mbuf has none
+
+result<pcie::link> link_of(const state::pcie& wanted, const std::string& pci_address) {
+    result<pcie::link> link;
+    if (!wanted.link.empty())
+        link = pcie::parse_link(wanted.link);
+    else if (pci_address.empty())
+        return fail(
+            ENODEV, "",
+            "the device is on no PCI bus; name a link to model it on (pcie: {link: gen3x8})");
+    else
+        link = pcie::detect_link("/sys", pci_address);
+    if (!link) return link;
+    if (wanted.mps != 0) link->mps = wanted.mps;
+    if (wanted.mrrs != 0) link->mrrs = wanted.mrrs;
+    if (const auto valid = pcie::validate(*link); !valid)
+        return tl::unexpected<error>(valid.error());
+    return link;
+}
+
+result<pcie::nic_profile> profile_of(const state::pcie& wanted, const std::string& driver,
+                                     const std::vector<pcie::nic_profile>& profiles) {
+    return wanted.profile.empty() ? pcie::profile_for_driver(driver, profiles)
+                                  : pcie::find_profile(wanted.profile, profiles);
+}
+
+/// The sampled frame sizes and the mean burst; the mean size if no burst was sampled.
+pcie::load load_of(const observe::port_load& from, uint64_t packets, uint64_t bytes) {
+    pcie::load load;
+    for (const auto& size : from.sizes)
+        if (size.packets != 0)
+            load.frames.push_back({static_cast<uint32_t>(size.bytes / size.packets) + fcs_bytes,
+                                   static_cast<double>(size.packets)});
+    if (load.frames.empty() && packets != 0)
+        load.frames.push_back({static_cast<uint32_t>(bytes / packets) + fcs_bytes, 1.0});
+    load.burst =
+        from.bursts == 0
+            ? 1.0
+            : std::max(1.0, static_cast<double>(packets) / static_cast<double>(from.bursts));
+    return load;
+}
+
+result<nlohmann::json> modelled(const observe::port_report& port, const state::pcie& wanted,
+                                const std::string& pci_address,
+                                const std::vector<pcie::nic_profile>& profiles) {
+    if (port.totals.rx_packets + port.totals.tx_packets == 0)
+        return fail(ENODATA, "", "no packets, no cost");
+    const auto profile = profile_of(wanted, port.driver, profiles);
+    if (!profile) return tl::unexpected<error>(profile.error());
+    const auto link = link_of(wanted, pci_address);
+    if (!link) return tl::unexpected<error>(link.error());
+    pcie::load rx = load_of(port.totals.rx_load, port.totals.rx_packets, port.totals.rx_bytes);
+    pcie::load tx = load_of(port.totals.tx_load, port.totals.tx_packets, port.totals.tx_bytes);
+    // A direction without packets has no weight, but must not be empty.
+    if (rx.frames.empty()) rx = tx;
+    if (tx.frames.empty()) tx = rx;
+    const auto bill = pcie::cost(*profile, *link, rx, tx);
+    if (!bill) return tl::unexpected<error>(bill.error());
+    const auto received = static_cast<double>(port.totals.rx_packets);
+    const auto sent = static_cast<double>(port.totals.tx_packets);
+    return pcie::to_json(*bill, received, sent, received > 0 ? received : sent);
+}
+
+constexpr std::pair<const char*, std::array<const char*, 5>> count_groups[] = {
+    {"lines", {"rd_cur", "itom", "rfo", "wil", "prd"}},
+    {"tlps", {"mrd", "mwr", "cpld"}},
+    {"bytes", {"up", "down"}}};
+
+/// The counts under `prefix` ("pcie_", "pcie_rx_data_"), per packet; null if there are none.
+nlohmann::json per_packet(const std::map<std::string, uint64_t>& counts, const std::string& prefix,
+                          double packets) {
+    nlohmann::json out;
+    for (const auto& [group, names] : count_groups)
+        for (const char* name : names) {
+            if (name == nullptr) continue;
+            const auto at = counts.find(prefix + group + "_" + name);
+            if (at != counts.end()) out[group][name] = static_cast<double>(at->second) / packets;
+        }
+    return out;
+}
+
+/// The PCIe object from the driver's counters (drivers/net/simnic names its xstats so).
+nlohmann::json counted(const observe::port_report& port,
+                       const std::map<std::string, uint64_t>& counts) {
+    const uint64_t packets =
+        port.totals.rx_packets != 0 ? port.totals.rx_packets : port.totals.tx_packets;
+    if (packets == 0) return nullptr;
+    nlohmann::json total = per_packet(counts, "pcie_", static_cast<double>(packets));
+    if (total.is_null()) return nullptr;
+    for (const std::string_view purpose : pcie::purpose_names) {
+        nlohmann::json of =
+            per_packet(counts, "pcie_" + std::string(purpose) + "_", static_cast<double>(packets));
+        if (!of.is_null()) total["by_purpose"][std::string(purpose)] = std::move(of);
+    }
+    return {{"source", "counted"}, {"per_packet", std::move(total)}};
+}
+
+/// (these - those) / those, of each line and TLP count that both have; null for a count of 0.
+nlohmann::json relative_difference(const nlohmann::json& these, const nlohmann::json& those) {
+    nlohmann::json out;
+    for (const auto& [group, names] : count_groups)
+        for (const char* name : names) {
+            if (name == nullptr || !these.contains(group) || !these[group].contains(name) ||
+                !these[group][name].is_number())
+                continue;
+            const double expected = those[group][name].get<double>();
+            out[group][name] =
+                expected == 0
+                    ? nlohmann::json(nullptr)
+                    : nlohmann::json((these[group][name].get<double>() - expected) / expected);
+        }
+    return out;
+}
+
+/// The PCIe root port's counters, per packet, with every metric of the event table, or a reason.
+nlohmann::json measured(const measuring::port_counts& root) {
+    const pmu::measurement& m = *root.what;
+    nlohmann::json out = pmu::to_json(m, root.given);
+    out["source"] = "measured";
+    const auto per_packet = [&](const char* group, const char* name, const char* metric) {
+        const auto value = m.value(metric, root.given);
+        const auto packets = root.given.find("packets");
+        out["per_packet"][group][name] = value && packets != root.given.end()
+                                             ? nlohmann::json(value->value / packets->second)
+                                             : nlohmann::json(nullptr);
+        if (!value)
+            out["why"][metric] = m.source_table().find_metric(metric) == nullptr
+                                     ? "this CPU's table has no such count"
+                                     : value.error().object + ": " + value.error().text;
+    };
+    for (const char* line : count_groups[0].second) per_packet("lines", line, line);
+    per_packet("data", "read", "dma_read_bytes");
+    per_packet("data", "written", "dma_written_bytes");
+    return out;
+}
+
+result<void> check_bill(const std::string& name, const state::port& port,
+                        const std::vector<pcie::nic_profile>& profiles) {
+    const std::string object = port.where.text + ": port '" + name + "': pcie";
+    if (!port.bill.profile.empty())
+        if (const auto found = pcie::find_profile(port.bill.profile, profiles); !found)
+            return fail(EINVAL, object, found.error().text);
+    if (!port.bill.link.empty())
+        if (const auto link = link_of(port.bill, ""); !link)
+            return fail(EINVAL, object, link.error().text);
+    return {};
+}
+
+}  // namespace
+
+result<std::vector<pcie::nic_profile>> pcie_profiles(const state::configuration& wanted) {
+    std::vector<pcie::nic_profile> profiles;
+    if (!wanted.pcie_profiles.file.empty()) {
+        auto own = pcie::parse_profiles(wanted.pcie_profiles.text, wanted.pcie_profiles.file);
+        if (!own) return tl::unexpected<error>(own.error());
+        profiles = std::move(*own);
+    }
+    const auto builtin = pcie::builtin_profiles();
+    profiles.insert(profiles.end(), builtin.begin(), builtin.end());
+    for (const auto& [name, port] : wanted.ports)
+        if (auto good = check_bill(name, port, profiles); !good)
+            return tl::unexpected<error>(good.error());
+    return profiles;
+}
+
+void fill_pcie_bill(observe::port_report& port, const state::pcie& wanted,
+                    const std::string& pci_address, const std::vector<pcie::nic_profile>& profiles,
+                    const measuring::port_counts& root) {
+    nlohmann::json model, counts;
+    if (auto object = modelled(port, wanted, pci_address, profiles))
+        model = std::move(*object);
+    else
+        port.pcie.why["modelled"] = object.error().text;
+    counts = counted(port, port.pcie.counts);
+    if (counts.is_null())
+        port.pcie.why["counted"] =
+            port.pcie.counts.empty()
+                ? "driver " + port.driver + " does not count its PCIe transactions"
+                : "no packets, no cost";
+    else if (!model.is_null())
+        counts["over_modelled"] = relative_difference(counts["per_packet"], model["per_packet"]);
+    if (!model.is_null()) port.pcie.modelled = model.dump();
+    if (!counts.is_null()) port.pcie.counted = counts.dump();
+    if (root.what == nullptr) {
+        port.pcie.why["measured"] = root.why.empty() ? "nothing has been forwarded yet" : root.why;
+        return;
+    }
+    nlohmann::json seen = measured(root);
+    if (!model.is_null())
+        seen["over_modelled"] = relative_difference(seen["per_packet"], model["per_packet"]);
+    if (!counts.is_null())
+        seen["over_counted"] = relative_difference(seen["per_packet"], counts["per_packet"]);
+    port.pcie.measured = seen.dump();
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/management/requests.hpp"
+
+#include <string.h>
+
+#include <nlohmann/json.hpp>
+
+#include "control/forwarding/captures.hpp"
+#include "control/forwarding/traces.hpp"
+#include "control/management/show.hpp"
+#include "observe/console.hpp"
+#include "version.hpp"
+
+namespace turnpike::control {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr int deepest = 8;  ///< nesting limit of a request's JSON
+
+std::string text_of(const json& j) {
+    // Names of files and devices may be invalid UTF-8, which is replaced.
+    return j.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+json parse(std::string_view line) {
+    bool deep = false;
+    json request;
+    try {
+        request = json::parse(line, [&](int depth, json::parse_event_t, json&) {
+            deep |= depth > deepest;
+            return depth <= deepest;
+        });
+    } catch (const json::exception& e) {
+        throw error{EINVAL, {}, std::string("the line is not JSON: ") + e.what()};
+    }
+    if (deep) throw error{EINVAL, {}, "the JSON is nested too deep"};
+    if (!request.is_object())
+        throw error{EINVAL, {}, "a request is a JSON object, like {\"request\": \"help\"}"};
+    return request;
+}
+
+}  // namespace
+
+struct request_table {
+    struct row {
+        std::string_view name;
+        json (*make)(requests&, const request_fields&, const sources::socket_peer&);
+        std::string_view help;  ///< empty: an old name, which help leaves out
+    };
+
+    static json help(requests&, const request_fields& f, const sources::socket_peer&) {
+        f.expect("");
+        json all = json::object();
+        for (const row& r : rows)
+            if (!r.help.empty()) all[std::string(r.name)] = r.help;
+        return {{"requests", std::move(all)}, {"show", show_help()}};
+    }
+    static json show_what(requests& r, const request_fields& f, const sources::socket_peer&) {
+        return r.controller_.with_loan(r.calls_, [&] { return show(r.controller_, f); });
+    }
+    static json check(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        return r.changes_.check(f, from);
+    }
+    static json diff(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        return r.changes_.diff(f, from);
+    }
+    static json states(requests& r, const request_fields& f, const sources::socket_peer&) {
+        return r.changes_.states(f);
+    }
+    static json configuration(requests& r, const request_fields& f,
+                              const sources::socket_peer& from) {
+        return r.changes_.configuration(f, from);
+    }
+    /// Requests that change the configuration or its file.
+    template <json (change_requests::*Make)(const request_fields&, const sources::socket_peer&)>
+    static json by(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        return (r.changes_.*Make)(f, from);
+    }
+    static json trace(requests& r, const request_fields& f, const sources::socket_peer&) {
+        return r.calls_.run([&] { return start_trace(r.controller_, f); });
+    }
+    static json explain(requests& r, const request_fields& f, const sources::socket_peer&) {
+        return r.calls_.run([&] { return explain_request(r.controller_, r.changes_.past(), f); });
+    }
+    static json capture(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        return r.calls_.run(
+            [&] { return capture_request(r.controller_, f, from.descriptor, from.connection); });
+    }
+    static json clear(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        f.expect("");
+        if (f.text("what") != "counters")
+            throw error{EINVAL, "what", "only \"counters\" can be cleared"};
+        r.controller_.with_loan(r.calls_, [&] { r.controller_.clear_counters(); });
+        observe::log(observe::log_level::notice, who_is(from) + " cleared the counters of `show`",
+                     {{"who", who_is(from)}, {"what", "clear"}});
+        return {{"cleared", "counters"}};
+    }
+    static json flush(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        f.expect("bridge port vlan mac");
+        if (f.text("what") != "fdb") throw error{EINVAL, "what", "only \"fdb\" can be flushed"};
+        const uint32_t gone =
+            r.controller_.with_loan(r.calls_, [&] { return flush_fdb_entries(r.controller_, f); });
+        observe::log(observe::log_level::notice,
+                     who_is(from) + " flushed " + std::to_string(gone) + " stations",
+                     {{"who", who_is(from)}, {"what", "flush"}});
+        return {{"flushed", gone}};
+    }
+
+    static const row rows[19];
+};
+
+const request_table::row request_table::rows[19] = {
+    {"help", help, "the requests, and the subjects of show"},
+    {"show", show_what, "running state; what: a subject below"},
+    {"check", check, "validate a configuration"},
+    {"diff", diff, "its differences to the running configuration"},
+    {"apply", by<&change_requests::apply>, "apply a configuration: all of it, or nothing"},
+    {"change", by<&change_requests::change>,
+     "add, replace or del objects, set settings: all, or none"},
+    {"routes", by<&change_requests::routes>, "many route changes, as lines, in parts"},
+    {"reload", by<&change_requests::reload>,
+     "apply the file that turnpike was started with, as SIGHUP does"},
+    {"confirm", by<&change_requests::confirm>,
+     "keep the pending change, which rolls back otherwise"},
+    {"rollback", by<&change_requests::rollback>,
+     "apply an earlier configuration; back: how many changes ago"},
+    {"history", states, "the earlier configurations for rollback"},
+    {"states", states, {}},  // the name of `history` in earlier releases
+    {"save", by<&change_requests::save>,
+     "write the running configuration to the file that turnpike was started with"},
+    {"configuration", configuration, "the text that save would write, by the page"},
+    {"flush", flush, "delete learned entries; what: fdb; filters: bridge, port, vlan, mac"},
+    {"trace", trace, "trace the next packets; packets: how many; filters: port, address, dropped"},
+    {"explain", explain,
+     "trace a synthetic frame on a port or interface, without sending it: frame, or from and to"},
+    {"capture", capture,
+     "copy packets of port as pcapng to the descriptor sent along; status, end: a capture's "
+     "number"},
+    {"clear", clear, "restart the counters of `show` at 0; what: counters"},
+};
+
+std::string requests::greeting() {
+    return text_of({{"schema", "turnpike.control/1"}, {"version", version}});
+}
+
+std::string requests::refusal(const error& why) {
+    const char* name = ::strerrorname_np(why.code);
+    return text_of({{"error",
+                     {{"what", printable(why.text)},
+                      {"where", why.object.empty() ? json(nullptr) : json(printable(why.object))},
+                      {"code", name != nullptr ? name : "EIO"}}}});
+}
+
+std::string requests::answer(std::string_view line, const sources::socket_peer& from) {
+    try {
+        const json request = parse(line);
+        const request_fields fields(request);
+        const std::string name = fields.text("request");
+        if (observe::logs(observe::log_level::debug))
+            observe::log(observe::log_level::debug,
+                         who_is(from) + " asks: " + printable(line.substr(0, 200)),
+                         {{"who", who_is(from)}, {"what", printable(name)}});
+        for (const request_table::row& r : request_table::rows)
+            if (r.name == name) return text_of({{"result", r.make(*this, fields, from)}});
+        return refusal({EINVAL, "request",
+                        "there is no request '" + name.substr(0, 80) + "'; ask for \"help\""});
+    } catch (const error& e) {
+        return refusal(e);
+    } catch (const std::bad_alloc&) {
+        return refusal({ENOMEM, {}, "no memory for the answer"});
+    } catch (const std::exception& e) {
+        return refusal({EIO, {}, e.what()});
+    }
+}
+
+void requests::tick() noexcept {
+    changes_.tick();
+    const uint64_t version = changes_.past().version();
+    if (version == shown_version_) return;
+    try {
+        const json none = json::object();
+        std::string text = text_of(changes_.states(request_fields(none)));
+        calls_.run([&] { controller_.set_changes_text(std::move(text)); });
+        shown_version_ = version;
+    } catch (const std::bad_alloc&) {  // the next call repeats it
+    }
+}
+
+result<state::changes> requests::reload(const std::string& by) { return changes_.reload(by); }
+
+}  // namespace turnpike::control

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/management/show.hpp"
+#include "control/forwarding/captures.hpp"
+#include "control/forwarding/traces.hpp"
+#include "control/management/metrics_source.hpp"
+#include "sources/fields.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace turnpike::control {
+namespace {
+
+using nlohmann::json;
+
+json name_or_null(const std::string& name) { return name.empty() ? json(nullptr) : json(name); }
+
+/// Since the start, or since `clear counters`.
+json shown_of(controller& c) { return observe::to_json(c.shown_report(false)); }
+
+/// Counters, with the start of their period.
+json counted(controller& c, const json& duration_s, const char* name, json what) {
+    return {{"since_s", duration_s}, {"cleared", c.cleared()}, {name, std::move(what)}};
+}
+
+json show_report(controller& c, const request_fields& f) {
+    f.expect("");
+    return observe::to_json(c.report());
+}
+
+/// Configuration and report of each port.
+json show_ports(controller& c, const request_fields& f) {
+    f.expect("");
+    json r = shown_of(c);
+    for (json& p : r["ports"]) {
+        const auto& open = c.ports().open();
+        const auto at = std::find_if(open.begin(), open.end(), [&](const auto& o) {
+            return o->name == p["name"].template get_ref<const std::string&>();
+        });
+        if (at == open.end()) continue;
+        const state::port& wanted = (*at)->wanted;
+        p.update(json::parse(sources::json_of(sources::port_fields(), sources::of_port, wanted)));
+        const datapath::port_snapshot& seen = c.snapshot().port[(*at)->port_index];
+        p["mac"] = seen.mac.text();
+        const auto whose = [](bool device) { return device ? "device" : "software"; };
+        p["udp_checksums"] = {{"sent", whose(seen.inserts_udp_sums)},
+                              {"received", whose(seen.checks_udp_sums)}};
+    }
+    return counted(c, r["duration_s"], "ports", std::move(r["ports"]));
+}
+
+/// PCIe transactions of each port, from every available source.
+json show_pcie(controller& c, const request_fields& f) {
+    f.expect("");
+    json r = shown_of(c), all = json::array();
+    for (json& p : r["ports"]) {
+        json one = std::move(p["pcie"]);
+        for (const char* name : {"name", "driver", "rx_packets", "tx_packets"})
+            one[name] = std::move(p[name]);
+        all.push_back(std::move(one));
+    }
+    return counted(c, r["duration_s"], "ports", std::move(all));
+}
+
+json show_interfaces(controller& c, const request_fields& f) {
+    f.expect("");
+    json all = json::array();
+    for (const auto& [name, says] : c.running().interfaces) {
+        const datapath::interface& i = c.snapshot().interfaces[c.interfaces().indexes().at(name)];
+        const bool tunnelled = c.running().is_tunnel(says);
+        all.push_back({{"name", name},
+                       {"kind", state::interface_kind_names[static_cast<size_t>(says.kind)]},
+                       {"port", tunnelled ? json(nullptr) : name_or_null(says.port)},
+                       {"vlan", says.vlan == 0 ? json(nullptr) : json(says.vlan)},
+                       {"bridge", name_or_null(says.bridge)},
+                       {"peer", name_or_null(says.peer)},
+                       {"mtu", i.mtu},
+                       {"mac", i.mac.text()}});
+        all.back().update(json::parse(sources::json_of(
+            sources::interface_fields(), sources::of_routed | sources::of_tunnel, says)));
+    }
+    return {{"interfaces", std::move(all)}};
+}
+
+json show_acl(controller& c, const request_fields& f) {
+    f.expect("");
+    json r = observe::to_json(c.shown_report());
+    return counted(c, r["duration_s"], "acl", std::move(r["acl"]));
+}
+
+json show_drops(controller& c, const request_fields& f) {
+    f.expect("");
+    const observe::report r = c.shown_report(false);
+    json by_port = json::object();
+    for (const observe::port_report& p : r.ports) by_port[p.name] = observe::drops_of(p.totals);
+    json out = counted(c, r.duration_s, "drops", r.drops());
+    out["ports"] = std::move(by_port);
+    return out;
+}
+
+/// Packets for control by ingress interface and class, and the rate of each class.
+json show_punt(controller& c, const request_fields& f) {
+    f.expect("");
+    json r = shown_of(c), rates = json::object();
+    for (size_t i = 0; i < datapath::punt_classes; ++i)
+        rates[std::string(datapath::punt_class_texts[i].name)] = c.running().punt_rate.of[i];
+    json out = counted(c, r["duration_s"], "punt", std::move(r["punt"]));
+    for (json& p : out["punt"]) p["rate"] = rates[p["class"].get_ref<const std::string&>()];
+    out["rates"] = std::move(rates);
+    return out;
+}
+
+json show_cost(controller& c, const request_fields& f) {
+    f.expect("");
+    json r = shown_of(c);
+    json out = counted(c, r["duration_s"], "workers", std::move(r["workers"]));
+    for (const char* name : {"tsc_hz", "verdict", "counters"}) out[name] = std::move(r[name]);
+    return out;
+}
+
+json show_isa(controller& c, const request_fields& f) {
+    f.expect("");
+    return {{"isa", std::move(shown_of(c)["isa"])}};
+}
+
+/// Queues by lcore.
+json show_workers(controller& c, const request_fields& f) {
+    f.expect("");
+    std::map<uint16_t, std::string> names;
+    for (const auto& p : c.ports().open()) names[p->port_index] = p->name;
+    json all = json::array();
+    for (const auto& worker_slot : c.workers().all()) {
+        if (!worker_slot->forwards) continue;
+        const datapath::worker_parts& w = worker_slot->worker.parts();
+        json queues = json::array();
+        for (const datapath::rx_queue& q : c.snapshot().queues[w.number].rx)
+            queues.push_back({{"port", names[q.port]}, {"queue", q.queue_id}});
+        all.push_back({{"lcore", w.lcore}, {"rx_queues", std::move(queues)}});
+    }
+    return {{"workers", std::move(all)}};
+}
+
+json show_config(controller& c, const request_fields& f) {
+    f.expect("");
+    const state::configuration& d = c.running();
+    return {{"file", d.file},
+            {"changes", c.changes()},
+            {"ports", d.ports.size()},
+            {"interfaces", d.interfaces.size()},
+            {"bridges", d.bridges.size()},
+            {"tunnels", d.tunnels.size()},
+            {"acls", d.acls.size()},
+            {"static_neighbours", d.neighbours.size()},
+            {"routes", d.routes.size()},
+            {"learned_routes", d.learned_routes()}};
+}
+
+json show_memory(controller& c, const request_fields& f) {
+    f.expect("");
+    const auto fib_json = [](const fib::statistics& s) {
+        return json{{"routes", s.routes}, {"bytes", s.bytes()}, {"live_bytes", s.live_bytes}};
+    };
+    const auto fdb_json = [](const bridges& b) {
+        return b.table() == nullptr ? json(nullptr)
+                                    : json{{"stations", b.fdb_entries()},
+                                           {"bytes", b.table()->stats().bytes},
+                                           {"limit", datapath::max_fdb_entries}};
+    };
+    return {{"mempool", std::move(shown_of(c)["mempool"])},
+            {"fib4", fib_json(c.routes().v4().stats())},
+            {"fib6", fib_json(c.routes().v6().stats())},
+            {"acl_bytes", c.lists().table_bytes()},
+            {"fdb", fdb_json(c.bridges())},
+            {"neighbours",
+             {{"known", c.neighbours().size()}, {"limit", c.neighbours().limits().limit}}},
+            {"next_hops", {{"in_use", c.hops().in_use()}, {"capacity", c.hops().capacity()}}}};
+}
+
+/// Numbers of prefixes by reason.
+json not_followed_json(const netlink_monitor& follower) {
+    json out = json::object();
+    const auto counts = follower.known().count_not_followed();
+    for (size_t why = 1; why < counts.size(); ++why)
+        if (counts[why] != 0) out[std::string(sources::not_followed_names[why])] = counts[why];
+    return out;
+}
+
+json show_table_sizes(controller& c, const request_fields& f) {
+    f.expect("");
+    json all = json::array();
+    for (const observe::table_report& t : table_sizes(c))
+        all.push_back({{"name", t.name},
+                       {"entries", t.entries},
+                       {"max_entries", t.max_entries == 0 ? json(nullptr) : json(t.max_entries)}});
+    return {{"tables", std::move(all)}};
+}
+
+/// Interfaces that the kernel has, and the state of netlink.
+json show_control_plane(controller& c, const request_fields& f) {
+    f.expect("");
+    const state::control_plane& says = c.running().control_plane;
+    const netlink_monitor* follower = c.host_interfaces().follower();
+    json all = json::array();
+    for (const auto& t : c.host_interfaces().shown())
+        all.push_back({{"name", c.interfaces().name_of(t.ifindex)},
+                       {"index", t.index},
+                       {"carrier", t.carrier},
+                       {"given", t.counted.given},
+                       {"taken", t.counted.taken},
+                       {"not_taken", t.counted.not_taken}});
+    json out = {{"netlink", says.netlink},
+                {"namespace", name_or_null(says.network_namespace)},
+                {"rate", says.rate},
+                {"interfaces", std::move(all)},
+                {"routes", c.running().learned_routes()},
+                {"asking", nullptr}};
+    json& no_room = out["no_room"];
+    c.no_room().each([&](const char* reason, size_t count) { no_room[reason] = count; });
+    if (follower == nullptr) return out;
+    const auto n = follower->counted();
+    out["asking"] = n.asking;
+    out["messages"] = n.messages;
+    out["refused"] = n.refused;
+    out["overruns"] = n.overruns;
+    out["whole"] = n.whole;
+    out["not_followed"] = follower->known().others();
+    out["not_followed_by"] = not_followed_json(*follower);
+    return out;
+}
+
+/// Prefixes whose routes in the kernel are not followed, each with the reason.
+json show_not_followed(controller& c, const request_fields& f) {
+    f.expect("most");
+    const uint64_t most = page_of(f);
+    json all = json::array(), out = {{"reasons", json::object()}};
+    if (const netlink_monitor* const follower = c.host_interfaces().follower()) {
+        out["reasons"] = not_followed_json(*follower);
+        for (const auto& r : follower->known().list_not_followed(most))
+            all.push_back({{"to", r.to.text()},
+                           {"vrf", r.vrf.empty() ? "main" : r.vrf},
+                           {"reason", sources::not_followed_names[static_cast<size_t>(r.why)]},
+                           {"protocol", sources::protocol_name(r.protocol)},
+                           {"metric", r.metric}});
+    }
+    out["routes"] = std::move(all);
+    return out;
+}
+
+struct subject {
+    std::string_view name;
+    json (*make)(controller&, const request_fields&);
+    std::string_view help;
+};
+/// The name of a subject in earlier releases, or the name itself.
+const std::string& present_name(const std::string& of) {
+    static const std::string neigh_suppress = "neigh-suppress";
+    return of == "heard" ? neigh_suppress : of;
+}
+
+constexpr subject subjects[] = {
+    {"report", show_report, "the whole report, turnpike.report/2, always since the start"},
+    {"ports", show_ports, "devices, their settings and counters"},
+    {"interfaces", show_interfaces, "addresses, cross-connects and ACLs"},
+    {"routes", show_routes, "active routes; to: a prefix, longer: its longer prefixes, too"},
+    {"route", show_route, "lookup of an address in the workers' FIB"},
+    {"neighbours", show_neighbours, "neighbour entries"},
+    {"next-hops", show_next_hops, "next hops of routes"},
+    {"control-plane", show_control_plane,
+     "interfaces that the kernel has, and the state of netlink"},
+    {"not-followed", show_not_followed,
+     "prefixes whose routes in the kernel turnpike cannot forward by, with the reasons"},
+    {"vrfs", show_vrfs, "VRFs, their interfaces and numbers of routes"},
+    {"bridges", show_bridges, "bridges, their members, and counters by VLAN"},
+    {"fdb", show_fdb, "FDB entries; filters: bridge, port, vlan, mac"},
+    {"neigh-suppress", show_neigh_suppress,
+     "IP-to-MAC bindings in bridges with neigh_suppress; filter: bridge"},
+    {"tunnels", show_tunnels, "tunnels, with counters by tunnel and by VNI"},
+    {"mirrors", show_mirrors, "mirrors, with the frames that they copied"},
+    {"sflow", show_sflow, "export to sFlow collectors: samples, datagrams and losses"},
+    {"acl", show_acl, "ACLs where they are bound, with counters"},
+    {"drops", show_drops, "dropped packets, by reason"},
+    {"rates", show_rates,
+     "packets and bits per second of ports, tunnels, bridges and drops, and the load of workers"},
+    {"punt", show_punt, "packets for the control thread, by interface and class"},
+    {"trace", show_trace, "recorded packet traces; from: number of the first"},
+    {"captures", show_captures, "captures, and the packets that they wrote and lost"},
+    {"cost", show_cost, "cycles per packet, by worker and stage"},
+    {"pcie", show_pcie, "PCIe transactions per packet, modelled and counted, by port"},
+    {"isa", show_isa, "the kernels that were selected for this CPU"},
+    {"workers", show_workers, "RX queues by lcore"},
+    {"config", show_config, "the running configuration, and its number of changes"},
+    {"tables", show_table_sizes, "entries of the tables, and their limits"},
+    {"memory", show_memory, "mbufs, tables, neighbours"},
+};
+
+[[noreturn]] void refuse(std::string_view name, const std::string& what) {
+    throw error{EINVAL, std::string(name), what};
+}
+
+}  // namespace
+
+bool request_fields::has(std::string_view name) const { return all_.contains(name); }
+
+std::string request_fields::text(std::string_view name) const {
+    const auto at = all_.find(name);
+    if (at == all_.end()) refuse(name, "is missing");
+    if (!at->is_string()) refuse(name, "should be a text");
+    return at->get<std::string>();
+}
+
+std::string request_fields::json_text(std::string_view name) const {
+    const auto at = all_.find(name);
+    if (at == all_.end()) refuse(name, "is missing");
+    return at->dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+bool request_fields::truth_or(std::string_view name, bool otherwise) const {
+    const auto at = all_.find(name);
+    if (at == all_.end()) return otherwise;
+    if (!at->is_boolean()) refuse(name, "should be true or false");
+    return at->get<bool>();
+}
+
+uint64_t request_fields::number_or(std::string_view name, uint64_t otherwise, uint64_t least,
+                                   uint64_t most) const {
+    const auto at = all_.find(name);
+    if (at == all_.end()) return otherwise;
+    if (!at->is_number_unsigned() || at->get<uint64_t>() < least || at->get<uint64_t>() > most)
+        refuse(name, "should be a whole number from " + std::to_string(least) + " to " +
+                         std::to_string(most));
+    return at->get<uint64_t>();
+}
+
+void request_fields::expect(std::string_view names) const {
+    const std::string known = " request what " + std::string(names) + " ";
+    for (const auto& [name, value] : all_.items())
+        if (name.empty() || name.find(' ') != std::string::npos ||
+            known.find(" " + name + " ") == std::string::npos)
+            refuse(name, names.empty() ? "is not known here"
+                                       : "is not known here; there are: " + std::string(names));
+}
+
+json show(controller& c, const request_fields& f) {
+    const std::string what = f.text("what");
+    std::string names;
+    for (const subject& s : subjects) {
+        if (s.name == present_name(what)) return s.make(c, f);
+        names += (names.empty() ? "" : ", ") + std::string(s.name);
+    }
+    throw error{EINVAL, "what",
+                "there is no '" + what.substr(0, 80) + "' to show; there are " + names};
+}
+
+json show_help() {
+    json out = json::object();
+    for (const subject& s : subjects) out[std::string(s.name)] = s.help;
+    return out;
+}
+
+}  // namespace turnpike::control

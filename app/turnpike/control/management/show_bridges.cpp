@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bridges and their FDB entries: up to a million, so by the page.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+#include "control/management/show.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using nlohmann::json;
+
+json name_of_vlan(uint16_t vlan) { return vlan == 0 ? json(nullptr) : json(vlan); }
+
+json member_json(const state::bridge_member& m) {
+    json out = {{"port", m.port},
+                {"mode", state::vlan_mode_names[static_cast<size_t>(m.mode)]},
+                {"vlan", name_of_vlan(m.vlan)},
+                {"learning", m.learning},
+                {"locked", m.locked}};
+    if (m.isolation != 0) out["isolation"] = m.isolation;
+    return out;
+}
+
+/// Counters by VLAN, without zeros.
+json vlans_json(const bridges& all, const std::string& name, const state::bridge& b) {
+    json out = json::array();
+    const uint16_t first = all.first_domain_of(name),
+                   last = b.looks_at_vlans() ? state::last_vlan : 0;
+    for (uint16_t vlan = 0; vlan <= last; ++vlan) {
+        const auto c = all.counted(static_cast<uint16_t>(first + vlan));
+        if (c.rx_packets == 0 && c.tx_packets == 0) continue;
+        out.push_back({{"vlan", name_of_vlan(vlan)},
+                       {"rx_packets", c.rx_packets},
+                       {"rx_bytes", c.rx_bytes},
+                       {"tx_packets", c.tx_packets},
+                       {"flooded", c.flooded}});
+    }
+    return out;
+}
+
+/// FDB filter of a request.
+bridges::which which_of(controller& c, const request_fields& f) {
+    bridges::which w;
+    if (f.has("bridge")) {
+        w.bridge = f.text("bridge");
+        if (c.running().bridges.find(w.bridge) == nullptr)
+            throw error{EINVAL, "bridge", "is not a bridge"};
+    }
+    if (f.has("port")) {
+        const auto at = c.interfaces().indexes().find(f.text("port"));
+        if (at == c.interfaces().indexes().end()) throw error{EINVAL, "port", "is not a port"};
+        w.ifindex = at->second;
+    }
+    if (f.has("vlan")) w.vlan = static_cast<uint16_t>(f.number_or("vlan", 0, 1, state::last_vlan));
+    if (f.has("mac")) {
+        const auto mac = parse_mac(f.text("mac"));
+        if (!mac) throw error{EINVAL, "mac", mac.error().text};
+        w.mac = *mac;
+    }
+    return w;
+}
+
+json fdb_entry_json(controller& c, const known_fdb_entry& s) {
+    const auto [bridge, vlan] = c.bridges().name_of(s.domain);
+    const bool ours = c.snapshot().interfaces[s.ifindex].kind == datapath::interface_kind::routed;
+    return {{"bridge", bridge},
+            {"vlan", name_of_vlan(vlan)},
+            {"mac", s.mac.text()},
+            {"port", c.interfaces().name_of(s.ifindex)},
+            {"kind", ours         ? "local"
+                     : s.fixed    ? "static"
+                     : s.dampened ? "held"
+                                  : "learnt"},
+            {"age_s", s.fixed ? json(nullptr) : json(s.age_s)}};
+}
+
+/// Bindings in order.
+using heard = std::pair<datapath::address_key, datapath::bound_address>;
+std::vector<heard> all_bindings(bridges& of) {
+    std::vector<heard> all;
+    if (of.addresses() == nullptr) return all;
+    of.addresses()->table().for_each([&](const datapath::address_key& k, uint64_t who) {
+        all.emplace_back(k, datapath::bound_address(who));
+    });
+    const auto order = [](const heard& h) {
+        const auto bytes = neigh_binding_table::address_of(h.first);
+        return std::pair(neigh_binding_table::domain_of(h.first), bytes);
+    };
+    std::sort(all.begin(), all.end(),
+              [&](const heard& a, const heard& b) { return order(a) < order(b); });
+    return all;
+}
+
+json binding_json(controller& c, const heard& h) {
+    const uint16_t domain = neigh_binding_table::domain_of(h.first);
+    const auto [bridge, vlan] = c.bridges().name_of(domain);
+    const auto fdb_entry = c.bridges().table()->find(h.second.mac() | uint64_t{domain} << 48);
+    mac_address mac;
+    const uint64_t bytes = h.second.mac();
+    std::memcpy(mac.bytes, &bytes, sizeof mac.bytes);
+    return {
+        {"bridge", bridge},
+        {"vlan", name_of_vlan(vlan)},
+        {"address", neigh_binding_table::address_of(h.first).text()},
+        {"mac", mac.text()},
+        {"port", fdb_entry ? json(c.interfaces().name_of(datapath::fdb_entry(*fdb_entry).ifindex()))
+                           : json(nullptr)}};
+}
+
+}  // namespace
+
+json show_neigh_suppress(controller& c, const request_fields& f) {
+    f.expect("bridge from most");
+    const std::string wanted = which_of(c, f).bridge;
+    const uint64_t from = f.number_or("from", 0, 0, neigh_binding_table::most), most = page_of(f);
+    const auto all = all_bindings(c.bridges());
+    json list = json::array(), next = nullptr;
+    for (uint64_t i = from; i < all.size(); ++i) {
+        if (list.size() == most) {
+            next = i;
+            break;
+        }
+        json one = binding_json(c, all[i]);
+        if (wanted.empty() || one["bridge"] == wanted) list.push_back(std::move(one));
+    }
+    // Clients of earlier releases ask for "heard".
+    const char* const name = f.text("what") == "heard" ? "heard" : "bindings";
+    return {{name, std::move(list)}, {"next", std::move(next)}};
+}
+
+json show_bridges(controller& c, const request_fields& f) {
+    f.expect("");
+    const bridges& all = c.bridges();
+    json list = json::array();
+    for (const auto& [name, b] : c.running().bridges) {
+        const bridge_numbers& n = all.numbers_of(name);
+        json members = json::array();
+        for (const state::bridge_member& m : b.members) members.push_back(member_json(m));
+        list.push_back({{"name", name},
+                        {"ageing_s", b.ageing_s},
+                        {"max_addresses", b.max_addresses},
+                        {"stations", n.learnt},
+                        {"learnt", n.learnt_ever},
+                        {"moves", n.moves},
+                        {"aged", n.aged},
+                        {"held", n.dampened},
+                        {"refused", n.refused},
+                        {"members", std::move(members)},
+                        {"vlans", vlans_json(all, name, b)}});
+    }
+    json heard = json::array();
+    for (const auto& [where, h] : c.reserved().known())
+        heard.push_back({{"port", c.interfaces().name_of(where.first)},
+                         {"group", fmt::format("01:80:c2:00:00:{:02x}", where.second)},
+                         {"from", h.from.text()},
+                         {"frames", h.frames}});
+    return {
+        {"bridges", std::move(list)}, {"reserved", std::move(heard)}, {"not_told", all.not_told()}};
+}
+
+json show_fdb(controller& c, const request_fields& f) {
+    f.expect("bridge port vlan mac from most");
+    const bridges::which wanted = which_of(c, f);
+    const auto from = static_cast<uint32_t>(f.number_or("from", 0, 0, datapath::max_fdb_entries));
+    const uint64_t most = page_of(f);
+    json list = json::array(), next = nullptr;
+    c.bridges().for_each(from, [&](uint32_t number, const known_fdb_entry& s) {
+        if (!c.bridges().fits(s, wanted)) return true;
+        if (list.size() == most) {
+            next = number;
+            return false;
+        }
+        list.push_back(fdb_entry_json(c, s));
+        return true;
+    });
+    return {{"fdb", std::move(list)}, {"next", std::move(next)}};
+}
+
+uint32_t flush_fdb_entries(controller& c, const request_fields& f) {
+    return c.bridges().forget(which_of(c, f));
+}
+
+}  // namespace turnpike::control

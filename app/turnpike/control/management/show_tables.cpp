@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Routes, neighbours and next hops: up to a million, so shown by the page, each page from a key on. A page takes a
+// part of one iteration of control.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "control/management/show.hpp"
+#include "sources/netlink_rib.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using nlohmann::json;
+
+/// Members of a group, with their current shares.
+void add_members(controller& c, uint32_t index, json& out) {
+    const auto group = c.groups().of_hop(index);
+    out["buckets"] = group.buckets;
+    if (group.mtu != 0) out["mtu"] = group.mtu;
+    out["members"] = json::array();
+    for (const auto& m : group.members) {
+        json one = hop_json(c, m.hop);
+        one["weight"] = m.weight;
+        one["able"] = m.able;
+        one["buckets"] = m.buckets;
+        out["members"].push_back(std::move(one));
+    }
+}
+
+}  // namespace
+
+json hop_json(controller& c, uint32_t index) {
+    const datapath::next_hop& hop = c.hops()[index];
+    json out = {{"next_hop", index}};
+    switch (hop.kind.load(std::memory_order_relaxed)) {
+        case datapath::nexthop_kind::drop:
+            out["type"] = "drop";
+            out["reason"] = datapath::name(hop.reason);
+            return out;
+        case datapath::nexthop_kind::local:
+            out["type"] = "local";
+            return out;
+        case datapath::nexthop_kind::group:
+            out["type"] = "group";
+            add_members(c, index, out);
+            return out;
+        case datapath::nexthop_kind::failed:
+            out["type"] = "failed";
+            break;
+        case datapath::nexthop_kind::glean:
+            out["type"] = "glean";
+            break;
+        case datapath::nexthop_kind::adjacency:
+            out["type"] = "adjacency";
+            break;
+    }
+    out["interface"] = c.interfaces().name_of(hop.out.interface);
+    out["mtu"] = hop.mtu.load(std::memory_order_relaxed);
+    if (const auto whose = c.neighbours().of_hop(index)) {
+        out["via"] = whose->address.text();
+        out["mac"] = whose->mac ? json(whose->mac->text()) : json(nullptr);
+    }
+    return out;
+}
+
+namespace {
+
+/// Source of a route; of a learned one, its protocol.
+void add_origin(controller& c, uint8_t vrf, json& out, const ip_prefix& to, route_origin origin) {
+    out["origin"] = route_origin_names[static_cast<size_t>(origin)];
+    if (origin != route_origin::learned) return;
+    const state::route_target* learned = c.running().learned_of(c.vrfs().name_of(vrf)).find(to);
+    if (learned == nullptr) return;
+    out["protocol"] = sources::protocol_name(learned->protocol);
+    out["metric"] = learned->metric;
+}
+
+/// A single element without a list.
+json alone_or_all(json list) { return list.size() == 1 ? json(list[0]) : list; }
+
+/// Gateways of a recursive route, and why one is unresolved.
+void add_gateways(controller& c, uint8_t vrf, json& out, const ip_prefix& to, route_origin origin) {
+    if (origin != route_origin::configured) return;
+    const state::route_target* route = c.running().routes_of(c.vrfs().name_of(vrf)).find(to);
+    if (route == nullptr || !route->recursive) return;
+    json via = json::array(), interfaces = json::array(), all = json::array();
+    std::string reason;
+    bool any = false;
+    for (const state::route_member& m : route->members) {
+        const resolved_gateway* g = c.recursive().find(vrf, *m.via);
+        if (g == nullptr) continue;
+        via.push_back(m.via->text());
+        json one = {{"via", m.via->text()}, {"weight", m.weight}};
+        one["through"] = g->through ? json(g->through->text()) : json(nullptr);
+        any |= g->why == unresolved::none;
+        if (g->why != unresolved::none) {
+            one["unresolved"] = text_of(g->why);
+            reason +=
+                fmt::format("{}{}: {}", reason.empty() ? "" : "; ", m.via->text(), text_of(g->why));
+        }
+        all.push_back(std::move(one));
+    }
+    for (const json& member : out["members"])
+        if (const json on = member.value("interface", json());
+            !on.is_null() &&
+            std::find(interfaces.begin(), interfaces.end(), on) == interfaces.end())
+            interfaces.push_back(on);
+    out["recursive"] = true;
+    out["via"] = alone_or_all(std::move(via));
+    out["gateways"] = std::move(all);
+    if (!interfaces.empty()) out["interface"] = alone_or_all(std::move(interfaces));
+    if (!reason.empty()) out["reason"] = reason;
+    if (!any) out["type"] = "unresolved";
+}
+
+json route_json(controller& c, uint8_t vrf, const ip_prefix& to, uint32_t hop,
+                route_origin origin) {
+    json out = hop_json(c, hop);
+    out["to"] = to.text();
+    add_origin(c, vrf, out, to, origin);
+    add_gateways(c, vrf, out, to, origin);
+    return out;
+}
+
+/// Default: the main VRF.
+uint8_t vrf_of(controller& c, const request_fields& f) {
+    if (!f.has("vrf")) return 0;
+    const std::string name = f.text("vrf");
+    if (name == "main") return 0;
+    const auto there = c.vrfs().indexes().find(name);
+    if (name.empty() || there == c.vrfs().indexes().end())
+        throw error{ENOENT, "vrf", "names '" + name.substr(0, 80) + "', which is not a VRF"};
+    return there->second;
+}
+
+/// A prefix; an address without a length is a host prefix.
+ip_prefix prefix_of(const request_fields& f, std::string_view field) {
+    const std::string text = f.text(field);
+    if (text.find('/') != std::string::npos) return parsed(parse_prefix(text), field).network();
+    const ip_address a = parsed(parse_address(text), field);
+    return {a, static_cast<uint8_t>(a.bits())};
+}
+
+}  // namespace
+
+std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address& a, json& out) {
+    const routes& table = c.tables().of(vrf);
+    out["to"] = out["origin"] = nullptr;
+    for (unsigned length = a.bits() + 1; length-- > 0;) {
+        const ip_prefix to = ip_prefix{a, static_cast<uint8_t>(length)}.network();
+        bool found = false;
+        table.for_each(to, [&](const ip_prefix& first, uint32_t, route_origin origin) {
+            found = first == to;
+            if (!found) return false;
+            add_origin(c, vrf, out, to, origin);
+            add_gateways(c, vrf, out, to, origin);
+            return false;
+        });
+        if (!found) continue;
+        out["to"] = to.text();
+        return to;
+    }
+    return std::nullopt;
+}
+
+/// Result of a worker's lookup, and the matching route.
+json show_route(controller& c, const request_fields& f) {
+    f.expect("address vrf");
+    const uint8_t vrf = vrf_of(c, f);
+    const routes& table = c.tables().of(vrf);
+    const ip_address a = parsed(parse_address(f.text("address")), "address");
+    json out = hop_json(c, table.lookup(a));
+    out["address"] = a.text();
+    add_route(c, vrf, a, out);
+    return out;
+}
+
+json show_routes(controller& c, const request_fields& f) {
+    f.expect("to longer from most vrf");
+    const bool longer = f.truth_or("longer", false), filtered = f.has("to");
+    const ip_prefix to = filtered ? prefix_of(f, "to") : ip_prefix{};
+    if (longer && !filtered) throw error{EINVAL, "longer", "requires \"to\""};
+    const ip_prefix from = f.has("from") ? std::max(prefix_of(f, "from"), to) : to;
+    const uint64_t most = page_of(f);
+    json list = json::array(), next = nullptr;
+    const uint8_t vrf = vrf_of(c, f);
+    c.tables().of(vrf).for_each(from, [&](const ip_prefix& p, uint32_t hop, route_origin origin) {
+        if (filtered && (p.address.v6 != to.address.v6 || !to.contains(p.address))) return false;
+        if (filtered && (p.length < to.length || (!longer && p != to))) return longer;
+        if (list.size() == most) {
+            next = p.text();
+            return false;
+        }
+        list.push_back(route_json(c, vrf, p, hop, origin));
+        return true;
+    });
+    return {{"routes", std::move(list)}, {"next", std::move(next)}};
+}
+
+json show_vrfs(controller& c, const request_fields& f) {
+    f.expect("");
+    json all = json::array();
+    for (const auto& [name, index] : c.vrfs().indexes()) {
+        json interfaces = json::array();
+        for (const auto& [interface, says] : c.running().interfaces)
+            if (says.vrf == name && says.kind == state::interface_kind::routed)
+                interfaces.push_back(interface);
+        const routes& table = c.tables().of(index);
+        all.push_back(
+            {{"name", name.empty() ? "main" : name},
+             {"table", name.empty() ? state::main_table : c.running().vrfs.at(name).table},
+             {"interfaces", std::move(interfaces)},
+             {"ipv4", table.v4().stats().routes},
+             {"ipv6", table.v6().stats().routes}});
+    }
+    return {{"vrfs", std::move(all)}};
+}
+
+json show_neighbours(controller& c, const request_fields& f) {
+    f.expect("from most");
+    uint16_t interface = 0;
+    ip_address address{};
+    if (f.has("from")) {
+        const std::string from = f.text("from");
+        const size_t blank = std::min(from.find(' '), from.size());
+        const auto ifindex = c.interfaces().indexes().find(from.substr(0, blank));
+        if (ifindex == c.interfaces().indexes().end())
+            throw error{EINVAL, "from", "should be the value of \"next\": INTERFACE ADDRESS"};
+        interface = ifindex->second;
+        address = parsed(
+            parse_address(std::string_view(from).substr(std::min(blank + 1, from.size()))), "from");
+    }
+    const uint64_t most = page_of(f);
+    json list = json::array(), next = nullptr;
+    c.neighbours().for_each(interface, address, [&](const known_neighbour& n) {
+        const std::string& on = c.interfaces().name_of(n.interface);
+        if (list.size() == most) {
+            next = on + " " + n.address.text();
+            return false;
+        }
+        list.push_back({{"interface", on},
+                        {"address", n.address.text()},
+                        {"state", neighbour_state_names[static_cast<size_t>(n.state)]},
+                        {"mac", n.mac ? json(n.mac->text()) : json(nullptr)},
+                        {"next_hop", n.hop},
+                        {"gateway", n.gateway},
+                        {"static", n.fixed},
+                        {"learned", c.running().learned_neighbours.contains({on, n.address})},
+                        {"held", n.pending}});
+        return true;
+    });
+    return {{"neighbours", std::move(list)}, {"next", std::move(next)}};
+}
+
+json show_next_hops(controller& c, const request_fields& f) {
+    f.expect("from most");
+    const uint64_t most = page_of(f);
+    json list = json::array(), next = nullptr;
+    for (auto i = static_cast<uint32_t>(f.number_or("from", 0, 0, UINT32_MAX));
+         i < c.hops().capacity(); ++i) {
+        // A free index drops packets; some fixed next hops do so on purpose.
+        if (i >= datapath::fixed_nexthop::first_free &&
+            c.hops()[i].kind.load(std::memory_order_relaxed) == datapath::nexthop_kind::drop)
+            continue;
+        if (list.size() == most) {
+            next = i;
+            break;
+        }
+        list.push_back(hop_json(c, i));
+    }
+    return {{"next_hops", std::move(list)},
+            {"in_use", c.hops().in_use()},
+            {"capacity", c.hops().capacity()},
+            {"next", std::move(next)}};
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Trace requests and their display.
+#include <fmt/format.h>
+#include <rte_cycles.h>
+#include <nlohmann/json.hpp>
+
+#include <optional>
+
+#include "control/forwarding/traces.hpp"
+#include "control/management/show.hpp"
+#include "control/management/trace_json.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using datapath::packet_trace, datapath::trace_step, datapath::stage;
+using nlohmann::json;
+
+constexpr uint64_t max_traced = 1000;
+
+std::string hex(std::span<const uint8_t> bytes) {
+    std::string out;
+    for (const uint8_t b : bytes) out += fmt::format("{:02x}", b);
+    return out;
+}
+
+/// Index of a port.
+uint16_t index_of_port(controller& c, const request_fields& f) {
+    const std::string name = f.text("port");
+    for (const auto& p : c.ports().open())
+        if (p->name == name) return p->port_index;
+    throw error{ENOENT, "port", "names '" + name.substr(0, 80) + "', which is not a port"};
+}
+std::string name_of_port(controller& c, uint16_t port_index) {
+    for (const auto& p : c.ports().open())
+        if (p->port_index == port_index) return p->name;
+    return {};  // the port was removed
+}
+
+/// VLAN tags from the outermost on, and the Ethertype behind them.
+void add_tags(json& out, const packet_trace::lead& lead) {
+    const auto frame = lead.span();
+    const auto hexadecimal = [](uint16_t type) { return fmt::format("0x{:04x}", type); };
+    auto type = uint16_t{packet::header_at<packet::ethernet_header>(frame.data()).type};
+    out["ethertype"] = hexadecimal(type);
+    json tags = json::array();
+    const auto add = [&](uint16_t tci, uint16_t of_type) {
+        tags.push_back({{"vlan", tci & packet::vlan_id_mask},
+                        {"priority", tci >> 13},
+                        {"type", hexadecimal(of_type)}});
+    };
+    if (lead.tag) add(*lead.tag, packet::ether_type_vlan);
+    for (size_t at = packet::ethernet_bytes;
+         packet::is_vlan_type(type) && at + sizeof(packet::vlan_tag) <= frame.size();
+         at += sizeof(packet::vlan_tag)) {
+        const auto& tag = packet::header_at<packet::vlan_tag>(&frame[at]);
+        add(tag.tci, type);
+        type = tag.type;
+    }
+    if (tags.empty()) return;
+    out["tags"] = std::move(tags);
+    out["inner_ethertype"] = hexadecimal(type);
+}
+
+/// The headers of a frame, and its first bytes.
+json lead_json(const packet_trace::lead& lead) {
+    const auto bytes = lead.span();
+    json out = {{"bytes", lead.frame_bytes}, {"lead", hex(bytes)}};
+    if (bytes.size() < packet::ethernet_bytes) return out;
+    const auto& ethernet = packet::header_at<packet::ethernet_header>(bytes.data());
+    out["destination_mac"] = ethernet.destination.text();
+    out["source_mac"] = ethernet.source.text();
+    add_tags(out, lead);
+    const auto ip = datapath::ip_ends_of(bytes);
+    if (!ip) return out;
+    out["source"] = ip->source.text();
+    out["destination"] = ip->destination.text();
+    out["protocol"] = ip->protocol;
+    const bool has_ports =
+        ip->protocol == packet::protocol_tcp || ip->protocol == packet::protocol_udp;
+    if (!has_ports || ip->rest.size() < sizeof(packet::udp_header)) return out;
+    out["source_port"] = load_be<uint16_t>(ip->rest.data());
+    out["destination_port"] = load_be<uint16_t>(ip->rest.data() + sizeof(uint16_t));
+    return out;
+}
+
+/// A step, with current names and next hops.
+json step_json(controller& c, const trace_step& s) {
+    json out = {{"stage", datapath::stage_table[static_cast<size_t>(s.ran)].name}};
+    if (s.pass != 1) out["pass"] = s.pass;
+    if (s.copy != 0) out["copy"] = s.copy;
+    if (s.packets != 1) out["packets"] = s.packets;
+    if (s.ran == stage::iface_input) out["interface"] = c.interfaces().name_of(s.in);
+    if (s.ran == stage::bridge) {
+        const auto [bridge, vlan] = c.bridges().name_of(s.domain);
+        out["bridge"] = bridge;
+        if (vlan != 0) out["vlan"] = vlan;
+    }
+    if (s.ran == stage::lookup) out["hop"] = hop_json(c, s.hop);
+    if (s.out) out["by"] = c.interfaces().name_of(s.out->interface);
+    if (s.drop != datapath::drop_reason::none) {
+        const datapath::drop_text& text = datapath::text_of(s.drop);
+        out["reason"] = text.name;
+        out["meaning"] = text.meaning;
+        out["remedy"] = text.remedy;
+    }
+    if (s.ran == stage::punt) out["why"] = name(s.punt);
+    return out;
+}
+
+}  // namespace
+
+json trace_json(controller& c, const packet_trace& t) {
+    json path = json::array();
+    for (const trace_step& s : t.path()) path.push_back(step_json(c, s));
+    return {{"port", name_of_port(c, t.port)},
+            {"queue", t.queue},
+            {"came", lead_json(t.came)},
+            {"way", std::move(path)},
+            {"cut", t.cut},
+            {"left", t.left.frame_bytes == 0 ? json(nullptr) : lead_json(t.left)}};
+}
+
+json start_trace(controller& c, const request_fields& f) {
+    f.expect("packets port address dropped");
+    datapath::trace_wish wish;
+    wish.packets = static_cast<uint32_t>(f.number_or("packets", 10, 0, max_traced));
+    if (f.has("port")) wish.port = index_of_port(c, f);
+    if (f.has("address")) wish.address = parsed(parse_address(f.text("address")), "address");
+    wish.dropped = f.truth_or("dropped", false);
+    c.tracing().begin(wish);
+    return {{"packets", wish.packets}};
+}
+
+json show_trace(controller& c, const request_fields& f) {
+    f.expect("from most");
+    constexpr uint64_t page = 32;  // traces of one or two kilobytes each
+    const auto all = c.tracing().written();
+    const uint64_t from = f.number_or("from", 0, 0, max_traced),
+                   most = f.number_or("most", page, 1, page);
+    const uint64_t end = std::min<uint64_t>(all.size(), from + most);
+    json list = json::array();
+    for (uint64_t i = from; i < end; ++i) {
+        json one = trace_json(c, *all[i].trace);
+        one["lcore"] = all[i].lcore;
+        one["control"] = all[i].control;
+        one["age_s"] = static_cast<double>(rte_rdtsc() - all[i].trace->tsc) /
+                       static_cast<double>(rte_get_tsc_hz());
+        list.push_back(std::move(one));
+    }
+    return {{"wanted", c.tracing().wanted()},
+            {"written", all.size()},
+            {"traces", std::move(list)},
+            {"next", end < all.size() ? json(end) : json(nullptr)}};
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tunnels, and their counters by VTEP and by VNI.
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "control/management/show.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using nlohmann::json;
+
+json counts_json(const tunnels::counts& n) {
+    return {{"rx_packets", n.rx_packets},
+            {"rx_bytes", n.rx_bytes},
+            {"tx_packets", n.tx_packets},
+            {"tx_bytes", n.tx_bytes}};
+}
+
+}  // namespace
+
+json show_tunnels(controller& c, const request_fields& f) {
+    f.expect("");
+    json list = json::array(), networks = json::array();
+    std::map<uint32_t, tunnels::counts> by_vni;
+    for (const auto& [name, t] : c.running().tunnels) {
+        const tunnels::counts n = c.tunnels().counted(c.interfaces().indexes().at(name));
+        json one = counts_json(n);
+        one["name"] = name;
+        one["vni"] = t.vni;
+        one["local"] = t.local.text();
+        one["remote"] = t.remote.text();
+        one["interface"] = t.interface.empty() ? json(nullptr) : json(t.interface);
+        one["udp_port"] = t.udp_port;
+        one["vrf"] = t.vrf.empty() ? json(nullptr) : json(t.vrf);
+        one["mtu"] = t.mtu;
+        const std::string& bridge = c.running().interfaces.at(name).bridge;
+        one["bridge"] = bridge.empty() ? json(nullptr) : json(bridge);
+        list.push_back(std::move(one));
+        tunnels::counts& sum = by_vni[t.vni];
+        sum.rx_packets += n.rx_packets;
+        sum.rx_bytes += n.rx_bytes;
+        sum.tx_packets += n.tx_packets;
+        sum.tx_bytes += n.tx_bytes;
+    }
+    for (const auto& [vni, n] : by_vni) {
+        networks.push_back(counts_json(n));
+        networks.back()["vni"] = vni;
+    }
+    return {{"tunnels", std::move(list)}, {"networks", std::move(networks)}};
+}
+
+}  // namespace turnpike::control

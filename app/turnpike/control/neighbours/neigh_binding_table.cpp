@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/neighbours/neigh_binding_table.hpp"
+
+#include <new>
+#include <vector>
+
+#include "hash/table_dpdk.hpp"
+
+namespace turnpike::control {
+
+using datapath::address_key;
+using datapath::bound_address;
+
+namespace {
+
+constexpr uint64_t look_ms =
+    10'000;  ///< a look at all takes some milliseconds where they are as many as may be
+
+}  // namespace
+
+result<std::unique_ptr<neigh_binding_table>> neigh_binding_table::create(rcu::qsbr& rcu) {
+    hash::config c = hash::eal_config("bridges' addresses", SOCKET_ID_ANY);
+    c.max_entries = most;
+    c.defer_free = rcu.hook();
+    auto table = datapath::address_table::create(c);
+    if (!table) return tl::unexpected<error>(table.error());
+    std::unique_ptr<neigh_binding_table> made(new neigh_binding_table());
+    made->table_ = std::move(*table);
+    return made;
+}
+
+void neigh_binding_table::hear(const address_key& address, const bound_address& who) noexcept {
+    try {
+        // No room: the binding is not learned.
+        static_cast<void>(table_->put(address, who.value()));
+    } catch (const std::bad_alloc&) {
+    }
+}
+
+bound_address neigh_binding_table::find(const address_key& address) const noexcept {
+    return bound_address(table_->find(address).value_or(0));
+}
+
+void neigh_binding_table::tick(uint64_t now_ms, const datapath::fdb_table& fdb_entries) {
+    if (now_ms < next_look_ms_) return;
+    next_look_ms_ = now_ms + look_ms;
+    std::vector<address_key> gone;
+    table_->for_each([&](const address_key& k, uint64_t who) {
+        if (!fdb_entries.find(bound_address(who).mac() | uint64_t{domain_of(k)} << 48))
+            gone.push_back(k);
+    });
+    for (const address_key& k : gone) table_->erase(k);
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Transactions of neighbours, and their display.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/neighbours/neighbours.hpp"
+
+namespace turnpike::control {
+
+using datapath::drop_reason;
+using datapath::nexthop_kind;
+
+class neighbours::prepared_neighbours : public prepared_change {
+  public:
+    prepared_neighbours(neighbours& of, change& c)
+        : of_(of), after_(c.after), snapshot_(*c.snapshot) {}
+    ~prepared_neighbours() override {
+        if (committed_) return;
+        for (entry* e : touched_) of_.keep_rank(*e);  // may be deleted
+        for (entry* e : made_)
+            if (e != nullptr) of_.forget(*e, drop_reason::stopping, 0);
+    }
+
+    /// The operator's objects first: room that is left is the kernel's.
+    result<void> add_all(change& c) {
+        for (change::table& t : c.tables)
+            if (auto done = add_gateways(c, t.operators); !done) return done;
+        if (auto done = add_fixed(c); !done) return done;
+        for (change::table& t : c.tables)
+            if (auto done = add_gateways(c, t.learned, true); !done) return done;
+        return add_permanent(c);
+    }
+    result<void> find_interfaces(const change& c) {
+        interfaces_.resize(of_.interfaces_.size());
+        for (const auto& [name, ifindex] : c.ifindex_of) {
+            const datapath::interface& on = snapshot_.interfaces[ifindex];
+            if (on.kind != datapath::interface_kind::routed) continue;
+            interfaces_[ifindex].about = &on;
+            interfaces_[ifindex].networks = after_.interfaces.at(name).addresses;
+            interfaces_[ifindex].link_hop = on.addresses->link_hop;
+        }
+        for (const auto& [whose, e] : of_.entries_) known_.push_back(e.get());
+        known_.insert(known_.end(), made_.begin(), made_.end());
+        std::sort(known_.begin(), known_.end());
+        known_.erase(std::unique(known_.begin(), known_.end()), known_.end());
+        return {};
+    }
+
+    void commit() noexcept override {
+        committed_ = true;
+        of_.limits_ = after_.limits;
+        of_.learned_ = learned_.size();
+        of_.routed_interfaces_ = 0;
+        for (size_t i = 0; i < interfaces_.size(); ++i) {
+            of_.interfaces_[i].about = interfaces_[i].about;
+            of_.interfaces_[i].networks.swap(interfaces_[i].networks);
+            of_.interfaces_[i].link_hop = interfaces_[i].link_hop;
+            of_.routed_interfaces_ += interfaces_[i].about != nullptr;
+        }
+        for (entry* e : known_) update(*e);
+    }
+
+  private:
+    result<void> add_fixed(change& c) {
+        for (const auto& [name, says] : after_.neighbours) {
+            auto e = add(c, name, "the static ones");
+            if (!e) return tl::unexpected<error>(e.error());
+            fixed_.emplace(*e, says.mac);
+            const auto bits = static_cast<uint8_t>(name.address.bits());
+            if (!name.address.is_link_local())
+                c.table_of((*e)->vrf).derived[{name.address, bits}] = (*e)->hop;
+        }
+        return {};
+    }
+    /// The kernel's permanent entries: routes and networks decide which are used.
+    result<void> add_permanent(change& c) {
+        for (const auto& [name, mac] : after_.learned_neighbours) {
+            if (is_own_link_local(c.ifindex_of.at(name.interface), name.address)) continue;
+            if (entry* const e = add_learned(c, name); e != nullptr)
+                fixed_.emplace(e, mac);
+            else
+                ++c.out.permanent;
+        }
+        return {};
+    }
+
+    /// learned  a gateway that is our own address gives an unusable next hop, and one without room none, instead of
+    ///          an error
+    result<void> add_gateways(const change& c, change::resolved_routes& some,
+                              bool learned = false) {
+        const auto targets = some.set->targets();
+        for (size_t t = 0; t < targets.size(); ++t) {
+            auto& hops = some.hops_of_members.emplace_back();
+            if (targets[t].recursive) {
+                if (auto done = add_paths(c, some, t, hops); !done) return done;
+                continue;
+            }
+            for (const state::route_member& m : targets[t].members) {
+                const uint16_t interface = c.ifindex_of.at(m.interface);
+                if (!m.via) {
+                    hops.push_back(snapshot_.interfaces[interface].addresses->link_hop);
+                    continue;
+                }
+                if (learned && is_own_link_local(interface, *m.via)) {
+                    hops.push_back(datapath::fixed_nexthop::unreachable);
+                    continue;
+                }
+                const bool grouped = targets[t].members.size() > 1;
+                if (learned) {
+                    hops.push_back(gateway_hop(add_learned(c, {m.interface, *m.via}), grouped));
+                    continue;
+                }
+                auto e = add(c, {m.interface, *m.via}, "the gateways of the routes");
+                if (!e) return tl::unexpected<error>(e.error());
+                hops.push_back(gateway_hop(*e, grouped));
+            }
+        }
+        return {};
+    }
+    uint32_t gateway_hop(entry* e, bool grouped) {
+        if (e == nullptr) return no_nexthop;
+        gateways_.insert(e);
+        if (grouped && after_.sharing.uses_neigh(e->address)) grouped_.insert(e);
+        return e->hop;
+    }
+
+    /// Whether the operator adds or changes a route of this target.
+    static bool is_new(const change::resolved_routes& some, size_t target) {
+        return std::any_of(some.what->set.begin(), some.what->set.end(),
+                           [&](const state::route& r) { return r.target == target; });
+    }
+    /// The same for recursive routes, which may resolve by learned routes: only a new route is refused without room.
+    result<void> add_paths(const change& c, const change::resolved_routes& some, size_t target,
+                           std::vector<uint32_t>& hops) {
+        for (const change::path& path : some.paths[target]) {
+            const state::route_member& to = path.to;
+            if (path.drops || is_own_link_local(c.ifindex_of.at(to.interface), *to.via)) {
+                hops.push_back(path.drops.value_or(datapath::fixed_nexthop::unreachable));
+                continue;
+            }
+            auto e = add(c, {to.interface, *to.via}, "the gateways of the routes");
+            if (!e && (e.error().code != ENOSPC || is_new(some, target)))
+                return tl::unexpected<error>(e.error());
+            hops.push_back(gateway_hop(e.value_or(nullptr), some.paths[target].size() > 1));
+        }
+        return {};
+    }
+
+    /// The link-local address follows from the device's MAC address, which is known only here.
+    [[nodiscard]] bool is_own_link_local(uint16_t interface, const ip_address& a) const noexcept {
+        return a.is_link_local() &&
+               a.v6_bytes() == snapshot_.interfaces[interface].addresses->v6.front();
+    }
+
+    struct of_one {
+        const datapath::interface* about = nullptr;
+        std::vector<ip_prefix> networks{};
+        uint32_t link_hop = 0;
+    };
+
+    result<entry*> add(const change& c, const state::neighbour_name& name, const char* whose) {
+        const uint16_t interface = c.ifindex_of.at(name.interface);
+        if (is_own_link_local(interface, name.address))
+            return turnpike::fail(EINVAL, after_.file,
+                                  fmt::format("{} is our own address on '{}': no next hop, and "
+                                              "no neighbour",
+                                              name.address.text(), name.interface));
+        if (entry* const e = find_or_insert(interface, name.address); e != nullptr) return e;
+        return turnpike::fail(
+            ENOSPC, after_.file,
+            fmt::format("neighbours.limit ({}) is too small for {}", after_.limits.limit, whose));
+    }
+    /// Null: no room.
+    entry* add_learned(const change& c, const state::neighbour_name& name) {
+        const uint16_t interface = c.ifindex_of.at(name.interface);
+        entry* e = of_.find(interface, name.address);
+        const bool counts = e == nullptr || (!gateways_.contains(e) && !fixed_.contains(e));
+        if (counts && learned_.size() >= max_learned(after_.limits)) return nullptr;
+        e = find_or_insert(interface, name.address);
+        if (e != nullptr && counts) learned_.insert(e);
+        return e;
+    }
+    entry* find_or_insert(uint16_t interface, const ip_address& a) {
+        if (entry* there = of_.find(interface, a)) {
+            touched_.push_back(there);
+            of_.unrank(*there);  // a wanted entry is not evicted for another
+            return there;
+        }
+        made_.push_back(nullptr);
+        const bool room = of_.entries_.size() < after_.limits.limit || of_.evict(interface, 0);
+        entry* e = room ? of_.insert(interface, a, snapshot_.interfaces[interface]) : nullptr;
+        if (e == nullptr) {
+            made_.pop_back();
+            return nullptr;
+        }
+        e->state = neighbour_state::failed;  // resolved on first use
+        return made_.back() = e;
+    }
+
+    void update(entry& e) noexcept {
+        const of_interface& on = of_.interfaces_[e.interface];
+        const bool was_fixed = e.fixed, was_gateway = e.gateway;
+        e.gateway = gateways_.contains(&e);
+        e.grouped = grouped_.contains(&e);
+        const auto f = fixed_.find(&e);
+        e.fixed = f != fixed_.end();
+        if (on.about == nullptr) {
+            e.gateway = e.fixed = false;
+            return of_.forget(e, drop_reason::interface_gone, 0);
+        }
+        of_.hops_[e.hop].mtu.store(on.about->mtu, std::memory_order_relaxed);
+        if (e.fixed) {
+            if (!was_fixed || e.mac != f->second) of_.set_mac(e, f->second);
+            e.state = neighbour_state::reachable;
+            of_.stop_timer(e);
+            change_host_route(e, of_.is_on_network(e));
+            return of_.keep_rank(e);
+        }
+        if (was_fixed) {  // the MAC address was configured, not learned
+            of_.lose_mac(e);
+            change_host_route(e, false);
+            e.state = neighbour_state::failed;
+            e.deadline_ms = 0;  // a solicitation may be sent at once
+        }
+        const bool on_network = of_.is_on_network(e);
+        const bool on_link = e.address.is_link_local() || on_network;
+        if (!e.gateway && (!on_link || was_fixed))
+            return of_.forget(e, drop_reason::interface_gone, 0);
+        // A gateway has a host route only while it is in a connected network or on-link route.
+        change_host_route(e, on_network);
+        if (was_gateway && !e.gateway && e.state == neighbour_state::failed)
+            of_.set_timer(e, e.deadline_ms);
+        of_.keep_rank(e);
+    }
+
+    void change_host_route(entry& e, bool on_network) noexcept {
+        const auto kind = of_.hops_[e.hop].kind.load(std::memory_order_relaxed);
+        try {
+            if (e.has_route && !on_network)
+                e.has_route = !of_.host_routes_.clear_host(e.vrf, e.address).has_value();
+            else if (!e.has_route && on_network &&
+                     (kind == nexthop_kind::adjacency || kind == nexthop_kind::failed))
+                e.has_route =
+                    of_.host_routes_
+                        .set_host(e.vrf, e.address, e.hop, of_.interfaces_[e.interface].link_hop)
+                        .has_value();
+        } catch (const std::bad_alloc&) {  // out of memory: packets go through control meanwhile
+        }
+    }
+
+    neighbours& of_;
+    const state::configuration& after_;
+    const datapath::snapshot& snapshot_;
+    std::vector<of_one> interfaces_;
+    std::vector<entry*> made_, touched_, known_;
+    std::set<entry*> gateways_, grouped_;
+    std::set<entry*> learned_;  ///< the kernel's only
+    std::map<entry*, mac_address> fixed_;
+    bool committed_ = false;
+};
+
+result<std::unique_ptr<prepared_change>> neighbours::prepare(change& c) {
+    auto ready = std::make_unique<prepared_neighbours>(*this, c);
+    if (c.after.limits.limit > hops_.capacity() / 2)
+        return turnpike::fail(
+            ENOSPC, c.after.file,
+            fmt::format("neighbours.limit can be {} at most until a restart, which "
+                        "makes room for more",
+                        hops_.capacity() / 2));
+    if (auto done = ready->add_all(c); !done) return tl::unexpected<error>(done.error());
+    if (auto done = ready->find_interfaces(c); !done) return tl::unexpected<error>(done.error());
+    return ready;
+}
+
+known_neighbour neighbours::shown(const entry& e) const {
+    known_neighbour out{.interface = e.interface,
+                        .address = e.address,
+                        .hop = e.hop,
+                        .state = e.state,
+                        .gateway = e.gateway,
+                        .fixed = e.fixed,
+                        .pending = e.pending.size()};
+    if (hops_[e.hop].kind.load(std::memory_order_relaxed) == nexthop_kind::adjacency)
+        out.mac = e.mac;
+    return out;
+}
+
+void neighbours::for_each(uint16_t from_interface, const ip_address& from,
+                          const std::function<bool(const known_neighbour&)>& visit) const {
+    for (auto at = entries_.lower_bound({from_interface, from}); at != entries_.end(); ++at)
+        if (!visit(shown(*at->second))) return;
+}
+
+std::optional<known_neighbour> neighbours::of_hop(uint32_t hop) const {
+    const auto at = by_hop_.find(hop);
+    return at == by_hop_.end() ? std::nullopt : std::optional(shown(*at->second));
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/routing/netlink_monitor.hpp"
+
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "netlink/parse.hpp"
+#include "observe/log.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using part_kind = sources::netlink_rib::dump_part::kind;
+
+constexpr uint64_t again_ms = 1000;  ///< minimum interval of repeated dumps
+
+uint16_t request_of(part_kind what) noexcept {
+    switch (what) {
+        case part_kind::links:
+            return RTM_GETLINK;
+        case part_kind::addresses:
+            return RTM_GETADDR;
+        case part_kind::neighbours:
+            return RTM_GETNEIGH;
+        case part_kind::next_hops:
+            return RTM_GETNEXTHOP;
+        case part_kind::routes:
+            break;
+    }
+    return RTM_GETROUTE;
+}
+
+uint8_t family_of(const sources::netlink_rib::dump_part& p) noexcept {
+    if (p.what != part_kind::neighbours && p.what != part_kind::routes) return AF_UNSPEC;
+    return p.v6 ? AF_INET6 : AF_INET;
+}
+
+/// The errors of a kernel that has no such objects: next-hop objects, IPv6, the table, the interface.
+bool means_none(int code) noexcept {
+    return code == EOPNOTSUPP || code == EAFNOSUPPORT || code == ENOENT || code == ENODEV;
+}
+
+}  // namespace
+
+std::span<const unsigned> netlink_monitor::groups() noexcept {
+    static constexpr unsigned all[] = {RTNLGRP_LINK,       RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR,
+                                       RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,  RTNLGRP_NEXTHOP,
+                                       RTNLGRP_NEIGH};
+    return all;
+}
+
+uint64_t netlink_monitor::steady_ns() noexcept {
+    return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                 std::chrono::nanoseconds(1));
+}
+
+netlink_monitor::netlink_monitor(netlink::link_socket socket, sources::netlink_rib::followed ours,
+                                 clock now_ns)
+    : socket_(std::move(socket)),
+      ours_(std::move(ours)),
+      known_(ours_),
+      now_ns_(std::move(now_ns)),
+      buffer_(netlink::link_socket::datagram_bytes) {
+    want_all();
+    ask_next(0);
+}
+
+/// A part that is in progress may be wanted again.
+void netlink_monitor::want(const dump_part& p) {
+    const auto waiting = wanted_.begin() + (phase_ == phase::idle || wanted_.empty() ? 0 : 1);
+    if (std::find(waiting, wanted_.end(), p) == wanted_.end()) wanted_.push_back(p);
+}
+
+void netlink_monitor::want_routes(uint32_t table) {
+    for (const bool v6 : {false, true}) want({part_kind::routes, v6, table});
+}
+
+/// In this order: each part may refer to objects of an earlier one.
+void netlink_monitor::want_all() {
+    wanted_.clear();
+    phase_ = phase::idle;
+    is_whole_ = true;
+    want({part_kind::links});
+    want({part_kind::addresses});
+    for (const bool v6 : {false, true}) want({part_kind::neighbours, v6});
+    want({part_kind::next_hops});
+    want_routes(RT_TABLE_LOCAL);
+    want_routes(RT_TABLE_MAIN);
+    for (const auto& [table, vrf] : ours_.vrfs) want_routes(table);
+}
+
+void netlink_monitor::set_ours(sources::netlink_rib::followed ours) {
+    if (ours == ours_) return;
+    const auto was = std::exchange(ours_, std::move(ours));
+    known_.set_ours(ours_);
+    for (const auto& [index, name] : ours_.interfaces) {
+        const auto before = was.interfaces.find(index);
+        const bool same_ra = was.accept_ra.contains(index) == ours_.accept_ra.contains(index);
+        if (before != was.interfaces.end() && before->second == name && same_ra) continue;
+        want({part_kind::addresses, false, index});
+        for (const bool v6 : {false, true}) want({part_kind::neighbours, v6, index});
+    }
+    for (const auto& [table, vrf] : ours_.vrfs) {
+        const auto before = was.vrfs.find(table);
+        if (before == was.vrfs.end() || before->second != vrf) want_routes(table);
+    }
+}
+
+void netlink_monitor::forget_address(uint32_t interface, const ip_prefix& a) {
+    known_.take({.what = netlink::address{.gone = true, .interface = interface, .local = a}});
+}
+
+void netlink_monitor::ask_next(uint64_t now_ms) {
+    if (phase_ != phase::idle) return;
+    if (std::exchange(all_again_, false)) want_all();
+    if (wanted_.empty()) return;
+    const dump_part& p = wanted_.front();
+    const auto asked = socket_.ask(request_of(p.what), family_of(p), p.of);
+    if (!asked) {
+        may_ask_ms_ = now_ms + again_ms;
+        return;
+    }
+    sequence_ = *asked;
+    interrupted_ = false;
+    phase_ = phase::asked;
+}
+
+void netlink_monitor::take(const netlink::message& m) {
+    ++numbers_.messages;
+    if (std::holds_alternative<netlink::overrun>(m.what)) return lost();
+    // A notification has the port ID and the sequence number of a daemon's request.
+    const bool answers = m.requester == socket_.port_id() && m.sequence == sequence_ &&
+                         (phase_ == phase::asked || phase_ == phase::replying);
+    interrupted_ |= answers && m.interrupted;
+    // Notifications queued before the first reply may be obsolete; the dump includes them.
+    if (answers && phase_ == phase::asked) {
+        known_.begin_part(wanted_.front());
+        phase_ = phase::replying;
+    }
+    const auto* const end = std::get_if<netlink::done>(&m.what);
+    if (end == nullptr)
+        known_.take(m);
+    else if (answers)
+        end_reply(end->code);
+}
+
+void netlink_monitor::end_reply(int code) {
+    interrupted_ |= code != 0 && !means_none(code);
+    known_.end_part(!interrupted_ && !all_again_);
+    phase_ = phase::sweeping;
+}
+
+/// All differences are applied.
+void netlink_monitor::end_part() {
+    phase_ = phase::idle;
+    if (interrupted_) return;  // asked again
+    ++numbers_.parts;
+    wanted_.erase(wanted_.begin());
+    if (wanted_.empty() && !all_again_) numbers_.whole += std::exchange(is_whole_, false);
+}
+
+/// The kernel discards notifications, without another error, until the queue is empty (NETLINK_S_CONGESTED): a dump
+/// that began before that would miss changes.
+void netlink_monitor::lost() {
+    ++numbers_.overruns;
+    all_again_ = true;
+    is_drained_ = false;
+    if (loss_lines_.take(now_ms_))
+        observe::log(observe::log_level::notice,
+                     "netlink notifications were lost; the kernel's state is dumped again");
+}
+
+bool netlink_monitor::follow(uint64_t now_ms) {
+    now_ms_ = now_ms;
+    loss_lines_.flush(now_ms);
+    refused_lines_.flush(now_ms);
+    const uint64_t until = now_ns_() + budget_ns;
+    const auto may_go_on = [&] { return now_ns_() < until; };
+    has_more_ = false;
+    for (;;) {
+        for (const uint32_t table : known_.take_doubtful()) want({part_kind::routes, true, table});
+        if (phase_ == phase::sweeping) {
+            if (!known_.sweep(may_go_on)) break;
+            const bool repeats = interrupted_ || all_again_;
+            end_part();
+            if (repeats) may_ask_ms_ = now_ms + again_ms;
+        }
+        if (is_drained_ && now_ms >= may_ask_ms_) ask_next(now_ms);
+        if (!may_go_on()) break;
+        const auto got = socket_.receive(buffer_);
+        if (!got) {
+            lost();
+            continue;
+        }
+        if (*got == 0) {
+            if (!std::exchange(is_drained_, true)) continue;
+            return numbers_.whole != 0 && known_.take_changed();
+        }
+        numbers_.refused += netlink::parse(
+            std::span(buffer_).first(*got), [&](netlink::message&& m) { take(m); },
+            [this](const error& why) {
+                if (refused_lines_.take(now_ms_))
+                    observe::log(observe::log_level::error, why.message());
+            });
+    }
+    has_more_ = true;
+    return numbers_.whole != 0 && known_.take_changed();
+}
+
+netlink_monitor::numbers netlink_monitor::counted() const noexcept {
+    numbers out = numbers_;
+    out.asking = !wanted_.empty() || all_again_;
+    return out;
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/routing/next_hops.hpp"
+
+#include <fmt/format.h>
+#include <rte_malloc.h>
+
+#include <new>
+
+namespace turnpike::control {
+
+using datapath::drop_reason;
+using datapath::next_hop;
+using datapath::nexthop_kind;
+
+void next_hops::free_table::operator()(next_hop* t) const noexcept { rte_free(t); }
+
+result<std::unique_ptr<next_hops>> next_hops::create(uint32_t capacity, rcu::qsbr& rcu) {
+    std::unique_ptr<next_hops> made(new next_hops());
+    made->capacity_ = capacity;
+    made->rcu_ = &rcu;
+    made->table_.reset(static_cast<next_hop*>(
+        rte_malloc("next hops", size_t{capacity} * sizeof(next_hop), alignof(next_hop))));
+    if (made->table_ == nullptr)
+        return fail(ENOMEM, "next hops",
+                    fmt::format("no memory for {} of them; allow fewer neighbours, or reserve more "
+                                "hugepages",
+                                capacity));
+    std::vector<uint32_t> room;
+    room.reserve(capacity);
+    made->free_ = decltype(made->free_)(std::greater<>(), std::move(room));
+    for (uint32_t i = 0; i < capacity; ++i) new (&made->table_.get()[i]) next_hop();
+    for (uint32_t i = datapath::fixed_nexthop::first_free; i < capacity; ++i) made->free_.push(i);
+    next_hops& t = *made;
+    t[datapath::fixed_nexthop::no_route].tells = true;
+    t[datapath::fixed_nexthop::blackhole].reason = drop_reason::route_blackhole;
+    t[datapath::fixed_nexthop::unreachable].reason = drop_reason::route_unreachable;
+    t[datapath::fixed_nexthop::unreachable].tells = true;
+    t[datapath::fixed_nexthop::prohibited].reason = drop_reason::route_prohibited;
+    t[datapath::fixed_nexthop::prohibited].tells = true;
+    t[datapath::fixed_nexthop::not_followed].reason = drop_reason::route_not_followed;
+    t[datapath::fixed_nexthop::not_followed].tells = true;
+    t[datapath::fixed_nexthop::local].kind = nexthop_kind::local;
+    t[datapath::fixed_nexthop::bogon_destination].reason = drop_reason::bogon_destination;
+    t[datapath::fixed_nexthop::broadcast].reason = drop_reason::directed_broadcast;
+    return made;
+}
+
+nexthop_handle next_hops::take() noexcept {
+    if (free_.empty()) return {};
+    const uint32_t index = free_.top();
+    free_.pop();
+    return {*this, index};
+}
+
+nexthop_handle::~nexthop_handle() {
+    if (of_ != nullptr) of_->rcu_->hook()({next_hops::release, of_, index_});
+}
+
+void next_hops::release(void* self, uint64_t index) {
+    auto& t = *static_cast<next_hops*>(self);
+    next_hop& hop = t[static_cast<uint32_t>(index)];
+    hop.kind.store(nexthop_kind::drop, std::memory_order_relaxed);
+    hop.used.store(false, std::memory_order_relaxed);
+    t.free_.push(static_cast<uint32_t>(index));
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/routing/nexthop_groups.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+namespace turnpike::control {
+namespace {
+
+using datapath::nexthop_group;
+using datapath::nexthop_kind;
+
+/// Every bit of the result depends on every input bit: the finalizer of SplitMix64 (Steele, Lea and
+/// Flood, 2014).
+uint64_t mix(uint64_t x) noexcept {
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+uint64_t name_of(const state::route_member& m) noexcept {
+    uint64_t name = m.via->v6;  // of ECMP and recursive routes, each member has a gateway
+    for (const uint8_t byte : m.via->bytes) name = mix(name ^ byte);
+    for (const char c : m.interface) name = mix(name ^ static_cast<uint8_t>(c));
+    return name;
+}
+
+/// A learned route may have a member without a usable next hop. As in Linux (fib_good_nh), a neighbour that is not
+/// known yet is tried.
+bool sends(const datapath::next_hop& hop, const group_member& m) noexcept {
+    const nexthop_kind kind = hop.kind.load(std::memory_order_relaxed);
+    return kind >= nexthop_kind::failed && !(m.use_neigh && kind == nexthop_kind::failed);
+}
+
+/// The members' scores for buckets.
+class scores {
+  public:
+    explicit scores(std::span<const group_member> members) : members_(members) {
+        for (const group_member& m : members) weighted_ |= m.weight != members.front().weight;
+    }
+    /// The usable member with the highest score.
+    [[nodiscard]] size_t best(uint32_t bucket, const std::vector<bool>& able) noexcept {
+        const uint64_t salt = mix(bucket);
+        size_t out = 0;
+        double most = -HUGE_VAL;
+        for (size_t m = 0; m < members_.size(); ++m) {
+            if (!able[m]) continue;
+            const double score = of(m, salt);
+            if (score <= most) continue;
+            most = score;
+            out = m;
+        }
+        return out;
+    }
+    /// The same, if `holder` has the highest score of all members but `fresh`.
+    [[nodiscard]] size_t best_of(uint32_t bucket, size_t holder,
+                                 const std::vector<size_t>& fresh) noexcept {
+        const uint64_t salt = mix(bucket);
+        size_t out = holder;
+        double most = of(holder, salt);
+        for (const size_t m : fresh) {
+            const double score = of(m, salt);
+            if (score < most || (score == most && m >= out)) continue;
+            most = score;
+            out = m;
+        }
+        return out;
+    }
+    [[nodiscard]] uint64_t computed() const noexcept { return computed_; }
+
+  private:
+    /// log(u) / weight with u uniform in (0, 1]; with equal weights, u sorts the same.
+    [[nodiscard]] double of(size_t m, uint64_t salt) noexcept {
+        ++computed_;
+        const double u = static_cast<double>((mix(members_[m].name ^ salt) >> 11) + 1) * 0x1p-53;
+        return weighted_ ? std::log(u) / members_[m].weight : u;
+    }
+    std::span<const group_member> members_;
+    bool weighted_ = false;
+    uint64_t computed_ = 0;
+};
+
+}  // namespace
+
+/// A member's share of buckets deviates by the square root of its size: 1.6 % of two members, 6 %
+/// of 16 and more.
+uint32_t buckets_for(size_t members) noexcept {
+    constexpr uint32_t least = 4096;
+    if (members == 1) return 1;
+    const auto wanted = static_cast<uint32_t>(std::bit_ceil(members * 256));
+    return std::clamp(wanted, least, nexthop_group::max_buckets);
+}
+
+/// Buckets of failed members move to the best of the others; a member that is usable again takes buckets where it is
+/// better than the holder.
+nexthop_group::owned make_group(std::span<const group_member> members,
+                                const std::vector<bool>& able, const group_before& before,
+                                uint64_t* scores_computed) {
+    auto made = nexthop_group::make(buckets_for(members.size()));
+    made->members = static_cast<uint32_t>(members.size());
+    for (size_t m = 0; m < members.size(); ++m) made->hop[m] = members[m].hop;
+    const bool any = std::find(able.begin(), able.end(), true) != able.end();
+    const std::vector<bool> all(members.size(), true);
+    std::vector<size_t> fresh;
+    for (size_t m = 0; before.able != nullptr && m < members.size(); ++m)
+        if (able[m] && !(*before.able)[m]) fresh.push_back(m);
+    scores by(members);
+    for (uint32_t b = 0; b < made->buckets(); ++b) {
+        const uint8_t was = before.table == nullptr ? 0 : before.table->bucket()[b];
+        size_t is = was;
+        if (before.table == nullptr || !able[was])
+            is = by.best(b, any ? able : all);
+        else if (!fresh.empty())
+            is = by.best_of(b, was, fresh);
+        made->bucket()[b] = static_cast<uint8_t>(is);
+    }
+    if (scores_computed != nullptr) *scores_computed += by.computed();
+    return made;
+}
+
+/// Workers may still be reading the previous table.
+void nexthop_groups::publish(group& g, nexthop_group::owned next) noexcept {
+    hops_[g.hop].group.store(next.get(), std::memory_order_release);
+    ++stores_;
+    discard(std::exchange(g.table, std::move(next)));
+}
+
+void nexthop_groups::discard(nexthop_group::owned table) noexcept {
+    if (table == nullptr) return;
+    rcu_.hook()(
+        {[](void* gone, uint64_t) { nexthop_group::free{}(static_cast<nexthop_group*>(gone)); },
+         table.release(), 0});
+}
+
+void nexthop_groups::update_members(const classify& can_send) {
+    uint32_t buckets_left = 1U << 20;  // of recovered members: a few milliseconds
+    for (auto& [key, g] : groups_) update_members(*g, can_send, buckets_left);
+    for (auto& [key, g] : recursive_) update_members(*g, can_send, buckets_left);
+}
+
+void nexthop_groups::update_members(group& g, const classify& can_send, uint32_t& buckets_left) {
+    const auto is_able = [&](size_t m) {
+        const datapath::next_hop& hop = hops_[g.members[m].hop];
+        return sends(hop, g.members[m]) && can_send(hop);
+    };
+    bool lost = false, came_back = false;
+    for (size_t m = 0; m < g.members.size(); ++m) {
+        const bool is = is_able(m);
+        lost |= g.able[m] && !is;
+        came_back |= !g.able[m] && is;
+    }
+    if (!lost && !came_back) return;
+    std::vector<bool> able = g.able;
+    for (size_t m = 0; m < able.size(); ++m) able[m] = is_able(m);
+    const uint32_t buckets = g.table->buckets();
+    if (g.members.size() == 1) {  // it has all buckets
+        g.able = std::move(able);
+        return;
+    }
+    if (g.full != nullptr && g.full_able == able) {
+        publish(g, std::move(g.full));
+        g.able = std::move(able);
+        return;
+    }
+    if (!lost && buckets_left < buckets) return;  // in a later call
+    if (came_back) buckets_left -= std::min(buckets_left, buckets);
+    auto next = make_group(g.members, able, {g.table.get(), &g.able}, &scores_);
+    const auto number = [](const std::vector<bool>& of) {
+        return std::count(of.begin(), of.end(), true);
+    };
+    if (!came_back && (g.full == nullptr || number(g.full_able) < number(g.able))) {
+        std::vector<bool> full_able = g.able;
+        hops_[g.hop].group.store(next.get(), std::memory_order_release);
+        ++stores_;
+        discard(std::exchange(g.full, std::exchange(g.table, std::move(next))));
+        g.full_able = std::move(full_able);
+    } else {
+        publish(g, std::move(next));
+    }
+    g.able = std::move(able);
+}
+
+nexthop_groups::shown nexthop_groups::of_hop(uint32_t hop) const {
+    shown out;
+    const auto add = [&](const std::shared_ptr<group>& g) {
+        if (g->hop != hop) return;
+        out.buckets = g->table->buckets();
+        const uint16_t mtu = hops_[hop].mtu.load(std::memory_order_relaxed);
+        out.mtu = mtu == UINT16_MAX ? uint16_t{0} : mtu;
+        for (size_t m = 0; m < g->members.size(); ++m)
+            out.members.push_back(
+                {.hop = g->members[m].hop, .weight = g->members[m].weight, .able = g->able[m]});
+        for (uint32_t b = 0; b < out.buckets; ++b) ++out.members[g->table->bucket()[b]].buckets;
+    };
+    for (const auto& [key, g] : groups_) add(g);
+    for (const auto& [key, g] : recursive_) add(g);
+    return out;
+}
+
+/// Groups with the same members are shared; an existing group keeps its next hop index, so its
+/// routes need no write. The same holds for groups of the same gateways, whose members may have
+/// changed.
+class nexthop_groups::prepared_groups : public prepared_change {
+  public:
+    explicit prepared_groups(nexthop_groups& of) : of_(of) {}
+
+    result<void> add(change& c) {
+        for (change::table& table : c.tables)
+            if (auto done = add_operators(c, table); !done) return done;
+        for (change::table& table : c.tables) add_learned(c, table.learned);
+        c.snapshot->groups = !after_.empty() || !recursive_.empty();
+        c.snapshot->sharing = {.fields = c.after.sharing.hash, .seed = seed_of(c)};
+        const std::vector<uint16_t>& ports = c.after.sharing.vxlan_ports;
+        c.snapshot->sharing.vxlan_ports.fill(ports.front());
+        std::ranges::copy(ports, c.snapshot->sharing.vxlan_ports.begin());
+        return {};
+    }
+    /// This object now owns the previous groups, and is destroyed after a grace period.
+    void commit() noexcept override {
+        of_.groups_.swap(after_);
+        of_.recursive_.swap(recursive_);
+        for (other_members& o : others_) {
+            of_.publish(*o.of, std::move(o.table));
+            of_.discard(std::move(o.of->full));
+            o.of->members.swap(o.members);
+            o.of->able.swap(o.able);
+        }
+    }
+
+  private:
+    result<void> add_operators(change& c, change::table& table) {
+        change::resolved_routes& some = table.operators;
+        const auto targets = some.set->targets();
+        for (size_t t = 0; t < targets.size(); ++t) {
+            const auto& hops = some.hops_of_members[t];
+            const auto hop = targets[t].recursive
+                                 ? recursive_hop(c, {table.vrf, targets[t].mtu, targets[t].members},
+                                                 some.paths[t], hops)
+                                 : hop_of(c, targets[t], hops);
+            if (!hop) return tl::unexpected<error>(hop.error());
+            some.hop_of_target.push_back(*hop);
+        }
+        return {};
+    }
+    /// Routes without room are left out.
+    void add_learned(change& c, change::resolved_routes& some) {
+        const auto targets = some.set->targets();
+        for (size_t t = 0; t < targets.size(); ++t) {
+            const uint32_t uses = some.set->uses_of(t);
+            const auto& hops = some.hops_of_members[t];
+            const auto lacks =
+                static_cast<size_t>(std::count(hops.begin(), hops.end(), no_nexthop));
+            uint32_t hop = no_nexthop;
+            if (lacks == 0 || lacks < hops.size()) {
+                if (uses != 0) c.out.paths += lacks;
+                hop = hop_of(c, targets[t], hops, true).value_or(no_nexthop);
+                if (hop == no_nexthop) c.out.groups += uses;
+            } else {
+                c.out.neighbours += uses;
+            }
+            some.hop_of_target.push_back(hop);
+        }
+    }
+    /// The seed from the start stays: flows keep their members.
+    static uint64_t seed_of(const change& c) noexcept {
+        if (c.after.sharing.seed) return mix(*c.after.sharing.seed);
+        if (c.running != nullptr && !c.before.sharing.seed) return c.running->sharing.seed;
+        uint64_t of_mac = 0;
+        const uint16_t first = c.port_index_of.at(c.after.ports.begin()->first);
+        for (const uint8_t byte : c.snapshot->port[first].mac.bytes) of_mac = of_mac << 8 | byte;
+        return mix(of_mac);
+    }
+    result<uint32_t> hop_of(const change& c, const state::route_target& target,
+                            const std::vector<uint32_t>& hops, bool learned = false) {
+        using enum state::route_type;
+        switch (target.type) {
+            case unicast:
+                break;
+            case blackhole:
+                return datapath::fixed_nexthop::blackhole;
+            case unreachable:
+                return datapath::fixed_nexthop::unreachable;
+            case prohibit:
+                return datapath::fixed_nexthop::prohibited;
+            case local:
+                return datapath::fixed_nexthop::local;
+            case not_followed:
+                return datapath::fixed_nexthop::not_followed;
+        }
+        shared_by key{.mtu = target.members.front().via ? target.mtu : uint16_t{0}};
+        for (size_t m = 0; m < hops.size(); ++m)
+            if (hops[m] != no_nexthop)
+                key.of.push_back({.name = hops.size() == 1 ? 0 : name_of(target.members[m]),
+                                  .hop = hops[m],
+                                  .weight = target.members[m].weight,
+                                  .use_neigh = hops.size() > 1 &&
+                                               c.after.sharing.uses_neigh(*target.members[m].via)});
+        if (key.of.size() == 1 && key.mtu == 0) return key.of.front().hop;
+        if (const auto there = after_.find(key); there != after_.end()) return there->second->hop;
+        const uint32_t limit = c.after.limits.limit;
+        if (learned && learned_++ >= limit - limit / reserved_share) return no_nexthop;
+        auto was = of_.groups_.find(key);
+        std::shared_ptr<group> g;
+        if (was != of_.groups_.end()) {
+            g = was->second;
+        } else {
+            auto made = make(c, key.of, key.mtu);
+            if (!made) return tl::unexpected<error>(made.error());
+            g = std::move(*made);
+        }
+        after_.emplace(std::move(key), g);
+        return g->hop;
+    }
+    result<uint32_t> recursive_hop(const change& c, gateways key,
+                                   const std::vector<change::path>& paths,
+                                   const std::vector<uint32_t>& hops) {
+        members wanted;
+        for (size_t w = 0; w < paths.size(); ++w)
+            if (hops[w] != no_nexthop)
+                wanted.push_back({.name = name_of(paths[w].to),
+                                  .hop = hops[w],
+                                  .weight = paths[w].to.weight,
+                                  .use_neigh = c.after.sharing.uses_neigh(*paths[w].to.via)});
+        if (wanted.empty()) wanted.push_back({.hop = datapath::fixed_nexthop::unreachable});
+        const auto was = of_.recursive_.find(key);
+        if (was == of_.recursive_.end()) {
+            auto made = make(c, wanted, key.mtu);
+            if (!made) return tl::unexpected<error>(made.error());
+            return recursive_.emplace(std::move(key), std::move(*made)).first->second->hop;
+        }
+        const std::shared_ptr<group>& g = was->second;
+        if (g->members != wanted) {
+            auto able = able_of(c, wanted);
+            auto table = make_group(wanted, able, {});
+            others_.push_back({g, std::move(wanted), std::move(able), std::move(table)});
+        }
+        return recursive_.emplace(std::move(key), g).first->second->hop;
+    }
+    std::vector<bool> able_of(const change& c, const members& some) const {
+        std::vector<bool> able;
+        for (const group_member& m : some) able.push_back(can_send(c, of_.hops_[m.hop], m));
+        return able;
+    }
+    result<std::shared_ptr<group>> make(const change& c, const members& key, uint16_t mtu) {
+        auto able = able_of(c, key);
+        auto table = make_group(key, able, {});
+        nexthop_handle hop = of_.hops_.take();
+        if (!hop)
+            return fail(ENOSPC, c.after.file,
+                        "no next hop is left for routes that several neighbours share, or that are "
+                        "recursive; allow more neighbours (neighbours.limit)");
+        auto g = std::make_shared<group>(of_, std::move(hop));
+        g->members = key;
+        g->able = std::move(able);
+        of_.hops_[g->hop].mtu.store(mtu != 0 ? mtu : UINT16_MAX, std::memory_order_relaxed);
+        of_.publish(*g, std::move(table));
+        of_.hops_[g->hop].kind.store(nexthop_kind::group, std::memory_order_release);
+        return g;
+    }
+    /// A bridge checks its members' links itself.
+    static bool can_send(const change& c, const datapath::next_hop& hop,
+                         const group_member& m) noexcept {
+        const datapath::port_state* const port = c.snapshot->port[hop.out.port].state;
+        return sends(hop, m) &&
+               (c.snapshot->interfaces[hop.out.interface].bridge != 0 ||
+                (port != nullptr && port->link_up.load(std::memory_order_relaxed)));
+    }
+
+    nexthop_groups& of_;
+    /// New members of an existing group.
+    struct other_members {
+        std::shared_ptr<group> of;
+        nexthop_groups::members members;
+        std::vector<bool> able;
+        datapath::nexthop_group::owned table;
+    };
+    std::map<shared_by, std::shared_ptr<group>> after_;
+    std::map<gateways, std::shared_ptr<group>> recursive_;
+    std::vector<other_members> others_;
+    uint32_t learned_ = 0;  ///< number of groups of the kernel's routes
+};
+
+result<std::unique_ptr<prepared_change>> nexthop_groups::prepare(change& c) {
+    auto ready = std::make_unique<prepared_groups>(*this);
+    if (auto done = ready->add(c); !done) return tl::unexpected<error>(done.error());
+    return ready;
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ECMP groups: assignment of buckets to next hops.
+//
+// Each bucket belongs to the usable member with the highest score for it: highest random weight
+// hashing (Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998), with
+// weights after Schindelhauer and Schomaker, "Weighted distributed hash tables" (2005). If one of n
+// members fails, only its flows move, evenly to the others; when it recovers it gets the same
+// buckets back; a new member takes its share of each. Scores are computed from the members' names,
+// so the same configuration maps flows the same way after a restart.
+//
+// A recursive route also uses a group, of one or more members, and keeps its next hop index however
+// its gateways resolve: a change of resolution is one store, regardless of the number of routes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "control/change.hpp"
+#include "control/routing/next_hops.hpp"
+#include "datapath/nexthop_group.hpp"
+
+namespace turnpike::control {
+
+/// A member of a group.
+struct group_member {
+    uint64_t name = 0;  ///< hash of the member's address and interface
+    uint32_t hop = 0;
+    uint16_t weight = 1;
+    bool use_neigh = false;  ///< left out while its neighbour does not answer
+    auto operator<=>(const group_member&) const = default;
+};
+
+/// Number of buckets of a group.
+[[nodiscard]] uint32_t buckets_for(size_t members) noexcept;
+
+/// A previous table of the same members.
+struct group_before {
+    const datapath::nexthop_group* table = nullptr;  ///< null: none
+    const std::vector<bool>* able = nullptr;         ///< null: no member has become usable since
+};
+
+/// Assign the buckets to usable members; to all members if none is usable.
+/// scores  if not null: the number of computed scores, each of a member and a bucket, is added
+/// Throws std::bad_alloc
+[[nodiscard]] datapath::nexthop_group::owned make_group(std::span<const group_member> members,
+                                                        const std::vector<bool>& able,
+                                                        const group_before& before,
+                                                        uint64_t* scores = nullptr);
+
+/// Threads  control.
+class nexthop_groups : public config_handler {
+  public:
+    nexthop_groups(next_hops& hops, rcu::qsbr& rcu) : hops_(hops), rcu_(rcu) {}
+    /// A next hop for each route target: its only member's, a group's, or a fixed one.
+    /// Needs change::resolved_routes::hops_of_members, and paths of recursive routes.
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+
+    /// Reassign buckets after changes of links and neighbours. Lost members are replaced at once; the buckets that
+    /// members get back in one call are limited, so that many groups do not hold up control.
+    /// Throws std::bad_alloc: the groups not yet updated stay as they were
+    using classify = std::function<bool(const datapath::next_hop& of_member)>;
+    void update_members(const classify& can_send);
+
+    struct shown_member {
+        uint32_t hop = 0;
+        uint16_t weight = 1;
+        bool able = true;
+        uint32_t buckets = 0;
+    };
+    struct shown {
+        uint32_t buckets = 0;
+        uint16_t mtu = 0;  ///< 0: the interfaces'
+        std::vector<shown_member> members{};
+    };
+    /// Empty: not a group's next hop.
+    [[nodiscard]] shown of_hop(uint32_t hop) const;
+
+    /// Number of tables published since the start, each by one store.
+    [[nodiscard]] uint64_t stores() const noexcept { return stores_; }
+    /// Number of scores computed by update_members() since the start.
+    [[nodiscard]] uint64_t scores() const noexcept { return scores_; }
+
+  private:
+    struct group {
+        group(nexthop_groups& of_groups, nexthop_handle owned) noexcept
+            : of(of_groups), handle(std::move(owned)), hop(handle.index()) {}
+        group(const group&) = delete;
+        group& operator=(const group&) = delete;
+        ~group() {
+            of.discard(std::move(full));
+            of.discard(std::move(table));
+        }
+        nexthop_groups& of;
+        nexthop_handle handle;
+        const uint32_t hop;  ///< its index
+        std::vector<group_member> members;
+        std::vector<bool> able;
+        datapath::nexthop_group::owned table;  ///< published table
+        /// a former table with more usable members, and these: published again when they are back
+        datapath::nexthop_group::owned full{};
+        std::vector<bool> full_able{};
+    };
+    using members = std::vector<group_member>;
+    /// Routes with an MTU use a separate group, also if they have one next hop.
+    struct shared_by {
+        uint16_t mtu = 0;  ///< 0: the interfaces'
+        members of{};
+        auto operator<=>(const shared_by&) const = default;
+    };
+    /// Recursive routes with the same gateways share a group.
+    struct gateways {
+        uint8_t vrf = 0;
+        uint16_t mtu = 0;
+        std::vector<state::route_member> of{};
+        auto operator<=>(const gateways&) const = default;
+    };
+    class prepared_groups;
+
+    void publish(group& g, datapath::nexthop_group::owned next) noexcept;
+    void discard(datapath::nexthop_group::owned table) noexcept;
+    void update_members(group& g, const classify& can_send, uint32_t& buckets_left);
+
+    next_hops& hops_;
+    rcu::qsbr& rcu_;
+    std::map<shared_by, std::shared_ptr<group>> groups_;
+    std::map<gateways, std::shared_ptr<group>> recursive_;
+    uint64_t stores_ = 0, scores_ = 0;
+};
+
+}  // namespace turnpike::control

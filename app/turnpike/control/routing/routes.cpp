@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/routing/routes.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "fib/fib_dpdk.hpp"
+
+namespace turnpike::control {
+namespace {
+
+constexpr int any_socket = -1;
+/// Rebuild the FIB if there are more writes than this, and more than one route in four. A rebuild
+/// costs as much as some 8,000 writes up to 10,000 routes, as a third of the routes at 100,000, as
+/// a seventh at 900,000 (turnpike-bench-fib: the time of a load times updates a second).
+constexpr size_t many_writes = 8192;
+
+template <class Fib>
+result<void> create_into(std::unique_ptr<Fib>& fib, const char* name, uint32_t max_routes,
+                         rcu::defer_free defer_free) {
+    fib::config c = fib::eal_config(name, any_socket);
+    c.max_routes = max_routes;
+    c.next_hop_bytes = 4;
+    c.default_next_hop = datapath::fixed_nexthop::no_route;
+    c.defer_free = defer_free;
+    auto made = Fib::create(c);
+    if (!made) return tl::unexpected<error>(made.error());
+    fib = std::move(*made);
+    return {};
+}
+
+}  // namespace
+
+result<std::unique_ptr<routes>> routes::create(rcu::qsbr& rcu, uint32_t max_routes) {
+    std::unique_ptr<routes> r(new routes());
+    r->max_routes_ = max_routes;
+    if (auto made = create_into(r->v4_, "routes of IPv4", max_routes, rcu.hook()); !made)
+        return tl::unexpected<error>(made.error());
+    if (auto made = create_into(r->v6_, "routes of IPv6", max_routes, rcu.hook()); !made)
+        return tl::unexpected<error>(made.error());
+    return r;
+}
+
+result<void> routes::set(const ip_prefix& to, std::optional<uint32_t> hop) {
+    const ip_address& a = to.address;
+    ++written_;
+    if (hop)
+        return a.v6 ? v6_->add(a.v6_bytes(), to.length, *hop) : v4_->add(a.v4(), to.length, *hop);
+    return a.v6 ? v6_->remove(a.v6_bytes(), to.length) : v4_->remove(a.v4(), to.length);
+}
+
+std::optional<uint32_t> routes::get(const ip_prefix& to) const {
+    const auto hop = to.address.v6 ? v6_->get(to.address.v6_bytes(), to.length)
+                                   : v4_->get(to.address.v4(), to.length);
+    return hop ? std::optional(static_cast<uint32_t>(*hop)) : std::nullopt;
+}
+
+uint32_t routes::lookup(const ip_address& destination) const noexcept {
+    uint64_t hop = 0;
+    if (destination.v6) {
+        const ipv6_address address = destination.v6_bytes();
+        v6_->lookup_bulk({&address, 1}, {&hop, 1});
+    } else {
+        const uint32_t address = destination.v4();
+        v4_->lookup_bulk({&address, 1}, {&hop, 1});
+    }
+    return static_cast<uint32_t>(hop);
+}
+
+bool routes::lead_to_links(const state::route_set& some) noexcept {
+    const auto targets = some.targets();
+    return std::any_of(targets.begin(), targets.end(), [](const state::route_target& t) {
+        return t.members.size() == 1 && !t.members.front().via;
+    });
+}
+
+bool routes::is_on_link(const ip_address& a, uint32_t link_hop) const noexcept {
+    if (!links_ || a.is_link_local()) return false;
+    const sources all = running();
+    for (unsigned length = a.bits() + 1; length-- > 0;) {
+        const ip_prefix to = ip_prefix{a, static_cast<uint8_t>(length)}.network();
+        if (const auto hop = routed_hop(to, all)) return hop->first == link_hop;
+    }
+    return false;
+}
+
+std::optional<std::pair<uint32_t, route_origin>> routes::routed_hop(const ip_prefix& to,
+                                                                    const sources& from) {
+    const auto d = from.derived.find(to);
+    const bool derived = d != from.derived.end();
+    if (derived && d->second == datapath::fixed_nexthop::local)
+        return std::pair(d->second, route_origin::address);
+    if (const auto hop = from.operators.hop(to)) return std::pair(*hop, route_origin::configured);
+    if (derived) return std::pair(d->second, route_origin::connected);
+    if (from.without != nullptr && from.without->contains(to)) return std::nullopt;
+    if (const auto hop = from.learned.hop(to)) return std::pair(*hop, route_origin::learned);
+    return std::nullopt;
+}
+
+std::optional<std::pair<uint32_t, route_origin>> routes::effective(const ip_prefix& to,
+                                                                   const sources& from) const {
+    const auto routed = routed_hop(to, from);
+    const auto h = hosts_.find(to);
+    if (h == hosts_.end()) return routed;
+    if (!routed) return std::pair(h->second.hop, route_origin::neighbour);
+    return routed->first == h->second.link_hop ? std::pair(h->second.hop, routed->second) : routed;
+}
+
+std::optional<uint32_t> routes::effective_hop(const ip_prefix& to, const sources& from) const {
+    const auto counts = effective(to, from);
+    return counts ? std::optional(counts->first) : std::nullopt;
+}
+
+result<void> routes::set_host(const ip_address& a, uint32_t hop, uint32_t link_hop) {
+    const ip_prefix to{a, static_cast<uint8_t>(a.bits())};
+    const auto [at, fresh] = hosts_.insert_or_assign(to, host{hop, link_hop});
+    const auto wanted = effective_hop(to, running());
+    auto done = wanted == get(to) ? result<void>{} : set(to, wanted);
+    if (!done) hosts_.erase(at);
+    return done;
+}
+
+result<void> routes::clear_host(const ip_address& a) {
+    const ip_prefix to{a, static_cast<uint8_t>(a.bits())};
+    const auto at = hosts_.find(to);
+    if (at == hosts_.end()) return {};
+    auto node = hosts_.extract(at);
+    const auto wanted = effective_hop(to, running());
+    if (wanted == get(to)) return {};
+    auto done = set(to, wanted);
+    if (!done) hosts_.insert(std::move(node));
+    return done;
+}
+
+void routes::for_each(const ip_prefix& from, const visitor& visit) const {
+    static const state::route_set none;
+    const sources all = running();
+    const auto first_of = [&](const state::route_set* set) {
+        return (set != nullptr ? *set : none).lower_bound(from);
+    };
+    auto o = first_of(operators_.set), l = first_of(learned_.set);
+    const auto o_end = none.end(), l_end = none.end();
+    auto d = derived_.lower_bound(from);
+    auto h = hosts_.lower_bound(from);
+    while (o != o_end || l != l_end || d != derived_.end() || h != hosts_.end()) {
+        std::optional<ip_prefix> to;
+        const auto least = [&](const ip_prefix& p) { to = to ? std::min(*to, p) : p; };
+        if (o != o_end) least(o->to);
+        if (l != l_end) least(l->to);
+        if (d != derived_.end()) least(d->first);
+        if (h != hosts_.end()) least(h->first);
+        const auto counts = effective(*to, all);  // none: left out
+        if (counts && !visit(*to, counts->first, counts->second)) return;
+        if (o != o_end && o->to == *to) ++o;
+        if (l != l_end && l->to == *to) ++l;
+        if (d != derived_.end() && d->first == *to) ++d;
+        if (h != hosts_.end() && h->first == *to) ++h;
+    }
+}
+
+/// Every prefix whose active route may change, and its next hop. Duplicates have the same
+/// value.
+routes::writes routes::writes_for(const change::table& t, bool retries) const {
+    const sources after = {t.operators, t.learned, t.derived};
+    writes out;
+    const auto add = [&](const ip_prefix& to) { out.add(to, effective_hop(to, after)); };
+    // Targets that are unchanged but have another next hop, because their interface was recreated.
+    const auto add_moved = [&](const routes_with_hops& was, const routes_with_hops& is) {
+        if (was.set == nullptr) return;
+        std::vector<bool> moved(is.set->targets().size());
+        for (size_t b = 0; b < was.set->targets().size(); ++b) {
+            const auto a = is.set->find_target(was.set->targets()[b]);
+            if (a) moved[*a] = is.hop_of_target[*a] != was.hop_of_target[b];
+        }
+        if (std::find(moved.begin(), moved.end(), true) == moved.end()) return;
+        for (const state::route& r : *is.set)
+            if (moved[r.target]) add(r.to);
+    };
+    out.v4.reserve(t.operators.what->size() + t.learned.what->size());
+    for (const state::route_changes* what : {t.operators.what, t.learned.what}) {
+        for (const ip_prefix& to : what->removed) add(to);
+        for (const state::route& r : what->set) add(r.to);
+    }
+    const sources before = running();
+    add_moved(before.operators, after.operators);
+    add_moved(before.learned, after.learned);
+    for (const auto& [to, hop] : derived_)
+        if (!t.derived.contains(to)) add(to);
+    for (const auto& [to, hop] : t.derived) {
+        const auto was = derived_.find(to);
+        if (was == derived_.end() || was->second != hop) add(to);
+    }
+    if (retries)
+        for (const ip_prefix& to : left_out_) add(to);
+    out.order();
+    return out;
+}
+
+/// Next hops do not depend on the daemon and the metric.
+state::route_target routes::key_of(const state::route_target& t) {
+    state::route_target out = t;
+    out.protocol = 0;
+    out.metric = 0;
+    return out;
+}
+
+/// The next hops of the targets of `next`; none: one of them has to be prepared.
+std::optional<std::vector<uint32_t>> routes::known_hops(const state::route_set& running,
+                                                        const state::route_set& next) const {
+    const auto before = running.targets(), after = next.targets();
+    std::vector<uint32_t> out(after.size(), no_nexthop);
+    for (size_t t = 0; t < after.size(); ++t) {
+        if (next.uses_of(t) == 0) continue;
+        if (t < before.size() && running.uses_of(t) != 0 && before[t] == after[t]) {
+            out[t] = learned_.hop_of_target[t];
+            continue;
+        }
+        const auto known = prepared_.find(key_of(after[t]));
+        if (known == prepared_.end() || known->second == no_nexthop) return std::nullopt;
+        out[t] = known->second;
+    }
+    return out;
+}
+
+bool routes::learn(state::route_set& running, const state::route_set& next,
+                   const state::route_changes& what) {
+    // Neighbours depend on on-link routes. Routes that were left out are counted by transactions.
+    if (incomplete_ || links_ || !left_out_.empty() || &running != learned_.set ||
+        what.size() > many_writes)
+        return false;
+    auto known = known_hops(running, next);
+    if (!known) return false;
+    routes_with_hops learned{&next, std::move(*known)};
+    const auto lacks = [](const std::vector<uint32_t>& of, std::optional<uint32_t> target) {
+        return target && of[*target] == no_nexthop;
+    };
+    for (const ip_prefix& to : what.removed)
+        if (lacks(learned_.hop_of_target, running.at(to))) return false;
+    for (const state::route& r : what.set)
+        if (lacks(learned_.hop_of_target, running.at(r.to)) ||
+            lacks(learned.hop_of_target, r.target))
+            return false;
+    const sources after = {operators_, learned, derived_};
+    writes all;
+    for (const ip_prefix& to : what.removed) all.add(to, effective_hop(to, after));
+    for (const state::route& r : what.set) all.add(r.to, effective_hop(r.to, after));
+    all.order();
+    state::route_set taken = next;
+    if (v4_->stats().routes + all.v4.size() > max_learned() ||
+        v6_->stats().routes + all.v6.size() > max_learned() || !v4_->exchange(all.v4))
+        return false;
+    if (!v6_->exchange(all.v6)) {
+        std::reverse(all.v4.begin(), all.v4.end());
+        incomplete_ = !v4_->exchange(all.v4);
+        return false;
+    }
+    written_ += all.v4.size() + all.v6.size();
+    running = std::move(taken);
+    learned_.hop_of_target.swap(learned.hop_of_target);
+    return true;
+}
+
+void routes::writes::add(const ip_prefix& to, std::optional<uint32_t> hop) {
+    if (to.address.v6)
+        v6.push_back({to.address.v6_bytes(), to.length, hop});
+    else
+        v4.push_back({to.address.v4(), to.length, hop});
+}
+
+void routes::writes::order() {
+    const auto removes = [](const auto& w) { return !w.next_hop; };
+    std::stable_partition(v4.begin(), v4.end(), removes);
+    std::stable_partition(v6.begin(), v6.end(), removes);
+}
+
+result<void> routes::load(const sources& from, bool* six_loaded) {
+    std::vector<fib::route4> v4;
+    std::vector<fib::route6> v6;
+    const auto put = [&](const ip_prefix& to, uint32_t hop) {
+        if (to.address.v6)
+            v6.push_back({to.address.v6_bytes(), to.length, hop});
+        else
+            v4.push_back({to.address.v4(), to.length, hop});
+    };
+    const auto put_all = [&](const routes_with_hops& some, const std::set<ip_prefix>* without) {
+        if (some.set == nullptr) return;
+        for (const state::route& r : *some.set)
+            if (const uint32_t hop = some.hop_of_target[r.target];
+                hop != no_nexthop && (without == nullptr || !without->contains(r.to)))
+                put(r.to, hop);
+    };
+    v4.reserve((from.operators.set == nullptr ? 0 : from.operators.set->size()) +
+               (from.learned.set == nullptr ? 0 : from.learned.set->size()) + from.derived.size());
+    // The last of several duplicates counts.
+    for (const auto& [to, h] : hosts_) put(to, h.hop);
+    put_all(from.learned, from.without);
+    for (const auto& [to, hop] : from.derived)
+        if (hop != datapath::fixed_nexthop::local) put(to, hop);
+    put_all(from.operators, nullptr);
+    for (const auto& [to, hop] : from.derived)
+        if (hop == datapath::fixed_nexthop::local) put(to, hop);
+    // On-link host routes, as long as a neighbour's host route.
+    for (const auto& [to, h] : hosts_)
+        if (const auto routed = routed_hop(to, from); routed && routed->first == h.link_hop)
+            put(to, h.hop);
+    written_ += v4.size() + v6.size();
+    if (auto loaded = v6_->load(v6); !loaded) return loaded;
+    if (six_loaded != nullptr) *six_loaded = true;
+    return v4_->load(v4);
+}
+
+/// The first routes, by prefix, find room.
+std::set<ip_prefix> routes::beyond_room(const sources& from) const {
+    std::set<ip_prefix> out;
+    const state::route_set& learned = *from.learned.set;
+    const size_t others = from.operators.set->size() + from.derived.size() + hosts_.size();
+    if (others + learned.size() <= max_learned()) return out;
+    size_t v4 = 0, v6 = 0;
+    const auto count = [&](const ip_prefix& to) { return ++(to.address.v6 ? v6 : v4); };
+    for (const state::route& r : *from.operators.set) count(r.to);
+    for (const auto& [to, hop] : from.derived) count(to);
+    for (const auto& [to, h] : hosts_) count(to);
+    for (const state::route& r : learned)
+        if (from.learned.hop_of_target[r.target] != no_nexthop && count(r.to) > max_learned())
+            out.insert(r.to);
+    return out;
+}
+
+class routes::prepared_routes : public prepared_change {
+  public:
+    prepared_routes(routes& of, const change::table& t)
+        : of_(of), operators_(t.operators), learned_(t.learned), derived_(t.derived) {
+        const auto targets = learned_.set->targets();
+        for (size_t i = 0; i < targets.size(); ++i)
+            if (learned_.set->uses_of(i) != 0)
+                prepared_.emplace(key_of(targets[i]), learned_.hop_of_target[i]);
+    }
+    ~prepared_routes() override {
+        if (committed_) return;
+        bool good = !loaded_ || load_what_was();
+        good &= take_back(*of_.v6_, made_.v6, shown_v6_);
+        good &= take_back(*of_.v4_, made_.v4, shown_v4_);
+        if (good) return;
+        of_.incomplete_ = true;
+    }
+    result<void> show(const change::table& t, bool retries) {
+        bool loads = of_.incomplete_ || are_many(t.operators.what->size() + t.learned.what->size());
+        if (!loads) {
+            made_ = of_.writes_for(t, retries);
+            loads = are_many(made_.v4.size() + made_.v6.size());
+        }
+        if (loads) {
+            auto done = load();
+            if (done || of_.incomplete_) return done;
+            // No room for all at once: route by route.
+            made_ = of_.writes_for(t, true);
+            if (loaded_) made_.v6 = {};
+            std::erase_if(left_out_, [&](const ip_prefix& p) { return !loaded_ || !p.address.v6; });
+        }
+        for (const ip_prefix& to : of_.left_out_)
+            if (!loaded_ || !to.address.v6) left_out_.insert(to);
+        of_.written_ += made_.v4.size() + made_.v6.size();
+        if (auto done = show_all(*of_.v4_, made_.v4, shown_v4_); !done) return done;
+        return show_all(*of_.v6_, made_.v6, shown_v6_);
+    }
+    void commit() noexcept override {
+        committed_ = true;
+        of_.incomplete_ = false;
+        of_.derived_.swap(derived_);
+        std::swap(of_.operators_, operators_);
+        std::swap(of_.learned_, learned_);
+        of_.prepared_.swap(prepared_);
+        of_.left_out_.swap(left_out_);
+        if (lacked_v4_) of_.full_v4_ = of_.v4_->stats().routes;
+        if (lacked_v6_) of_.full_v6_ = of_.v6_->stats().routes;
+        of_.links_ = lead_to_links(*of_.operators_.set) || lead_to_links(*of_.learned_.set);
+    }
+
+  private:
+    /// Batch size: nodes freed by a batch are reused by the next one.
+    static constexpr size_t together = 2048;
+
+    static ip_prefix prefix_of(const fib::change4& w) noexcept {
+        return {ip_address::from_v4(w.address), w.length};
+    }
+    static ip_prefix prefix_of(const fib::change6& w) noexcept {
+        return {ip_address::from_v6(w.address.bytes), w.length};
+    }
+
+    /// The first `shown` writes are replaced by their undo.
+    template <class Fib, class Change>
+    result<void> show_all(Fib& fib, std::vector<Change>& all, size_t& shown) {
+        if (!left_out_.empty())
+            for (const Change& w : all) left_out_.erase(prefix_of(w));
+        while (shown < all.size()) {
+            const auto some =
+                std::span(all).subspan(shown).first(std::min(together, all.size() - shown));
+            const size_t there = fib.stats().routes;
+            if (there + some.size() <= of_.max_learned() && fib.exchange(some))
+                shown += some.size();
+            else if (auto done = show_each(fib, some, there, shown); !done)
+                return done;
+        }
+        return {};
+    }
+    /// Kernel routes without room are left out.
+    template <class Fib, class Change>
+    result<void> show_each(Fib& fib, std::span<Change> some, size_t there, size_t& shown) {
+        constexpr unsigned max_failures = 64;  ///< of a change, each of which takes time
+        for (Change& w : some) {
+            const ip_prefix to = prefix_of(w);
+            const bool may_fail = w.next_hop && is_learned(to);
+            if (may_fail && (there >= of_.max_learned() || failures_ == max_failures) &&
+                !of_.get(to))
+                leave_out(w);
+            auto done = fib.exchange(std::span(&w, 1));
+            if (!done && may_fail && w.next_hop) {
+                ++failures_;
+                leave_out(w);
+                done = fib.exchange(std::span(&w, 1));
+            }
+            if (!done) return done;
+            const bool was = w.next_hop.has_value(), is = of_.get(to).has_value();
+            there = there + is - was;
+            ++shown;
+        }
+        return {};
+    }
+    template <class Change>
+    void leave_out(Change& w) {
+        const ip_prefix to = prefix_of(w);
+        left_out_.insert(to);
+        (to.address.v6 ? lacked_v6_ : lacked_v4_) = true;
+        w.next_hop.reset();
+    }
+    [[nodiscard]] sources after() const { return {operators_, learned_, derived_}; }
+    [[nodiscard]] bool is_learned(const ip_prefix& to) const {
+        const auto routed = routed_hop(to, after());
+        return routed && routed->second == route_origin::learned;
+    }
+    template <class Fib, class Change>
+    static bool take_back(Fib& fib, std::vector<Change>& all, size_t shown) noexcept {
+        std::reverse(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown));
+        bool good = true;
+        for (size_t at = 0; at < shown; at += together)
+            good &= fib.exchange(std::span(all).subspan(at, std::min(together, shown - at)))
+                        .has_value();
+        return good;
+    }
+    [[nodiscard]] bool are_many(size_t writes) const {
+        const size_t there = of_.v4_->stats().routes + of_.v6_->stats().routes;
+        return writes > many_writes && writes > there / 4;
+    }
+    result<void> load() {
+        made_ = {};
+        sources all = after();
+        left_out_ = of_.beyond_room(all);
+        all.without = &left_out_;
+        for (const ip_prefix& to : left_out_) (to.address.v6 ? lacked_v6_ : lacked_v4_) = true;
+        auto done = of_.load(all, &loaded_);
+        loaded_ |= done.has_value() || of_.incomplete_;
+        return done;
+    }
+    [[nodiscard]] bool load_what_was() const noexcept {
+        try {
+            return of_.load(of_.running()).has_value();
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+    }
+
+    routes& of_;
+    routes_with_hops operators_, learned_;
+    hops_of_targets prepared_;
+    hops derived_;
+    writes made_;
+    std::set<ip_prefix> left_out_;
+    bool lacked_v4_ = false, lacked_v6_ = false;
+    unsigned failures_ = 0;
+    size_t shown_v4_ = 0, shown_v6_ = 0;
+    bool loaded_ = false, committed_ = false;
+};
+
+result<std::unique_ptr<prepared_change>> routes::prepare(change::table& t, bool retries) {
+    auto ready = std::make_unique<prepared_routes>(*this, t);
+    if (auto shown = ready->show(t, retries); !shown) return tl::unexpected<error>(shown.error());
+    return ready;
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The routes of a VRF: the operator's, those derived from addresses, the kernel's, and host routes of resolved
+// neighbours, in one FIB per family. Precedence for one prefix: local address, operator's route, connected
+// network (or its broadcast address), learned route, neighbour's host route.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "control/change.hpp"
+#include "control/routing/next_hops.hpp"
+#include "fib/fib4.hpp"
+#include "fib/fib6.hpp"
+
+namespace turnpike::control {
+
+/// The source of the active route of a prefix.
+enum class route_origin : uint8_t { address, configured, connected, learned, neighbour };
+inline constexpr std::string_view route_origin_names[] = {"address", "configured", "connected",
+                                                          "learned", "neighbour"};
+
+/// Threads  control; workers look up in the FIBs meanwhile.
+class routes {
+  public:
+    /// max_routes  of each family
+    /// Errors  ENOMEM
+    [[nodiscard]] static result<std::unique_ptr<routes>> create(
+        rcu::qsbr& rcu, uint32_t max_routes = datapath::max_route_entries);
+
+    /// A large change builds new FIBs and publishes them at once; a small one updates the FIBs in
+    /// batches, and rolls back if one fails. The last owner, so no later owner can fail. Kernel routes for which
+    /// the FIB has no room are left out.
+    /// retries  also the routes left out earlier
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change::table& t,
+                                                                   bool retries = false);
+
+    /// Replaces the kernel's routes without a transaction, where the last transaction prepared their next hops, and no
+    /// neighbour depends on routes: only the FIB is written.
+    /// running  the kernel's routes in the running configuration; on success, it becomes `next`
+    /// what     their differences
+    /// Returns  false: nothing changed; a transaction is necessary
+    [[nodiscard]] bool learn(state::route_set& running, const state::route_set& next,
+                             const state::route_changes& what);
+
+    /// Number of kernel routes that the FIB has no room for.
+    [[nodiscard]] size_t left_out() const noexcept { return left_out_.size(); }
+    /// Whether routes were removed since some were left out.
+    [[nodiscard]] bool has_room() const noexcept {
+        return !left_out_.empty() &&
+               (v4_->stats().routes < full_v4_ || v6_->stats().routes < full_v6_);
+    }
+
+    /// Set the host route of a neighbour. Errors  ENOMEM, ENOSPC: not set
+    /// link_hop  next hop of the neighbour's on-link networks: a route as long by that next hop yields to the neighbour
+    [[nodiscard]] result<void> set_host(const ip_address& a, uint32_t hop, uint32_t link_hop);
+    /// Errors  ENOMEM: still set
+    [[nodiscard]] result<void> clear_host(const ip_address& a);
+
+    /// Next hop of a destination, as in the workers' lookup.
+    [[nodiscard]] uint32_t lookup(const ip_address& destination) const noexcept;
+
+    /// Whether the route to an address, neighbours' host routes aside, is by the on-link next hop
+    /// `link_hop`.
+    [[nodiscard]] bool is_on_link(const ip_address& a, uint32_t link_hop) const noexcept;
+
+    /// Visit active routes, in order from a prefix on, until `visit` answers false.
+    using visitor = std::function<bool(const ip_prefix&, uint32_t hop, route_origin)>;
+    void for_each(const ip_prefix& from, const visitor& visit) const;
+
+    /// A refused change could not be rolled back completely; the next change rebuilds the FIBs.
+    [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
+    /// Number of route writes into the FIBs since the start.
+    [[nodiscard]] uint64_t written() const noexcept { return written_; }
+
+    [[nodiscard]] const fib::fib4& v4() const noexcept { return *v4_; }
+    [[nodiscard]] const fib::fib6& v6() const noexcept { return *v6_; }
+
+  private:
+    using hops = std::map<ip_prefix, uint32_t>;
+    struct writes {
+        std::vector<fib::change4> v4;
+        std::vector<fib::change6> v6;
+
+        void add(const ip_prefix& to, std::optional<uint32_t> hop);
+        /// Removals first: their room is free for the others.
+        void order();
+    };
+    class prepared_routes;
+    /// Next hops by the part of a target that determines them, as of the last transaction.
+    using hops_of_targets = std::map<state::route_target, uint32_t>;
+    [[nodiscard]] static state::route_target key_of(const state::route_target& t);
+    [[nodiscard]] std::optional<std::vector<uint32_t>> known_hops(
+        const state::route_set& running, const state::route_set& next) const;
+    [[nodiscard]] static bool lead_to_links(const state::route_set& some) noexcept;
+
+    routes() = default;
+    result<void> set(const ip_prefix& to, std::optional<uint32_t> hop);
+    [[nodiscard]] std::optional<uint32_t> get(const ip_prefix& to) const;
+    using routes_with_hops = change::routes_with_hops;
+    struct sources {
+        const routes_with_hops &operators, &learned;
+        const hops& derived;
+        const std::set<ip_prefix>* without = nullptr;  ///< learned ones that have no room
+    };
+    [[nodiscard]] sources running() const noexcept {
+        return {operators_, learned_, derived_, &left_out_};
+    }
+    /// Active route of a prefix, neighbours aside, and its source.
+    [[nodiscard]] static std::optional<std::pair<uint32_t, route_origin>> routed_hop(
+        const ip_prefix& to, const sources& from);
+    /// Active route of a prefix and its source; none: no route.
+    [[nodiscard]] std::optional<std::pair<uint32_t, route_origin>> effective(
+        const ip_prefix& to, const sources& from) const;
+    [[nodiscard]] std::optional<uint32_t> effective_hop(const ip_prefix& to,
+                                                        const sources& from) const;
+    [[nodiscard]] writes writes_for(const change::table& t, bool retries) const;
+    /// six_loaded  set where the IPv6 FIB was loaded, whether or not the IPv4 one was
+    result<void> load(const sources& from, bool* six_loaded = nullptr);
+    [[nodiscard]] std::set<ip_prefix> beyond_room(const sources& from) const;
+    /// Maximum number of a family's routes before the kernel's are left out.
+    [[nodiscard]] size_t max_learned() const noexcept {
+        return max_routes_ - max_routes_ / fib_reserve;
+    }
+    static constexpr uint32_t fib_reserve = 64;  ///< one route in this many stays free for others
+
+    std::unique_ptr<fib::fib4> v4_;
+    std::unique_ptr<fib::fib6> v6_;
+    struct host {
+        uint32_t hop, link_hop;
+    };
+    hops derived_;
+    std::map<ip_prefix, host> hosts_;
+    uint64_t written_ = 0;
+    bool incomplete_ = false;
+    uint32_t max_routes_ = 0;
+    std::set<ip_prefix> left_out_;      ///< prefixes of kernel routes without room
+    size_t full_v4_ = 0, full_v6_ = 0;  ///< numbers of routes when they were left out
+    bool links_ = false;                ///< some route of the operator or the kernel is on-link
+    routes_with_hops operators_{}, learned_{};  ///< of the running configuration
+    hops_of_targets prepared_;                  ///< the kernel's
+};
+
+}  // namespace turnpike::control
