@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "ask.hpp"
 #include "base/arguments.hpp"
@@ -56,6 +57,15 @@ std::string output_of(const F& print) {
 int refused(const error& e) { return complain(e, exit_refused); }
 
 }  // namespace
+
+struct session::kept_change {
+    std::string line;
+    json edits;
+    read_words words;
+};
+
+session::session(std::vector<std::string> options) : options_(std::move(options)) {}
+session::~session() = default;
 
 result<session::parsed_line> session::parse(const std::string& line) {
     auto words = split_words(line);

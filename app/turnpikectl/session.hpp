@@ -7,7 +7,6 @@
 //   compare, commit [confirm SECONDS], rollback, abort
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -19,7 +18,10 @@ namespace turnpike::ctl {
 class session {
   public:
     /// options  of all commands: "--socket", "PATH"
-    explicit session(std::vector<std::string> options) : options_(std::move(options)) {}
+    explicit session(std::vector<std::string> options);
+    ~session();
+    session(const session&) = delete;
+    session& operator=(const session&) = delete;
 
     /// Runs a line, and prints its result.
     /// Returns false for `exit`
@@ -58,12 +60,8 @@ class session {
     std::vector<std::string> options_;
     int code_ = 0;
     bool configures_ = false;
-    struct kept_change {
-        std::string line;
-        nlohmann::json edits;
-        read_words words;
-    };
-    std::vector<kept_change> candidate_{};
+    struct kept_change;
+    std::vector<kept_change> candidate_;
 };
 
 /// Reads lines from the terminal until `exit` or the end of input. Returns the exit code.

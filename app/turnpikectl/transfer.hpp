@@ -2,7 +2,7 @@
 // Commands whose data exceeds one request.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 

@@ -88,8 +88,9 @@ class machine : public ::testing::Test {
         const state::configuration before;
         const state::changes none;
         change c{.before = before, .after = wanted, .what = none};
-        c.tables.push_back(
-            {.operators = {.set = &wanted.routes}, .learned = {.set = &wanted.learned}});
+        change::table& main = c.tables.emplace_back();
+        main.operators.set = &wanted.routes;
+        main.learned.set = &wanted.learned;
         uint16_t ifindex = here;
         for (const char* name : {"here", "elsewhere"}) {
             if (wanted.interfaces.find(name) == nullptr)

@@ -81,7 +81,6 @@ TEST(sflow_datagram, every_drop_reason_has_a_code) {
 class sampled : public ::testing::Test {
   protected:
     void SetUp() override {
-        start_eal();
         pool_ = rte_pktmbuf_pool_create("sampled", 64, 0, 0, 2048, SOCKET_ID_ANY);
         ASSERT_NE(pool_, nullptr);
         b_.begin(datapath::burst_max, 3);
