@@ -134,6 +134,7 @@ def test_completion_help_and_history():
     assert "ports" in listed and "settings and counters" in listed, listed
     terminal.type("\x15\x1b[A\n")  # an empty line, and the last command
     terminal.read_until("changed: 1 port")
+    terminal.read_until("> ")  # only a line editor that reads takes the next key
     assert len(box.changes()) == 2
     terminal.type("\x04")
     assert terminal.end() == 0

@@ -94,7 +94,7 @@ constexpr field<configuration> settings_rows[] = {
       .kinds = of_settings},
      access<member<&configuration::sflow, &state::sflow::collectors>, read_collectors>()},
     {{.key = "sflow.agent",
-      .type = text_type("an IP address", 45),
+      .type = text_type("an IP address", UINT64_MAX, "ADDRESS"),
       .meaning = "Address of the sFlow agent; default: the source address of the datagrams",
       .kinds = of_settings},
      access<member<&configuration::sflow, &state::sflow::agent>, read_agent>()},

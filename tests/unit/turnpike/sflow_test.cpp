@@ -39,7 +39,7 @@ TEST(sflow_datagram, has_the_words_of_the_specification) {
     const auto words = words_of(d.finish(9, 1500));
     EXPECT_EQ(words,
               (std::vector<uint32_t>{5, 1,  0xc0000201, 0, 9,   1500, 1,  //
-                                     1, 60, 7,          3, 100, 1234, 2, 3,          0,
+                                     1, 64, 7,          3, 100, 1234, 2, 3,          0,
                                      1, 1,  24,         1, 64,  4,    5, 0x01020304, 0x05000000}));
     d.clear();
     ASSERT_TRUE(d.add(observe::sflow::discarded_packet{
@@ -57,7 +57,7 @@ TEST(sflow_datagram, takes_samples_to_its_limit) {
     size_t samples = 0;
     while (d.add(one)) ++samples;
     const auto full = d.finish(1, 0);
-    EXPECT_EQ(samples, 6U);
+    EXPECT_EQ(samples, 7U);
     EXPECT_LE(full.size(), datagram::max_bytes);
     EXPECT_EQ(load_be<uint32_t>(&full[36]), samples);
     d.clear();

@@ -59,7 +59,7 @@ void neigh_suppress::take_arp(const owned_mbuf& p, const packet::parsed& h) {
     if (!who) return;
     std::array<uint8_t, packet::arp_frame_bytes> frame;
     if (packet::write_arp_reply(frame, {mac_of_bound(who), target}, {arp.sender_mac, sender}) != 0)
-        answer(p, frame);
+        send_reply(p, frame);
 }
 
 void neigh_suppress::take_nd(const owned_mbuf& p, const packet::parsed& h) {
@@ -84,7 +84,7 @@ void neigh_suppress::take_nd(const owned_mbuf& p, const packet::parsed& h) {
     const uint32_t bytes = packet::write_neighbour_advertisement(
         advertisement, {mac_of_bound(who), nd.target}, {link != nullptr ? *link : from, source},
         packet::nd_flag_solicited | who.flags());
-    if (bytes != 0) answer(p, std::span(advertisement).first(bytes));
+    if (bytes != 0) send_reply(p, std::span(advertisement).first(bytes));
 }
 
 /// The worker's check (datapath/neigh_suppress.cpp), repeated with current tables.
@@ -101,7 +101,7 @@ bound_address neigh_suppress::to_be_named(const owned_mbuf& p,
     return v.bridges->members[ifindex].neigh_suppress ? who : nobody;
 }
 
-void neigh_suppress::answer(const owned_mbuf& p, std::span<const uint8_t> frame) {
+void neigh_suppress::send_reply(const owned_mbuf& p, std::span<const uint8_t> frame) {
     context_.out.originate_and_send(
         {.port = p.about().in_port, .interface = p.about().in_interface}, frame, p.about().domain);
 }

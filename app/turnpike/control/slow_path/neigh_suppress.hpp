@@ -20,7 +20,7 @@ class neigh_suppress : public handler {
     /// answer.
     [[nodiscard]] datapath::bound_address to_be_named(const owned_mbuf& p,
                                                       const datapath::address_key& asked) const;
-    void answer(const owned_mbuf& p, std::span<const uint8_t> frame);
+    void send_reply(const owned_mbuf& p, std::span<const uint8_t> frame);
 
     bridges& bridges_;
 };
