@@ -123,7 +123,7 @@ def test_turnpikectl():
         with open(many, "w", encoding="utf-8") as file:
             file.write(with_routes(running, [{"to": f"11.{i // 256}.{i % 256}.0/24", "via": EAST[0]} for i in range(700)]))
         assert ctl("check", many) == f"{many}: valid\n"
-        assert ctl("diff", many) == "would change: 700 routes\n"
+        assert ctl("diff", many).startswith("would change: 700 routes\n")
         assert ctl("apply", many) == "changed: 700 routes\n"
         shown = ctl("show", "routes", "11.0.0.0/8", "longer").splitlines()
         assert len([line for line in shown if line.startswith("11.")]) == 700, len(shown)
@@ -184,7 +184,7 @@ def test_keys_are_set_one_by_one():
             file.write(ctl("save", "-"))
         assert ctl("diff", os.path.join(folder, "saved.yaml")).startswith("would change: nothing")
 
-        for words, why in ((("set", "port", "west", "mtu", "67"), "mtu should be a whole number from 68 to 65517, not '67'"),
+        for words, why in ((("set", "port", "west", "mtu", "67"), "mtu: should be a whole number from 68 to 65517, not '67'"),
                            (("set", "port", "west", "mut", "1500"), "did you mean 'mtu'?"),
                            (("set", "port", "wset", "mtu", "1500"), "did you mean 'west'?"),
                            (("set", "interface", "west", "urpf", "strickt"), "should be off or loose or strict"),

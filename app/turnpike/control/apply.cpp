@@ -352,6 +352,7 @@ result<void> controller::finish(transaction& u) {
         wait_for_grace_period();
     }
     publish(std::move(c.snapshot));
+    control_tx_->sample_drops_in(snapshot_->sampling);
     const std::shared_ptr<const state::configuration> was = std::exchange(running_, u.wanted);
     followed_ = u.followed;
     wait_for_grace_period();

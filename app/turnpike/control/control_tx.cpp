@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "datapath/sampler.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::control {
@@ -71,6 +72,9 @@ void control_tx::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept
             if (tap_->on[k]->wants(datapath::capture_point::drop))
                 tap_->on[k]->take(datapath::control_producer, packet, port, rte_rdtsc(),
                                   datapath::capture_point::drop, why);
+    if (sampling_ != nullptr)
+        sampling_->of_producer[datapath::control_producer]->take_dropped(packet, port, why, 0,
+                                                                         rte_rdtsc());
     if (trace_ != nullptr && trace_->wants(port)) {
         trace_->next().begin_drop(rte_rdtsc(), port, packet, why);
         trace_->end();

@@ -49,6 +49,8 @@ class control_tx {
     /// Count a request that became its reply: consumed and originated.
     void reply_in_place(uint16_t port) noexcept;
 
+    /// Notify sFlow of dropped packets; null: none.
+    void sample_drops_in(datapath::samplers* to) noexcept { sampling_ = to; }
     /// Copy dropped packets for these captures; null: none.
     void capture_for(const datapath::capture_tap* tap) noexcept { tap_ = tap; }
 
@@ -64,6 +66,7 @@ class control_tx {
     std::function<rte_ring*(uint16_t)> ring_of_;
     std::array<counters::port_counters, datapath::max_ports> counters_;
     const datapath::capture_tap* tap_ = nullptr;
+    datapath::samplers* sampling_ = nullptr;
     datapath::trace_buffer* trace_ = nullptr;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packet samples for sFlow: one received packet of n of each port, and dropped packets with their reasons, as records in a
-// ring of each worker, which the exporter's thread reads (control/forwarding/sflow_export.hpp). Without sFlow, stage sample is in no path.
+// ring of each producer, which the exporter's thread reads (control/forwarding/sflow_export.hpp). Without sFlow, stage sample is in no path.
 //
 //   rx -> [sample] -> ...      drop
 //          v                    v
@@ -26,7 +26,7 @@ struct sampling_limits {
     uint64_t tsc_hz = 0;
 };
 
-/// The samples of one worker.
+/// The samples of one worker, or of control, which has drops only.
 /// Threads  one producer; ring()'s consumer; counters: any
 class sampler {
   public:
@@ -41,6 +41,9 @@ class sampler {
     void take_received(const burst& b, packet_mask packets, uint16_t tag_type,
                        uint64_t now) noexcept;
     void take_dropped(const burst& b, packet_mask packets, uint64_t now) noexcept;
+    /// tag  TPID and TCI that was removed from the frame; 0: none
+    void take_dropped(const rte_mbuf* m, uint16_t port, drop_reason why, uint32_t tag,
+                      uint64_t now) noexcept;
 
     [[nodiscard]] capture_ring& ring() noexcept { return ring_; }
     /// Packets of a port from which samples were taken.
@@ -67,7 +70,7 @@ class sampler {
 };
 
 struct samplers {
-    std::vector<std::unique_ptr<sampler>> of_worker{};
+    std::vector<std::unique_ptr<sampler>> of_producer{};  ///< by producer_of()
 };
 
 }  // namespace turnpike::datapath

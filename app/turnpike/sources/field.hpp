@@ -243,11 +243,11 @@ class key_list {
     }
     /// A key that no table has.
     key_list& add(std::string_view key);
-    /// Refuses keys that are in no table and not among `others`.
-    void expect(const yaml::reader& object, std::initializer_list<std::string_view> others) const {
-        expect(object, std::span(others.begin(), others.size()));
+    /// Refuses keys that are in no table and not among `besides`.
+    void expect(const yaml::reader& object, std::initializer_list<std::string_view> besides) const {
+        expect(object, std::span(besides.begin(), besides.size()));
     }
-    void expect(const yaml::reader& object, std::span<const std::string_view> others) const;
+    void expect(const yaml::reader& object, std::span<const std::string_view> besides) const;
     /// Likewise, in the maps of an object only.
     void expect_maps(const yaml::reader& object) const;
 

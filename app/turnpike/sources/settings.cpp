@@ -115,7 +115,8 @@ constexpr field<configuration> settings_rows[] = {
      access<member<&configuration::sflow, &state::sflow::counters_s>>()},
     {{.key = "sflow.drops",
       .type = number_type(0, 10'000, "per second"),
-      .meaning = "Maximum rate of sFlow's drop notifications, of each worker; 0: none",
+      .meaning =
+          "Maximum rate of sFlow's drop notifications, of each worker and of control; 0: none",
       .kinds = of_settings},
      access<member<&configuration::sflow, &state::sflow::drops_per_s>>()},
     {{.key = "tx.drain_us",

@@ -19,7 +19,8 @@ struct sflow {
     uint32_t sample = 1000;       ///< one received packet of so many, of each port; 0: none
     uint16_t header_bytes = 128;  ///< of a sampled or dropped packet
     uint32_t counters_s = 20;     ///< interval of the counters; 0: none
-    uint32_t drops_per_s = 100;   ///< notifications of dropped packets, of each worker; 0: none
+    uint32_t drops_per_s =
+        100;  ///< notifications of dropped packets, of each worker and of control; 0: none
     origin where{};
     bool operator==(const sflow& o) const noexcept {
         return collectors == o.collectors && agent == o.agent && sample == o.sample &&

@@ -93,7 +93,7 @@ class sflow_export::session {
                                                .drops_per_s = says.drops_per_s,
                                                .tsc_hz = rte_get_tsc_hz()};
         for (size_t w = 0; w < workers; ++w)
-            sampling_.of_worker.push_back(
+            sampling_.of_producer.push_back(
                 std::make_unique<datapath::sampler>(limits, rte_rdtsc() * (2 * w + 3)));
     }
     ~session() {
@@ -134,7 +134,7 @@ class sflow_export::session {
                    .unsent = unsent_.read(),
                    .samples = samples_.read(),
                    .drops = drops_.read()};
-        for (const auto& of : sampling_.of_worker) {
+        for (const auto& of : sampling_.of_producer) {
             out.lost_samples += of->lost_samples();
             out.lost_drops += of->lost_drops();
         }
@@ -161,7 +161,7 @@ class sflow_export::session {
         }
     }
     void take_samples() {
-        for (const auto& of : sampling_.of_worker)
+        for (const auto& of : sampling_.of_producer)
             while (const datapath::capture_record* r = of->ring().front()) {
                 take(*of, *r);
                 of->ring().pop();
@@ -182,7 +182,7 @@ class sflow_export::session {
         }
         samples_.add(1);
         uint64_t pool = 0, lost = 0;
-        for (const auto& one : sampling_.of_worker) {
+        for (const auto& one : sampling_.of_producer) {
             pool += one->pool(r.port);
             lost += one->lost_samples();
         }
@@ -270,7 +270,8 @@ result<std::unique_ptr<prepared_change>> sflow_export::prepare(change& c) {
         }
         ip_address agent = source_of(sockets.front(), says.collectors.front().address.v6);
         if (!says.agent.empty()) agent = *parse_address(says.agent);
-        next = std::make_shared<session>(says, std::move(sockets), agent, max_workers());
+        next = std::make_shared<session>(says, std::move(sockets), agent,
+                                         datapath::producer_of(max_workers()));
         if (auto started = next->start(); !started)
             return fail(started.error().code, says.where.text, started.error().text);
     }

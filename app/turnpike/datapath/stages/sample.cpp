@@ -57,12 +57,17 @@ void sampler::take_dropped(const burst& b, packet_mask packets, uint64_t now) no
     for_each(packets, [&](uint32_t i) {
         const bool removed = ((b.tagged & ~b.tag_in_frame) >> i & 1) != 0;
         const uint32_t tag = removed ? uint32_t{packet::ether_type_vlan} << 16 | b.tag[i] : 0;
-        if (may_notify(now) &&
-            put(b.packet[i], b.in_port, now, capture_point::drop, b.drop[i], tag))
-            ++notified_;
-        else
-            lost_drops_.add(1);
+        take_dropped(b.packet[i], b.in_port, b.drop[i], tag, now);
     });
+}
+
+void sampler::take_dropped(const rte_mbuf* m, uint16_t port, drop_reason why, uint32_t tag,
+                           uint64_t now) noexcept {
+    if (limits_.drops_per_s == 0) return;
+    if (may_notify(now) && put(m, port, now, capture_point::drop, why, tag))
+        ++notified_;
+    else
+        lost_drops_.add(1);
 }
 
 /// tag  TPID and TCI of a tag behind the MAC addresses that is not in the frame; 0: none
@@ -94,7 +99,8 @@ bool sampler::put(const rte_mbuf* m, uint16_t port, uint64_t now, capture_point 
 stage_mask run_sample(context& c, burst& b, packet_mask packets) noexcept {
     const port_snapshot& port = c.snapshot->port[b.in_port];
     if (c.snapshot->sampling != nullptr) [[likely]]
-        c.snapshot->sampling->of_worker[c.worker]->take_received(b, packets, port.tag_type, c.now);
+        c.snapshot->sampling->of_producer[producer_of(c.worker)]->take_received(
+            b, packets, port.tag_type, c.now);
     return enqueue(b, packets, next_of_port(port, stage::sample));
 }
 
