@@ -7,6 +7,7 @@
 
 #include "examine.hpp"
 #include "pcie/detect.hpp"
+#include "state/default_route.hpp"
 
 namespace turnpike::doctor {
 namespace {
@@ -199,30 +200,11 @@ void judge_config(const machine& m, const nic& n, std::vector<diagnosis>& out) {
                        .remedy = {"pcie_aspm=off on the kernel's command line"}});
 }
 
-std::string value_of(std::string_view device, std::string_view key) {
-    for (const std::string& part : split(device, ","))
-        if (part.size() > key.size() && part.compare(0, key.size(), key) == 0 &&
-            part[key.size()] == '=')
-            return part.substr(key.size() + 1);
-    return {};
-}
-
 }  // namespace
 
 std::set<std::string> default_route_interfaces(const machine& m) {
-    std::set<std::string> out;
-    for (const std::string& line : split(m.text("/proc/net/route"), "\n")) {
-        const auto words = split(line, " \t");
-        if (words.size() > 7 && words[1] == "00000000" && words[7] == "00000000")
-            out.insert(words[0]);
-    }
-    for (const std::string& line : split(m.text("/proc/net/ipv6_route"), "\n")) {
-        const auto words = split(line, " \t");
-        if (words.size() > 9 && words[1] == "00" && words[0] == std::string(32, '0') &&
-            words[9] != "lo")
-            out.insert(words[9]);
-    }
-    return out;
+    return state::default_route_interfaces(m.text("/proc/net/route"),
+                                           m.text("/proc/net/ipv6_route"));
 }
 
 void check_iommu(const machine& m, const plan& p, std::vector<diagnosis>& out) {
@@ -311,7 +293,7 @@ void check_numa(const machine& m, const plan& p, std::vector<diagnosis>& out) {
 void check_af_xdp(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     const auto default_routes = default_route_interfaces(m);
     for (const auto& port : p.ports) {
-        const std::string interface = value_of(port.device, "iface");
+        const std::string interface(state::device_argument(port.device, "iface"));
         if (interface.empty() || port.device.compare(0, 7, "net_xsk") != 0) continue;
         const std::string folder = "/sys/class/net/" + interface;
         diagnosis f{.subject = interface};
@@ -322,7 +304,7 @@ void check_af_xdp(const machine& m, const plan& p, std::vector<diagnosis>& out) 
             out.push_back(std::move(f));
             continue;
         }
-        if (default_routes.count(interface) != 0) {
+        if (default_routes.count(state::interface_taken_by(port.device)) != 0) {
             f.level = severity::error;
             f.text = fmt::format(
                 "port '{}' would take the interface by which the default route leaves: the machine "

@@ -196,9 +196,9 @@ def small_config(west=WEST, east=EAST):
     return patch_config(*ports, eal="-l 0-1 --no-pci --no-huge --no-shconf -m 128", mempool={"buffers": 2048})
 
 
-def refused(lab, dut):
+def refused(lab, dut, east=EAST):
     """The error of a start whose ports are not opened."""
-    running = Turnpike(lab, dut, patch_config(WEST, EAST), wait=False)
+    running = Turnpike(lab, dut, patch_config(WEST, east), wait=False)
     assert running.finish() == 1, running.output()
     return running.output()
 
@@ -212,6 +212,8 @@ def test_the_interface_of_the_default_route_is_refused():
         assert "port 'west': device 'net_xsk0' takes all packets of w0, by which a default route" in refused(lab, dut)
         dut.run("ip route replace default dev e0")
         assert "port 'east': device 'net_xsk1' takes all packets of e0" in refused(lab, dut)
+        dut.run("ip link property add dev e0 altname uplink")
+        assert "takes all packets of e0" in refused(lab, dut, "net_xsk1,iface=uplink")
         dut.run("ip route del default")
         Turnpike(lab, dut, patch_config(WEST, EAST)).stop()
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control/forwarding/default_route.hpp"
+#include "state/default_route.hpp"
 
 #include <gtest/gtest.h>
 
-namespace turnpike::control {
+namespace turnpike::state {
 namespace {
 
 using names = std::set<std::string>;
@@ -38,4 +38,4 @@ TEST(default_route, only_devices_that_take_all_packets_matter) {
 }
 
 }  // namespace
-}  // namespace turnpike::control
+}  // namespace turnpike::state

@@ -2,12 +2,15 @@
 #include "control/forwarding/ports.hpp"
 
 #include <fmt/format.h>
+#include <net/if.h>
 
 #include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
 #include <new>
 
 #include "base/hardware.hpp"
-#include "control/forwarding/default_route.hpp"
 #include "control/forwarding/queues.hpp"
 #include "control/forwarding/workers.hpp"
 #include "observe/console.hpp"
@@ -15,6 +18,7 @@
 #include "packet/ipv4.hpp"
 #include "packet/ipv6.hpp"
 #include "pmu/sysfs.hpp"
+#include "state/default_route.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -25,6 +29,31 @@ using datapath::max_ports;
 int node_of(const std::string& device) {
     const auto pci = pmu::read_pci_device("/sys", device.substr(0, device.find(',')));
     return pci ? pci->node : -1;
+}
+
+std::string contents_of(const char* file) {
+    std::ifstream from(file);
+    return {std::istreambuf_iterator<char>(from), {}};
+}
+
+/// Why a port may not have a device: a default route of the process's network namespace leaves by its interface. Empty: it
+/// may.
+std::string cuts_machine_off(const std::string& device) {
+    std::string taken = state::interface_taken_by(device);
+    if (taken.empty()) return {};
+    // The route tables have an interface's first name; a device may have an alternative one.
+    std::array<char, IF_NAMESIZE> name{};
+    if (::if_indextoname(::if_nametoindex(taken.c_str()), name.data()) != nullptr)
+        taken = name.data();
+    const auto of_default_routes =
+        state::default_route_interfaces(contents_of("/proc/thread-self/net/route"),
+                                        contents_of("/proc/thread-self/net/ipv6_route"));
+    if (of_default_routes.count(taken) == 0) return {};
+    return fmt::format(
+        "device '{}' takes all packets of {}, by which a default route of this machine leaves: it "
+        "would be cut off; use another interface, give net_xsk a `filter` (doc/xsk.md), or move "
+        "the default route first (ip route replace default ...)",
+        device.substr(0, device.find(',')), taken);
 }
 
 /// Whether a port needs promiscuous mode.

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace turnpike::control {
+namespace turnpike::state {
 
 /// Interfaces of default routes.
 /// ipv4, ipv6  contents of /proc/net/route and /proc/net/ipv6_route (proc(5))
@@ -19,8 +19,8 @@ namespace turnpike::control {
 /// device  an EAL device string
 [[nodiscard]] std::string interface_taken_by(std::string_view device);
 
-/// Why a port may not have a device: a default route of the process's network namespace leaves by its interface. Empty: it
-/// may.
-[[nodiscard]] std::string cuts_machine_off(const std::string& device);
+/// The value of an argument of a device string, "net_xsk0,iface=eth0"; empty: it has none.
+[[nodiscard]] std::string_view device_argument(std::string_view device,
+                                               std::string_view key) noexcept;
 
-}  // namespace turnpike::control
+}  // namespace turnpike::state

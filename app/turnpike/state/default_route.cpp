@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state/default_route.hpp"
+
+#include <iterator>
+#include <sstream>
+#include <vector>
+
+namespace turnpike::state {
+namespace {
+
+std::vector<std::string> words_of(const std::string& line) {
+    std::istringstream from(line);
+    return {std::istream_iterator<std::string>(from), {}};
+}
+
+template <class F>
+void for_each_line(std::string_view text, const F& f) {
+    std::istringstream from{std::string(text)};
+    for (std::string line; std::getline(from, line);) f(words_of(line));
+}
+
+}  // namespace
+
+std::set<std::string> default_route_interfaces(std::string_view ipv4, std::string_view ipv6) {
+    std::set<std::string> out;
+    for_each_line(ipv4, [&](const auto& words) {  // interface, destination, ..., mask
+        if (words.size() > 7 && words[1] == "00000000" && words[7] == "00000000")
+            out.insert(words[0]);
+    });
+    for_each_line(ipv6, [&](const auto& words) {  // destination, its length, ..., interface
+        if (words.size() > 9 && words[0] == std::string(32, '0') && words[1] == "00")
+            out.insert(words[9]);
+    });
+    out.erase("lo");  // the kernel's own entries
+    return out;
+}
+
+std::string_view device_argument(std::string_view device, std::string_view key) noexcept {
+    for (size_t at = device.find(','); at != std::string_view::npos;) {
+        const std::string_view rest = device.substr(at + 1);
+        const size_t end = rest.find(',');
+        const std::string_view one = rest.substr(0, end);
+        if (one.substr(0, key.size()) == key && one.size() > key.size() && one[key.size()] == '=')
+            return one.substr(key.size() + 1);
+        at = end == std::string_view::npos ? end : at + 1 + end;
+    }
+    return {};
+}
+
+std::string interface_taken_by(std::string_view device) {
+    const bool af_xdp = device.substr(0, 7) == "net_xsk" || device.substr(0, 10) == "net_af_xdp";
+    if (!af_xdp || !device_argument(device, "filter").empty() ||
+        !device_argument(device, "xskmap").empty())
+        return {};
+    return std::string(device_argument(device, "iface"));
+}
+
+}  // namespace turnpike::state
