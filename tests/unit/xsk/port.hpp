@@ -80,6 +80,16 @@ class cable {
         setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
         const int ignore = 1;
         setsockopt(socket_, SOL_PACKET, PACKET_IGNORE_OUTGOING, &ignore, sizeof ignore);
+        settle();
+    }
+    /// Waits until both ends send. A link has carrier as soon as its peer is up; the kernel activates
+    /// its queues later, from a work item (linkwatch), and drops a socket's frames without an error
+    /// until then.
+    void settle() const {
+        for (const std::string& end : {name_, far()})
+            EXPECT_TRUE(within(5, [&] {
+                return run("ip link show dev " + end + " | grep -q 'state UP'");
+            })) << end;
     }
     void cut() {
         if (socket_ >= 0) ::close(socket_);

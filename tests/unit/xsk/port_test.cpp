@@ -224,6 +224,7 @@ TEST_F(xsk_port, a_full_ring_takes_no_more_and_goes_on) {
     EXPECT_EQ(taken, 256u);
     ASSERT_TRUE(run("ip link set near up"));
     ASSERT_TRUE(within(2, [&] { return p.link_up(); }));
+    wire.settle();
     // Pending frames are sent without another call.
     for (uint32_t i = 0; i < 256; ++i) ASSERT_EQ(wire.receive(), make_frame(64, i));
     exchange(wire, p, pool);
