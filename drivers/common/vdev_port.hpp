@@ -50,6 +50,13 @@ int guarded(const Action& action) noexcept {
     }
 }
 
+/// The driver's part of a port, ordered behind probe(), which releases it: DPDK's telemetry thread
+/// reads a new port's counters at once, and ethdev publishes the port by a plain store.
+template <class Device>
+Device& device_of(const rte_eth_dev* dev) noexcept {
+    return *static_cast<Device*>(__atomic_load_n(&dev->data->dev_private, __ATOMIC_ACQUIRE));
+}
+
 template <class Device>
 int probe(const driver<Device>& d, rte_vdev_device* vdev) noexcept {
     const char* name = rte_vdev_device_name(vdev);
@@ -65,8 +72,9 @@ int probe(const driver<Device>& d, rte_vdev_device* vdev) noexcept {
         if (made) {
             if (d.flags != nullptr) dev->data->dev_flags |= d.flags(**made);
             dev->data->mac_addrs = &(*made)->ether_mac;
-            dev->data->dev_private = made->release();
             dev->data->dev_flags |= RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
+            __atomic_store_n(&dev->data->dev_private, static_cast<void*>(made->release()),
+                             __ATOMIC_RELEASE);
             dev->dev_ops = &d.operations();
             dev->rx_pkt_burst = d.rx_burst;
             dev->tx_pkt_burst = d.tx_burst;
@@ -94,11 +102,11 @@ int close(rte_eth_dev* dev, const Leave& leave) noexcept {
     for (uint16_t q = 0; q < data->nb_rx_queues; ++q) dev->dev_ops->rx_queue_release(dev, q);
     for (uint16_t q = 0; q < data->nb_tx_queues; ++q) dev->dev_ops->tx_queue_release(dev, q);
     data->nb_rx_queues = data->nb_tx_queues = 0;
-    auto* device = static_cast<Device*>(data->dev_private);
+    Device* const device = &device_of<Device>(dev);
     leave(*device);
     delete device;
     // ethdev frees the other members; the driver allocated these.
-    data->dev_private = nullptr;
+    __atomic_store_n(&data->dev_private, nullptr, __ATOMIC_RELEASE);
     data->mac_addrs = nullptr;
     return 0;
 }

@@ -106,10 +106,11 @@ class port {
     void start() { ASSERT_EQ(rte_eth_dev_start(id_), 0); }
     void stop() { ASSERT_EQ(rte_eth_dev_stop(id_), 0); }
 
-    /// Forward on a queue until `packets` have been sent.
-    void forward(uint64_t packets, uint16_t queue = 0) {
+    /// Forward on a queue until `packets` have been sent. Answers the number that was sent.
+    uint64_t forward(uint64_t packets, uint16_t queue = 0) {
         rte_mbuf* m[burst];
-        for (uint64_t sent = 0, idle = 0; sent < packets && idle < 1'000'000; ++idle) {
+        uint64_t sent = 0;
+        for (uint64_t idle = 0; sent < packets && idle < 1'000'000; ++idle) {
             const uint16_t n = rte_eth_rx_burst(id_, queue, m, burst);
             if (n == 0) continue;
             idle = 0;
@@ -117,6 +118,7 @@ class port {
             rte_pktmbuf_free_bulk(m + out, static_cast<unsigned>(n - out));
             sent += out;
         }
+        return sent;
     }
     std::map<std::string, double> xstats() {
         const int n = rte_eth_xstats_get(id_, nullptr, 0);

@@ -12,6 +12,7 @@
 #include "ethdev_compat.hpp"
 #include "host/rx.hpp"
 #include "host/tx.hpp"
+#include "vdev_port.hpp"
 
 namespace turnpike::simnic {
 
@@ -38,9 +39,7 @@ struct device {
     ethdev::port_stats stats_base{};
 };
 
-inline device& device_of(const rte_eth_dev* dev) noexcept {
-    return *static_cast<device*>(dev->data->dev_private);
-}
+inline device& device_of(const rte_eth_dev* dev) noexcept { return vdev::device_of<device>(dev); }
 
 /// queues.cpp: ethdev's queue setup and release.
 int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned socket,

@@ -16,6 +16,7 @@
 #include "rx_queue.hpp"
 #include "socket.hpp"
 #include "tx_queue.hpp"
+#include "vdev_port.hpp"
 
 namespace turnpike::xsk {
 
@@ -53,9 +54,7 @@ struct device {
     ethdev::port_stats queues_base{};
 };
 
-inline device& device_of(const rte_eth_dev* dev) noexcept {
-    return *static_cast<device*>(dev->data->dev_private);
-}
+inline device& device_of(const rte_eth_dev* dev) noexcept { return vdev::device_of<device>(dev); }
 
 /// Errors  EINVAL: frames of that MTU need several buffers and the queue has no scatter offload
 [[nodiscard]] result<void> check_frame_room(const rx_queue& rx, uint32_t mtu);

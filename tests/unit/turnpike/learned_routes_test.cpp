@@ -281,7 +281,8 @@ TEST_F(learned_routes, groups_get_a_member_back_at_once) {
     control().poll_links(2);
     const double back_ms = cpu_ms() - begun;
     EXPECT_EQ(buckets_of_west(), all);
-    EXPECT_LT(back_ms, 0.1 * groups) << "50 ms of CPU time for 500 groups";
+    // A sanitizer makes it several times as slow.
+    EXPECT_LT(back_ms, (slow ? 1 : 0.1) * groups) << "50 ms of CPU time for 500 groups";
     std::printf("%u groups of %u have a member back after %.2f ms\n", groups, members, back_ms);
 }
 
