@@ -84,7 +84,7 @@ void expect_unplugged(const std::string& arguments) {
     ASSERT_EQ(rte_eth_tx_burst(b.id(), 0, m, burst), burst);
     rte_pktmbuf_free_bulk(left.data(), static_cast<unsigned>(left.size()));
     auto c = b.xstats();
-    // All frames that were sent, also those that the ring held when the link went down.
+    // All frames that were sent, including the ones in the ring when the link went down.
     const double all = forwarded + burst;
     for (uint32_t i = 0; i < 1'000'000 && c["gen_received"] + c["link_tx_lost"] < all; ++i) {
         EXPECT_EQ(rte_eth_rx_burst(b.id(), 0, m, burst), 0);

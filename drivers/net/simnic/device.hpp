@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct device {
     std::unique_ptr<engine_thread> thread{};
     const isa::kernel<burst_kernels_function>* kernels = nullptr;
     bool started = false;
+    /// Guards the port's arrays of queues and the members below: DPDK's telemetry reads counters on its
+    /// own thread while control sets up and releases queues.
+    std::mutex mutex{};
     /// Totals of released queues.
     uint64_t past_doorbells = 0, past_no_buffer = 0;
     uint64_t past_refused_segmentation = 0, past_refused_length = 0;

@@ -58,7 +58,7 @@ result<std::unique_ptr<device>> make_device(const std::string& name, std::string
                                             uint16_t port) {
     auto parsed = parse_arguments(arguments);
     if (!parsed) return tl::unexpected<error>(parsed.error());
-    auto d = std::make_unique<device>(device{.arguments = *parsed});
+    std::unique_ptr<device> d(new device{.arguments = *parsed});
     d->mac = parsed->mac.is_zero() ? made_mac(port) : parsed->mac;
     d->ether_mac = vdev::to_ether(d->mac);
     const auto kernels = isa::choose(burst_kernel_table(), name, eal::max_simd_bitwidth());

@@ -56,19 +56,21 @@ int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
         ring_memory(dev, "rx_ring", queue, size_t{size} * policy.descriptor_bytes, socket);
     if (zone == nullptr) return -ENOMEM;
     try {
-        dev->data->rx_queues[queue] = new rx_queue({.device = d.nic.get(),
-                                                    .works_device = !d.arguments.threaded,
-                                                    .port = dev->data->port_id,
-                                                    .queue = queue,
-                                                    .size = size,
-                                                    .free_threshold = threshold,
-                                                    .deferred = conf->rx_deferred_start != 0,
-                                                    .scatter = scatter,
-                                                    .timestamp_flag = d.timestamp_flag,
-                                                    .timestamp_at = d.timestamp_at,
-                                                    .pool = pool,
-                                                    .zone = zone,
-                                                    .kernels = &d.kernels->function()});
+        auto* const made = new rx_queue({.device = d.nic.get(),
+                                         .works_device = !d.arguments.threaded,
+                                         .port = dev->data->port_id,
+                                         .queue = queue,
+                                         .size = size,
+                                         .free_threshold = threshold,
+                                         .deferred = conf->rx_deferred_start != 0,
+                                         .scatter = scatter,
+                                         .timestamp_flag = d.timestamp_flag,
+                                         .timestamp_at = d.timestamp_at,
+                                         .pool = pool,
+                                         .zone = zone,
+                                         .kernels = &d.kernels->function()});
+        const std::lock_guard lock(d.mutex);
+        dev->data->rx_queues[queue] = made;
     } catch (const std::exception&) {
         rte_memzone_free(zone);
         return -ENOMEM;
@@ -93,7 +95,7 @@ int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
     if (zone == nullptr) return -ENOMEM;
     const uint64_t offloads = conf->offloads | dev->data->dev_conf.txmode.offloads;
     try {
-        dev->data->tx_queues[queue] =
+        auto* const made =
             new tx_queue({.device = d.nic.get(),
                           .works_device = !d.arguments.threaded,
                           .queue = queue,
@@ -105,6 +107,8 @@ int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
                           .full = (offloads & full_path_offloads) != 0,
                           .zone = zone,
                           .kernels = &d.kernels->function()});
+        const std::lock_guard lock(d.mutex);
+        dev->data->tx_queues[queue] = made;
     } catch (const std::exception&) {
         rte_memzone_free(zone);
         return -ENOMEM;
@@ -115,6 +119,7 @@ int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
 void rx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
     auto* released = static_cast<rx_queue*>(dev->data->rx_queues[queue]);
     if (released == nullptr) return;
+    const std::lock_guard lock(device_of(dev).mutex);
     device_of(dev).past_doorbells += released->tail().writes.read();
     device_of(dev).past_no_buffer += released->no_buffer.read();
     delete released;
@@ -125,6 +130,7 @@ void tx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
     auto* released = static_cast<tx_queue*>(dev->data->tx_queues[queue]);
     if (released == nullptr) return;
     device& d = device_of(dev);
+    const std::lock_guard lock(d.mutex);
     d.past_doorbells += released->tail().writes.read();
     d.past_refused_segmentation += released->refused_segmentation.read();
     d.past_refused_length += released->refused_length.read();

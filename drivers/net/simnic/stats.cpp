@@ -129,6 +129,7 @@ ethdev::port_stats absolute(rte_eth_dev* dev) noexcept {
 }  // namespace
 
 int stats_get(rte_eth_dev* dev, ethdev::port_stats* stats) noexcept {
+    const std::lock_guard lock(device_of(dev).mutex);
     const ethdev::port_stats now = absolute(dev), &base = device_of(dev).stats_base;
     stats->ipackets = now.ipackets - base.ipackets;
     stats->opackets = now.opackets - base.opackets;
@@ -149,12 +150,14 @@ int stats_get(rte_eth_dev* dev, ethdev::port_stats* stats) noexcept {
 }
 
 int stats_reset(rte_eth_dev* dev) noexcept {
+    const std::lock_guard lock(device_of(dev).mutex);
     device_of(dev).stats_base = absolute(dev);
     return 0;
 }
 
 int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept {
     return vdev::guarded([&] {
+        const std::lock_guard lock(device_of(dev).mutex);
         const auto all = all_counts(dev);
         const auto& base = device_of(dev).xstats_base;
         if (xstats == nullptr || n < all.size()) return static_cast<int>(all.size());
@@ -166,6 +169,7 @@ int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept {
 
 int xstats_get_names(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned n) noexcept {
     return vdev::guarded([&] {
+        const std::lock_guard lock(device_of(dev).mutex);
         const auto all = all_counts(dev);
         if (names == nullptr || n < all.size()) return static_cast<int>(all.size());
         for (size_t i = 0; i < all.size(); ++i)
@@ -176,10 +180,12 @@ int xstats_get_names(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned n) no
 
 int xstats_reset(rte_eth_dev* dev) noexcept {
     return vdev::guarded([&] {
+        const std::lock_guard lock(device_of(dev).mutex);
         auto& base = device_of(dev).xstats_base;
         base.clear();
         for (const named_count& c : all_counts(dev)) base.push_back(c.value);
-        return stats_reset(dev);
+        device_of(dev).stats_base = absolute(dev);
+        return 0;
     });
 }
 

@@ -36,15 +36,16 @@ int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned,
             return -frames.error().code;
         }
         const uint64_t offloads = conf->offloads | dev->data->dev_conf.rxmode.offloads;
-        dev->data->rx_queues[queue] =
-            new rx_queue({.port = dev->data->port_id,
-                          .queue = queue,
-                          .size = std::bit_ceil(uint32_t{size}),
-                          .free_threshold = threshold,
-                          .scatter = (offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0,
-                          .busy_polling = d.arguments.busy_budget != 0,
-                          .frames = *frames,
-                          .name = d.name});
+        auto* const made = new rx_queue({.port = dev->data->port_id,
+                                         .queue = queue,
+                                         .size = std::bit_ceil(uint32_t{size}),
+                                         .free_threshold = threshold,
+                                         .scatter = (offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0,
+                                         .busy_polling = d.arguments.busy_budget != 0,
+                                         .frames = *frames,
+                                         .name = d.name});
+        const std::lock_guard lock(d.mutex);
+        dev->data->rx_queues[queue] = made;
     } catch (const std::exception&) {
         return -ENOMEM;
     }
@@ -57,11 +58,13 @@ int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned,
     if (threshold == 0) return -EINVAL;
     const uint64_t offloads = conf->offloads | dev->data->dev_conf.txmode.offloads;
     try {
-        dev->data->tx_queues[queue] =
+        auto* const made =
             new tx_queue({.queue = queue,
                           .size = std::bit_ceil(uint32_t{size}),
                           .free_threshold = threshold,
                           .fast_free = (offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0});
+        const std::lock_guard lock(device_of(dev).mutex);
+        dev->data->tx_queues[queue] = made;
     } catch (const std::exception&) {
         return -ENOMEM;
     }

@@ -64,7 +64,8 @@ totals now(rte_eth_dev* dev) {
 }
 
 /// Counters of the current queues; released queues appear only in the totals.
-void read_queues(const rte_eth_dev* dev, ethdev::port_stats& into) noexcept {
+void read_queues(const rte_eth_dev* dev, ethdev::port_stats& into) {
+    const std::lock_guard lock(device_of(dev).mutex);
     for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
         if (const rx_queue* rx = rx_of(dev, q)) {
             into.q_ipackets[q] = rx->packets.read();
