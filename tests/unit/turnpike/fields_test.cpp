@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -30,11 +31,17 @@ std::string entry(std::string_view key, const std::string& value) {
            value + "}";
 }
 
-/// A file of NIC profiles.
+/// A file of NIC profiles, removed at exit.
 std::string profiles_file() {
-    static const std::string name = testing::TempDir() + "fields_test_profiles.yaml";
-    std::ofstream(name) << "profiles: {}\n";
-    return name;
+    struct removed_file {
+        const std::string name = testing::TempDir() + "fields_test_profiles.yaml";
+        removed_file() { std::ofstream(name) << "profiles: {}\n"; }
+        removed_file(const removed_file&) = delete;
+        removed_file& operator=(const removed_file&) = delete;
+        ~removed_file() { std::remove(name.c_str()); }
+    };
+    static const removed_file file;
+    return file.name;
 }
 
 bool is_on_by_default(std::string_view key) {

@@ -28,7 +28,10 @@ class request_lab : public testing::Test {
         // The devices of a lab are its rings: a configuration names them, and a lab's only worker.
         write(router("{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.9.9.0/24, type: blackhole}"));
     }
-    ~request_lab() override { std::filesystem::remove(file_); }
+    ~request_lab() override {
+        std::filesystem::remove(file_);
+        std::filesystem::remove(file_ + ".old");  // of a save
+    }
 
     /// The text with the lab's device names: only the test's own edits then differ from the running
     /// configuration.
