@@ -70,7 +70,7 @@ void add_acl(std::vector<std::string>& lines, const json& acl) {
         lines.push_back("counted by rule " + text_of({{"rule", name}}, "rule"));
     for (const json& near : acl.value("near", json::array()))
         lines.push_back("near: " + rule_text(near) + " would " + text_of(near, "action") + ": " +
-                        text_of(near, "field") + " should be " + text_of(near, "wants") +
+                        text_of(near, "field") + " should be " + text_of(near, "expected") +
                         ", the packet's is " + text_of(near, "packet"));
 }
 
@@ -83,7 +83,7 @@ std::string route_text(const json& route) {
     if (route.contains("protocol")) out += ": " + text_of(route, "protocol");
     if (route.contains("daemon")) out += " by " + text_of(route, "daemon");
     if (route.contains("metric")) out += ", metric " + text_of(route, "metric");
-    if (const json typed = route.value("typed", json()); typed.is_object())
+    if (const json typed = route.value("configured_by", json()); typed.is_object())
         out += " by " + text_of(typed, "by") + ": " + text_of(typed, "what");
     return out;
 }
@@ -109,17 +109,17 @@ std::vector<std::string> step_lines(const json& step) {
     if (step.contains("interface")) add(text_of(step, "interface"));
     if (step.contains("bridge")) add(text_of(step, "bridge"));
     if (step.contains("vlan")) add("VLAN " + text_of(step, "vlan"));
-    if (step.contains("hop")) add(hop_text(step["hop"]));
+    if (step.contains("next_hop")) add(hop_text(step["next_hop"]));
     if (step.contains("why")) add(text_of(step, "why"));
     if (step.contains("reason"))
         add(text_of(step, "reason") +
             (step.contains("meaning") ? ": " + text_of(step, "meaning") : ""));
-    if (step.contains("by")) add("by " + text_of(step, "by"));
+    if (step.contains("egress")) add("by " + text_of(step, "egress"));
     if (step.contains("packets")) add(text_of(step, "packets") + " packets");
     if (step.contains("pass")) add("pass " + text_of(step, "pass"));
     std::vector<std::string> lines = {says};
     if (step.contains("route")) lines.push_back(route_text(step["route"]));
-    if (step.contains("station")) lines.push_back(station_text(step["station"]));
+    if (step.contains("fdb_entry")) lines.push_back(station_text(step["fdb_entry"]));
     for (const json& acl : step.value("acl", json::array())) add_acl(lines, acl);
     if (step.contains("member")) {
         json hop = step["member"];
@@ -150,23 +150,23 @@ std::string step_text(const json& step) {
 }
 
 /// The path of a packet, with a heading at each copy.
-std::string way_text(const json& one) {
+std::string path_text(const json& one) {
     std::string out;
     uint64_t copy = 0;
-    for (const json& step : one.value("way", json::array())) {
+    for (const json& step : one.value("path", json::array())) {
         if (const uint64_t now = step.value("copy", uint64_t{0}); now != copy && now != 0)
             out += fmt::format("  copy {}\n", copy = now);
         out += step_text(step);
     }
-    if (one.value("cut", false)) out += "  and more\n";
-    if (const json left = one.value("left", json()); left.is_object())
-        out += "  left: " + lead_text(left) + "\n";
+    if (one.value("truncated", false)) out += "  and more\n";
+    if (const json sent = one.value("sent", json()); sent.is_object())
+        out += "  sent: " + lead_text(sent) + "\n";
     return out;
 }
 
-std::string came_text(const json& one) {
+std::string received_text(const json& one) {
     return text_of(one, "port") + " queue " + text_of(one, "queue") + ": " +
-           lead_text(one.value("came", json::object()));
+           lead_text(one.value("received", json::object()));
 }
 
 }  // namespace
@@ -224,7 +224,7 @@ result<json> explain(const given& g) {
 }
 
 std::string explained(const given&, const json& result) {
-    return came_text(result) + "\n" + way_text(result);
+    return received_text(result) + "\n" + path_text(result);
 }
 
 std::string traces_text(const given&, const json& result) {
@@ -232,10 +232,10 @@ std::string traces_text(const given&, const json& result) {
     for (const json& one : result.value("traces", json::array()))
         out += fmt::format("{:.6f} s ago, lcore {}{}, {}\n{}\n", one.value("age_s", 0.0),
                            text_of(one, "lcore"), one.value("control", false) ? " (control)" : "",
-                           came_text(one), way_text(one));
+                           received_text(one), path_text(one));
     if (result.value("next", json()).is_null())
-        out +=
-            text_of(result, "written") + " of " + text_of(result, "wanted") + " packets written\n";
+        out += text_of(result, "written") + " of " + text_of(result, "requested") +
+               " packets written\n";
     return out;
 }
 

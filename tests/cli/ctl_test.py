@@ -310,8 +310,8 @@ def test_traces_and_explanations():
     hop = {"next_hop": 9, "type": "adjacency", "interface": "east", "via": "10.1.0.2", "mac": None}
     came = {"bytes": 60, "ethertype": "0x0800", "source_mac": "02:00:00:00:00:01", "destination_mac": "02:00:00:00:00:0b",
             "source": "10.0.0.7", "destination": "10.9.0.1", "protocol": 17, "source_port": 1, "destination_port": 53}
-    one = {"port": "west", "queue": 0, "came": came, "cut": False, "left": {"bytes": 110, "lead": ""},
-           "way": [{"stage": "rx"}, {"stage": "lookup", "hop": hop}, {"stage": "tx", "copy": 1, "by": "south"},
+    one = {"port": "west", "queue": 0, "received": came, "truncated": False, "sent": {"bytes": 110, "lead": ""},
+           "path": [{"stage": "rx"}, {"stage": "lookup", "next_hop": hop}, {"stage": "tx", "copy": 1, "egress": "south"},
                    {"stage": "drop", "reason": "no_route", "pass": 2}]}
     server = Server({"result": one})
     said = output(server, "explain", "west", "from", "10.0.0.7", "to", "10.9.0.1", "ttl", "3", "protocol", "udp").splitlines()
@@ -321,7 +321,7 @@ def test_traces_and_explanations():
                        "10.0.0.7:1 > 10.9.0.1:53 protocol 17"), said
     assert [line.split() for line in said[1:]] == [
         ["rx"], "lookup next hop 9, adjacency interface east via 10.1.0.2".split(), ["copy", "1"], ["tx", "by", "south"],
-        "drop no_route, pass 2".split(), "left: 110 bytes".split()], said
+        "drop no_route, pass 2".split(), "sent: 110 bytes".split()], said
     server = Server({"result": one})
     output(server, "explain", "west", "frame", "0200")
     assert server.asked == [{"request": "explain", "port": "west", "frame": "0200"}], server.asked
@@ -329,7 +329,7 @@ def test_traces_and_explanations():
     assert output(server, "trace", "5", "dropped", "port", "west") == "tracing: 5 packets, for `show trace`\n"
     assert server.asked == [{"request": "trace", "packets": 5, "port": "west", "dropped": True}], server.asked
     assert output(Server({"result": {"packets": 0}}), "trace", "0") == "tracing: no more\n"
-    pages = [{"result": {"wanted": 5, "written": 2, "traces": [{**one, "lcore": 1, "age_s": 0.5}], "next": following}}
+    pages = [{"result": {"requested": 5, "written": 2, "traces": [{**one, "lcore": 1, "age_s": 0.5}], "next": following}}
              for following in (1, None)]
     server = Server(*pages)
     said = output(server, "show", "trace")
@@ -340,21 +340,21 @@ def test_traces_and_explanations():
 
 def test_explain_prints_the_decisions():
     near = {"rule": "web", "position": 2, "where": "run.yaml:9", "action": "permit", "field": "destination_ports",
-            "wants": "80-81", "packet": "443", "text": "{action: permit}"}
+            "expected": "80-81", "packet": "443", "text": "{action: permit}"}
     acl = {"list": "edge", "interface": "west.10", "direction": "in", "rule": "default", "position": None, "action": "deny",
            "where": "run.yaml:6", "text": None, "counted": ["all"], "near": [near]}
     route = {"address": "10.9.0.1", "to": "10.9.0.0/16", "vrf": "blue", "origin": "learned", "protocol": "bgp",
              "daemon": "FRR's bgpd", "metric": 20}
     typed = {"address": "10.8.0.1", "to": "10.8.0.0/16", "vrf": "main", "origin": "configured",
-             "typed": {"by": "uid 0 (process 7)", "what": "change 1 edits", "when": 1}}
+             "configured_by": {"by": "uid 0 (process 7)", "what": "change 1 edits", "when": 1}}
     member = {"next_hop": 12, "type": "adjacency", "via": "10.1.0.2", "reason": "hash of flow 0x1, bucket 1 of 512: ...",
               "unable": [{"next_hop": 13, "type": "failed", "via": "10.2.0.2"}]}
     station = {"mac": "02:00:00:00:00:07", "port": None, "elsewhere": [{"vlan": 20, "port": "p1"}, {"vlan": 30, "port": "p2"}]}
     came = {"bytes": 64, "ethertype": "0x8100", "inner_ethertype": "0x0806", "source_mac": "02:00:00:00:00:01",
             "destination_mac": "ff:ff:ff:ff:ff:ff", "tags": [{"vlan": 10, "priority": 5, "type": "0x8100"}]}
-    one = {"port": "west", "queue": 0, "came": came, "left": None, "cut": False,
-           "way": [{"stage": "acl_in", "acl": [acl]}, {"stage": "lookup", "route": route}, {"stage": "lookup", "route": typed},
-                   {"stage": "ip_forward", "member": member}, {"stage": "bridge", "bridge": "lan", "station": station},
+    one = {"port": "west", "queue": 0, "received": came, "sent": None, "truncated": False,
+           "path": [{"stage": "acl_in", "acl": [acl]}, {"stage": "lookup", "route": route}, {"stage": "lookup", "route": typed},
+                   {"stage": "ip_forward", "member": member}, {"stage": "bridge", "bridge": "lan", "fdb_entry": station},
                    {"stage": "punt", "why": "resolve", "neighbour": {"address": "10.0.2.9", "state": "incomplete"}},
                    {"stage": "drop", "reason": "acl_deny", "meaning": "denied", "remedy": "Permit it."}]}
     server = Server({"result": one})
@@ -386,7 +386,7 @@ def test_explain_takes_a_frame_of_a_capture():
 
     pcapng = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)) + block(1, struct.pack("<HHI", 1, 0, 0)) + b"".join(
         block(6, struct.pack("<IIIII", 0, 0, 0, len(f), len(f)) + f) for f in frames)
-    answer = {"result": {"port": "west", "queue": 0, "came": {"bytes": 64}, "left": None, "cut": False, "way": []}}
+    answer = {"result": {"port": "west", "queue": 0, "received": {"bytes": 64}, "sent": None, "truncated": False, "path": []}}
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         def file(name, data):
             path = os.path.join(folder, name)

@@ -30,7 +30,7 @@ trace_step* line_for(context& c, const burst& b, stage ran, packet_mask packets)
     const bool made = is_made(c, b);
     if (made && (t.steps == 0 || begins(t.step[t.steps - 1U], ran, b))) ++t.copies;
     if (t.steps == packet_trace::max_steps) {
-        t.cut = true;
+        t.truncated = true;
         return nullptr;
     }
     trace_step& now = t.step[t.steps++] = {};
@@ -75,7 +75,7 @@ void note(trace_step& now, const burst& b, uint32_t i) noexcept {
 template <stage S, stage_function* Run>
 stage_mask traced(context& c, burst& b, packet_mask packets) noexcept {
     const auto first = static_cast<uint32_t>(std::countr_zero(packets));
-    if (S == stage::tx && !is_made(c, b)) c.traced->left.take(b.packet[first], RTE_MBUF_F_TX_VLAN);
+    if (S == stage::tx && !is_made(c, b)) c.traced->sent.take(b.packet[first], RTE_MBUF_F_TX_VLAN);
     if constexpr (S == stage::rx || S == stage::tx || S == stage::drop)
         if (c.captured != nullptr) copy_for_captures(c, b, S, packets);
     trace_step* const now = line_for(c, b, S, packets);
@@ -151,9 +151,9 @@ void packet_trace::begin(uint64_t now, const rx_queue& from, const rte_mbuf* m) 
     port = from.port;
     queue = from.queue_id;
     steps = copies = 0;
-    cut = false;
-    came.take(m, RTE_MBUF_F_RX_VLAN_STRIPPED);
-    left.frame_bytes = left.kept = 0;
+    truncated = false;
+    received.take(m, RTE_MBUF_F_RX_VLAN_STRIPPED);
+    sent.frame_bytes = sent.kept = 0;
 }
 
 void packet_trace::begin_drop(uint64_t now, uint16_t in_port, const rte_mbuf* m,
@@ -167,10 +167,10 @@ bool packet_trace::dropped() const noexcept {
                        [](const trace_step& s) { return s.drop != drop_reason::none; });
 }
 
-bool trace_wish::wants(const packet_trace& t) const noexcept {
+bool trace_filter::matches(const packet_trace& t) const noexcept {
     if (dropped && !t.dropped()) return false;
     if (!address) return true;
-    const std::optional<ip_ends> ip = ip_ends_of(t.came.span());
+    const std::optional<ip_ends> ip = ip_ends_of(t.received.span());
     return ip && (ip->source == *address || ip->destination == *address);
 }
 

@@ -53,9 +53,9 @@ struct packet_trace {
     uint64_t tsc = 0;  ///< start of the worker's iteration
     uint16_t port = 0, queue = 0;
     uint8_t steps = 0, copies = 0;
-    bool cut = false;  ///< the trace has more steps than fit
+    bool truncated = false;  ///< the trace has more steps than fit
     std::array<trace_step, max_steps> step;
-    lead came, left;  ///< as received; as sent (the packet itself, not copies)
+    lead received, sent;  ///< as received; as sent (the packet itself, not copies)
 
     void begin(uint64_t now, const rx_queue& from, const rte_mbuf* m) noexcept;
     /// The trace of a packet that control drops: one step.
@@ -66,13 +66,13 @@ struct packet_trace {
 };
 
 /// The filter of a trace request.
-struct trace_wish {
+struct trace_filter {
     uint32_t packets = 0;                 ///< per worker
     std::optional<uint16_t> port{};       ///< ingress port: index
     std::optional<ip_address> address{};  ///< source or destination in the outermost IP header
     bool dropped = false;                 ///< dropped packets only
 
-    [[nodiscard]] bool wants(const packet_trace& t) const noexcept;
+    [[nodiscard]] bool matches(const packet_trace& t) const noexcept;
 };
 
 /// Addresses of a frame's outermost IP header, behind up to two VLAN tags. Not validated.
@@ -88,12 +88,13 @@ struct ip_ends {
 /// Threads  the worker or control writes, control reads.
 class trace_buffer {
   public:
-    explicit trace_buffer(const trace_wish& wish) : wish_(wish), pages_(wish.packets + 1) {}
+    explicit trace_buffer(const trace_filter& filter)
+        : filter_(filter), pages_(filter.packets + 1) {}
 
     // For the writer.
     [[nodiscard]] bool wants(uint16_t port) const noexcept {
-        return written_.load(std::memory_order_relaxed) < wish_.packets &&
-               wish_.port.value_or(port) == port;
+        return written_.load(std::memory_order_relaxed) < filter_.packets &&
+               filter_.port.value_or(port) == port;
     }
     /// The trace to write next; there is always one.
     [[nodiscard]] packet_trace& next() noexcept {
@@ -102,7 +103,7 @@ class trace_buffer {
     /// End the current trace; keep it if it matches the filter.
     void end() noexcept {
         const uint32_t n = written_.load(std::memory_order_relaxed);
-        if (n < wish_.packets && wish_.wants(pages_[n]))
+        if (n < filter_.packets && filter_.matches(pages_[n]))
             written_.store(n + 1, std::memory_order_release);
     }
 
@@ -112,7 +113,7 @@ class trace_buffer {
     }
 
   private:
-    const trace_wish wish_;
+    const trace_filter filter_;
     std::vector<packet_trace> pages_;
     std::atomic<uint32_t> written_{0};
 };

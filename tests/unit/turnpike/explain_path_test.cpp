@@ -43,7 +43,7 @@ TEST(explain_path, names_the_route_and_its_origin) {
     EXPECT_EQ(start["to"], "10.8.0.0/16");
     EXPECT_EQ(start["vrf"], "main");
     EXPECT_EQ(start["origin"], "configured");
-    EXPECT_EQ(start["typed"]["by"], "the start");
+    EXPECT_EQ(start["configured_by"]["by"], "the start");
     const json change = answer_of(
         l, r,
         {{"request", "change"},
@@ -52,11 +52,11 @@ TEST(explain_path, names_the_route_and_its_origin) {
     ASSERT_TRUE(change.contains("result")) << change.dump();
     const json typed = route_to("10.7.0.1");
     EXPECT_EQ(typed["to"], "10.7.0.0/16");
-    EXPECT_NE(typed["typed"]["by"], "the start") << typed.dump();
-    EXPECT_NE(typed["typed"]["what"].get<std::string>(), "") << typed.dump();
-    EXPECT_EQ(route_to("10.8.0.1")["typed"]["by"], "the start");
+    EXPECT_NE(typed["configured_by"]["by"], "the start") << typed.dump();
+    EXPECT_NE(typed["configured_by"]["what"].get<std::string>(), "") << typed.dump();
+    EXPECT_EQ(route_to("10.8.0.1")["configured_by"]["by"], "the start");
     EXPECT_EQ(route_to("10.1.0.9")["origin"], "connected");
-    EXPECT_FALSE(route_to("10.1.0.9").contains("typed"));
+    EXPECT_FALSE(route_to("10.1.0.9").contains("configured_by"));
     const json none = route_to("172.16.0.1");
     EXPECT_TRUE(none["to"].is_null());
     EXPECT_EQ(none["address"], "172.16.0.1");
@@ -72,7 +72,7 @@ TEST(explain_path, names_the_member_that_the_packet_takes) {
         const json said = explained_at(l, "p0", request);
         const json member = step_of(said, "ip_forward")["member"];
         ASSERT_TRUE(member.is_object()) << said.dump(1);
-        const std::string frame = said["came"]["lead"];
+        const std::string frame = said["received"]["lead"];
         byte_vector bytes;
         for (size_t i = 0; i < frame.size(); i += 2)
             bytes.push_back(static_cast<uint8_t>(std::stoul(frame.substr(i, 2), nullptr, 16)));
@@ -103,17 +103,17 @@ TEST(explain_path, takes_interfaces) {
     const json said = explained_at(l, "p0.10", between("10.0.0.7", "10.1.0.9"));
     EXPECT_EQ(step_of(said, "iface_input")["interface"], "p0.10");
     EXPECT_EQ(said["port"], "p0");
-    EXPECT_EQ(said["came"]["tags"],
+    EXPECT_EQ(said["received"]["tags"],
               json::array({{{"vlan", 10}, {"priority", 0}, {"type", "0x8100"}}}));
-    EXPECT_EQ(said["came"]["inner_ethertype"], "0x0800");
-    EXPECT_EQ(said["came"]["source"], "10.0.0.7");
-    EXPECT_EQ(said["way"].back()["why"], "resolve");
-    EXPECT_EQ(said["way"].back()["neighbour"]["address"], "10.1.0.9");
-    EXPECT_EQ(said["way"].back()["neighbour"]["state"], "unknown");
+    EXPECT_EQ(said["received"]["inner_ethertype"], "0x0800");
+    EXPECT_EQ(said["received"]["source"], "10.0.0.7");
+    EXPECT_EQ(said["path"].back()["why"], "resolve");
+    EXPECT_EQ(said["path"].back()["neighbour"]["address"], "10.1.0.9");
+    EXPECT_EQ(said["path"].back()["neighbour"]["state"], "unknown");
     const json untagged = explained_at(l, "p0", between("10.0.0.7", "10.1.0.9"));
-    EXPECT_EQ(untagged["way"].back()["reason"], "no_interface");
-    EXPECT_FALSE(untagged["way"].back()["remedy"].get<std::string>().empty());
-    EXPECT_FALSE(untagged["came"].contains("tags"));
+    EXPECT_EQ(untagged["path"].back()["reason"], "no_interface");
+    EXPECT_FALSE(untagged["path"].back()["remedy"].get<std::string>().empty());
+    EXPECT_FALSE(untagged["received"].contains("tags"));
     json other = between("10.0.0.7", "10.1.0.9");
     other["request"] = "explain", other["port"] = "p0.10", other["vlan"] = 11;
     EXPECT_TRUE(ask(l, other).contains("error"));
@@ -137,7 +137,7 @@ TEST(explain_path, finds_a_station_in_another_vlan) {
         const json said = result_of(l, {{"request", "explain"},
                                         {"port", "p0"},
                                         {"frame", hex_of(frame(fdb_entry(to), fdb_entry(9)))}});
-        return step_of(said, "bridge")["station"];
+        return step_of(said, "bridge")["fdb_entry"];
     };
     const json elsewhere = station(7);
     EXPECT_TRUE(elsewhere["port"].is_null());
@@ -156,7 +156,7 @@ TEST(explain_path, names_a_failed_neighbour) {
     ASSERT_TRUE(l.offer(0, lost));
     l.settle();
     EXPECT_EQ(
-        explained_at(l, "p0", between("10.0.0.7", "10.1.0.9"))["way"].back()["neighbour"]["state"],
+        explained_at(l, "p0", between("10.0.0.7", "10.1.0.9"))["path"].back()["neighbour"]["state"],
         "incomplete");
     json traces = json::array();
     for (int i = 0; i < 20 && traces.empty(); ++i) {
@@ -167,12 +167,12 @@ TEST(explain_path, names_a_failed_neighbour) {
     ASSERT_EQ(traces.size(), 1U) << traces.dump(1);
     EXPECT_EQ(traces[0]["control"], true);
     EXPECT_EQ(traces[0]["port"], "p0");
-    EXPECT_EQ(traces[0]["came"]["destination"], "10.1.0.9");
-    EXPECT_EQ(traces[0]["way"].back()["reason"], "neighbour_failed");
+    EXPECT_EQ(traces[0]["received"]["destination"], "10.1.0.9");
+    EXPECT_EQ(traces[0]["path"].back()["reason"], "neighbour_failed");
     const json said = explained_at(l, "p0", between("10.0.0.7", "10.1.0.9"));
-    EXPECT_EQ(step_of(said, "lookup")["hop"]["type"], "failed") << said.dump(1);
-    EXPECT_EQ(step_of(said, "lookup")["hop"]["via"], "10.1.0.9");
-    EXPECT_EQ(said["way"].back()["reason"], "neighbour_failed");
+    EXPECT_EQ(step_of(said, "lookup")["next_hop"]["type"], "failed") << said.dump(1);
+    EXPECT_EQ(step_of(said, "lookup")["next_hop"]["via"], "10.1.0.9");
+    EXPECT_EQ(said["path"].back()["reason"], "neighbour_failed");
     result_of(l, {{"request", "trace"}, {"packets", 0}});
     finish(l);
 }

@@ -74,8 +74,8 @@ TEST(explain, names_the_rule_its_list_and_its_place) {
     const json by = step_of(denied, "acl_in")["acl"][0];
     EXPECT_EQ(by["rule"], "no-dns");
     EXPECT_EQ(by["action"], "deny");
-    EXPECT_EQ(denied["way"].back()["reason"], "acl_deny");
-    EXPECT_EQ(denied["way"].back()["meaning"], "denied by the ingress ACL");
+    EXPECT_EQ(denied["path"].back()["reason"], "acl_deny");
+    EXPECT_EQ(denied["path"].back()["meaning"], "denied by the ingress ACL");
 
     const json out = step_of(explained(l, packet("udp", 99, "10.9.7.1")), "acl_out")["acl"][0];
     EXPECT_EQ(out["list"], "exit");
@@ -95,16 +95,16 @@ TEST(explain, names_the_rules_that_almost_matched) {
     // 24 bits of `web` match, against none of the last rule.
     EXPECT_EQ(denied["near"][0]["rule"], "web");
     EXPECT_EQ(denied["near"][0]["field"], "destination_ports");
-    EXPECT_EQ(denied["near"][0]["wants"], "80-81");
+    EXPECT_EQ(denied["near"][0]["expected"], "80-81");
     EXPECT_EQ(denied["near"][0]["packet"], "443");
     EXPECT_EQ(denied["near"][1]["position"], 5);
     EXPECT_EQ(denied["near"][1]["field"], "protocol");
-    EXPECT_EQ(denied["near"][1]["wants"], "17");
+    EXPECT_EQ(denied["near"][1]["expected"], "17");
     EXPECT_EQ(denied["near"][1]["packet"], "6");
     const json source = step_of(explained(l, packet("tcp", 22)), "acl_in")["acl"][0]["near"];
     bool found = false;
     for (const json& one : source)
-        found |= one["field"] == "source" && one["wants"] == "\"10.0.0.64/26\"" &&
+        found |= one["field"] == "source" && one["expected"] == "\"10.0.0.64/26\"" &&
                  one["packet"] == "10.0.0.7" && one["position"] == 3;
     EXPECT_TRUE(found) << source.dump(1);
     finish(l);

@@ -357,7 +357,7 @@ class one_verdict : public ::testing::TestWithParam<uint16_t> {
     static void expect_last_step(const packet_trace& t, const fate& f, uint16_t port,
                                  const received& of, const char* where) {
         ASSERT_GT(t.steps, 0);
-        bool found = t.cut;
+        bool found = t.truncated;
         for (const trace_step& s : t.path())
             for (const packet_exit& l : f)
                 found |= s.ran == l.door && (s.ran != stage::drop || s.drop == l.drop) &&

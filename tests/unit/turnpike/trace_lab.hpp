@@ -32,14 +32,14 @@ inline nlohmann::json result_of(path_lab& l, const nlohmann::json& request) {
 /// "rx iface_input ip_fast tx"
 inline std::string stages_of(const nlohmann::json& trace) {
     std::string out;
-    for (const nlohmann::json& step : trace["way"])
+    for (const nlohmann::json& step : trace["path"])
         out += (out.empty() ? "" : " ") + std::string(step.contains("copy") ? "+" : "") +
                step["stage"].get<std::string>();
     return out;
 }
 /// The first step of a stage; null: none.
 inline nlohmann::json step_of(const nlohmann::json& trace, const std::string& stage) {
-    for (const nlohmann::json& step : trace["way"])
+    for (const nlohmann::json& step : trace["path"])
         if (step["stage"] == stage) return step;
     return nullptr;
 }

@@ -65,22 +65,22 @@ TEST(trace, is_the_way_that_packets_went) {
     const json& one = all["traces"][0];
     EXPECT_EQ(stages_of(one), "rx iface_input ip_fast tx");
     EXPECT_EQ(one["port"], "p0");
-    EXPECT_EQ(one["came"]["destination"], "10.9.0.1");
-    EXPECT_EQ(one["came"]["bytes"], frame.size());
-    EXPECT_EQ(one["way"][1]["interface"], "p0");
-    EXPECT_EQ(one["way"][3]["by"], "p1");
-    EXPECT_EQ(one["left"]["destination_mac"], "02:00:00:00:09:02");
-    EXPECT_EQ(all["wanted"], 10);
+    EXPECT_EQ(one["received"]["destination"], "10.9.0.1");
+    EXPECT_EQ(one["received"]["bytes"], frame.size());
+    EXPECT_EQ(one["path"][1]["interface"], "p0");
+    EXPECT_EQ(one["path"][3]["egress"], "p1");
+    EXPECT_EQ(one["sent"]["destination_mac"], "02:00:00:00:09:02");
+    EXPECT_EQ(all["requested"], 10);
     EXPECT_TRUE(all["next"].is_null());
     finish(l);
 }
 
 TEST(trace, says_why_a_packet_was_dropped) {
     running_lab l(router);
-    const json way = traced(l, to(0x0a080001))["traces"][0]["way"];
+    const json way = traced(l, to(0x0a080001))["traces"][0]["path"];
     EXPECT_EQ(way.back()["stage"], "drop");
     EXPECT_EQ(way.back()["reason"], "route_blackhole");
-    const json punted = traced(l, to(0x0a090001, 1))["traces"][0]["way"];
+    const json punted = traced(l, to(0x0a090001, 1))["traces"][0]["path"];
     EXPECT_EQ(punted.back()["stage"], "punt");
     EXPECT_EQ(punted.back()["why"], "icmp_error");
     EXPECT_EQ(punted.back()["reason"], "ipv4_ttl");
@@ -101,7 +101,7 @@ TEST(trace, is_of_those_that_are_wanted) {
         const json all = result_of(l, {{"request", "show"}, {"what", "trace"}});
         for (const json& one : all["traces"])
             out += one["port"].get<std::string>() + ":" +
-                   one["came"]["destination"].get<std::string>() + " ";
+                   one["received"]["destination"].get<std::string>() + " ";
         return out;
     };
     EXPECT_EQ(ask_for({}), "p0:10.9.0.1 p0:10.9.0.2 p0:10.8.0.1 p1:10.9.0.1 ");
@@ -129,7 +129,7 @@ TEST(trace, goes_by_the_page_and_in_bounds) {
     const json rest =
         result_of(l, {{"request", "show"}, {"what", "trace"}, {"from", first["next"]}});
     ASSERT_EQ(rest["traces"].size(), 8U);
-    EXPECT_EQ(rest["traces"][7]["came"]["destination"], "10.9.0.39");
+    EXPECT_EQ(rest["traces"][7]["received"]["destination"], "10.9.0.39");
     for (const json& wrong : {json{{"packets", 1001}}, json{{"packets", -1}}, json{{"port", "p9"}},
                               json{{"address", "x"}}, json{{"packet", 1}}, json{{"dropped", 1}}}) {
         json request = wrong;
@@ -146,12 +146,12 @@ TEST(trace, goes_through_tunnels_and_floods) {
                  bridge("{port: p0}, {port: p1}, {port: t2}, {port: t3}"));
     const json out = traced(l, in_ipv4(vxlan(frame(everybody, fdb_entry(9)))), 2)["traces"][0];
     EXPECT_EQ(stages_of(out), "rx iface_input vxlan_fast bridge flood +tx tx") << out.dump(1);
-    EXPECT_EQ(out["way"].back()["by"], "p1");
+    EXPECT_EQ(out["path"].back()["egress"], "p1");
     const json in = traced(l, frame(everybody, fdb_entry(1)))["traces"][0];
     EXPECT_EQ(stages_of(in), "rx iface_input bridge flood +tx +vxlan_output +tx vxlan_output tx")
         << in.dump(1);
-    EXPECT_EQ(in["way"].back()["by"], "up");
-    EXPECT_GT(in["left"]["bytes"], in["came"]["bytes"]);
+    EXPECT_EQ(in["path"].back()["egress"], "up");
+    EXPECT_GT(in["sent"]["bytes"], in["received"]["bytes"]);
     finish(l);
 }
 
@@ -164,13 +164,13 @@ TEST(explain, says_what_happens_and_does_nothing) {
     const json before = result_of(l, {{"request", "show"}, {"what", "report"}});
     const json sent = explained(to(0x0a090001));
     EXPECT_EQ(stages_of(sent), "rx iface_input ip_fast ip_input lookup ip_forward tx");
-    EXPECT_EQ(sent["way"][4]["hop"]["via"], "10.1.0.2");
-    EXPECT_EQ(sent["way"].back()["by"], "p1");
-    EXPECT_EQ(explained(to(0x0a080001))["way"].back()["reason"], "route_blackhole");
-    EXPECT_EQ(explained(to(0x0a090001, 1))["way"].back()["reason"], "ipv4_ttl");
-    EXPECT_EQ(explained(to(0x0a010009))["way"].back()["why"], "resolve");
-    EXPECT_EQ(explained(to(0x0a000001))["way"].back()["why"], "local");
-    EXPECT_EQ(explained({1, 2, 3})["way"].back()["reason"], "runt");
+    EXPECT_EQ(sent["path"][4]["next_hop"]["via"], "10.1.0.2");
+    EXPECT_EQ(sent["path"].back()["egress"], "p1");
+    EXPECT_EQ(explained(to(0x0a080001))["path"].back()["reason"], "route_blackhole");
+    EXPECT_EQ(explained(to(0x0a090001, 1))["path"].back()["reason"], "ipv4_ttl");
+    EXPECT_EQ(explained(to(0x0a010009))["path"].back()["why"], "resolve");
+    EXPECT_EQ(explained(to(0x0a000001))["path"].back()["why"], "local");
+    EXPECT_EQ(explained({1, 2, 3})["path"].back()["reason"], "runt");
     l.settle();
     EXPECT_TRUE(l.sent(0).empty());
     EXPECT_TRUE(l.sent(1).empty());
@@ -178,7 +178,7 @@ TEST(explain, says_what_happens_and_does_nothing) {
     EXPECT_EQ(after["ports"][0]["rx_packets"], before["ports"][0]["rx_packets"]);
     EXPECT_EQ(after["ports"][0]["drops"], before["ports"][0]["drops"]);
     l.links(false);
-    EXPECT_EQ(explained(to(0x0a090001))["way"].back()["reason"], "port_down");
+    EXPECT_EQ(explained(to(0x0a090001))["path"].back()["reason"], "port_down");
     l.links(true);
     l.settle();  // what it announces
     finish(l);
@@ -197,8 +197,8 @@ TEST(explain, knows_groups) {
                                         {"destination_port", 4789},
                                         {"bytes", 128}});
         std::string stages;
-        for (const json& step : said["way"]) stages += step["stage"].get<std::string>() + " ";
-        return stages + said["way"].back()["reason"].get<std::string>();
+        for (const json& step : said["path"]) stages += step["stage"].get<std::string>() + " ";
+        return stages + said["path"].back()["reason"].get<std::string>();
     };
     EXPECT_TRUE(way_of("239.1.2.3").ends_with("ip_input vxlan_input drop vxlan_flags"))
         << way_of("239.1.2.3");
@@ -210,9 +210,9 @@ TEST(explain, makes_the_packet_that_is_asked_for) {
     running_lab l(router);
     const json one = result_of(
         l, {{"request", "explain"}, {"port", "p0"}, {"from", "10.0.0.7"}, {"to", "10.9.0.1"}});
-    EXPECT_EQ(one["way"].back()["by"], "p1");
-    EXPECT_EQ(one["came"]["bytes"], 60);
-    EXPECT_EQ(one["came"]["destination_mac"], "02:00:00:00:00:0b");
+    EXPECT_EQ(one["path"].back()["egress"], "p1");
+    EXPECT_EQ(one["received"]["bytes"], 60);
+    EXPECT_EQ(one["received"]["destination_mac"], "02:00:00:00:00:0b");
     const auto explain = [&](json request) {
         request["request"] = "explain";
         request["port"] = "p0";
@@ -223,10 +223,10 @@ TEST(explain, makes_the_packet_that_is_asked_for) {
              {std::pair("10.0.0.7", "10.0.0.1"), {"2001:db8::7", "2001:db8::1"}}) {
             const json said = explain(
                 {{"from", from}, {"to", to}, {"protocol", protocol}, {"bytes", 101}})["result"];
-            EXPECT_EQ(said["way"].back()["why"], "local") << said.dump();
-            EXPECT_EQ(said["came"]["bytes"], 101);
+            EXPECT_EQ(said["path"].back()["why"], "local") << said.dump();
+            EXPECT_EQ(said["received"]["bytes"], 101);
         }
-    EXPECT_EQ(explain({{"from", "10.0.0.7"}, {"to", "10.9.0.1"}, {"ttl", 1}})["result"]["way"]
+    EXPECT_EQ(explain({{"from", "10.0.0.7"}, {"to", "10.9.0.1"}, {"ttl", 1}})["result"]["path"]
                   .back()["reason"],
               "ipv4_ttl");
     for (const json& wrong :
@@ -253,7 +253,7 @@ TEST(explain, leaves_bridges_and_lists_as_they_are) {
     };
     const json flooded = explained("ffffffffffff0200000000050806" + std::string(92, '0'));
     EXPECT_EQ(stages_of(flooded), "rx iface_input bridge flood +tx tx") << flooded.dump(1);
-    EXPECT_EQ(flooded["way"][2]["bridge"], "lan");
+    EXPECT_EQ(flooded["path"][2]["bridge"], "lan");
     const json denied = explained("ffffffffffff02000000000588b5" + std::string(92, '0'));
     EXPECT_NE(denied.dump().find("acl_l2_deny_out"), std::string::npos) << denied.dump(1);
     l.settle();

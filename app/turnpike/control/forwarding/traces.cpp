@@ -18,19 +18,19 @@ namespace turnpike::control {
 
 using datapath::packet_trace;
 
-void traces::begin(const datapath::trace_wish& wish) {
+void traces::begin(const datapath::trace_filter& filter) {
     std::vector<std::unique_ptr<datapath::trace_buffer>> next;
-    auto drops = wish.packets == 0 ? nullptr : std::make_unique<datapath::trace_buffer>(wish);
-    if (wish.packets != 0)
+    auto drops = filter.packets == 0 ? nullptr : std::make_unique<datapath::trace_buffer>(filter);
+    if (filter.packets != 0)
         for (size_t w = 0; w < workers_.all().size(); ++w)
-            next.push_back(std::make_unique<datapath::trace_buffer>(wish));
+            next.push_back(std::make_unique<datapath::trace_buffer>(filter));
     for (size_t w = 0; w < workers_.all().size(); ++w)
         workers_.all()[w]->worker.trace_in(w < next.size() ? next[w].get() : nullptr);
     rcu_.synchronize();
     buffers_ = std::move(next);
     control_tx_.trace_drops_in(drops.get());
     drops_ = std::move(drops);
-    wanted_ = wish.packets;
+    requested_ = filter.packets;
 }
 
 std::vector<traces::found> traces::written() const {
@@ -43,7 +43,7 @@ std::vector<traces::found> traces::written() const {
             all.push_back({rte_get_main_lcore(), true, &t});
     std::stable_sort(all.begin(), all.end(),
                      [](const found& a, const found& b) { return a.trace->tsc < b.trace->tsc; });
-    if (all.size() > wanted_) all.resize(wanted_);
+    if (all.size() > requested_) all.resize(requested_);
     return all;
 }
 

@@ -26,16 +26,16 @@ class traces {
 
     /// Each worker traces the next matching packets, and control its drops; discards earlier traces.
     /// packets  0: stop
-    void begin(const datapath::trace_wish& wish);
+    void begin(const datapath::trace_filter& filter);
 
     struct found {
         unsigned lcore;
         bool control;  ///< a packet that control dropped
         const datapath::packet_trace* trace;
     };
-    /// The first `wish.packets` traces of all workers, in order of time. Valid until begin().
+    /// The first `filter.packets` traces of all workers, in order of time. Valid until begin().
     [[nodiscard]] std::vector<found> written() const;
-    [[nodiscard]] uint32_t wanted() const noexcept { return wanted_; }
+    [[nodiscard]] uint32_t requested() const noexcept { return requested_; }
 
   private:
     workers& workers_;
@@ -43,7 +43,7 @@ class traces {
     rcu::qsbr& rcu_;
     std::vector<std::unique_ptr<datapath::trace_buffer>> buffers_;  ///< by worker
     std::unique_ptr<datapath::trace_buffer> drops_;                 ///< of control
-    uint32_t wanted_ = 0;
+    uint32_t requested_ = 0;
 };
 
 /// Trace a synthetic frame that arrives at a port now, with the decisions of its stages. Nothing is sent, counted

@@ -109,7 +109,7 @@ json acl_json(controller& c, const acl_decision& d) {
         for (const near_miss& m : near_misses(list, index, d.packet, max_near_misses)) {
             json one = rule_json(list, m.rule);
             one["field"] = m.field;
-            one["wants"] = wanted_value(list, m);
+            one["expected"] = wanted_value(list, m);
             one["packet"] = m.packet;
             near.push_back(std::move(one));
         }
@@ -156,7 +156,7 @@ json route_lookup_json(controller& c, const history& past, const datapath::route
         if (const auto daemon = daemon_of(out["protocol"].get_ref<const std::string&>());
             !daemon.empty())
             out["daemon"] = daemon;
-    if (to && out["origin"] == "configured") out["typed"] = typed_by(past, vrf, *to);
+    if (to && out["origin"] == "configured") out["configured_by"] = typed_by(past, vrf, *to);
     return out;
 }
 
@@ -230,7 +230,7 @@ json station_json(controller& c, const datapath::fdb_lookup& l) {
 
 json explanation_json(controller& c, const history& past, const explanation& e) {
     json out = trace_json(c, e);
-    json& path = out["way"];
+    json& path = out["path"];
     const auto step = [&](uint8_t number) -> json& {
         // A trace with too many steps ends early; its later decisions belong to the last step.
         return path[std::min<size_t>(number, path.size() - 1)];
@@ -241,12 +241,12 @@ json explanation_json(controller& c, const history& past, const explanation& e) 
     for (const datapath::member_choice& m : e.members)
         step(m.step)["member"] = chosen_member_json(c, m);
     for (const datapath::fdb_lookup& l : e.stations)
-        if (json s = station_json(c, l); !s.is_null()) step(l.step)["station"] = std::move(s);
+        if (json s = station_json(c, l); !s.is_null()) step(l.step)["fdb_entry"] = std::move(s);
     const json* hop = nullptr;
     const datapath::route_lookup* lookup = nullptr;
     for (size_t i = 0; i < path.size(); ++i) {
         json& now = path[i];
-        if (now.contains("hop")) hop = &now["hop"];
+        if (now.contains("next_hop")) hop = &now["next_hop"];
         if (now.contains("member")) hop = &now["member"];
         for (const datapath::route_lookup& l : e.routes)
             if (l.step == i) lookup = &l;

@@ -96,8 +96,8 @@ json step_json(controller& c, const trace_step& s) {
         out["bridge"] = bridge;
         if (vlan != 0) out["vlan"] = vlan;
     }
-    if (s.ran == stage::lookup) out["hop"] = hop_json(c, s.hop);
-    if (s.out) out["by"] = c.interfaces().name_of(s.out->interface);
+    if (s.ran == stage::lookup) out["next_hop"] = hop_json(c, s.hop);
+    if (s.out) out["egress"] = c.interfaces().name_of(s.out->interface);
     if (s.drop != datapath::drop_reason::none) {
         const datapath::drop_text& text = datapath::text_of(s.drop);
         out["reason"] = text.name;
@@ -115,21 +115,21 @@ json trace_json(controller& c, const packet_trace& t) {
     for (const trace_step& s : t.path()) path.push_back(step_json(c, s));
     return {{"port", name_of_port(c, t.port)},
             {"queue", t.queue},
-            {"came", lead_json(t.came)},
-            {"way", std::move(path)},
-            {"cut", t.cut},
-            {"left", t.left.frame_bytes == 0 ? json(nullptr) : lead_json(t.left)}};
+            {"received", lead_json(t.received)},
+            {"path", std::move(path)},
+            {"truncated", t.truncated},
+            {"sent", t.sent.frame_bytes == 0 ? json(nullptr) : lead_json(t.sent)}};
 }
 
 json start_trace(controller& c, const request_fields& f) {
     f.expect("packets port address dropped");
-    datapath::trace_wish wish;
-    wish.packets = static_cast<uint32_t>(f.number_or("packets", 10, 0, max_traced));
-    if (f.has("port")) wish.port = index_of_port(c, f);
-    if (f.has("address")) wish.address = parsed(parse_address(f.text("address")), "address");
-    wish.dropped = f.truth_or("dropped", false);
-    c.tracing().begin(wish);
-    return {{"packets", wish.packets}};
+    datapath::trace_filter filter;
+    filter.packets = static_cast<uint32_t>(f.number_or("packets", 10, 0, max_traced));
+    if (f.has("port")) filter.port = index_of_port(c, f);
+    if (f.has("address")) filter.address = parsed(parse_address(f.text("address")), "address");
+    filter.dropped = f.truth_or("dropped", false);
+    c.tracing().begin(filter);
+    return {{"packets", filter.packets}};
 }
 
 json show_trace(controller& c, const request_fields& f) {
@@ -148,7 +148,7 @@ json show_trace(controller& c, const request_fields& f) {
                        static_cast<double>(rte_get_tsc_hz());
         list.push_back(std::move(one));
     }
-    return {{"wanted", c.tracing().wanted()},
+    return {{"requested", c.tracing().requested()},
             {"written", all.size()},
             {"traces", std::move(list)},
             {"next", end < all.size() ? json(end) : json(nullptr)}};
