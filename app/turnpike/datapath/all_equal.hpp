@@ -4,6 +4,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 
 #include "datapath/burst.hpp"
 #include "isa/simd/v128.hpp"
@@ -37,6 +38,22 @@ inline bool all_equal(const std::array<egress, burst_max>& out, uint32_t n,
     uint32_t rest = 0;
     for (; i < n; ++i) rest |= std::bit_cast<uint32_t>(out[i]) ^ first;
     return (rest & mask) == 0 && !v128::any(differ & v128::set1(mask));
+}
+
+static_assert(offsetof(egress, port) == 0 && std::endian::native == std::endian::little);
+inline constexpr uint32_t egress_port = 0xffff,
+                          egress_interface = 0xffff'0000;  ///< masks of an egress
+
+/// The packets of a mask that have one egress, under a mask of its 32 bits. Four at a time.
+inline packet_mask with_egress(const burst& b, packet_mask packets, egress of,
+                               uint32_t mask) noexcept {
+    const v128 masks = v128::set1(mask), value = v128::set1(std::bit_cast<uint32_t>(of) & mask);
+    const uint32_t n = b.count;
+    packet_mask same = 0;
+    for (uint32_t i = 0; i < n; i += 4)  // elements behind the last are arbitrary
+        same |= v128::sign_bits(v128::equal<uint32_t>(v128::load_any(&b.out[i]) & masks, value))
+                << i;
+    return same & packets;
 }
 
 }  // namespace turnpike::datapath

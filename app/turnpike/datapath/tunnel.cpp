@@ -4,9 +4,6 @@
 namespace turnpike::datapath {
 
 tunnel_worker_state::tunnel_worker_state(const tunnel::finder* find)
-    : from4(find),
-      from6(find),
-      counters_(std::make_unique<tunnel_counters[]>(max_interfaces)),
-      first_seen_(std::make_unique<uint8_t[]>(max_interfaces)) {}
+    : from4(find), from6(find), counters_(std::make_unique<tunnel_counters[]>(max_interfaces)) {}
 
 }  // namespace turnpike::datapath

@@ -135,8 +135,6 @@ class tunnel_worker_state {
     }
     [[nodiscard]] uint16_t next_identifier() noexcept { return ++identifier_; }
 
-    /// [max_interfaces] scratch for stage vxlan_output: the first packet of the burst to that endpoint.
-    [[nodiscard]] uint8_t* first_seen() noexcept { return first_seen_.get(); }
     [[nodiscard]] tunnel_counters& of(uint16_t ifindex) noexcept { return counters_[ifindex]; }
     [[nodiscard]] const tunnel_counters& of(uint16_t ifindex) const noexcept {
         return counters_[ifindex];
@@ -147,7 +145,6 @@ class tunnel_worker_state {
 
   private:
     std::unique_ptr<tunnel_counters[]> counters_;  ///< [max_interfaces]
-    std::unique_ptr<uint8_t[]> first_seen_;
     uint64_t generation_ = 0;
     uint16_t identifier_ = 0;
 };

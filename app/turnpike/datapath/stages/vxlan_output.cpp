@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "datapath/all_equal.hpp"
 #include "datapath/graph.hpp"
 #include "datapath/nexthop_group.hpp"
 #include "datapath/read_headers.hpp"
@@ -74,19 +75,15 @@ inside look_into(const rte_mbuf* m, const packet::flow_hashing& how) noexcept {
 }
 
 /// Only packets that may be fragmented need an identification (RFC 6864 section 4.1).
-/// header_sum  sum of the prebuilt header
+/// header_sum  sum of the prebuilt header's words
 void finish_ipv4(uint8_t* l3, uint32_t header_sum, uint16_t bytes, uint8_t traffic_class,
                  uint16_t id) noexcept {
     auto& ip = packet::header_at<packet::ipv4_header>(l3);
     ip.tos = traffic_class;
-    ip.total_bytes = bytes;
-    ip.id = id;
-    // Words in memory byte order (RFC 1071 section 2 (B)); TOS is the second byte of its word.
-    uint32_t sum = header_sum + rte_cpu_to_be_16(bytes) + rte_cpu_to_be_16(traffic_class) +
-                   rte_cpu_to_be_16(id);
+    store_be(reinterpret_cast<uint8_t*>(&ip.total_bytes), uint32_t{bytes} << 16 | id);
+    uint32_t sum = header_sum + bytes + traffic_class + id;
     sum = (sum & 0xffff) + (sum >> 16);
-    const auto field = static_cast<uint16_t>(~(sum + (sum >> 16)));
-    std::memcpy(&ip.checksum, &field, sizeof field);
+    ip.checksum = static_cast<uint16_t>(~(sum + (sum >> 16)));
 }
 
 void finish_ipv6(uint8_t* l3, uint16_t payload, uint8_t traffic_class) noexcept {
@@ -124,11 +121,11 @@ void leave_sum(rte_mbuf* m, uint32_t ip_bytes, uint16_t bytes, bool v6,
     m->l3_len = ip_bytes & 0x1ff;
 }
 
-/// Path of packets to an endpoint.
+/// Path of packets to an endpoint; without hop and group: recirculate.
 struct tunnel_path {
     const next_hop* hop;
     const nexthop_group* group;  ///< ECMP: each packet by one of the members; else null
-    uint32_t max_bytes;  ///< maximum frame length, of a group by its routes' MTU; 0: recirculate
+    uint32_t max_bytes;          ///< maximum frame length, of a group by its routes' MTU
 };
 
 class encapsulator {
@@ -140,8 +137,8 @@ class encapsulator {
         const packet_mask wrapped = wrap(packets);
         b_.tagged &= ~wrapped;
         b_.tag_in_frame &= ~wrapped;
-        find_ways();
-        const packet_mask sent = send(wrapped), rest = wrapped & ~sent;
+        find_paths();
+        const packet_mask sent = send(), rest = wrapped & ~sent;
         if (to_sum_ != 0) sum_udp(wrapped, sent);
         for_each(rest, [&](uint32_t i) { route(i); });
         b_.recirculated |= rest;
@@ -158,45 +155,57 @@ class encapsulator {
         return rte_pktmbuf_mtod_offset(b_.packet[i], uint8_t*, ethernet_bytes);
     }
 
-    /// Prepend the headers. Answers the packets that have them.
+    /// Prepend the headers, one endpoint after the other. Answers the packets that have them.
     packet_mask wrap(packet_mask packets) noexcept {
-        const tunnel_end* const ends = t_.by_ifindex.data();
-        uint8_t* const first_seen = worker_state_.first_seen();
-        tunnel_counters* const counters = &worker_state_.of(0);
+        packet_mask wrapped = 0;
+        while (packets != 0) {
+            const egress out = b_.out[static_cast<size_t>(std::countr_zero(packets))];
+            const packet_mask same = with_egress(b_, packets, out, egress_interface);
+            packets &= ~same;
+            const tunnel_end& end = t_.by_ifindex[out.interface];
+            const packet_mask done = end.v6 ? prepend<true>(same, out.interface, end)
+                                            : prepend<false>(same, out.interface, end);
+            if (done == 0) continue;
+            if (end.sums) to_sum_ |= done;
+            groups_[count_++] = done;
+            firsts_ |= done & -done;
+            wrapped |= done;
+        }
+        return wrapped;
+    }
+
+    /// For packets to one endpoint. Answers the packets that have the headers.
+    template <bool V6>
+    packet_mask prepend(packet_mask packets, uint16_t ifindex, const tunnel_end& end) noexcept {
+        constexpr uint16_t header_bytes =
+            V6 ? tunnel_end::ipv6_header_bytes : tunnel_end::ipv4_header_bytes;
         burst& b = b_;
-        packet_mask firsts = 0;
+        const packet::flow_hashing& sharing = v_.sharing;
+        const uint32_t mtu = end.mtu, header_sum = rte_be_to_cpu_16(end.header_sum);
+        uint64_t inner_bytes = 0;
+        packet_mask refused = 0;
         for (packet_mask rest = packets; rest != 0; rest &= rest - 1) {
             const auto i = static_cast<uint32_t>(std::countr_zero(rest));
             rte_mbuf* const m = b.packet[i];
-            const uint16_t ifindex = b.out[i].interface;
-            const tunnel_end& end = ends[ifindex];
-            const uint32_t inner_bytes = m->pkt_len;
-            const inside is = look_into(m, v_.sharing);
-            const bool fits = inner_bytes <= is.l2_bytes + end.mtu;
+            const uint32_t bytes = m->pkt_len;
+            const inside is = look_into(m, sharing);
+            const bool fits = bytes <= is.l2_bytes + mtu;
             auto* const to =
-                fits ? reinterpret_cast<uint8_t*>(rte_pktmbuf_prepend(m, end.header_bytes))
-                     : nullptr;
+                fits ? reinterpret_cast<uint8_t*>(rte_pktmbuf_prepend(m, header_bytes)) : nullptr;
             if (to == nullptr) [[unlikely]] {
                 refuse(i, fits ? drop_reason::tunnel_no_headroom : drop_reason::tunnel_too_big);
+                refused |= packet_mask{1} << i;
                 continue;
             }
-            m->ol_flags &= ~said_of_headers;
-            write(m, to, end, is);
-            if (end.sums) to_sum_ |= packet_mask{1} << i;
-            counters[ifindex].tx_packets.add(1);
-            counters[ifindex].tx_bytes.add(inner_bytes);
             b.in[i] = ifindex;  // selects the VRF
-            // The element may be left over from another burst.
-            uint32_t first = first_seen[ifindex];
-            if ((firsts >> first & 1) == 0 || b.in[first] != ifindex) {
-                first = i;
-                first_seen[ifindex] = static_cast<uint8_t>(i);
-                firsts |= packet_mask{1} << i;
-            }
-            first_[i] = first;
+            m->ol_flags &= ~said_of_headers;
+            write<V6>(to, bytes + header_bytes - ethernet_bytes, end, header_sum, is);
+            inner_bytes += bytes;
         }
-        firsts_ = firsts;
-        return packets & ~drops_ & ~icmp_errors_;
+        tunnel_counters& counters = worker_state_.of(ifindex);
+        counters.tx_packets.add(static_cast<uint64_t>(std::popcount(packets & ~refused)));
+        counters.tx_bytes.add(inner_bytes);
+        return packets & ~refused;
     }
 
     /// A frame that exceeds the tunnel's MTU. Its source gets an ICMP error if it can send less:
@@ -213,26 +222,26 @@ class encapsulator {
         b_.punt[i] = punt_reason::too_big;
     }
 
-    void write(rte_mbuf* m, uint8_t* to, const tunnel_end& end, const inside& is) noexcept {
+    /// l3_bytes  length of the outer packet
+    template <bool V6>
+    void write(uint8_t* to, uint32_t l3_bytes, const tunnel_end& end, uint32_t header_sum,
+               const inside& is) noexcept {
         const auto traffic_class =
             static_cast<uint8_t>((is.traffic_class & end.inherited) | end.traffic_class);
-        const uint32_t l3_bytes = m->pkt_len - ethernet_bytes;
+        constexpr uint32_t ip_bytes =
+            V6 ? sizeof(packet::ipv6_header) : sizeof(packet::ipv4_header);
         uint8_t* const l3 = to + ethernet_bytes;
-        uint32_t ip_bytes;
-        if (end.v6) {
-            ip_bytes = sizeof(packet::ipv6_header);
+        if constexpr (V6) {
             std::memcpy(to, end.header.data(), tunnel_end::ipv6_header_bytes);
             finish_ipv6(l3, static_cast<uint16_t>(l3_bytes - ip_bytes), traffic_class);
         } else {
-            ip_bytes = sizeof(packet::ipv4_header);
             std::memcpy(to, end.header.data(), tunnel_end::ipv4_header_bytes);
-            finish_ipv4(l3, end.header_sum, static_cast<uint16_t>(l3_bytes), traffic_class,
+            finish_ipv4(l3, header_sum, static_cast<uint16_t>(l3_bytes), traffic_class,
                         end.fragments ? worker_state_.next_identifier() : uint16_t{0});
         }
-        const auto udp_bytes = static_cast<uint16_t>(l3_bytes - ip_bytes);
         auto& udp = packet::header_at<packet::udp_header>(l3 + ip_bytes);
         udp.source_port = is.source_port;
-        udp.bytes = udp_bytes;
+        udp.bytes = static_cast<uint16_t>(l3_bytes - ip_bytes);
     }
 
     /// UDP checksums cover the whole packet: offloaded for packets sent from here, in software for
@@ -252,7 +261,7 @@ class encapsulator {
     }
 
     /// The next hop of each endpoint, where the path is simple or ECMP.
-    void find_ways() noexcept {
+    void find_paths() noexcept {
         look_up(
             v_, b_, firsts_,
             [&](uint32_t i, bool& v4) noexcept {
@@ -279,27 +288,52 @@ class encapsulator {
     }
 
     /// Send packets with a simple path. Answers them, with their MAC addresses written.
-    packet_mask send(packet_mask packets) noexcept {
+    packet_mask send() noexcept {
         packet_mask sent = 0;
+        for (uint32_t g = 0; g < count_; ++g) {
+            const packet_mask packets = groups_[g];
+            const tunnel_path& by = path_[static_cast<size_t>(std::countr_zero(packets))];
+            if (by.group != nullptr) [[unlikely]]
+                sent |= send_by_members(packets, by);
+            else if (by.hop != nullptr) [[likely]]
+                sent |= send_by(*by.hop, by.max_bytes, packets);
+        }
+        return sent;
+    }
+
+    /// Answers the packets that fit.
+    packet_mask send_by(const next_hop& hop, uint32_t max_bytes, packet_mask packets) noexcept {
         burst& b = b_;
+        const egress out = hop.out;
+        const uint64_t first = hop.rewrite_first.load(std::memory_order_relaxed);
+        const uint32_t second = hop.rewrite_second;
+        packet_mask sent = packets;
         for (packet_mask rest = packets; rest != 0; rest &= rest - 1) {
             const auto i = static_cast<uint32_t>(std::countr_zero(rest));
             const rte_mbuf* const m = b.packet[i];
-            const tunnel_path* by = &path_[first_[i]];
-            tunnel_path of_member;
-            if (by->group != nullptr) [[unlikely]] {
-                const uint32_t hash =
-                    packet::flow_hash(l3_of(i), m->data_len - ethernet_bytes, v_.sharing);
-                of_member = simple(v_.hops[by->group->choose(hash)]);
-                of_member.max_bytes = std::min(of_member.max_bytes, by->max_bytes);
-                by = &of_member;
-            }
-            if (m->pkt_len > by->max_bytes) [[unlikely]]
+            if (m->pkt_len > max_bytes) [[unlikely]] {
+                sent &= ~(packet_mask{1} << i);
                 continue;
-            by->hop->write(rte_pktmbuf_mtod(m, uint8_t*));
-            b.out[i] = by->hop->out;
-            sent |= packet_mask{1} << i;
+            }
+            next_hop::write(rte_pktmbuf_mtod(m, uint8_t*), first, second);
+            b.out[i] = out;
         }
+        return sent;
+    }
+
+    /// ECMP: each packet by the member that its flow chooses.
+    __attribute__((noinline)) packet_mask send_by_members(packet_mask packets,
+                                                          const tunnel_path& by) noexcept {
+        packet_mask sent = 0;
+        for_each(packets, [&](uint32_t i) {
+            const rte_mbuf* const m = b_.packet[i];
+            const uint32_t hash =
+                packet::flow_hash(l3_of(i), m->data_len - ethernet_bytes, v_.sharing);
+            const tunnel_path member = simple(v_.hops[by.group->choose(hash)]);
+            if (member.hop == nullptr) return;
+            sent |=
+                send_by(*member.hop, std::min(member.max_bytes, by.max_bytes), packet_mask{1} << i);
+        });
         return sent;
     }
 
@@ -345,10 +379,11 @@ class encapsulator {
     tunnel_worker_state& worker_state_;
     packet_mask drops_ = 0, icmp_errors_ = 0;
     packet_mask to_sum_ = 0;  ///< packets with a UDP checksum
-    packet_mask firsts_ = 0;  ///< first packet of each endpoint
-    /// By packet: index of the first one to its endpoint; by that: the path.
-    std::array<uint32_t, burst_max> first_;
-    std::array<tunnel_path, burst_max> path_;
+    /// Packets by endpoint, and the first one of each.
+    std::array<packet_mask, burst_max> groups_;
+    uint32_t count_ = 0;
+    packet_mask firsts_ = 0;
+    std::array<tunnel_path, burst_max> path_;  ///< of the first packets
 };
 
 }  // namespace
