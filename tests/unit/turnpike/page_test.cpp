@@ -8,13 +8,14 @@
 #include <set>
 
 #include "datapath/drop_reason.hpp"
-#include "observe/page_figures.hpp"
+#include "html/figures.hpp"
 
 namespace turnpike {
 namespace {
 
 using nlohmann::json;
 using namespace observe;
+using namespace html;
 
 /// The first violation of nesting; empty: none. Only elements that HTML closes by itself may stay open.
 std::string not_nested(const std::string& page) {

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "observe/page_figures.hpp"
+#include "html/figures.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-namespace turnpike::observe {
+namespace turnpike::html {
 namespace {
 
 constexpr size_t figure_colours = 8;
 constexpr double figure_width = 640;
-
-std::string colour(size_t i) { return fmt::format("var(--c{})", i % figure_colours); }
 
 /// The opening tag, with the title as the name for screen readers.
 std::string svg_begin(const std::string& title, double width, double height,
@@ -27,6 +25,14 @@ std::string legend_entry(size_t i, const std::string& text) {
 }
 
 }  // namespace
+
+std::string colour(size_t series) { return fmt::format("var(--c{})", series % figure_colours); }
+
+std::string legend(const std::vector<std::string>& series) {
+    std::string out = R"(<ul class="legend">)";
+    for (size_t s = 0; s < series.size(); ++s) out += legend_entry(s, series[s]);
+    return out + "</ul>";
+}
 
 std::string html_text(std::string_view text) {
     std::string out;
@@ -69,7 +75,7 @@ std::string stacked_bar(const std::string& title, const std::vector<figure_part>
     double sum = 0;
     for (const figure_part& p : parts) sum += std::max(0.0, p.value);
     if (sum <= 0) return {};
-    std::string bar = svg_begin(title, figure_width, 24, "bar"), legend;
+    std::string bar = svg_begin(title, figure_width, 24, "bar"), names;
     double x = 0;
     for (size_t i = 0; i < parts.size(); ++i) {
         if (parts[i].value <= 0) continue;
@@ -77,12 +83,12 @@ std::string stacked_bar(const std::string& title, const std::vector<figure_part>
         bar += fmt::format(
             R"(<rect x="{:.2f}" y="0" width="{:.2f}" height="24" fill="{}"><title>{}</title></rect>)",
             x, width, colour(i), html_text(parts[i].name));
-        legend += legend_entry(
+        names += legend_entry(
             i, fmt::format("{} {}{} ({:.0f} %)", parts[i].name, short_number(parts[i].value), unit,
                            100 * parts[i].value / sum));
         x += width;
     }
-    return bar + R"(</svg><ul class="legend">)" + legend + "</ul>";
+    return bar + R"(</svg><ul class="legend">)" + names + "</ul>";
 }
 
 std::string grouped_bars(const std::string& title, const std::vector<std::string>& series,
@@ -102,9 +108,7 @@ std::string grouped_bars(const std::string& title, const std::vector<std::string
         }
         out += "</td></tr>";
     }
-    out += R"(</table><ul class="legend">)";
-    for (size_t s = 0; s < series.size(); ++s) out += legend_entry(s, series[s]);
-    return out + "</ul>";
+    return out + "</table>" + legend(series);
 }
 
 std::string level_bar(const std::string& title, double level, double warn) {
@@ -135,4 +139,4 @@ std::string sparkline(const std::string& title, const std::vector<std::vector<do
     return out + "</svg>";
 }
 
-}  // namespace turnpike::observe
+}  // namespace turnpike::html

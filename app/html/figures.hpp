@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SVG pictures of the HTML page: bars and lines whose colours are CSS variables of the page, so that they follow its theme.
+// Pictures of an HTML page in SVG and HTML: bars and lines whose colours are CSS variables of the page (page.hpp), so that they
+// follow its theme.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace turnpike::observe {
+namespace turnpike::html {
 
 /// Text for HTML: markup characters escaped, control characters replaced.
 [[nodiscard]] std::string html_text(std::string_view text);
+/// Colour of a series, a CSS value; the eighth is the first one's again.
+[[nodiscard]] std::string colour(size_t series);
+/// The names of series, by their colours.
+[[nodiscard]] std::string legend(const std::vector<std::string>& series);
 /// "12.3 M": three digits and a decimal prefix.
 [[nodiscard]] std::string short_number(double value);
 
@@ -41,4 +46,4 @@ struct bar_group {
 [[nodiscard]] std::string sparkline(const std::string& title,
                                     const std::vector<std::vector<double>>& lines);
 
-}  // namespace turnpike::observe
+}  // namespace turnpike::html
