@@ -15,8 +15,10 @@
 #include <sstream>
 
 #include "../bench/eal_options.hpp"
+#include "comparison.hpp"
 #include "options.hpp"
 #include "procedures.hpp"
+#include "result_page.hpp"
 #include "tables.hpp"
 #include "version.hpp"
 #include "yaml/write_file.hpp"
@@ -101,6 +103,9 @@ int publish(const json& out, const options& o) {
     if (!o.json_file.empty())
         if (const auto written = yaml::write_file(o.json_file, out.dump(1) + "\n"); !written)
             return refuse(written.error());
+    if (!o.html_file.empty())
+        if (const auto written = yaml::write_file(o.html_file, to_page(out)); !written)
+            return refuse(written.error());
     fmt::print("{}", o.json ? out.dump(1) + "\n" : to_text(out));
     return std::fflush(stdout) == 0 ? 0 : exit_failed;
 }
@@ -133,11 +138,42 @@ int perform(const run& settings, const options& o, const char* program) {
     return code != 0 ? code : written;
 }
 
+result<json> read_result(const std::string& file) {
+    std::ifstream in(file);
+    if (!in) return fail(ENOENT, file, "cannot be read");
+    json out = json::parse(in, nullptr, false);
+    if (!out.is_object() || out.value("schema", json()) != "turnpike.throughput/1")
+        return fail(EINVAL, file, "is not a result of turnpike-throughput (turnpike.throughput/1)");
+    return out;
+}
+
+/// An earlier result, or two.
+int show_results(const options& o) {
+    const auto first = read_result(o.compare.empty() ? o.result_file : o.compare[0]);
+    if (!first) return refuse(first.error());
+    try {
+        if (o.compare.empty()) return publish(*first, o);
+        const auto second = read_result(o.compare[1]);
+        if (!second) return refuse(second.error());
+        const json compared = compare(*first, *second);
+        if (!o.json_file.empty())
+            if (const auto written = yaml::write_file(o.json_file, compared.dump(1) + "\n");
+                !written)
+                return refuse(written.error());
+        fmt::print("{}", o.json ? compared.dump(1) + "\n" : comparison_text(compared));
+        return std::fflush(stdout) == 0 ? 0 : exit_failed;
+    } catch (const json::exception& e) {
+        return refuse(
+            error{EINVAL, "the result", std::string("has a member of another type: ") + e.what()});
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const auto line = read_command_line(argc, argv);
     if (!line.given) return line.exit_code;
+    if (line.given->run_file.empty()) return show_results(*line.given);
     const auto settings = read_run(line.given->run_file);
     if (!settings) return refuse(settings.error());
     const int code = perform(*settings, *line.given, argv[0]);

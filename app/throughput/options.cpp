@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "options.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -16,15 +18,28 @@ command_line read_command_line(int argc, char** argv) {
     app.name("turnpike-throughput");
     app.footer(
         "Usage: turnpike-throughput [EAL options --] RUN.yaml [options]\n"
+        "       turnpike-throughput --result RESULT.json [--html FILE]\n"
+        "       turnpike-throughput --compare A.json B.json\n"
         "doc/throughput.md describes the run file and the result. Ctrl-C ends a run; the result "
         "has the trials up to then.");
     app.set_version_flag("--version", std::string("turnpike-throughput ") + version);
-    app.add_option("RUN", o.run_file, "the run: ports, traffic, rates and procedures (YAML)")
-        ->required();
+    auto* const run =
+        app.add_option("RUN", o.run_file, "the run: ports, traffic, rates and procedures (YAML)");
+    auto* const result =
+        app.add_option("--result", o.result_file, "show an earlier result (JSON) instead of a run");
+    auto* const compare =
+        app.add_option(
+               "--compare", o.compare,
+               "two results (JSON): changes of their figures, beside the noise of the trials")
+            ->expected(2);
     app.add_flag("--json", o.json,
                  "print the result (turnpike.throughput/1) on standard output, instead of tables");
     app.add_option("--output", o.json_file,
                    "write the result (JSON) to this file, also after Ctrl-C");
+    app.add_option("--html", o.html_file, "write the result as one HTML page that stands alone")
+        ->excludes(compare);
+    result->excludes(run, compare);
+    compare->excludes(run);
     std::vector<std::string> all(argv + 1, argv + argc);
     const auto dashes = std::find(all.begin(), all.end(), "--");
     if (dashes != all.end()) {
@@ -36,6 +51,11 @@ command_line read_command_line(int argc, char** argv) {
         app.parse(all);
     } catch (const CLI::ParseError& e) {
         return {{}, app.exit(e) == 0 ? 0 : exit_refused};
+    }
+    if (o.run_file.empty() && o.result_file.empty() && o.compare.empty()) {
+        fmt::print(stderr,
+                   "turnpike-throughput: needs RUN.yaml, --result or --compare; see --help\n");
+        return {{}, exit_refused};
     }
     return {std::move(o), 0};
 }

@@ -13,9 +13,14 @@ inline constexpr int exit_refused = 2;  ///< invalid input
 
 struct options {
     std::vector<std::string> eal{};  ///< before "--"
+    // One of these three.
     std::string run_file{};
+    std::string result_file{};           ///< an earlier result
+    std::vector<std::string> compare{};  ///< two results
+
     bool json = false;
     std::string json_file{};  ///< empty: none
+    std::string html_file{};  ///< empty: none
 };
 
 /// The options, or an exit code (after --help or an error).

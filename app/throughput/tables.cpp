@@ -70,6 +70,11 @@ std::string back_to_back_text(const json& size) {
 
 }  // namespace
 
+double number_or(const json& of, const char* member, double otherwise) {
+    const auto at = of.find(member);
+    return at != of.end() && at->is_number() ? at->get<double>() : otherwise;
+}
+
 std::string to_text(const json& result) {
     std::string out =
         result.at("kind").get<std::string>() + ": " + result.at("setup").get<std::string>() + "\n";

@@ -7,6 +7,9 @@
 
 namespace turnpike::throughput {
 
+/// A member that is a number; else `otherwise`.
+[[nodiscard]] double number_or(const nlohmann::json& of, const char* member, double otherwise);
+
 /// result  turnpike.throughput/1, complete or not
 [[nodiscard]] std::string to_text(const nlohmann::json& result);
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The HTML page in a real browser (headless Chromium): of a running router by its metrics port, by turnpikectl, and written
-at the end; at three sizes and in both themes, without a message on the console and without a horizontal scroll bar."""
+"""HTML pages in a real browser (headless Chromium): of a running router by its metrics port, by turnpikectl, and written at
+the end; of a result of turnpike-throughput. At three sizes and in both themes, without a message on the console and without a
+horizontal scroll bar."""
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from lib.control_socket import Operator  # noqa: E402
 from lib.dut import BUILD  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, answers, cabled, ping, start  # noqa: E402
+from throughput_test import PROGRAM as THROUGHPUT, Run  # noqa: E402
 
 CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
 WIDTHS = {"telephone": 390, "tablet": 820, "screen": 1440}
@@ -82,6 +84,13 @@ def look_at(host, folder, page):
             assert (high + 0.05) / (low + 0.05) >= 7, found  # WCAG 2, level AAA
 
 
+def keep_screenshots(folder):
+    if keep := os.environ.get("TURNPIKE_KEEP_SCREENSHOTS"):
+        for name in os.listdir(folder):
+            if name.endswith((".png", ".html")):
+                shutil.copy(os.path.join(folder, name), keep)
+
+
 def test_the_page_of_a_router():
     if shutil.which("chromium") is None:
         tap.skip("chromium is not installed")
@@ -122,10 +131,24 @@ def test_the_page_of_a_router():
         with open(html, encoding="utf-8") as file:
             page = file.read()
         assert "no_route" in page and "Tables and their limits" in page and "</html>" in page, page
-        if keep := os.environ.get("TURNPIKE_KEEP_SCREENSHOTS"):
-            for name in os.listdir(folder):
-                if name.endswith((".png", ".html")):
-                    shutil.copy(os.path.join(folder, name), keep)
+        keep_screenshots(folder)
+
+
+def test_the_page_of_a_throughput_run():
+    if shutil.which("chromium") is None:
+        tap.skip("chromium is not installed")
+    run = Run("throughput: {method: rfc2544, trial_ms: 50, resolution: 2k}\nlatency: {trial_ms: 50}\n"
+              "frame_loss: {trial_ms: 50}\nback_to_back: {repeats: 2, max_frames: 100}", right=",cap=5000,buffer=20")
+    run.size()
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        path = os.path.join(folder, "result.html")
+        subprocess.run([THROUGHPUT, "--result", run.output, "--html", path], check=True, capture_output=True)
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+        for part in ("functional rate", "Throughput by frame size", "Frame loss rate", "Course of the search", "net_simnic"):
+            assert part in page, part
+        look_at(lab.host("reader"), folder, page)
+        keep_screenshots(folder)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "tables.hpp"
+
+namespace turnpike::throughput {
+namespace {
+
+using nlohmann::json;
+
+/// A figure of one result. noise: absolute, of this result alone; none: unknown.
+struct figure {
+    std::string size, name, unit;
+    double value = 0;
+    std::optional<double> noise{};
+};
+
+/// A search knows its figure up to the load that failed.
+std::optional<double> interval(const json& of, const char* below, const char* above) {
+    const double low = number_or(of, below, -1), high = number_or(of, above, -1);
+    return low >= 0 && high >= low ? std::optional(high - low) : std::nullopt;
+}
+
+void add_throughput(std::vector<figure>& out, const std::string& size, const json& t) {
+    if (t.at("method") == "rfc2544") {
+        if (const double fps = number_or(t, "throughput_fps", -1); fps >= 0)
+            out.push_back(
+                {size, "throughput", "fps", fps, interval(t, "throughput_fps", "failed_fps")});
+        return;
+    }
+    for (const json& g : t.at("goals"))
+        if (const double fps = number_or(g, "conditional_throughput_fps", -1); fps >= 0)
+            out.push_back({size, g.at("name").get<std::string>() + " conditional throughput", "fps",
+                           fps,
+                           interval(g, "relevant_lower_bound_fps", "relevant_upper_bound_fps")});
+}
+
+/// Frames that the trials of a load sent.
+double frames_at(const json& size, const json& row) {
+    double sent = 0;
+    for (const json& t : size.value("trials", json::array()))
+        if (t.at("procedure") == "frame loss rate" &&
+            t.value("load_fps", 0.0) == row.at("load_fps"))
+            sent += number_or(t.at("frames"), "sent", 0);
+    return sent;
+}
+
+void add_others(std::vector<figure>& out, const std::string& name, const json& size) {
+    for (const json& r : size.value("latency", json::array()))
+        for (const char* key : {"p50_us", "p99_us", "p99_9_us"})
+            out.push_back({name,
+                           fmt::format("latency {} at {} %", std::string(key, std::strlen(key) - 3),
+                                       r.at("percent").get<unsigned>()),
+                           "us", number_or(r, key, 0)});
+    for (const json& r : size.value("frame_loss", json::array())) {
+        const double p = number_or(r, "loss_ratio", 0), n = frames_at(size, r);
+        out.push_back({name, fmt::format("frame loss at {} %", r.at("percent").get<unsigned>()),
+                       "%", 100 * p,
+                       n > 0 ? std::optional(300 * std::sqrt(std::max(p * (1 - p), 1 / n) / n))
+                             : std::nullopt});
+    }
+    if (const auto b = size.find("back_to_back"); b != size.end()) {
+        const double repeats = number_or(*b, "repeats", 0);
+        out.push_back({name, "back-to-back", "frames", number_or(*b, "mean_frames", 0),
+                       repeats > 1 ? std::optional(3 * number_or(*b, "deviation_frames", 0) /
+                                                   std::sqrt(repeats))
+                                   : std::nullopt});
+    }
+}
+
+std::vector<figure> figures_of(const json& result) {
+    std::vector<figure> out;
+    for (const json& size : result.at("sizes")) {
+        const auto name = size.at("size").get<std::string>();
+        if (const auto t = size.find("throughput"); t != size.end()) add_throughput(out, name, *t);
+        add_others(out, name, size);
+    }
+    return out;
+}
+
+/// Members of the setup that differ, as "traffic.flows: 50, 100".
+std::vector<std::string> differences(const json& a, const json& b) {
+    std::vector<std::string> out;
+    const json none;
+    const auto check = [&](const std::string& name, const json& x, const json& y) {
+        if (x != y) out.push_back(fmt::format("{}: {}, {}", name, x.dump(), y.dump()));
+    };
+    for (const char* object : {"host", "traffic", "trial"}) {
+        json keys = a.value(object, json::object());
+        keys.update(b.value(object, json::object()));
+        for (const auto& [key, value] : keys.items()) {
+            if (key == "tsc_hz") continue;  // measured at each start
+            const json x = a.value(object, json::object()), y = b.value(object, json::object());
+            check(std::string(object) + "." + key, x.value(key, none), y.value(key, none));
+        }
+    }
+    check("version", a.value("version", none), b.value("version", none));
+    const json p = a.value("ports", json::array()), q = b.value("ports", json::array());
+    for (size_t i = 0; i < std::min(p.size(), q.size()); ++i)
+        for (const char* key : {"driver", "device", "link_mbps"})
+            check(fmt::format("ports[{}].{}", i, key), p[i].value(key, none),
+                  q[i].value(key, none));
+    return out;
+}
+
+json row_of(const figure& a, const figure& b) {
+    const double change = b.value - a.value;
+    json row{{"size", a.size}, {"figure", a.name},  {"unit", a.unit},  {"a", a.value},
+             {"b", b.value},   {"change", nullptr}, {"noise", nullptr}};
+    if (a.value != 0) row["change"] = change / a.value;
+    if (!a.noise || !b.noise) {
+        row["verdict"] = change == 0 ? "same" : "unknown";
+        return row;
+    }
+    const double noise = *a.noise + *b.noise;
+    if (a.value != 0) row["noise"] = noise / a.value;
+    row["verdict"] = std::abs(change) <= noise ? "same" : change > 0 ? "more" : "less";
+    return row;
+}
+
+}  // namespace
+
+json compare(const json& a, const json& b) {
+    json out{{"schema", "turnpike.throughput-comparison/1"},
+             {"differs", differences(a, b)},
+             {"missing", json::array()},
+             {"rows", json::array()}};
+    const auto missing = [&](const figure& f, const char* from) {
+        out["missing"].push_back(fmt::format("{} {}: not in {}", f.size, f.name, from));
+    };
+    auto of_b = figures_of(b);
+    for (const figure& f : figures_of(a)) {
+        const auto same = std::find_if(of_b.begin(), of_b.end(), [&](const figure& g) {
+            return g.size == f.size && g.name == f.name;
+        });
+        if (same == of_b.end()) {
+            missing(f, "the second file");
+            continue;
+        }
+        out["rows"].push_back(row_of(f, *same));
+        of_b.erase(same);
+    }
+    for (const figure& f : of_b) missing(f, "the first file");
+    return out;
+}
+
+std::string comparison_text(const json& c) {
+    std::string out;
+    for (const json& one : c.at("differs"))
+        out += "the setups differ: " + one.get<std::string>() + "\n";
+    out += fmt::format("{:>6}  {:<28} {:>14} {:>14} {:<7} {:>9} {:>9}  {}\n", "size", "figure", "A",
+                       "B", "unit", "change", "noise", "verdict");
+    const auto percent = [](const json& v) {
+        return v.is_number() ? fmt::format("{:+.2f} %", 100 * v.get<double>()) : std::string("-");
+    };
+    for (const json& r : c.at("rows")) {
+        std::string noise = percent(r.at("noise"));
+        if (noise.front() == '+') noise.erase(0, 1);
+        out += fmt::format("{:>6}  {:<28} {:>14.6g} {:>14.6g} {:<7} {:>9} {:>9}  {}\n",
+                           r.at("size").get<std::string>(), r.at("figure").get<std::string>(),
+                           r.at("a").get<double>(), r.at("b").get<double>(),
+                           r.at("unit").get<std::string>(), percent(r.at("change")), noise,
+                           r.at("verdict").get<std::string>());
+    }
+    for (const json& one : c.at("missing")) out += one.get<std::string>() + "\n";
+    return out;
+}
+
+}  // namespace turnpike::throughput

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "result_page.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "html/chart.hpp"
+#include "html/figures.hpp"
+#include "html/page.hpp"
+#include "tables.hpp"
+
+namespace turnpike::throughput {
+namespace {
+
+using namespace html;
+using nlohmann::json;
+
+std::string size_name(const json& size) {
+    const auto name = size.at("size").get<std::string>();
+    return name == "imix" ? "IMIX" : name + " bytes";
+}
+
+/// Throughput by frame size; the first series is the line rate.
+std::string throughput_section(const json& sizes) {
+    std::vector<std::string> series{"line rate"};
+    std::vector<bar_group> groups;
+    const auto value_of = [&](bar_group& g, const std::string& name, double value) {
+        size_t at = 0;
+        while (at < series.size() && series[at] != name) ++at;
+        if (at == series.size()) series.push_back(name);
+        g.values.resize(std::max(g.values.size(), at + 1), -1);
+        g.values[at] = value;
+    };
+    for (const json& size : sizes) {
+        bar_group g{.name = size_name(size)};
+        value_of(g, "line rate", number_or(size, "line_rate_fps", -1));
+        if (const auto t = size.find("throughput"); t != size.end()) {
+            if (t->at("method") == "rfc2544")
+                value_of(g, "RFC 2544 throughput", number_or(*t, "throughput_fps", -1));
+            else
+                for (const json& goal : t->at("goals"))
+                    value_of(g, goal.at("name").get<std::string>() + ", conditional throughput",
+                             number_or(goal, "conditional_throughput_fps", -1));
+        }
+        groups.push_back(std::move(g));
+    }
+    return section("throughput", "Throughput by frame size",
+                   grouped_bars("frames per second", series, groups));
+}
+
+std::string loss_section(const json& sizes) {
+    std::vector<chart_series> all;
+    for (const json& size : sizes) {
+        chart_series s{.name = size_name(size)};
+        for (const json& r : size.value("frame_loss", json::array()))
+            s.points.emplace_back(number_or(r, "load_fps", 0), 100 * number_or(r, "loss_ratio", 0));
+        if (!s.points.empty()) all.push_back(std::move(s));
+    }
+    if (all.empty()) return {};
+    return section("loss", "Frame loss rate",
+                   line_chart("Frame loss rate by load", {.title = "load, frames/s"},
+                              {.title = "frames lost, %"}, all));
+}
+
+/// Percentiles at their number of nines, so that the last ones are apart.
+std::string latency_section(const json& sizes) {
+    static constexpr std::pair<const char*, double> percentiles[] = {
+        {"min_us", 0}, {"p50_us", 0.301}, {"p90_us", 1}, {"p99_us", 2}, {"p99_9_us", 3}};
+    static const std::vector<std::pair<double, std::string>> labels = {
+        {0, "min"}, {0.301, "50 %"}, {1, "90 %"}, {2, "99 %"}, {3, "99.9 %"}};
+    std::string body;
+    for (const json& size : sizes) {
+        std::vector<chart_series> all;
+        for (const json& r : size.value("latency", json::array())) {
+            chart_series s{
+                .name = fmt::format("at {} % of the throughput", r.at("percent").get<unsigned>())};
+            for (const auto& [key, nines] : percentiles)
+                s.points.emplace_back(nines, number_or(r, key, 0));
+            all.push_back(std::move(s));
+        }
+        body +=
+            line_chart("Latency, " + size_name(size), {.title = "share of frames", .ticks = labels},
+                       {.title = "latency, us", .log = true}, all);
+    }
+    return body.empty() ? "" : section("latency", "Latency", body);
+}
+
+/// The loads of a search's trials, in their order.
+std::string course_section(const json& sizes) {
+    std::string body;
+    for (const json& size : sizes) {
+        chart_series whole{.name = "no frame lost", .line = false},
+            lossy{.name = "frames lost", .line = false},
+            others{.name = "does not count", .line = false};
+        double number = 0;
+        for (const json& t : size.value("trials", json::array())) {
+            if (t.at("procedure") != "throughput") continue;
+            chart_series& to = !t.at("counts").get<bool>()          ? others
+                               : number_or(t, "loss_ratio", 0) == 0 ? whole
+                                                                    : lossy;
+            to.points.emplace_back(++number, number_or(t, "load_fps", 0));
+        }
+        body +=
+            line_chart("Search, " + size_name(size), {.title = "trial", .whole = true, .min = 0},
+                       {.title = "load, frames/s"}, {whole, lossy, others});
+    }
+    return body.empty() ? "" : section("search", "Course of the search", body);
+}
+
+std::string setup_section(const json& result) {
+    std::vector<table_row> rows;
+    for (const json& p : result.value("ports", json::array()))
+        rows.push_back({html_text(p.at("name").get<std::string>()),
+                        html_text(p.at("driver").get<std::string>()),
+                        html_text(p.at("device").get<std::string>()),
+                        number_or(p, "link_mbps", 0) > 0
+                            ? short_number(number_or(p, "link_mbps", 0) * 1e6) + "bit/s"
+                            : "-"});
+    std::string traffic;
+    for (const char* object : {"traffic", "trial"}) {
+        const json members = result.value(object, json::object());
+        for (const auto& [key, value] : members.items())
+            traffic += fmt::format("{}{} {}", traffic.empty() ? "" : "; ", key,
+                                   value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    return section("setup", "Ports and traffic",
+                   table("Ports", {"port", "driver", "device", "#link"}, rows) +
+                       "<p class=\"soft\">" + html_text(traffic) + "</p>");
+}
+
+}  // namespace
+
+std::string to_page(const json& result) {
+    const json sizes = result.value("sizes", json::array());
+    const auto name = result.value("name", std::string());
+    std::string out = begin_page({.title = "turnpike-throughput " + name});
+    out += fmt::format(
+        "<header><p class=\"verdict\"><strong>{}</strong>: {}</p><h1>Throughput{}</h1>"
+        "<p class=\"soft\">turnpike-throughput {}{}</p></header><main>\n",
+        html_text(result.at("kind").get<std::string>()),
+        html_text(result.at("setup").get<std::string>()),
+        name.empty() ? "" : " of " + html_text(name),
+        html_text(result.at("version").get<std::string>()),
+        result.at("complete").get<bool>()
+            ? ""
+            : "; not complete: " + html_text(result.value("stopped", json()).is_string()
+                                                 ? result["stopped"].get<std::string>()
+                                                 : "stopped"));
+    out += throughput_section(sizes) + loss_section(sizes) + latency_section(sizes) +
+           course_section(sizes) + setup_section(result);
+    return out + "</main>" + end_page();
+}
+
+}  // namespace turnpike::throughput

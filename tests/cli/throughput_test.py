@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""turnpike-throughput's results as a user looks at them: tables, comparison and page. throughput_test.py PROGRAM [TEST...]"""
+import copy
+import html.parser
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from lib import tap  # noqa: E402
+
+PROGRAM = sys.argv.pop(1)
+
+
+def counts(sent, lost=0):
+    return {"sent": sent, "received": sent - lost, "lost": lost, "duplicated": 0, "reordered": 0, "damaged": 0}
+
+
+def trial(procedure, load, lost=0, sent=100000):
+    return {"procedure": procedure, "load_fps": load, "loss_ratio": lost / sent, "frames": counts(sent, lost), "counts": True}
+
+
+def latency(percent, scale=1.0):
+    row = {key + "_us": scale * us for key, us in {"min": 5, "mean": 9, "p50": 8, "p90": 12, "p99": 30, "p99_9": 90, "max": 200}.items()}
+    return {**row, "percent": percent, "load_fps": percent * 1e4, "counts": True}
+
+
+def result():
+    """A complete result with every procedure."""
+    binary = {"size": "64", "mean_bytes": 64, "line_rate_fps": 1488095.2, "max_rate_fps": 1e6,
+              "throughput": {"method": "rfc2544", "throughput_fps": 500000.0, "failed_fps": 505000.0, "sender_limited": False,
+                             "complete": True},
+              "trials": [trial("throughput", 1e6, 900), trial("throughput", 5e5), trial("frame loss rate", 1e6, 1000)],
+              "latency": [latency(50), latency(100)],
+              "frame_loss": [{"percent": 100, "load_fps": 1e6, "loss_ratio": 0.01, "counts": True}],
+              "back_to_back": {"repeats": 9, "mean_frames": 100.0, "min_frames": 97, "max_frames": 103, "deviation_frames": 2.0,
+                               "buffer_frames": 90.0, "limited": False, "complete": True}}
+    goal = {"name": "ndr", "conditional_throughput_fps": 80000.0, "relevant_lower_bound_fps": 80000.0,
+            "relevant_upper_bound_fps": 80400.0, "regular": True, "irregularity": None}
+    mlr = {"size": "imix", "mean_bytes": 362, "line_rate_fps": 330000.0, "max_rate_fps": 3e5,
+           "throughput": {"method": "mlrsearch", "goals": [goal], "complete": True}, "trials": [trial("throughput", 8e4)]}
+    return {"schema": "turnpike.throughput/1", "version": "1", "name": "a <device>", "complete": True, "stopped": None,
+            "kind": "functional rate", "setup": "one machine", "host": {"cpu": "x", "cpus": 2, "tsc_hz": 1},
+            "ports": [{"name": n, "device": d, "driver": "net_ring", "mac": "02:00:00:00:00:01", "link_mbps": 1000}
+                      for n, d in (("left", "a"), ("right", "b"))],
+            "traffic": {"flows": 50}, "trial": {"tolerance": 0.001}, "sizes": [binary, mlr]}
+
+
+def run(*words, files=()):
+    """With files of the given contents as the last arguments: the process."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        paths = []
+        for number, content in enumerate(files):
+            paths.append(os.path.join(folder, f"{number}.json"))
+            with open(paths[-1], "w", encoding="utf-8") as file:
+                file.write(content if isinstance(content, str) else json.dumps(content))
+        return subprocess.run([PROGRAM, *words, *paths], capture_output=True, text=True, check=False, timeout=60)
+
+
+def rows(a, b):
+    """{(size, figure): row}"""
+    done = run("--json", "--compare", files=(a, b))
+    assert done.returncode == 0, done.stderr
+    compared = json.loads(done.stdout)
+    assert compared["schema"] == "turnpike.throughput-comparison/1"
+    return {(r["size"], r["figure"]): r for r in compared["rows"]}, compared
+
+
+def test_equal_results_are_the_same():
+    found, compared = rows(result(), result())
+    assert len(found) == 10 and all(r["verdict"] == "same" and r["change"] == 0 for r in found.values()), found
+    assert not compared["differs"] and not compared["missing"], compared
+
+
+def test_a_change_within_the_search_s_interval_is_none():
+    later = result()
+    for throughput, failed, verdict in ((509000, 514000, "same"), (511000, 516000, "more"), (480000, 485000, "less")):
+        later["sizes"][0]["throughput"].update(throughput_fps=throughput, failed_fps=failed)
+        row = rows(result(), later)[0]["64", "throughput"]
+        assert row["verdict"] == verdict and abs(row["change"] - (throughput / 5e5 - 1)) < 1e-9, row
+        assert abs(row["noise"] - 0.02) < 1e-9, row
+    for goal, verdict in ((80700.0, "same"), (81000.0, "more")):
+        later["sizes"][1]["throughput"]["goals"][0].update(
+            conditional_throughput_fps=goal, relevant_lower_bound_fps=goal, relevant_upper_bound_fps=goal + 400)
+        assert rows(result(), later)[0]["imix", "ndr conditional throughput"]["verdict"] == verdict
+
+
+def test_noise_of_loss_and_bursts_is_that_of_their_trials():
+    later = result()
+    # 1 % of 100,000 frames: a standard deviation of 0.0315 %.
+    for percent, verdict in ((1.15, "same"), (1.25, "more"), (0.75, "less")):
+        later["sizes"][0]["frame_loss"][0]["loss_ratio"] = percent / 100
+        assert rows(result(), later)[0]["64", "frame loss at 100 %"]["verdict"] == verdict, percent
+    for frames, verdict in ((103.5, "same"), (105.0, "more")):
+        later["sizes"][0]["back_to_back"]["mean_frames"] = frames
+        assert rows(result(), later)[0]["64", "back-to-back"]["verdict"] == verdict, frames
+
+
+def test_latency_of_one_trial_has_no_known_noise():
+    later = result()
+    later["sizes"][0]["latency"] = [latency(50, 1.5), latency(100)]
+    found = rows(result(), later)[0]
+    assert found["64", "latency p50 at 50 %"]["verdict"] == "unknown" and found["64", "latency p50 at 50 %"]["change"] == 0.5
+    assert found["64", "latency p99 at 100 %"]["verdict"] == "same"
+
+
+def test_setups_and_figures_that_differ_are_named():
+    later = result()
+    later["traffic"]["flows"] = 100
+    later["ports"][1]["driver"] = "net_memif"
+    del later["sizes"][1]
+    done = run("--compare", files=(result(), later))
+    assert done.returncode == 0, done.stderr
+    assert "the setups differ: traffic.flows: 50, 100" in done.stdout and 'ports[1].driver: "net_ring", "net_memif"' in done.stdout
+    assert "imix ndr conditional throughput: not in the second file" in done.stdout, done.stdout
+
+
+class Nesting(html.parser.HTMLParser):
+    ALONE = {"meta", "link"}
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.outside = [], []
+        self.feed(page)
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.outside += [value for name, value in attrs if name in ("src", "href") and not value.startswith("data:")]
+        if tag not in self.ALONE:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, (tag, self.open)
+
+
+def page_of(content):
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        path = os.path.join(folder, "page.html")
+        done = run("--html", path, "--result", files=(content,))
+        assert done.returncode == 0, done.stderr
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+
+def test_the_page_stands_alone_and_names_its_setup_first():
+    page = page_of(result())
+    assert not Nesting(page).outside and "<script" not in page
+    body = page[page.index("<body>"):]
+    assert body.index("functional rate") < body.index("one machine") < body.index("a &lt;device&gt;") < body.index("64 bytes")
+    for part in ("line rate", "RFC 2544 throughput", "ndr, conditional throughput", "500 k", "80.0 k", "1.49 M", "Frame loss rate",
+                 "at 50 % of the throughput", "99.9 %", "no frame lost", "net_ring"):
+        assert part in body, part
+    assert body.count("<circle") == 3 + 1 + 2 * 5, "trials, loads with loss, percentiles"
+    stopped = result()
+    stopped.update(complete=False, stopped="stopped", sizes=[])
+    assert "not complete: stopped" in page_of(stopped)
+
+
+def test_an_earlier_result_is_shown_as_tables():
+    done = run("--result", files=(result(),))
+    assert done.returncode == 0 and "rfc2544" in done.stdout and "0.500000" in done.stdout, (done.stdout, done.stderr)
+
+
+def test_bad_input_is_named():
+    for words, files, said in (
+            ((), (), "needs RUN.yaml, --result or --compare"),
+            (("--result",), ("{}",), "0.json: is not a result of turnpike-throughput"),
+            (("--compare",), (result(), "no JSON"), "1.json: is not a result of turnpike-throughput"),
+            (("--compare",), (result(), {**result(), "sizes": [{"size": 64}]}), "has a member of another type"),
+            (("--compare", "/nowhere"), (result(),), "/nowhere: cannot be read (No such file or directory)"),
+            (("--result", "/nowhere", "--compare"), (result(), result()), "excludes")):
+        done = run(*words, files=files)
+        assert done.returncode == 2 and said in done.stderr, (words, done.returncode, done.stderr)
+    for section, wrong in (("sizes", 1), ("kind", 1), ("ports", [1])):
+        bad = copy.deepcopy(result())
+        bad[section] = wrong
+        done = run("--result", files=(bad,))
+        assert done.returncode in (0, 2) and "terminate" not in done.stderr, (section, done.stderr)
+
+
+if __name__ == "__main__":
+    tap.main(globals())
