@@ -181,6 +181,7 @@ ip_address kernel_lab::own_address(unsigned link) {
 }
 
 int kernel_lab::exchange(request& r) {
+    by_objects_.reset();
     r.m->nlmsg_flags |= NLM_F_ACK;
     r.m->nlmsg_seq = ++sequence_;
     if (::send(requests_.fd(), r.m, r.m->nlmsg_len, 0) < 0) return errno;
@@ -376,23 +377,41 @@ void kernel_lab::dump() {
             all.push_back({RTM_GETROUTE, {kind::routes, v6, table}});
     for (const auto& [type, part] : all) {
         const uint8_t family = part.what != kind::routes ? AF_UNSPEC : part.v6 ? AF_INET6 : AF_INET;
-        if (!dumps_.ask(type, family, part.of)) return;
         rib_.begin_part(part);
-        for (bool ended = false; !ended;) {
-            pollfd p{.fd = dumps_.fd(), .events = POLLIN, .revents = 0};
-            ::poll(&p, 1, 1000);
-            const auto got = dumps_.receive(buffer_);
-            if (!got) return;
-            netlink::parse(std::span(buffer_).first(*got), [&](netlink::message&& m) {
-                ended |= std::holds_alternative<netlink::done>(m.what);
-                rib_.take(m);
-            });
-        }
+        request_dump(type, family, part.of, [&](const netlink::message& m) { rib_.take(m); });
         rib_.end_part(true);
         if (!rib_.sweep([] { return true; })) std::abort();
     }
     static_cast<void>(rib_.take_doubtful());
     rib_.settle();
+}
+
+void kernel_lab::request_dump(uint16_t type, uint8_t family, uint32_t of,
+                              const std::function<void(const netlink::message&)>& take) {
+    if (!dumps_.ask(type, family, of)) std::abort();
+    for (bool ended = false; !ended;) {
+        pollfd p{.fd = dumps_.fd(), .events = POLLIN, .revents = 0};
+        ::poll(&p, 1, 1000);
+        const auto got = dumps_.receive(buffer_);
+        if (!got) std::abort();
+        netlink::parse(std::span(buffer_).first(*got), [&](netlink::message&& m) {
+            ended |= std::holds_alternative<netlink::done>(m.what);
+            take(m);
+        });
+    }
+}
+
+/// Whether the kernel has an IPv6 route of this prefix by a nexthop object.
+bool kernel_lab::is_by_object(uint32_t table, const ip_prefix& to) {
+    if (!by_objects_) {
+        by_objects_.emplace();
+        for (const uint32_t of : {uint32_t{RT_TABLE_MAIN}, 10U, 20U})
+            request_dump(RTM_GETROUTE, AF_INET6, of, [&](const netlink::message& m) {
+                const auto* const r = std::get_if<netlink::route>(&m.what);
+                if (r != nullptr && r->next_hop != 0) by_objects_->emplace(r->table, r->to);
+            });
+    }
+    return by_objects_->contains({table, to});
 }
 
 kernel_lab::answer kernel_lab::look_up(uint32_t table, const ip_address& to, const ip_address& from,
@@ -443,9 +462,8 @@ kernel_lab::hop_weights kernel_lab::weights_of(const std::vector<netlink::hop>& 
     return out;
 }
 
-std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
-    const ip_address from = *parse_address(to.v6 ? "2001:db8:78::1" : "203.0.113.7");
-    const answer theirs = look_up(table, to, from, 0);
+std::pair<ip_prefix, const state::route_target*> kernel_lab::find(uint32_t table,
+                                                                  const ip_address& to) const {
     const state::learned& known = rib_.learned();
     static const state::route_set no_routes;
     const auto vrf = table == RT_TABLE_MAIN ? known.vrf_routes.end()
@@ -458,7 +476,15 @@ std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
     for (;; --at.length) {
         if ((ours = routes.find(at.network())) != nullptr || at.length == 0) break;
     }
-    at = at.network();
+    return {at.network(), ours};
+}
+
+std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
+    const ip_address from = *parse_address(to.v6 ? "2001:db8:78::1" : "203.0.113.7");
+    const answer theirs = look_up(table, to, from, 0);
+    const auto derived = find(table, to);
+    const ip_prefix& at = derived.first;
+    const state::route_target* const ours = derived.second;
     const auto differs = [&](const std::string& how) {
         return fmt::format("table {} to {}: {}\n  ours: {} {}\n  kernel: {} {}\n{}", table,
                            to.text(), how, at.text(), ours == nullptr ? "none" : text_of(*ours),
@@ -468,8 +494,7 @@ std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
     ++found_;
     // Where another route by the same nexthop object was deleted, a cached destination has no route (rt6_info::from).
     if (to.v6 && ours != nullptr && ours->type != state::route_type::unreachable &&
-        theirs.error == ENETUNREACH &&
-        shell(fmt::format("ip -6 route show table {} exact {} | grep -q nhid", table, at.text())))
+        theirs.error == ENETUNREACH && is_by_object(table, at))
         return "";
     using enum state::route_type;
     if (ours != nullptr && ours->type == not_followed) {

@@ -8,7 +8,10 @@
 #include <libmnl/libmnl.h>
 
 #include <array>
+#include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +46,9 @@ class kernel_lab {
     void follow();
     /// Looks an address up in the kernel and in the RIB. Returns the difference, or "".
     [[nodiscard]] std::string compare(uint32_t table, const ip_address& to);
+    /// The route that the RIB derives for an address, by its longest prefix; null: none.
+    [[nodiscard]] std::pair<ip_prefix, const state::route_target*> find(uint32_t table,
+                                                                        const ip_address& to) const;
 
     [[nodiscard]] netlink_rib& rib() { return rib_; }
     /// Compares the RIB with a dump of the kernel's state, by mark and sweep.
@@ -69,6 +75,9 @@ class kernel_lab {
     [[nodiscard]] answer look_up(uint32_t table, const ip_address& to, const ip_address& from,
                                  uint8_t tos);
     void wait_for_link(unsigned link);
+    void request_dump(uint16_t type, uint8_t family, uint32_t of,
+                      const std::function<void(const netlink::message&)>& take);
+    [[nodiscard]] bool is_by_object(uint32_t table, const ip_prefix& to);
     [[nodiscard]] std::string explain(uint32_t table, const ip_prefix& to);
 
     bool there_ = false;
@@ -80,6 +89,8 @@ class kernel_lab {
     netlink_rib rib_{{}};
     netlink_rib::followed ours_{};
     std::vector<std::string> log_{};
+    /// IPv6 routes by nexthop objects, as last dumped; none: changed since
+    std::optional<std::set<std::pair<uint32_t, ip_prefix>>> by_objects_{};
     size_t taken_ = 0, found_ = 0, not_followed_found_ = 0, doubts_ = 0;
     std::vector<uint8_t> buffer_;
 };
