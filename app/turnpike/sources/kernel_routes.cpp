@@ -124,9 +124,13 @@ size_t index_of(const route_list& range, const std::function<bool(const kernel_r
     return static_cast<size_t>(std::find_if(range.begin(), range.end(), which) - range.begin());
 }
 
+size_t index_of_equal(const route_list& range, const kernel_route& r) {
+    return index_of(range, [&](const kernel_route& a) { return are_same(a, r); });
+}
+
 /// A replacement may be the same as a later route, so an equal one is preferred.
 size_t index_of_same_v6(const route_list& range, const kernel_route& r) {
-    const size_t equal = index_of(range, [&](const kernel_route& a) { return are_same(a, r); });
+    const size_t equal = index_of_equal(range, r);
     if (equal != range.size()) return equal;
     return index_of(range, [&](const kernel_route& a) { return are_same_v6(a, r); });
 }
@@ -168,13 +172,15 @@ bool add_v6(route_list& in, const kernel_route& r, uint16_t how) {
     } else if (is_sibling(all.front())) {
         certain = add_siblings(range, all, how);
     } else {
-        const size_t at = index_of_same_v6(range, r);
+        // A dump lists both routes where a replacement has the next hop of a later one.
+        const bool is_listed = (how & NLM_F_MULTI) != 0;
+        const size_t at = is_listed ? index_of_equal(range, r) : index_of_same_v6(range, r);
         const bool same = at != range.size();
         if ((how & NLM_F_REPLACE) != 0 && !range.empty()) {  // also if a later one is the same
             const size_t first_plain =
                 index_of(range, [](const kernel_route& a) { return !is_sibling(a); });
             replace_v6(range, first_plain == range.size() ? 0 : first_plain, all);
-        } else if (same && (how & NLM_F_MULTI) != 0) {  // a dump lists routes in order
+        } else if (same && is_listed) {  // in order
             range.erase(range.begin() + static_cast<std::ptrdiff_t>(at));
             range.push_back(r);
         } else if (same) {

@@ -205,6 +205,31 @@ TEST_F(netlink_rib_test, ipv6_replaces_the_first_route_also_with_one_that_exists
     EXPECT_EQ(via("2001:db8::/32"), "none");
 }
 
+/// Such routes may differ in their type alone; a dump then lists both (rib-differential, seed 4).
+TEST_F(netlink_rib_test, ipv6_routes_with_the_same_next_hop_stay_after_a_dump) {
+    const route_event linked{.to = "2001::/16", .by = east},
+        hole{.to = "2001::/16", .by = 0, .type = RTN_BLACKHOLE, .how = NLM_F_CREATE | NLM_F_APPEND},
+        rejecting{.to = "2001::/16", .by = 0, .type = RTN_UNREACHABLE, .how = replace};
+    take(linked);
+    take(hole);
+    take(rejecting);
+    const auto list = [&](std::initializer_list<route_event> routes) {
+        rib_.begin_part({netlink_rib::dump_part::kind::routes, true, RT_TABLE_MAIN});
+        for (route_event e : routes) {
+            e.how = NLM_F_MULTI;
+            take(e);
+        }
+        rib_.end_part(true);
+        ASSERT_TRUE(rib_.sweep([] { return true; }));
+        rib_.settle();
+    };
+    list({rejecting, hole});
+    ASSERT_NE(find("2001::/16"), nullptr);
+    EXPECT_EQ(find("2001::/16")->type, route_type::unreachable);
+    list({hole, rejecting});  // in the dump's order
+    EXPECT_EQ(find("2001::/16")->type, route_type::blackhole);
+}
+
 /// fib6_rt_update() notifies like a replacement, but the routes of a replaced object remain in their order
 /// (rib-differential, seeds 2 and 3).
 TEST_F(netlink_rib_test, ipv6_routes_stay_in_order_when_their_object_is_replaced) {

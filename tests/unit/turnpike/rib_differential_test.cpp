@@ -163,7 +163,7 @@ class operations {
     std::vector<netlink::route> recent_{};
 };
 
-/// A router with the mirrored links, whose routes are those of a RIB.
+/// A router with the mirrored links and the routes of a RIB.
 class router {
   public:
     void learn(kernel_lab& from) {
@@ -276,7 +276,7 @@ void compare(kernel_lab& lab, router& published, operations& all, bool v4_only =
     }
 }
 
-/// A dump lacks IPv6 routes that are between the paths of a multipath route (fib6_dump_node), so what follows is
+/// A dump lacks IPv6 routes that are between the paths of a multipath route (fib6_dump_node), so later batches are
 /// compared in a new namespace.
 TEST_P(rib_differential, equals_the_kernel) {
     if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "needs network namespaces (root)";
