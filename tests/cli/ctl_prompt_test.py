@@ -79,10 +79,11 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def line(self, text, until="> "):
-        """Types a line, and returns its output with the next prompt."""
+        """Types a line, and returns its output with the next prompt. The terminal echoes keys that arrive before the editor
+        reads, and the editor shows them again."""
         self.type(text + "\n")
         self.read_until(text)
-        return self.read_until(until)
+        return self.read_until(until).rpartition(text)[2]
 
     def end(self):
         """The exit code."""
