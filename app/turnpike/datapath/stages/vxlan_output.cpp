@@ -42,7 +42,9 @@ uint16_t port_of(uint32_t hash) noexcept {
     return static_cast<uint16_t>(first | hash >> 18);
 }
 
-inside look_into(const rte_mbuf* m, const packet::flow_hashing& how) noexcept {
+/// For any frame.
+__attribute__((noinline)) inside look_into_any(const rte_mbuf* m,
+                                               const packet::flow_hashing& how) noexcept {
     inside is;
     const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
     const uint8_t* l3 = frame + ethernet_bytes;
@@ -72,6 +74,20 @@ inside look_into(const rte_mbuf* m, const packet::flow_hashing& how) noexcept {
     std::memcpy(&rest, frame + sizeof first, sizeof rest);
     is.source_port = port_of(isa::crc32c(isa::crc32c(0, first), rest));
     return is;
+}
+
+/// The common case, an untagged IPv4 packet, inline.
+inline __attribute__((always_inline)) inside look_into(const rte_mbuf* m,
+                                                       const packet::flow_hashing& how) noexcept {
+    const auto* const l3 = rte_pktmbuf_mtod_offset(m, const uint8_t*, ethernet_bytes);
+    const uint32_t there = m->data_len - ethernet_bytes;
+    const bool v4 = load_be<uint16_t>(l3 - 2) == packet::ether_type_ipv4 &&
+                    there >= sizeof(packet::ipv4_header) && *l3 >> 4 == 4;
+    if (!v4) [[unlikely]]
+        return look_into_any(m, how);
+    return {.traffic_class = packet::traffic_class(l3, true),
+            .source_port = port_of(packet::flow_hash(l3, there, how)),
+            .l2_bytes = ethernet_bytes};
 }
 
 /// Only packets that may be fragmented need an identification (RFC 6864 section 4.1).
