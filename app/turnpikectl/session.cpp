@@ -33,6 +33,7 @@ constexpr own_word own_words[] = {
     {"compare", "show the lines that the candidate changes", true},
     {"commit", "apply the candidate, completely or not at all; commit confirm SECONDS", true},
     {"undo", "take the last change out of the candidate", true},
+    {"rollback", "start over: the candidate becomes what runs; also rollback 0", true},
     {"abort", "forget the candidate", true},
 };
 
@@ -143,8 +144,10 @@ bool session::run_own(const std::vector<std::string>& words, int& code) {
     } else if (first == "commit" &&
                (words.size() == 1 || (words.size() == 3 && words[1] == "confirm"))) {
         code = send_candidate(false, words.size() == 3 ? words[2] : std::string());
-    } else if (words.size() == 1 && (first == "undo" || first == "rollback")) {
+    } else if (words.size() == 1 && first == "undo") {
         code = undo_last();
+    } else if (first == "rollback" && words.size() <= 2) {
+        code = start_over(words.size() == 2 ? words[1] : "0");
     } else if (words.size() == 1 && first == "abort") {
         code = abort();
     } else {
@@ -238,11 +241,21 @@ int session::undo_last() {
     return 0;
 }
 
-int session::abort() {
+/// The candidate becomes what runs, as Junos' `rollback 0`. An older configuration would be applied at once.
+int session::start_over(const std::string& number) {
+    if (number != "0")
+        return complain({EINVAL, "rollback " + number,
+                         "is applied at once: commit or abort the candidate first; rollback 0 "
+                         "starts the candidate over"},
+                        exit_refused);
     std::printf("forgotten: %zu change%s\n", candidate_.size(), candidate_.size() == 1 ? "" : "s");
     candidate_.clear();
-    configures_ = false;
     return 0;
+}
+
+int session::abort() {
+    configures_ = false;
+    return start_over("0");
 }
 
 std::string session::prompt() {

@@ -4,7 +4,7 @@
 //   show ports | match west        only lines with the text; also `except`
 //   show ports | json
 //   configure                      begins a candidate: changes are kept until `commit`
-//   compare, commit [confirm SECONDS], rollback, abort
+//   compare, commit [confirm SECONDS], undo, rollback 0, abort
 #pragma once
 
 #include <string>
@@ -53,6 +53,7 @@ class session {
     int keep(const command_line& line, const std::string& text);
     int send_candidate(bool dry, const std::string& confirm);
     int undo_last();
+    int start_over(const std::string& number);
     int abort();
     [[nodiscard]] std::vector<std::string> with_options(
         const std::vector<std::string>& words) const;

@@ -170,7 +170,7 @@ def test_a_candidate():
     shown = terminal.line("exit", "# ")
     assert "commit or abort first" in shown, shown
     terminal.line("set port east mtu 1400", "(candidate: 3)# ")
-    assert "undone: set port east mtu 1400" in terminal.line("rollback", "(candidate: 2)# ")
+    assert "undone: set port east mtu 1400" in terminal.line("undo", "(candidate: 2)# ")
     shown = terminal.line("commit confirm 60", "turnpike (confirm within 60 s, unsaved)> ")
     assert "undone in 60 s unless confirm arrives" in shown, shown
     last = box.changes()[-1]
@@ -181,6 +181,24 @@ def test_a_candidate():
     terminal.line("set port west mtu 1400", "# ")
     assert "forgotten: 1 change" in terminal.line("abort")
     assert all(r.get("dry") for r in box.changes()[before:])
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_rollback_in_a_candidate_starts_over():
+    box = Box()
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    for word in ("rollback", "rollback 0"):
+        terminal.line("configure", "(candidate: 0)# ")
+        terminal.line("set port west mtu 9000", "(candidate: 1)# ")
+        terminal.line("set port east mtu 1500", "(candidate: 2)# ")
+        # An older configuration would be applied at once, beside the candidate.
+        assert "commit or abort the candidate first" in terminal.line("rollback 1", "(candidate: 2)# ")
+        assert "forgotten: 2 changes" in terminal.line(word, "(candidate: 0)# ")
+        terminal.line("abort")
+    assert "rollback" not in [r["request"] for r in box.server.asked], box.server.asked
+    assert all(r["dry"] for r in box.changes()), "nothing was applied"
     terminal.type("exit\n")
     assert terminal.end() == 0
 
