@@ -134,4 +134,66 @@ std::string acl_text(const given& g, const json& result) {
     return out;
 }
 
+namespace {
+
+/// The rows, and below a group a row per member with its share of the group's buckets.
+json with_members(const json& rows) {
+    json out = json::array();
+    for (const json& row : rows) {
+        out.push_back(row);
+        for (json member : row.value("members", json::array())) {
+            for (const char* of_group : {"to", "origin", "protocol"})
+                if (row.contains(of_group)) member[of_group] = "";
+            member["type"] = "share " + member.value("buckets", json(0)).dump() + "/" +
+                             row.value("buckets", json(0)).dump();
+            out.push_back(std::move(member));
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string routes_text(const given&, const json& result) {
+    return shown_text("routes", "to origin protocol type reason interface via mac",
+                      {{"routes", with_members(result.value("routes", json::array()))}});
+}
+std::string next_hops_text(const given&, const json& result) {
+    return shown_text("next_hops", "next_hop type reason interface via mac mtu",
+                      {{"next_hops", with_members(result.value("next_hops", json::array()))}});
+}
+std::string route_text(const given&, const json& result) {
+    json values = result;
+    if (!values.is_object() || values.erase("members") == 0) return shown_text({}, {}, result);
+    return shown_text({}, {}, values) +
+           shown_text("members", "interface via mac type weight buckets able", result);
+}
+
+/// The bridges, their members, their VLANs with traffic, and reserved frames that were received.
+std::string bridges_text(const given& g, const json& result) {
+    const json bridges = result.value("bridges", json::array());
+    const auto rows_of = [&](const char* list) {
+        json rows = json::array();
+        for (const json& bridge : bridges)
+            for (json row : bridge.value(list, json::array())) {
+                row["bridge"] = bridge.value("name", json());
+                rows.push_back(std::move(row));
+            }
+        return rows;
+    };
+    std::string out = shown_text(
+        "bridges", "name stations learnt moves aged held refused ageing_s max_addresses", result);
+    const auto add = [&](const char* title, const char* columns, json rows) {
+        if (rows.empty()) return;
+        out += std::string("\n") + title + ":\n" +
+               shown_text("rows", columns, {{"rows", std::move(rows)}});
+    };
+    add("members", "bridge port mode vlan trunks learning locked isolation", rows_of("members"));
+    add("VLANs with traffic", "bridge vlan rx_packets rx_bytes tx_packets flooded",
+        rows_of("vlans"));
+    if (!g.has("BRIDGE"))
+        add("reserved frames", "port group from frames", result.value("reserved", json::array()));
+    return out;
+}
+
 }  // namespace turnpike::ctl

@@ -16,5 +16,12 @@ std::string history_text(const given& g, const nlohmann::json& result);
 std::string drops_text(const given& g, const nlohmann::json& result);
 /// Bindings, and of one list its rules with their positions.
 std::string acl_text(const given& g, const nlohmann::json& result);
+/// Routes or next hops; below a group, a row per member.
+std::string routes_text(const given& g, const nlohmann::json& result);
+std::string next_hops_text(const given& g, const nlohmann::json& result);
+/// The result of a lookup; of a group, a table of its members.
+std::string route_text(const given& g, const nlohmann::json& result);
+/// Bridges with their members and VLANs.
+std::string bridges_text(const given& g, const nlohmann::json& result);
 
 }  // namespace turnpike::ctl

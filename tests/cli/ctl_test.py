@@ -244,6 +244,44 @@ def test_tables_and_values():
     assert server.asked[0]["address"] == "192.0.2.1"
 
 
+def test_members_of_groups_have_rows():
+    member = {"able": True, "buckets": 8, "mac": "02:00:00:00:00:01", "mtu": 1500, "type": "adjacency", "weight": 1}
+    members = [{**member, "interface": "east", "via": "10.0.2.2", "next_hop": 7},
+               {**member, "interface": "south", "via": "10.0.3.2", "next_hop": 9}]
+    group = {"next_hop": 12, "type": "group", "buckets": 16, "members": members}
+    routes = {"result": {"routes": [{**group, "to": "172.16.0.0/16", "origin": "learned", "protocol": "bgp"}], "next": None}}
+    lines = output(Server(routes), "show", "routes").splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        ["172.16.0.0/16", "learned", "bgp", "group", "-", "-", "-", "-"],
+        ["share", "8/16", "-", "east", "10.0.2.2", "02:00:00:00:00:01"],
+        ["share", "8/16", "-", "south", "10.0.3.2", "02:00:00:00:00:01"]], lines
+    lines = output(Server({"result": {"next_hops": [group]}}), "show", "next-hops").splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        ["12", "group", "-", "-", "-", "-", "-"],
+        ["7", "share", "8/16", "-", "east", "10.0.2.2", "02:00:00:00:00:01", "1500"],
+        ["9", "share", "8/16", "-", "south", "10.0.3.2", "02:00:00:00:00:01", "1500"]], lines
+    lines = output(Server({"result": {**group, "to": "172.16.0.0/16"}}), "show", "route", "172.16.0.1").splitlines()
+    assert max(len(line) for line in lines) <= 80, lines
+    assert ["south", "10.0.3.2", "02:00:00:00:00:01", "adjacency", "1", "8", "yes"] in [line.split() for line in lines], lines
+
+
+def test_bridges_have_members_and_vlans():
+    members = [{"port": "west", "mode": "access", "vlan": 20, "learning": True, "locked": False},
+               {"port": "east", "mode": "trunk", "vlan": None, "trunks": ["10", "20-29"], "learning": True, "locked": False}]
+    vlans = [{"vlan": 20, "rx_packets": 3, "rx_bytes": 180, "tx_packets": 2, "flooded": 1}]
+    other = {"name": "dmz", "members": [{"port": "south", "mode": "unaware", "vlan": None}], "vlans": []}
+    result = {"bridges": [{"name": "lan", "stations": 2, "members": members, "vlans": vlans}, other],
+              "reserved": [{"port": "west", "group": "01:80:c2:00:00:0e", "from": "02:00:00:00:00:05", "frames": 4}]}
+    lines = [line.split() for line in output(Server({"result": result}), "show", "bridges").splitlines()]
+    assert ["lan", "west", "access", "20", "-", "yes", "no", "-"] in lines, lines
+    assert ["lan", "east", "trunk", "-", "10,20-29", "yes", "no", "-"] in lines, lines
+    assert ["dmz", "south", "unaware", "-", "-", "-", "-", "-"] in lines, lines
+    assert ["lan", "20", "3", "180", "2", "1"] in lines, lines
+    assert ["west", "01:80:c2:00:00:0e", "02:00:00:00:00:05", "4"] in lines, lines
+    shown = output(Server({"result": result}), "show", "bridges", "lan")
+    assert "10,20-29" in shown and "south" not in shown and max(len(line) for line in shown.splitlines()) <= 80, shown
+
+
 def test_one_object_by_name():
     ports = {"result": {"ports": [{"name": "west", "link": {"up": True}, "mtu": 1500}, {"name": "east", "mtu": 9000}]}}
     shown = output(Server(ports), "show", "ports", "west")
