@@ -33,7 +33,7 @@ constexpr own_word own_words[] = {
     {"compare", "show the lines that the candidate changes", true},
     {"commit", "apply the candidate, completely or not at all; commit confirm SECONDS", true},
     {"undo", "take the last change out of the candidate", true},
-    {"rollback", "start over: the candidate becomes what runs; also rollback 0", true},
+    {"rollback", "take all changes out of the candidate; also rollback 0", true},
     {"abort", "forget the candidate", true},
 };
 
@@ -241,7 +241,7 @@ int session::undo_last() {
     return 0;
 }
 
-/// The candidate becomes what runs, as Junos' `rollback 0`. An older configuration would be applied at once.
+/// The candidate is the running configuration again, as after Junos' `rollback 0`. Older configurations are applied at once.
 int session::start_over(const std::string& number) {
     if (number != "0")
         return complain({EINVAL, "rollback " + number,
