@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <iostream>
 
+#include "base/printable.hpp"
 #include "manual/page.hpp"
 #include "sources/schema.hpp"
 #include "version.hpp"
+#include "yaml/reader.hpp"
 
 namespace turnpike {
 namespace {
@@ -81,6 +83,15 @@ void add_options(CLI::App& app, raw_options& to) {
         "print the JSON Schema of the configuration file and exit");
 }
 
+/// "; did you mean '--config'?", or for a word that is no option, the option of the configuration file.
+std::string nearest_option(const CLI::App& app, const std::string& unknown) {
+    if (!unknown.starts_with('-')) return "; the configuration file follows --config";
+    std::vector<std::string> names;
+    for (const CLI::Option* o : app.get_options()) names.push_back("--" + o->get_single_name());
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    return yaml::suggestion(unknown.substr(0, unknown.find('=')), views);
+}
+
 }  // namespace
 
 std::string manual_page() {
@@ -131,6 +142,13 @@ int read_command_line(int argc, char** argv, options& into) {
     std::reverse(ours.begin(), ours.end());  // CLI11 parses a vector from its end
     try {
         app.parse(ours);
+    } catch (const CLI::RequiredError& e) {
+        // CLI11 looks at options that are missing before those that it does not know.
+        const std::vector<std::string> unknown = app.remaining();
+        if (unknown.empty()) return app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_refused;
+        std::cerr << "turnpike: '" << printable(unknown.front()) << "' is unknown"
+                  << nearest_option(app, unknown.front()) << '\n';
+        return exit_refused;
     } catch (const CLI::ParseError& e) {
         return app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_refused;
     }

@@ -120,6 +120,15 @@ def test_wrong_options_are_exit_2():
         assert "EAL" not in done.stderr
 
 
+def test_an_unknown_option_is_named_before_the_missing_one():
+    for words, text in ((("--confg", "x"), "'--confg' is unknown; did you mean '--config'?"),
+                        (("--confg=x",), "'--confg=x' is unknown; did you mean '--config'?"),
+                        (("a.yaml",), "'a.yaml' is unknown; the configuration file follows --config")):
+        done = program(*words)
+        assert done.returncode == 2 and done.stderr == f"turnpike: {text}\n", (words, done)
+    assert "--config is required" in program().stderr
+
+
 def test_missing_file_is_exit_2():
     done = program("--config", "/nonexistent/turnpike.yaml")
     assert done.returncode == 2 and "/nonexistent/turnpike.yaml" in done.stderr, done
