@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "control/management/show.hpp"
+#include "sources/field.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -21,6 +22,7 @@ json member_json(const state::bridge_member& m) {
                 {"vlan", name_of_vlan(m.vlan)},
                 {"learning", m.learning},
                 {"locked", m.locked}};
+    if (m.vlans.any()) out["trunks"] = sources::write_value(m.vlans).texts;
     if (m.isolation != 0) out["isolation"] = m.isolation;
     return out;
 }
