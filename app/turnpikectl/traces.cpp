@@ -153,7 +153,12 @@ std::string step_text(const json& step) {
 std::string path_text(const json& one) {
     std::string out;
     uint64_t copy = 0;
-    for (const json& step : one.value("path", json::array())) {
+    json egress;
+    for (json step : one.value("path", json::array())) {
+        if (step.contains("next_hop")) egress = step["next_hop"];
+        if (step.contains("member")) egress = step["member"];
+        if (step.value("stage", json()) == "fragment" && egress.contains("mtu"))
+            step["why"] = "MTU " + text_of(egress, "mtu") + " of " + text_of(egress, "interface");
         if (const uint64_t now = step.value("copy", uint64_t{0}); now != copy && now != 0)
             out += fmt::format("  copy {}\n", copy = now);
         out += step_text(step);

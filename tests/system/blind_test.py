@@ -96,7 +96,7 @@ def test_the_mtu_is_too_small():
         assert answers(west, EAST[0]) or answers(west, EAST[0])
         send(west, EAST[0], "-c 3 -i 0.2 -W 0.2 -M do -s 1450")
         text = two_commands(ctl, f"from {WEST[0]} to {EAST[0]} bytes 1500", "ipv4_too_big")
-        has(text, r"ipv4_too_big .*exceeds the egress MTU", r"adjacency interface east", r"fragment")
+        has(text, r"ipv4_too_big .*exceeds the egress MTU", r"adjacency interface east", r"fragment +MTU 1400 of east")
 
 
 def test_the_way_back_is_another():
