@@ -143,7 +143,7 @@ int read_command_line(int argc, char** argv, options& into) {
     try {
         app.parse(ours);
     } catch (const CLI::RequiredError& e) {
-        // CLI11 looks at options that are missing before those that it does not know.
+        // CLI11 checks required options before it checks unknown arguments.
         const std::vector<std::string> unknown = app.remaining();
         if (unknown.empty()) return app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_refused;
         std::cerr << "turnpike: '" << printable(unknown.front()) << "' is unknown"
