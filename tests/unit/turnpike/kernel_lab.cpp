@@ -401,17 +401,19 @@ void kernel_lab::request_dump(uint16_t type, uint8_t family, uint32_t of,
     }
 }
 
-/// Whether the kernel has an IPv6 route of this prefix by a nexthop object.
-bool kernel_lab::is_by_object(uint32_t table, const ip_prefix& to) {
+/// Number of paths of the kernel's IPv6 route of this prefix by a nexthop object; 0: none.
+size_t kernel_lab::paths_by_object(uint32_t table, const ip_prefix& to) {
     if (!by_objects_) {
         by_objects_.emplace();
         for (const uint32_t of : {uint32_t{RT_TABLE_MAIN}, 10U, 20U})
             request_dump(RTM_GETROUTE, AF_INET6, of, [&](const netlink::message& m) {
                 const auto* const r = std::get_if<netlink::route>(&m.what);
-                if (r != nullptr && r->next_hop != 0) by_objects_->emplace(r->table, r->to);
+                if (r != nullptr && r->next_hop != 0)
+                    (*by_objects_)[{r->table, r->to}] = std::max<size_t>(r->hops.size(), 1);
             });
     }
-    return by_objects_->contains({table, to});
+    const auto there = by_objects_->find({table, to});
+    return there == by_objects_->end() ? 0 : there->second;
 }
 
 kernel_lab::answer kernel_lab::look_up(uint32_t table, const ip_address& to, const ip_address& from,
@@ -494,7 +496,7 @@ std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
     ++found_;
     // Where another route by the same nexthop object was deleted, a cached destination has no route (rt6_info::from).
     if (to.v6 && ours != nullptr && ours->type != state::route_type::unreachable &&
-        theirs.error == ENETUNREACH && is_by_object(table, at))
+        theirs.error == ENETUNREACH && paths_by_object(table, at) != 0)
         return "";
     using enum state::route_type;
     if (ours != nullptr && ours->type == not_followed) {
@@ -559,6 +561,9 @@ std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
         of_ours.emplace(m.via ? m.via->text() : "link", m.interface, m.weight);
     // One member of a group, with the paths of another route that has it.
     if (shared && alive > weights.size()) return "";
+    if (shared && to.v6 && alive == 1 && !live.empty() && !live.front().via &&
+        paths_by_object(table, at) > 1)
+        return "";  // one that the group has without gateway, which is not followed
     if (shared && std::any_of(of_ours.begin(), of_ours.end(), [&](const path& p) {
             return weights.contains({std::get<0>(p), std::get<1>(p)});
         }))

@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -77,7 +76,7 @@ class kernel_lab {
     void wait_for_link(unsigned link);
     void request_dump(uint16_t type, uint8_t family, uint32_t of,
                       const std::function<void(const netlink::message&)>& take);
-    [[nodiscard]] bool is_by_object(uint32_t table, const ip_prefix& to);
+    [[nodiscard]] size_t paths_by_object(uint32_t table, const ip_prefix& to);
     [[nodiscard]] std::string explain(uint32_t table, const ip_prefix& to);
 
     bool there_ = false;
@@ -89,8 +88,8 @@ class kernel_lab {
     netlink_rib rib_{{}};
     netlink_rib::followed ours_{};
     std::vector<std::string> log_{};
-    /// IPv6 routes by nexthop objects, as last dumped; none: changed since
-    std::optional<std::set<std::pair<uint32_t, ip_prefix>>> by_objects_{};
+    /// IPv6 routes by nexthop objects and their numbers of paths, as last dumped; none: changed since
+    std::optional<std::map<std::pair<uint32_t, ip_prefix>, size_t>> by_objects_{};
     size_t taken_ = 0, found_ = 0, not_followed_found_ = 0, doubts_ = 0;
     std::vector<uint8_t> buffer_;
 };
