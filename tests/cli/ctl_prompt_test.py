@@ -83,7 +83,7 @@ class Terminal:
         reads, and the editor shows them again."""
         self.type(text + "\n")
         self.read_until(text)
-        return self.read_until(until).rpartition(text)[2]
+        return self.read_until(until).rpartition(text + "\n")[2]
 
     def end(self):
         """The exit code."""
