@@ -275,6 +275,61 @@ def test_broadcasts_and_frames_that_are_no_ip():
         assert running.stop()["drops"]["ether_type_unknown"] == 2
 
 
+def test_frames_that_the_operator_names():
+    """Frames reach the kernel if host_pass names their group or EtherType, and only then; a flood of such frames does not
+    stop pings to the router."""
+    groups = {"239.1.1.1": "01:00:5e:01:01:01", "ff0e::181": "33:33:00:00:01:81"}
+    ptp = "01:1b:19:00:00:00"
+    with Lab() as lab:
+        west, dut, _east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        wait_until(lambda: answers(west, "10.0.1.1"), "the router answers")
+        out, here, ours = west.raw("eth0"), mac(west.mac("eth0")), mac(dut.mac("w0"))
+        with box.inside():
+            frames = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        frames.bind(("west", 3))
+
+        def ip(to, payload):
+            if ":" in to:
+                return ethernet(mac(groups.get(to, "33:33:00:00:00:99")), here, IPV6,
+                                ipv6("2001:db8:1::2", to, udp(payload, 5, 6)))
+            return ethernet(mac(groups.get(to, "01:00:5e:01:01:02")), here, IPV4, ipv4("10.0.1.2", to, udp(payload, 5, 6)))
+        named = {b"ptp": ethernet(mac(ptp), here, 0x88F7, b"ptp" * 20), b"pppoe": ethernet(ours, here, 0x8863, b"pppoe" * 10),
+                 b"padi": ethernet(b"\xff" * 6, here, 0x8863, b"padi" * 12),
+                 **{to.encode(): ip(to, to.encode()) for to in groups}}
+        others = {b"gptp": ethernet(mac("01:80:c2:00:00:10"), here, 0x88F7, b"gptp" * 15),
+                  b"session": ethernet(ours, here, 0x8864, b"session" * 8),
+                  **{to.encode(): ip(to, to.encode()) for to in ("239.1.1.2", "ff0e::999")}}
+
+        def reach():
+            got = set()
+            for payload, frame in (*named.items(), *others.items()):
+                out.send(frame)
+                if heard(frames, payload, 0.5):
+                    got.add(payload)
+            return got
+        assert reach() == set()
+
+        def choose(config):
+            config["ports"][0]["host_pass"] = [*groups, ptp, "0x8863"]
+            config["punt_rate"] = {"other": 100}
+        assert "refused" not in rewrite(running, choose)
+        assert reach() == set(named)
+        before = operator.show("drops")["drops"].get("punt_rate", 0)
+        for _ in range(1000):
+            out.send(named[b"ptp"])
+        wait_until(lambda: operator.show("drops")["drops"].get("punt_rate", 0) > before + 500, "the flood is cut")
+        ping(west, "10.0.1.1")
+        # Without them, as before. The socket still has frames of the flood.
+        assert "refused" not in rewrite(running, lambda c: c["ports"][0].pop("host_pass"))
+        while heard(frames, b"", 0.3):
+            pass
+        assert reach() == set()
+        said = rewrite(running, lambda c: c["ports"][0].update(host_pass=["0x0800"]))
+        assert "host_pass[0]" in said and "EtherType" in said, said
+        running.stop()
+
+
 def test_addresses_that_only_the_kernel_has():
     """The virtual address of VRRP, on a macvlan, and a link-local address that is not of the MAC address."""
     with Lab() as lab:

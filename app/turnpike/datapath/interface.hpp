@@ -39,6 +39,13 @@ struct interface_addresses {
     std::vector<ip_prefix> prefixes{};      ///< as configured; each one is an on-link network
     /// extra MAC addresses of the interface, beside interface::mac
     std::vector<mac_address> extra_macs{};
+    /// Frames that are passed to the kernel as link_protocol: IP packets to these groups, other frames to these MAC
+    /// addresses, and those of these EtherTypes.
+    struct {
+        std::vector<ip_address> groups{};
+        std::vector<mac_address> macs{};
+        std::vector<uint16_t> types{};
+    } passes{};
     uint32_t link_hop = 0;  ///< next hop (kind glean) of destinations in its on-link networks
 };
 

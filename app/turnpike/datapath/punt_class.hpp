@@ -9,14 +9,16 @@
 #include <string_view>
 
 // clang-format off: a class is a line. name, default rate per second, meaning
-#define TURNPIKE_PUNT_CLASSES(X)                                                         \
-    X(routing, 20000, "for us: BGP, BFD, OSPF, RIP, LDP, PIM, EIGRP, Babel, VRRP, IGMP") \
-    X(local, 10000, "for us: all other protocols")                                       \
-    X(neighbours, 10000, "ARP and neighbour discovery")                                  \
-    X(icmp_error, 10000, "dropped, and the source is to get an ICMP error")              \
-    X(too_big, 10000, "dropped, and the source is to get a Packet Too Big")              \
-    X(resolve, 10000, "the neighbour's MAC address is unknown")                          \
-    X(other, 1000, "Router Alert in transit, redirects, reserved group addresses of bridges")
+#define TURNPIKE_PUNT_CLASSES(X)                                                                 \
+    X(routing, 20000, "for us: BGP, BFD, OSPF, RIP, LDP, PIM, EIGRP, Babel, VRRP, IGMP")         \
+    X(local, 10000, "for us: all other protocols")                                               \
+    X(neighbours, 10000, "ARP and neighbour discovery")                                          \
+    X(icmp_error, 10000, "dropped, and the source is to get an ICMP error")                      \
+    X(too_big, 10000, "dropped, and the source is to get a Packet Too Big")                      \
+    X(resolve, 10000, "the neighbour's MAC address is unknown")                                  \
+    X(other, 1000,                                                                               \
+      "LLDP, CDP, `host_pass`, Router Alert in transit, redirects, reserved group addresses of " \
+      "bridges")
 // clang-format on
 
 namespace turnpike::datapath {

@@ -17,7 +17,7 @@
     X(redirect, "a copy of a packet that left by its ingress interface: its source may get a redirect") \
     X(router_alert, "in transit, with the Router Alert option (RFC 2113, RFC 2711)") \
     X(too_big, "dropped: exceeds the tunnel's MTU; its source gets an error from the remote endpoint's side") \
-    X(link_protocol, "IS-IS, LLDP or CDP, for the kernel") \
+    X(link_protocol, "IS-IS, LLDP, CDP or what host_pass names, for the kernel") \
     X(neigh_suppress, "a copy of ARP or ND that arrived at a bridge with neigh_suppress")
 // clang-format on
 

@@ -79,6 +79,9 @@ written_value write_value(const std::vector<ip_prefix>& prefixes) { return write
 written_value write_value(const std::vector<mac_address>& addresses) {
     return write_texts(addresses);
 }
+written_value write_value(const std::vector<state::host_pass>& frames) {
+    return write_texts(frames);
+}
 
 std::string read_text(const yaml::reader& from, const value_type& type) {
     std::string text = from.text();

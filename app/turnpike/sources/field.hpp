@@ -154,6 +154,7 @@ requires std::is_integral_v<Number> written_value write_value(const std::optiona
 }
 written_value write_value(const std::vector<ip_prefix>& prefixes);
 written_value write_value(const std::vector<mac_address>& addresses);
+written_value write_value(const std::vector<state::host_pass>& frames);
 
 std::string read_text(const yaml::reader& from, const value_type& type);
 

@@ -65,10 +65,26 @@ std::vector<mac_address> read_macs(const reader& from, const value_type& type) {
     return out;
 }
 
+std::vector<state::host_pass> read_passes(const reader& from, const value_type& type) {
+    std::vector<state::host_pass> out;
+    for (const reader& one : from.list(type.plural)) {
+        const auto read = state::parse_host_pass(one.text());
+        if (!read) one.refuse(read.error().text);
+        if (std::find(out.begin(), out.end(), *read) != out.end())
+            one.refuse("is " + read->text() + " again");
+        out.push_back(*read);
+    }
+    if (out.size() > type.most)
+        from.refuse(
+            fmt::format("has {} {}; the maximum is {}", out.size(), type.plural, type.most));
+    return out;
+}
+
 constexpr std::string_view checksum_words[] = {"software", "device"};
 
 // A router is master of few VRRP groups; each address in a burst costs a comparison pass.
 constexpr uint64_t max_macs = 16;
+constexpr uint64_t max_passes = 32;
 
 constexpr value_type acl_type = text_type("the name of an ACL", any_length, "LIST");
 
@@ -151,6 +167,12 @@ constexpr field<interface> interface_rows[] = {
       .meaning = "Mirrors the interface to the kernel: doc/control-plane.md",
       .kinds = of_routed},
      access<member<&interface::host_interface>>()},
+    {{.key = "host_pass",
+      .type = list_type("a multicast address, a group MAC address or an EtherType as 0x88f7",
+                        "multicast addresses, MAC addresses and EtherTypes", max_passes),
+      .meaning = "Passes more frames to the kernel; needs host_interface: doc/control-plane.md",
+      .kinds = of_routed},
+     access<member<&interface::passes>, read_passes>()},
     {{.key = "urpf",
       .type = word_type(state::reverse_path_names),
       .meaning = "Reverse path check of source addresses: doc/routing.md",

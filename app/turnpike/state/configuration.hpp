@@ -19,6 +19,7 @@
 #include "packet/flow_hash.hpp"
 #include "state/acl.hpp"
 #include "state/bridge.hpp"
+#include "state/host_pass.hpp"
 #include "state/listen_address.hpp"
 #include "state/mirror.hpp"
 #include "state/named.hpp"
@@ -156,6 +157,7 @@ struct interface {
     bool router_alert =
         false;  ///< routed, with host_interface: punts Router Alert packets to the kernel
     bool accept_ra = false;  ///< routed, with host_interface: follows router advertisements
+    std::vector<host_pass> passes{};  ///< routed, with host_interface: more frames for the kernel
     origin where{};
     bool operator==(const interface&) const = default;
 };

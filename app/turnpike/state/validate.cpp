@@ -191,6 +191,10 @@ result<void> check_use(const configuration& in, const std::string& name, const i
         return refuse(i.where, fmt::format("port '{}' has {}: true, which needs "
                                            "host_interface: true",
                                            name, i.router_alert ? "router_alert" : "accept_ra"));
+    if (!i.passes.empty() && !i.host_interface)
+        return refuse(
+            i.where,
+            fmt::format("port '{}' has host_pass, which needs host_interface: true", name));
     const bool v6 = std::any_of(i.addresses.begin(), i.addresses.end(),
                                 [](const ip_prefix& p) { return p.address.v6; });
     if (const uint16_t mtu = in.mtu_of(i); v6 && mtu < 1280)

@@ -72,6 +72,7 @@ std::string example_of(const field_facts& f) {
             if (kind == "PAIRS") return "[{wire: 110, vlan: 10}]";
             if (f.key == "sflow.collectors") return "[\"192.0.2.1:6343\", \"[::1]:6343\"]";
             if (f.key == "metrics.listen") return "[\"[::1]:9417\", \"unix:/run/m\"]";
+            if (f.key == "host_pass") return "[239.1.1.1, \"01:1b:19:00:00:00\", 0x88f7]";
             if (f.type.max_element == 0) return "[\"02:00:00:00:00:01\"]";
             return "[" + std::to_string(f.type.least) + ", " + std::to_string(f.type.max_element) +
                    "]";
@@ -211,6 +212,30 @@ TEST(fields, a_list_has_a_maximum) {
         macs += (i == 0 ? "" : ", ") + ("\"02:00:00:00:01:" + std::to_string(10 + i) + "\"");
     EXPECT_THAT(error_of("extra_macs: " + macs + "]", interface_fields(), of_port),
                 HasSubstr("has 17 MAC addresses; the maximum is 16"));
+}
+
+TEST(fields, host_pass_names_groups_and_ethertypes) {
+    const auto about = [](const std::string& value) {
+        return error_of("host_pass: [" + value + "]", interface_fields(), of_port);
+    };
+    const auto read =
+        read_object("host_pass: [239.1.1.1, \"FF0E::181\", \"01:80:C2:00:00:02\", 0x88F7]",
+                    interface_fields(), of_port);
+    ASSERT_TRUE(read) << read.error().message();
+    ASSERT_EQ(read->passes.size(), 4U);
+    EXPECT_EQ(read->passes[1].text(), "ff0e::181");
+    EXPECT_EQ(read->passes[2].text(), "01:80:c2:00:00:02");
+    EXPECT_EQ(read->passes[3].text(), "0x88f7");
+    EXPECT_EQ(about("239.1.1.1, 239.1.1.1"), "f.yaml:1: object.host_pass[1] is 239.1.1.1 again");
+    EXPECT_THAT(about("0x0800"), StartsWith("f.yaml:1: object.host_pass[0] '0x0800' should be"));
+    for (const char* const value :
+         {"0x86dd", "0x8100", "0x05ff", "0xffff", "0x", "0x88f7f", "0x88 f7", "10.0.1.1", "\"::1\"",
+          "lldp", "\"02:00:00:00:00:01\"", "\"ff:ff:ff:ff:ff:ff\"", "255.255.255.255", "35063"})
+        EXPECT_THAT(about(value), StartsWith("f.yaml:1: object.host_pass[0] '")) << value;
+    std::string many;
+    for (unsigned i = 0; i < 33; ++i)
+        many += (i == 0 ? "239.1.2." : ", 239.1.2.") + std::to_string(i);
+    EXPECT_THAT(about(many), HasSubstr("the maximum is 32"));
 }
 
 TEST(fields, a_description_is_one_line) {

@@ -135,6 +135,8 @@ TEST(control_plane, is_read_written_and_refused) {
               "f.yaml:6: port 'south' has router_alert: true, which needs host_interface: true");
     EXPECT_EQ(with("addresses: [10.0.3.1/24]", "addresses: [10.0.3.1/24], accept_ra: true"),
               "f.yaml:6: port 'south' has accept_ra: true, which needs host_interface: true");
+    EXPECT_EQ(with("addresses: [10.0.3.1/24]", "addresses: [10.0.3.1/24], host_pass: [0x88f7]"),
+              "f.yaml:6: port 'south' has host_pass, which needs host_interface: true");
     // Unnumbered: its addresses are the kernel's.
     EXPECT_EQ(with("addresses: [10.0.1.1/24], host_interface: true", "host_interface: true"),
               "none");

@@ -23,12 +23,24 @@ interface_addresses::v4_network v4_network_of(const ip_prefix& a) noexcept {
     return {a.address.v4(), network, network | host_bits};
 }
 
+void add_passes(interface_addresses& to, const state::interface& wanted) {
+    for (const state::host_pass& one : wanted.passes) {
+        if (const auto* const group = std::get_if<ip_address>(&one.what))
+            to.passes.groups.push_back(*group);
+        else if (const auto* const mac = std::get_if<mac_address>(&one.what))
+            to.passes.macs.push_back(*mac);
+        else
+            to.passes.types.push_back(std::get<state::ether_type>(one.what).value);
+    }
+}
+
 /// RFC 4291 section 2.8: groups that a router joins; and tunnels' multicast groups.
 interface_addresses addresses_of(const state::interface& wanted, const mac_address& mac,
                                  const std::vector<ip_address>& groups) {
     interface_addresses out;
     out.prefixes = wanted.addresses;
     out.extra_macs = wanted.extra_macs;
+    add_passes(out, wanted);
     out.v6.push_back(packet::link_local(mac));
     for (const ip_prefix& a : wanted.addresses) {
         if (a.address.v6)

@@ -442,6 +442,11 @@ open_port::filters filters_of(const open_port& port, const datapath::snapshot& v
         if (!i.addresses->v4_groups.empty())
             out.groups.push_back(packet::multicast_mac(packet::ipv4_all_hosts));
         if (i.to_host) add_groups_of_daemons(out.groups);
+        for (const ip_address& g : i.addresses->passes.groups)
+            out.groups.push_back(g.v6 ? packet::multicast_mac(g.v6_bytes())
+                                      : packet::multicast_mac(g.v4()));
+        const auto& macs = i.addresses->passes.macs;
+        out.groups.insert(out.groups.end(), macs.begin(), macs.end());
     }
     return out;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames of IS-IS, LLDP and CDP: passed to the kernel unmodified.
+// Frames of IS-IS, LLDP, CDP, and frames that host_pass names, which are passed to the kernel unmodified.
 #pragma once
 
 #include "control/slow_path/slow_path_context.hpp"

@@ -51,6 +51,21 @@ __attribute__((noinline)) bool is_link_protocol(const mac_address& to, uint16_t 
     return std::find(std::begin(nearest), std::end(nearest), to) != std::end(nearest);
 }
 
+template <class List>
+bool has_one(const List& all, const typename List::value_type& one) noexcept {
+    return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+/// Whether the operator has the kernel get these frames (host_pass).
+__attribute__((noinline)) bool is_passed(const interface& in, const mac_address& to,
+                                         uint16_t type) noexcept {
+    const auto& passes = in.addresses->passes;
+    return has_one(passes.types, type) || has_one(passes.macs, to);
+}
+__attribute__((noinline)) bool is_passed(const interface& in, const ip_address& group) noexcept {
+    return in.to_host && has_one(in.addresses->passes.groups, group);
+}
+
 /// Layer 2 checks: whether the frame is addressed to this interface.
 drop_reason check_ethernet(const packet::ethernet_header& ethernet, const packet::parsed& p,
                            const interface& in) noexcept {
@@ -61,7 +76,8 @@ drop_reason check_ethernet(const packet::ethernet_header& ethernet, const packet
     if (p.l3_drop == packet::drop_reason::none) [[likely]]
         return drop_reason::none;
     if (p.l3_drop == packet::drop_reason::ether_type_unknown && in.to_host &&
-        is_link_protocol(ethernet.destination, p.type))
+        (is_link_protocol(ethernet.destination, p.type) ||
+         is_passed(in, ethernet.destination, p.type)))
         return drop_reason::none;
     return drop_reason_of(p.l3_drop);
 }
@@ -100,6 +116,12 @@ __attribute__((noinline)) verdict classify_ipv4_group(const uint8_t* frame, cons
     const uint32_t source = ip.source, destination = ip.destination;
     if (is_broadcast(frame, source, destination, in, v))
         return {.punted = true, .punt = punt_reason::local};
+    if (packet::is_ipv4_multicast(destination) && is_passed(in, ip_address::from_v4(destination))) {
+        if (v.vrf[in.vrf].own.has(source) || packet::is_ipv4_martian(source))
+            return {drop_reason::ipv4_source};
+        if (packet::header_at<packet::ethernet_header>(frame).destination.is_group())
+            return {.punted = true, .punt = punt_reason::link_protocol};
+    }
     const auto& groups = in.addresses->v4_groups;
     if (groups.empty() || !packet::is_ipv4_multicast(destination) ||
         !packet::header_at<packet::ethernet_header>(frame).destination.is_group())
@@ -177,6 +199,8 @@ verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const inter
                         v.tunnels != nullptr && v.tunnels->end(p, frame + p.l2_bytes, in.vrf)};
         if (in.to_host && packet::is_link_local_group(ip.destination))
             return {.punted = true, .punt = punt_reason::local};
+        if (is_passed(in, ip_address::from_v6(ip.destination)))
+            return {.punted = true, .punt = punt_reason::link_protocol};
         return {drop_reason::ipv6_destination};
     }
     if (packet::header_at<packet::ethernet_header>(frame).destination.is_group())
