@@ -3,6 +3,7 @@
 
 #include <rte_bus.h>
 #include <rte_dev.h>
+#include <rte_devargs.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,8 +49,31 @@ result<uint16_t> find_port(const std::string& device) {
     return fail(ENODEV, "", "EAL created no port for device '" + name + "'");
 }
 
+/// The arguments of a device string; empty: none.
+std::string arguments_of(const std::string& device) {
+    const size_t comma = device.find(',');
+    return comma == std::string::npos ? std::string() : device.substr(comma + 1);
+}
+
+/// Whether EAL has a virtual device of this name with other arguments. EAL would ignore the port's arguments.
+bool has_other_arguments(uint16_t id, const std::string& device) {
+    rte_eth_dev_info info;
+    if (arguments_of(device).empty() || rte_eth_dev_info_get(id, &info) != 0 ||
+        info.device == nullptr ||
+        std::string_view(rte_bus_name(rte_dev_bus(info.device))) != "vdev")
+        return false;
+    const rte_devargs* const had = rte_dev_devargs(info.device);
+    return had != nullptr && arguments_of(device) != (had->args != nullptr ? had->args : "");
+}
+
 result<uint16_t> probe(const std::string& device) {
-    if (auto already = find_port(device)) return already;
+    if (auto already = find_port(device)) {
+        if (!has_other_arguments(*already, device)) return already;
+        return fail(EEXIST, "",
+                    "EAL has device '" + device_name(device) +
+                        "' already, with other arguments (--vdev); choose another number for it, "
+                        "as net_af_packet7");
+    }
     const int code = rte_dev_probe(device.c_str());
     if (code != 0 && code != -EEXIST)
         return fail(

@@ -295,5 +295,22 @@ def test_two_ports_on_one_interface_are_refused():
             assert "port 'east' has the kernel's interface " + said in t.output(), t.output()
 
 
+def test_a_device_of_eal_with_other_arguments_is_refused():
+    """--vdev and a port name one device: the arguments of the port would be ignored."""
+    with Lab() as lab:
+        dut = lab.host("dut")
+        for interface in ("e0", "e1", "e2"):
+            lab.cable(dut, interface, lab.host(f"peer-{interface}"), "e0")
+        config = patch_config("net_af_packet0,iface=e1", "net_af_packet1,iface=e2")
+        config["eal"]["args"] += " --vdev net_af_packet0,iface=e0"
+        t = Turnpike(lab, dut, config, wait=False)
+        assert t.finish() == 1, t.output()
+        assert "port 'west': EAL has device 'net_af_packet0' already, with other arguments" in t.output(), t.output()
+        config = patch_config("net_af_packet0,iface=e0", "net_af_packet1,iface=e2")
+        config["eal"]["args"] += " --vdev net_af_packet0,iface=e0"
+        t = Turnpike(lab, dut, config, options=["--duration", "0.2"], wait=False)
+        assert t.finish() == 0, t.output()
+
+
 if __name__ == "__main__":
     tap.main(globals())
