@@ -170,6 +170,19 @@ bool may_discard(connection& c, const json& request) {
     return std::fgets(line, sizeof line, stdin) != nullptr && line[0] == 'y';
 }
 
+/// Appends a page of ACLs. Its first one may go on with the rules of the last one before.
+void join_pages(json& lists, json& page) {
+    for (json& one : page) {
+        const auto is_same = [&](const char* key) { return lists.back()[key] == one[key]; };
+        if (!one.contains("first_rule") || lists.empty() || !is_same("port") ||
+            !is_same("direction") || !is_same("list")) {
+            lists.push_back(std::move(one));
+            continue;
+        }
+        for (json& rule : one["rules"]) lists.back()["rules"].push_back(std::move(rule));
+    }
+}
+
 }  // namespace
 
 int ask(const command& what, const given& g) {
@@ -179,16 +192,26 @@ int ask(const command& what, const given& g) {
     if (!asked) return complain(asked.error(), exit_no_connection);
     if (!may_discard(*asked, *request))
         return complain({EINVAL, {}, "nothing was changed"}, exit_refused);
+    json lists = json::array();  // ACLs of earlier pages
     while (true) {
         const auto answer = asked->ask(*request);
         if (!answer) return complain(answer.error(), exit_no_connection);
         if (!answer->is_object() || !answer->contains("result"))
             return complain(by_words(refusal_of(*answer), g), exit_refused);
         json result = (*answer)["result"];
+        const bool is_last = !result.is_object() || result.value("next", json()).is_null();
+        if (what.list == "acl" && result.is_object()) {
+            join_pages(lists, result["acl"]);
+            if (!is_last) {
+                (*request)["from"] = result["next"];
+                continue;
+            }
+            result["acl"] = std::move(lists);
+        }
         if (const auto found = select(what, g, result); !found)
             return complain(found.error(), exit_refused);
         print(what, g, result);
-        if (!result.is_object() || result.value("next", json()).is_null()) break;
+        if (is_last) break;
         (*request)["from"] = result["next"];
     }
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;

@@ -49,6 +49,8 @@ result<json> show(const given& g) {
     if (g.has("PREFIX")) request["to"] = g.value("PREFIX");
     if (g.has("longer")) request["longer"] = true;
     if (g.has("VRF") && what != "vrfs") request["vrf"] = g.value("VRF");
+    if (what == "acl") request["most"] = 1024;
+    if (what == "acl" && !g.has("LIST") && !g.as_json()) request["rules"] = false;
     add_stations(g, request);
     return request;
 }

@@ -33,7 +33,9 @@ class candidates {
         if (kind.what.empty()) return;
         auto asked = connection::open(socket, prompt_patience);
         if (!asked) return;
-        const auto answer = asked->ask({{"request", "show"}, {"what", kind.what}});
+        json request = {{"request", "show"}, {"what", kind.what}};
+        if (kind.what == "acl") request["rules"] = false;
+        const auto answer = asked->ask(request);
         if (!answer || !answer->is_object() || !answer->contains("result")) return;
         const json& result = (*answer)["result"];
         if (!result.is_object()) return;

@@ -132,6 +132,19 @@ def test_turnpikectl():
         said = ctl("apply", many, code=1)
         assert said.startswith(f"turnpikectl: {many}:") and "nonsense" in said, said
         assert ctl("reload") == "changed: 700 routes\n"
+        # 3000 rules of an ACL take three pages of 1024, which turnpikectl joins; a table of the ACLs has none of them.
+        rules = [{"action": "deny", "name": f"r{i}", "protocol": "udp", "destination_ports": i + 1} for i in range(3000)]
+        operator = Operator(path)
+        operator.result("change", do=[{"add": {"acl": {"name": "long", "rules": rules}}},
+                                      {"replace": {"port": {"name": "west", "acl": {"in": "long"}}}}])
+        operator.close()
+        (bound,) = json.loads(ctl("--json", "show", "acl"))["acl"]
+        names = [r["name"] for r in bound["rules"]]
+        assert [name for name in names if name.startswith("r")] == [r["name"] for r in rules], len(names)
+        assert names[-1] == "default" and len(names) == len(set(names)), names[:3] + names[-3:]
+        assert "first_rule" not in bound
+        assert len([line for line in ctl("show", "acl", "long").splitlines() if " deny " in line]) >= 3000
+        assert "r7" not in ctl("show", "acl")
         settle()
         running.stop()
         assert "cannot connect to turnpike" in ctl("reload", code=3)

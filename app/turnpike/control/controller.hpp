@@ -159,6 +159,12 @@ class controller {
     [[nodiscard]] observe::report shown_report(bool rules = true) {
         return report_since(cleared_, rules);
     }
+    /// A page of the ACLs of shown_report().
+    [[nodiscard]] acls::page shown_acls(uint64_t from, uint64_t max_rules, bool rules) const {
+        acls::page out = acls_->report_page(from, max_rules, rules);
+        for (observe::acl_report& one : out.lists) cleared_.take_off_list(one);
+        return out;
+    }
     void clear_counters() { cleared_ = observe::baseline(report()); }
     /// Number of applied transactions, including the start.
     [[nodiscard]] uint64_t changes() const noexcept { return changes_; }

@@ -93,7 +93,7 @@ void baseline::take_off_list(acl_report& now) const {
     // Most rules are where they were, or all behind an edit moved by the same number; the map is for the others.
     const auto& rules = at->second.rules;
     std::unordered_map<uint64_t, const acl_rule_report*> by_life;
-    size_t next = 0;
+    size_t next = now.first_rule;
     const auto find = [&](uint64_t life) -> const acl_rule_report* {
         if (next < rules.size() && rules[next].life == life) return &rules[next++];
         if (by_life.empty())

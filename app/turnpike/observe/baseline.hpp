@@ -23,6 +23,8 @@ class baseline {
 
     /// Subtracts the baseline from counters and duration, so rates are since the baseline too.
     void take_off(report& now) const;
+    /// The same for one ACL, of which `now` may have a part of the rules.
+    void take_off_list(acl_report& now) const;
     [[nodiscard]] bool is_start() const noexcept { return start_; }
 
   private:
@@ -33,7 +35,6 @@ class baseline {
     };
     void take_off_port(port_report& now) const;
     void take_off_worker(worker_report& now) const;
-    void take_off_list(acl_report& now) const;
 
     bool start_ = true;
     double duration_s_ = 0;

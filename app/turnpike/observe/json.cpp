@@ -99,6 +99,7 @@ json acl_json(const acl_report& a) {
     out["port"] = a.interface;
     out["direction"] = a.direction;
     out["list"] = a.list;
+    if (a.first_rule != 0) out["first_rule"] = a.first_rule;
     out["rules"] = json::array();
     for (const acl_rule_report& r : a.rules)
         out["rules"].push_back({{"name", text_or_null(r.name)},

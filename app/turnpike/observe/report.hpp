@@ -148,6 +148,7 @@ struct acl_report {
     uint64_t permitted = 0, denied = 0;  ///< packets, including earlier versions of the ACL
     uint64_t bytes = 0;                  ///< memory of the lookup table
     std::vector<acl_rule_report> rules{};
+    size_t first_rule = 0;  ///< position of rules[0], where the report has a part of the rules
 };
 
 /// Packets of an interface for the control thread, of one class.

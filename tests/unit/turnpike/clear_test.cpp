@@ -122,6 +122,15 @@ TEST(clear, lists_change) {
         EXPECT_EQ(r.packets, expected) << r.name;
         EXPECT_EQ(r.by_worker[0], expected) << r.name;
     }
+    // A page of the rules has the same numbers.
+    for (size_t i = 0; i < once.rules.size(); ++i) {
+        const auto page = l.controller().shown_acls(i, 1, true);
+        ASSERT_EQ(page.lists.size(), 1U);
+        ASSERT_EQ(page.lists[0].rules.size(), 1U);
+        EXPECT_EQ(page.lists[0].rules[0].name, once.rules[i].name);
+        EXPECT_EQ(page.lists[0].rules[0].packets, once.rules[i].packets) << i;
+        EXPECT_EQ(page.lists[0].permitted, once.permitted);
+    }
     // Another list: the rule with a name goes on, and so does the default; the other one is new,
     // and what its place had counted is not taken off.
     ASSERT_TRUE(l.apply(config("{action: deny, protocol: tcp}," + echo + "," + web)));

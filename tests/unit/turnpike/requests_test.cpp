@@ -201,6 +201,55 @@ TEST_F(requests, clear_counters) {
               "port");
 }
 
+TEST_F(requests, acls_by_the_page) {
+    constexpr size_t rules = 600;
+    std::string all =
+        "acl:\n  - {name: short, rules: [{action: deny, name: first, protocol: tcp}]}\n"
+        "  - name: long\n    rules:\n";
+    for (size_t n = 0; n < rules; ++n)
+        all += "      - {action: deny, name: r" + std::to_string(n) +
+               ", protocol: udp, destination_ports: " + std::to_string(n + 1) + "}\n";
+    std::string config = router();
+    const std::string west = "device: d0,", east = "device: d1,";
+    config.replace(config.find(west), west.size(), west + " acl: {in: short},");
+    config.replace(config.find(east), east.size(), east + " acl: {in: long},");
+    ASSERT_TRUE(l_.apply(config + all));
+    const json whole = shown("report")["acl"];
+    for (const uint64_t most : {1024, 100, 7}) {
+        std::vector<std::string> names, wanted;
+        size_t pages = 0;
+        for (json from = 0; !from.is_null(); ++pages) {
+            const json page = ask(
+                {{"request", "show"}, {"what", "acl"}, {"from", from}, {"most", most}})["result"];
+            size_t on_page = 0;
+            for (const json& list : page["acl"])
+                for (const json& r : list["rules"]) {
+                    names.push_back(list["list"].get<std::string>() + " " + r["name"].dump());
+                    ++on_page;
+                }
+            EXPECT_LE(on_page, most);
+            EXPECT_TRUE(page["since_s"].is_number());
+            from = page["next"];
+        }
+        for (const json& list : whole)
+            for (const json& r : list["rules"])
+                wanted.push_back(list["list"].get<std::string>() + " " + r["name"].dump());
+        EXPECT_EQ(names, wanted) << most;
+        EXPECT_EQ(pages, (wanted.size() + most - 1) / most);
+    }
+    const json page =
+        ask({{"request", "show"}, {"what", "acl"}, {"from", 100}, {"most", 1}})["result"];
+    EXPECT_EQ(page["acl"][0]["list"], "long");
+    EXPECT_EQ(page["acl"][0]["rules"][0],
+              whole[1]["rules"][page["acl"][0]["first_rule"].get<size_t>()]);
+    const json lists = ask({{"request", "show"}, {"what", "acl"}, {"rules", false}})["result"];
+    ASSERT_EQ(lists["acl"].size(), 2U);
+    EXPECT_FALSE(lists["acl"][1].contains("rules"));
+    EXPECT_EQ(lists["acl"][1]["table_bytes"], whole[1]["table_bytes"]);
+    EXPECT_TRUE(lists["next"].is_null());
+    EXPECT_EQ(refused({{"request", "show"}, {"what", "acl"}, {"rules", 7}})["where"], "rules");
+}
+
 TEST_F(requests, what_is_refused_changes_nothing_and_says_where) {
     const auto before = l_.controller().report().changes;
     std::string wrong = named(router());

@@ -295,7 +295,7 @@ void acls::binding::end_before() noexcept {
     before.reset();
 }
 
-observe::acl_report acls::report_of(const binding& b) const {
+observe::acl_report acls::report_of(const binding& b, size_t first_rule, size_t max_rules) const {
     const totals sum = b.classified();
     const state::acl_list& says = b.says();
     observe::acl_report out{.interface = b.interface_name,
@@ -304,19 +304,21 @@ observe::acl_report acls::report_of(const binding& b) const {
                             .life = b.life,
                             .permitted = sum.permitted,
                             .denied = sum.denied,
-                            .bytes = b.live.list->bytes()};
-    for (size_t ifindex = 0; ifindex <= says.rules.size(); ++ifindex) {
+                            .bytes = b.live.list->bytes(),
+                            .first_rule = first_rule};
+    const size_t end = first_rule + std::min(max_rules, says.rules.size() + 1 - first_rule);
+    for (size_t position = first_rule; position < end; ++position) {
         observe::acl_rule_report r{.name = "default",
-                                   .action = denies(says, ifindex) ? "deny" : "permit"};
-        if (ifindex < says.rules.size()) {
-            const state::acl_rule& rule = says.rules[ifindex];
+                                   .action = denies(says, position) ? "deny" : "permit"};
+        if (position < says.rules.size()) {
+            const state::acl_rule& rule = says.rules[position];
             r.name = rule.name;
             r.action = state::acl_action_names[static_cast<size_t>(rule.action)];
             r.where = rule.where.text;
         }
-        r.life = b.rule_life[b.live.list->id_at(ifindex)];
+        r.life = b.rule_life[b.live.list->id_at(position)];
         for (size_t w = 0; w < b.live.counters.size(); ++w) {
-            const count c = b.counted(w, b.live.list->id_at(ifindex));
+            const count c = b.counted(w, b.live.list->id_at(position));
             r.packets += c.packets;
             r.bytes += c.bytes;
             r.by_worker.push_back(c.packets);
@@ -328,7 +330,31 @@ observe::acl_report acls::report_of(const binding& b) const {
 
 std::vector<observe::acl_report> acls::report() const {
     std::vector<observe::acl_report> out;
-    for (const auto& b : bindings_) out.push_back(report_of(*b));
+    for (const auto& b : bindings_) out.push_back(report_of(*b, 0, SIZE_MAX));
+    return out;
+}
+
+acls::page acls::report_page(uint64_t from, uint64_t max_rules, bool rules) const {
+    page out;
+    uint64_t at = 0, shown = 0;  // numbers of the list's first rule, and of rules on the page
+    for (const auto& b : bindings_) {
+        const uint64_t size = rules ? b->says().rules.size() + 1 : 1;  // with the default action
+        const uint64_t first = std::max(from, at) - at;
+        if (first < size) {
+            if (shown == max_rules) {
+                out.next = at + first;
+                return out;
+            }
+            const uint64_t some = std::min(max_rules - shown, size - first);
+            out.lists.push_back(report_of(*b, first, rules ? some : 0));
+            shown += some;
+            if (first + some < size) {
+                out.next = at + first + some;
+                return out;
+            }
+        }
+        at += size;
+    }
     return out;
 }
 

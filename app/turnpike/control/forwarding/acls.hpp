@@ -12,6 +12,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,13 @@ class acls : public config_handler {
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
 
     [[nodiscard]] std::vector<observe::acl_report> report() const;
+    struct page {
+        std::vector<observe::acl_report> lists{};
+        std::optional<uint64_t> next{};  ///< the next page's `from`; none: this is the last page
+    };
+    /// Part of report(): at most `max_rules` rules, from the rule of number `from` on, counted over all lists. With `rules`
+    /// false, as many lists, without their rules.
+    [[nodiscard]] page report_page(uint64_t from, uint64_t max_rules, bool rules) const;
     /// Memory of the bound lists' lookup tables.
     [[nodiscard]] uint64_t table_bytes() const noexcept;
     /// The classification kernel; empty if no list is bound.
@@ -91,7 +99,9 @@ class acls : public config_handler {
 
     [[nodiscard]] static std::unique_ptr<binding> make(const list& of, size_t workers,
                                                        const binding* before);
-    [[nodiscard]] observe::acl_report report_of(const binding& b) const;
+    /// The counters of a list, and of `max_rules` of its rules.
+    [[nodiscard]] observe::acl_report report_of(const binding& b, size_t first_rule,
+                                                size_t max_rules) const;
 
     rcu::qsbr& rcu_;
     lists lists_{};  ///< bound lists

@@ -82,10 +82,19 @@ json show_interfaces(controller& c, const request_fields& f) {
     return {{"interfaces", std::move(all)}};
 }
 
+/// By page, of rules or, without them, of lists.
 json show_acl(controller& c, const request_fields& f) {
-    f.expect("");
-    json r = observe::to_json(c.shown_report());
-    return counted(c, r["duration_s"], "acl", std::move(r["acl"]));
+    f.expect("from most rules");
+    const bool rules = f.truth_or("rules", true);
+    acls::page page = c.shown_acls(f.number_or("from", 0, 0, UINT64_MAX), page_of(f), rules);
+    observe::report report = c.shown_report(false);
+    report.acls = std::move(page.lists);
+    json r = observe::to_json(report);
+    if (!rules)
+        for (json& list : r["acl"]) list.erase("rules");
+    json out = counted(c, r["duration_s"], "acl", std::move(r["acl"]));
+    out["next"] = page.next ? json(*page.next) : json(nullptr);
+    return out;
 }
 
 json show_drops(controller& c, const request_fields& f) {
