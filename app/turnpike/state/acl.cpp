@@ -7,6 +7,7 @@
 #include <array>
 
 #include "packet/headers.hpp"
+#include "state/overlap_index.hpp"
 
 namespace turnpike::state {
 namespace {
@@ -36,25 +37,9 @@ void require(acl::masked<uint16_t>& field, uint16_t bits) noexcept {
     field.mask |= bits;
 }
 
-using packed = acl::packed_rule<acl::ipv6_words>;
-
-/// Whether a packet can match both rules.
-bool overlap(const packed& a, const packed& b) {
-    for (size_t w = 0; w < a.value.size(); ++w)
-        if (((a.value[w] ^ b.value[w]) & a.mask[w] & b.mask[w]) != 0) return false;
-    for (const unsigned half : {0U, 16U}) {
-        const auto first = [half](const packed& p) { return p.ports_low >> half & 0xffff; };
-        const auto last = [&](const packed& p) {
-            return first(p) + (p.ports_more >> half & 0xffff);
-        };
-        if (first(a) > last(b) || first(b) > last(a)) return false;
-    }
-    return true;
-}
-
-struct counted {
-    packed match4, match6;
-    bool ipv4, ipv6;
+/// Count rules that no packet matches two of.
+struct count_group {
+    overlap_index ipv4, ipv6;
 };
 
 }  // namespace
@@ -79,18 +64,15 @@ std::optional<bool> has_extension(uint8_t protocol, uint16_t flags, uint16_t vla
 /// lib/acl returns the best rule of each category, but every matching count rule must count. So
 /// overlapping count rules get different categories.
 result<void> divide_counts(acl_list& list) {
-    std::vector<std::vector<counted>> groups;
+    std::vector<count_group> groups;
     for (acl_rule& r : list.rules) {
         if (r.action != acl_action::count) continue;
-        const counted c{*acl::pack<acl::ipv6_words>(match_in(r, false)),
-                        *acl::pack<acl::ipv6_words>(match_in(r, true)), r.ipv4, r.ipv6};
-        const auto apart = [&](const std::vector<counted>& group) {
-            return std::none_of(group.begin(), group.end(), [&](const counted& other) {
-                return (c.ipv4 && other.ipv4 && overlap(c.match4, other.match4)) ||
-                       (c.ipv6 && other.ipv6 && overlap(c.match6, other.match6));
-            });
-        };
-        const auto at = std::find_if(groups.begin(), groups.end(), apart);
+        const auto match4 = *acl::pack<acl::ipv6_words>(match_in(r, false)),
+                   match6 = *acl::pack<acl::ipv6_words>(match_in(r, true));
+        const auto at = std::ranges::find_if(groups, [&](const count_group& group) {
+            return !(r.ipv4 && group.ipv4.overlaps(match4)) &&
+                   !(r.ipv6 && group.ipv6.overlaps(match6));
+        });
         const auto group = static_cast<size_t>(at - groups.begin());
         if (group + 1 == acl::max_categories)
             return fail(
@@ -99,7 +81,8 @@ result<void> divide_counts(acl_list& list) {
                             "count rules of {} other groups, and so many can count a packet",
                             list.name, group));
         if (at == groups.end()) groups.emplace_back();
-        groups[group].push_back(c);
+        if (r.ipv4) groups[group].ipv4.add(match4);
+        if (r.ipv6) groups[group].ipv6.add(match6);
         r.match.categories = 2u << group;
     }
     list.categories = groups.empty() ? 1 : (1 + static_cast<uint32_t>(groups.size()) + 3) / 4 * 4;

@@ -3,8 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <random>
+#include <vector>
 
 #include "complaints.hpp"
 
@@ -229,6 +235,119 @@ TEST(acl_config, count_rules_that_meet_are_kept_apart) {
     std::string text = counts(15, 1);
     text.replace(text.find("source: 192.0.2.0/24"), 20, "family: ipv6");
     EXPECT_EQ(complaint_about(text), "none");
+}
+
+/// A rule that counts: wildcards, prefixes, ports and protocols by a generator of pseudo-random numbers.
+acl_rule random_count(std::mt19937& generator) {
+    const auto one_of = [&](uint32_t n) { return static_cast<uint32_t>(generator() % n); };
+    acl_rule r;
+    r.action = acl_action::count;
+    const auto address = [&] {
+        const std::array<uint8_t, 4> bytes{10, static_cast<uint8_t>(one_of(4)),
+                                           static_cast<uint8_t>(one_of(4)),
+                                           static_cast<uint8_t>(one_of(256))};
+        return acl::prefix(bytes, one_of(4) == 0 ? 24 : 32);
+    };
+    r.match.source = address();
+    if (one_of(2) == 0) r.match.destination = address();
+    if (one_of(2) == 0) {
+        r.match.protocol = {static_cast<uint8_t>(one_of(2) == 0 ? 6 : 17), 0xff};
+        const auto first = static_cast<uint16_t>(one_of(1000));
+        r.match.destination_port = {first, static_cast<uint16_t>(first + one_of(300))};
+    }
+    r.ipv4 = one_of(8) != 0;
+    r.ipv6 = !r.ipv4 || one_of(8) == 0;
+    return r;
+}
+
+/// Whether a packet can match two masked fields.
+template <class Value, class Mask>
+bool meet(const Value& a, const Mask& a_mask, const Value& b, const Mask& b_mask) {
+    return ((a ^ b) & a_mask & b_mask) == 0;
+}
+
+bool meet(const acl_rule& a, const acl_rule& b) {
+    const auto addresses = [](const acl::address_match& x, const acl::address_match& y) {
+        for (size_t i = 0; i < x.value.size(); ++i)
+            if (!meet(x.value[i], x.mask[i], y.value[i], y.mask[i])) return false;
+        return true;
+    };
+    return ((a.ipv4 && b.ipv4) || (a.ipv6 && b.ipv6)) &&
+           addresses(a.match.source, b.match.source) &&
+           addresses(a.match.destination, b.match.destination) &&
+           meet(a.match.protocol.value, a.match.protocol.mask, b.match.protocol.value,
+                b.match.protocol.mask) &&
+           a.match.destination_port.first <= b.match.destination_port.last &&
+           b.match.destination_port.first <= a.match.destination_port.last;
+}
+
+TEST(acl_config, count_rules_are_divided_as_by_comparing_all) {
+    std::mt19937 generator(7);
+    size_t divided = 0;
+    for (unsigned round = 0; round < 40; ++round) {
+        acl_list list;
+        list.name = "a";
+        const size_t rules = 20 + generator() % 300;
+        for (size_t i = 0; i < rules; ++i) list.rules.push_back(random_count(generator));
+        std::vector<std::vector<acl_rule>> groups;
+        for (const acl_rule& r : list.rules) {
+            const auto at = std::ranges::find_if(groups, [&](const auto& group) {
+                return std::ranges::none_of(group, [&](const acl_rule& o) { return meet(r, o); });
+            });
+            if (at == groups.end())
+                groups.push_back({r});
+            else
+                at->push_back(r);
+        }
+        const auto done = divide_counts(list);
+        ASSERT_EQ(bool(done), groups.size() < acl::max_categories) << "round " << round;
+        if (!done) continue;
+        divided += groups.size();
+        std::vector<size_t> taken(groups.size(), 0);
+        for (const acl_rule& r : list.rules) {
+            const auto group = static_cast<size_t>(std::countr_zero(r.match.categories)) - 1;
+            ASSERT_LT(group, groups.size());
+            ASSERT_LT(taken[group], groups[group].size());
+            EXPECT_EQ(r.match,
+                      [&] {
+                          acl::rule expected = groups[group][taken[group]].match;
+                          expected.categories = r.match.categories;
+                          return expected;
+                      }())
+                << "round " << round;
+            ++taken[group];
+        }
+    }
+    EXPECT_GT(divided, 40U);
+}
+
+/// CPU seconds that it takes to divide n rules, one for each host.
+double seconds_to_divide(uint32_t n) {
+    acl_list list;
+    list.name = "a";
+    for (uint32_t i = 0; i < n; ++i) {
+        acl_rule r;
+        r.action = acl_action::count;
+        const std::array<uint8_t, 4> host{10, static_cast<uint8_t>(i >> 16),
+                                          static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)};
+        r.match.destination = acl::prefix(host, 32);
+        list.rules.push_back(r);
+    }
+    const auto now = [] {
+        timespec t{};
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
+    };
+    const double began = now();
+    EXPECT_TRUE(divide_counts(list));
+    EXPECT_EQ(list.categories, 4U);
+    return now() - began;
+}
+
+/// By comparing each two, eight times as many rules take 64 times as long.
+TEST(acl_config, many_count_rules_take_no_square_of_time) {
+    const double few = seconds_to_divide(4000), many = seconds_to_divide(32000);
+    EXPECT_LT(many, 24 * few) << few << " s, " << many << " s";
 }
 
 class acl_files : public ::testing::Test {
