@@ -214,8 +214,17 @@ def test_a_port_is_opened_anew_under_its_name():
 
 
 def test_a_port_that_does_not_open_anew_is_opened_as_it_was():
+    """A rule of the same change, which denies all frames of another port, is not in force meanwhile."""
+    def edge(*rules):
+        return [{"name": "edge", "default": "permit", "rules": [*rules, {"action": "permit", "protocol": "tcp"}]}]
+
+    def bind(config):
+        config["acl"] = edge()
+        config["ports"][0]["acl"] = {"in": "edge"}
+
     with Lab() as lab:
         patched = Patched(lab, "abcd", half_rate(4), [1])
+        assert "refused" not in rewrite(patched.dut, bind)
         settle(0.5)
 
         def sent(name):
@@ -224,6 +233,7 @@ def test_a_port_that_does_not_open_anew_is_opened_as_it_was():
         def to(**form):
             def change(config):
                 config["ports"][2].update(form)
+                config["acl"] = edge({"action": "deny"})
             return rewrite(patched.dut, change)
 
         right = port("c", half_rate(4))["device"]
@@ -241,7 +251,7 @@ def test_a_port_that_does_not_open_anew_is_opened_as_it_was():
             shown = next(p for p in patched.ask("ports")["ports"] if p["name"] == "c")
             assert shown["device"] == right and shown["link"] == "up", shown
         report, _, lost, wrong, _ = patched.judge("ab", "others, while a port did not open")
-        assert lost == 0 and wrong == 0 and report["changes"] == 1
+        assert lost == 0 and wrong == 0 and report["changes"] == 2
         assert set(report["drops"]) <= {"stopping", "tx_refused", "port_down"}, report["drops"]
 
 

@@ -143,8 +143,9 @@ class acls::prepared_acls : public prepared_change {
         const auto there = of_.lists_.find(wanted.name);
         const bool good = there != of_.lists_.end() && !of_.incomplete_;
         auto says = std::make_shared<const state::acl_list>(wanted);
-        // One list at most: a failure of another owner leaves only this rule to roll back.
-        if (good && c.what.acls.changed.size() == 1) {
+        // One list at most: a failure of another owner leaves only this rule to roll back. Not in a change that closes
+        // ports and opens others, which takes seconds and may fail: the rule would be in force meanwhile.
+        if (good && c.what.acls.changed.size() == 1 && !c.open_rest) {
             auto before = std::make_shared<const state::acl_list>(there->second->says());
             const one_rule came_of_it = there->second->change_one_rule(says);
             if (came_of_it == one_rule::changed) {
