@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Change requests under traffic: single objects, many routes at once; rollback, history
 // and saving.
+#include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "request_lab.hpp"
 #include "sources/yaml.hpp"
+#include "yaml/yaml_file.hpp"
 
 namespace turnpike {
 namespace {
@@ -251,6 +254,43 @@ TEST_F(change_requests, what_cannot_be_saved_is_as_it_was) {
     EXPECT_EQ(e["code"], "ENOENT");
     EXPECT_EQ(e["where"], (folder / "none" / "c.yaml").string());
     EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+/// A handler with a defect.
+class broken_handler : public control::config_handler {
+  public:
+    result<std::unique_ptr<control::prepared_change>> prepare(control::change&) override {
+        throw std::out_of_range("no such element");
+    }
+};
+
+TEST_F(change_requests, a_defect_is_not_taken_for_a_lack_of_memory) {
+    broken_handler broken;
+    l_.controller().also(broken);
+    const json e =
+        change(R"([{"add": {"route": {"to": "10.7.0.0/16", "via": "10.0.2.2"}}}])")["error"];
+    EXPECT_EQ(e["code"], "EIO");
+    EXPECT_THAT(e["what"].get<std::string>(), testing::HasSubstr("no such element"));
+    EXPECT_EQ(l_.way("10.7.0.1"), std::nullopt);
+}
+
+TEST_F(change_requests, what_could_not_be_loaded_is_not_saved) {
+    const auto text_of = [&] {
+        const auto text = yaml::read_file(file_);
+        return text ? *text : text.error().message();
+    };
+    std::filesystem::remove(file_ + ".old");
+    const size_t bytes = runs().size();
+    const std::string before = text_of();
+    control::requests small(l_.controller(), file_, nullptr, bytes - 1);
+    const json e = json::parse(small.answer(R"({"request": "save"})", client_))["error"];
+    EXPECT_EQ(e["code"], "EFBIG");
+    EXPECT_EQ(e["where"], file_);
+    EXPECT_EQ(text_of(), before);
+    EXPECT_FALSE(std::filesystem::exists(file_ + ".old"));
+    control::requests large(l_.controller(), file_, nullptr, bytes);
+    EXPECT_TRUE(json::parse(large.answer(R"({"request": "save"})", client_)).contains("result"));
+    EXPECT_EQ(text_of().size(), bytes);
 }
 
 TEST_F(change_requests, a_long_configuration_by_the_page) {

@@ -240,8 +240,15 @@ bool keep_operators_file(const std::string& file) {
 json change_requests::save(const request_fields& f, const peer& from) {
     f.expect("");
     taken(history_.settled());  // a pending change must not become the next start's configuration
+    const std::string text = file_text(*running());
+    if (text.size() > max_file_bytes_)  // the next start would refuse it
+        throw error{
+            EFBIG, file_,
+            fmt::format("the configuration has {} bytes as text, more than the maximum of {} "
+                        "bytes; keep routes in a separate file",
+                        text.size(), max_file_bytes_)};
     const bool kept = keep_operators_file(file_);
-    taken(yaml::write_file(file_, file_text(*running())));
+    taken(yaml::write_file(file_, text));
     history_.saved();
     observe::log(observe::log_level::notice, who_is(from) + ": saved as " + file_,
                  {{"who", who_is(from)}, {"what", "save"}, {"to", file_}});

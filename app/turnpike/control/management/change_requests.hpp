@@ -23,9 +23,10 @@ class change_requests {
     using json = nlohmann::json;
     using peer = sources::socket_peer;
 
-    /// file  configuration file to reload and to save
-    change_requests(controller& c, control_calls& calls, std::string file)
-        : history_(c, calls), file_(std::move(file)) {}
+    /// file            configuration file to reload and to save
+    /// max_file_bytes  of the saved file
+    change_requests(controller& c, control_calls& calls, std::string file, size_t max_file_bytes)
+        : history_(c, calls), file_(std::move(file)), max_file_bytes_(max_file_bytes) {}
 
     [[nodiscard]] json check(const request_fields& f, const peer& from) const;
     [[nodiscard]] json diff(const request_fields& f, const peer& from) const;
@@ -57,6 +58,7 @@ class change_requests {
 
     history history_;
     std::string file_;
+    size_t max_file_bytes_;
     std::map<uint64_t, sources::route_stream> streams_;  ///< by connection: routes received so far
     /// A configuration as text, which clients read by pages.
     struct written {

@@ -11,6 +11,7 @@
 #include "control/controller.hpp"
 #include "control/management/change_requests.hpp"
 #include "sources/socket.hpp"
+#include "yaml/yaml_file.hpp"
 
 namespace turnpike::control {
 
@@ -19,10 +20,12 @@ class requests {
   public:
     /// file   configuration file for reload()
     /// calls  to the thread of `c`; null: the caller's thread is that one
-    requests(controller& c, std::string file, control_calls* calls = nullptr)
+    /// max_file_bytes  of the file that `save` writes
+    requests(controller& c, std::string file, control_calls* calls = nullptr,
+             size_t max_file_bytes = yaml::max_file_bytes)
         : controller_(c),
           calls_(calls != nullptr ? *calls : same_thread_),
-          changes_(c, calls_, std::move(file)) {}
+          changes_(c, calls_, std::move(file), max_file_bytes) {}
 
     /// First line to a client.
     [[nodiscard]] static std::string greeting();
