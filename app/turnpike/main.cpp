@@ -225,18 +225,18 @@ constexpr std::chrono::seconds start_part_limit{300};
 
 /// Start, forward, and shut down.
 /// cpus  that the process could use before EAL started
-int forward(state::configuration wanted, const options& chosen, const cpu_set_t& cpus,
+int forward(state::configuration config, const options& chosen, const cpu_set_t& cpus,
             observe::service& service) {
     control::control_calls calls;
     std::unique_ptr<control::requests> asked;
     // First: if another turnpike listens there, it may also use the same devices.
     auto socket = control::socket_owner::open(
-        wanted, [&](std::string_view line, const auto& from) { return asked->answer(line, from); },
+        config, [&](std::string_view line, const auto& from) { return asked->answer(line, from); },
         [&](const auto& from) { asked->gone(from); });
     if (!socket) return complain(socket.error(), exit_failed);
     service.starting("ports and tables", start_part_limit);
     auto made = control::controller::create(
-        std::make_unique<const state::configuration>(std::move(wanted)), counters_of(chosen));
+        std::make_unique<const state::configuration>(std::move(config)), counters_of(chosen));
     if (!made) return complain(made.error(), exit_failed);
     control::controller& c = **made;
     c.also(**socket);
@@ -279,9 +279,9 @@ int run(int argc, char** argv) {
     observe::set_log(chosen.log_format, chosen.log_level);
     observe::service service;
     service.starting("configuration", start_part_limit);
-    auto wanted = sources::load(chosen.config);
-    if (!wanted) return complain(wanted.error(), exit_refused);
-    for (const std::string& line : wanted->old_keys)
+    auto config = sources::load(chosen.config);
+    if (!config) return complain(config.error(), exit_refused);
+    for (const std::string& line : config->old_keys)
         observe::log(observe::log_level::warning, line);
     if (chosen.check) {
         std::printf("%s: valid\n", chosen.config.c_str());
@@ -295,10 +295,10 @@ int run(int argc, char** argv) {
     CPU_ZERO(&cpus);
     (void)sched_getaffinity(0, sizeof cpus, &cpus);
     service.starting("EAL", start_part_limit);
-    if (auto started = control::start_eal(*wanted, chosen.eal); !started)
+    if (auto started = control::start_eal(*config, chosen.eal); !started)
         return complain(started.error(), exit_failed);
     observe::the_console().start();
-    const int code = forward(std::move(*wanted), chosen, cpus, service);
+    const int code = forward(std::move(*config), chosen, cpus, service);
     control::give_eal_log_back();
     const bool read = observe::the_console().finish(std::chrono::seconds(1));
     control::stop_eal();

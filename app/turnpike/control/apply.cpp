@@ -32,7 +32,7 @@ struct controller::transaction {
 
     std::shared_ptr<const state::configuration> operators;  ///< without learned state
     std::shared_ptr<state::configuration> followed{};       ///< with it
-    std::shared_ptr<const state::configuration> wanted{};
+    std::shared_ptr<const state::configuration> config{};
     state::changes what{};
     bool nothing = false;  ///< to be done
     size_t neighbours_left_out = 0;
@@ -65,10 +65,10 @@ error error_of_exception() noexcept {
 
 }  // namespace
 
-result<state::changes> controller::apply(std::shared_ptr<const state::configuration> wanted,
+result<state::changes> controller::apply(std::shared_ptr<const state::configuration> config,
                                          const lost_ports& lost) noexcept {
-    auto came = attempt(wanted, lost);
-    if (came) operator_config_ = std::move(wanted);
+    auto came = attempt(config, lost);
+    if (came) operator_config_ = std::move(config);
     if (!came && ports_ != nullptr && ports_->any_to_come_back()) bring_back(came.error());
     return came;
 }
@@ -116,10 +116,10 @@ bool controller::learn_routes(const state::learned& before) noexcept {
     }
 }
 
-result<state::changes> controller::attempt(std::shared_ptr<const state::configuration> wanted,
+result<state::changes> controller::attempt(std::shared_ptr<const state::configuration> config,
                                            const lost_ports& lost) noexcept {
     try {
-        transaction u(std::move(wanted));
+        transaction u(std::move(config));
         auto done = compare(u, lost);
         if (done) done = prepare_owners(u, config_handlers_.size());
         if (done && u.c && u.c->open_rest) done = exchange(u);
@@ -187,14 +187,14 @@ result<state::changes> controller::finish_beside(std::optional<transaction>& u,
 }
 
 result<state::changes> controller::apply_beside(
-    control_calls& calls, const std::shared_ptr<const state::configuration>& wanted,
+    control_calls& calls, const std::shared_ptr<const state::configuration>& config,
     const lost_ports& lost) noexcept {
-    if (!calls.connected()) return apply(wanted, lost);
+    if (!calls.connected()) return apply(config, lost);
     std::optional<transaction> u;
     result<void> done;
     bool lent = false;
     try {
-        u.emplace(wanted);
+        u.emplace(config);
         done = compile_beside(calls, *u);
         calls.run([this] { lend(); });
         lent = true;
@@ -219,10 +219,10 @@ result<state::changes> controller::apply_beside(
     return came;
 }
 
-result<void> controller::check_buffers(const state::configuration& wanted) const {
-    const uint32_t least = buffers_least(wanted);
+result<void> controller::check_buffers(const state::configuration& config) const {
+    const uint32_t least = buffers_least(config);
     if (pool_facts_.buffers >= least) return {};
-    return fail(ENOMEM, wanted.file,
+    return fail(ENOMEM, config.file,
                 "the ports' receive rings alone would hold " + std::to_string(least) + " of the " +
                     std::to_string(pool_facts_.buffers) +
                     " buffers in the pool; restart, or use fewer descriptors");
@@ -230,14 +230,14 @@ result<void> controller::check_buffers(const state::configuration& wanted) const
 
 /// Empty: the current profiles stay.
 result<std::vector<pcie::nic_profile>> controller::pcie_profiles_for(
-    const state::changes& what, const state::configuration& wanted) const {
-    if (what.ports.empty() && running_->pcie_profiles == wanted.pcie_profiles)
+    const state::changes& what, const state::configuration& config) const {
+    if (what.ports.empty() && running_->pcie_profiles == config.pcie_profiles)
         return std::vector<pcie::nic_profile>{};
-    return pcie_profiles(wanted);
+    return pcie_profiles(config);
 }
 
 std::unique_ptr<datapath::snapshot> controller::new_snapshot(
-    const state::configuration& wanted) const {
+    const state::configuration& config) const {
     // Tunnels' interfaces have no link: their packets follow routes.
     static const datapath::port_state always_up{true};
     auto snapshot = std::make_unique<datapath::snapshot>();
@@ -245,13 +245,13 @@ std::unique_ptr<datapath::snapshot> controller::new_snapshot(
     snapshot->hops = hops_->table();
     snapshot->ipv4_sum = ipv4_sum_->function;
     snapshot->plain_ipv4 = plain_ipv4_->function;
-    snapshot->drain_cycles = rte_get_tsc_hz() / 1'000'000 * wanted.sending.drain_us;
-    snapshot->sleep_us = wanted.idle.sleep_us;
+    snapshot->drain_cycles = rte_get_tsc_hz() / 1'000'000 * config.sending.drain_us;
+    snapshot->sleep_us = config.idle.sleep_us;
     for (size_t c = 0; c < datapath::punt_classes; ++c) {
         const auto of = static_cast<datapath::punt_class>(c);
         snapshot->punt[c] =
-            token_rate::per_second(wanted.punt_rate.of[c], rte_get_tsc_hz(),
-                                   std::clamp(wanted.punt_rate.of[c] / 10, 1U, burst_limit(of)));
+            token_rate::per_second(config.punt_rate.of[c], rte_get_tsc_hz(),
+                                   std::clamp(config.punt_rate.of[c] / 10, 1U, burst_limit(of)));
     }
     snapshot->call_cycles = rte_get_tsc_hz() / 1000 * rxtx::tx_call_ms;
     return snapshot;
@@ -305,26 +305,26 @@ result<void> controller::compare(transaction& u, const lost_ports& lost) {
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
     if (operator_config_ != nullptr) state::take_back(learned_, *operator_config_, *u.operators);
     u.followed = state::with_learned(*u.operators, learned_, &u.neighbours_left_out);
-    u.wanted = u.followed == nullptr ? u.operators : u.followed;
-    auto what = state::diff(*running_, *u.wanted);
+    u.config = u.followed == nullptr ? u.operators : u.followed;
+    auto what = state::diff(*running_, *u.config);
     if (!what) return tl::unexpected<error>(what.error());
     u.what = std::move(*what);
-    ports_->add_lost(u.what, *u.wanted, lost);
+    ports_->add_lost(u.what, *u.config, lost);
     // running_ stays the same object, which owners refer to, even if line numbers in the file
     // changed.
     u.nothing = u.what.empty() && snapshot_ != nullptr && !incomplete() && !retries_left_out_;
     if (u.nothing) return {};
-    auto profiles = pcie_profiles_for(u.what, *u.wanted);
+    auto profiles = pcie_profiles_for(u.what, *u.config);
     if (!profiles) return tl::unexpected<error>(profiles.error());
     u.profiles = std::move(*profiles);
-    if (auto good = check_buffers(*u.wanted); !good) return good;
+    if (auto good = check_buffers(*u.config); !good) return good;
     u.c.emplace(change{.before = *running_,
-                       .after = *u.wanted,
+                       .after = *u.config,
                        .what = u.what,
                        .running = snapshot_.get(),
                        .operators_before = operator_config_,
                        .operators_after = u.operators,
-                       .snapshot = new_snapshot(*u.wanted),
+                       .snapshot = new_snapshot(*u.config),
                        .retries = retries_left_out_});
     u.c->compiled = std::move(u.compiled);
     return {};
@@ -340,12 +340,12 @@ result<void> controller::finish(transaction& u) {
         between->queues = std::move(c.hand_over);
     }
     if (!u.profiles.empty()) pcie_profiles_.swap(u.profiles);
-    message_rate_.set(u.wanted->limits.rate);
+    message_rate_.set(u.config->limits.rate);
     // In reverse order: neighbours remove host routes from the tables before the routes change.
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->commit();
-    icmp_errors_->set_rate(u.wanted->messages.rate);
-    local_->set_rate(u.wanted->messages.rate);
-    redirects_->set_rate(u.wanted->messages.rate);
+    icmp_errors_->set_rate(u.config->messages.rate);
+    local_->set_rate(u.config->messages.rate);
+    redirects_->set_rate(u.config->messages.rate);
     std::unique_ptr<datapath::snapshot> before = std::move(snapshot_);
     if (between != nullptr) {
         published_.store(between.get(), std::memory_order_release);
@@ -353,7 +353,7 @@ result<void> controller::finish(transaction& u) {
     }
     publish(std::move(c.snapshot));
     control_tx_->sample_drops_in(snapshot_->sampling);
-    const std::shared_ptr<const state::configuration> was = std::exchange(running_, u.wanted);
+    const std::shared_ptr<const state::configuration> was = std::exchange(running_, u.config);
     followed_ = u.followed;
     wait_for_grace_period();
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();

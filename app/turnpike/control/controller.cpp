@@ -185,7 +185,7 @@ void controller::look_for_vanished() {
     for (const auto& port : ports_->open()) {
         if (!port->device.vanished()) continue;
         static_cast<void>(take_out({port}));
-        events_.device_gone(port->name, port->wanted.device);
+        events_.device_gone(port->name, port->config.device);
         link_changed(port->port_index, false);
     }
 }

@@ -66,7 +66,7 @@ class controller {
     /// polled.
     /// Errors  with the place in the configuration; everything is released
     [[nodiscard]] static result<std::unique_ptr<controller>> create(
-        std::unique_ptr<const state::configuration> wanted, const counters_choice& counters = {});
+        std::unique_ptr<const state::configuration> config, const counters_choice& counters = {});
     ~controller();
     controller(const controller&) = delete;
     controller& operator=(const controller&) = delete;
@@ -75,13 +75,13 @@ class controller {
     /// Answers  the differences
     /// Errors   with the place; the running configuration stays. Ports that were closed for the change and
     ///          cannot be reopened are lost, and the error names them
-    [[nodiscard]] result<state::changes> apply(std::shared_ptr<const state::configuration> wanted,
+    [[nodiscard]] result<state::changes> apply(std::shared_ptr<const state::configuration> config,
                                                const lost_ports& lost = {}) noexcept;
     /// The same from the management thread, which does the long parts: it compiles ACLs before it has the tables, and
     /// compares, opens devices, creates host interfaces and writes routes while they are lent to it.
     /// Threads  management
     [[nodiscard]] result<state::changes> apply_beside(
-        control_calls& calls, const std::shared_ptr<const state::configuration>& wanted,
+        control_calls& calls, const std::shared_ptr<const state::configuration>& config,
         const lost_ports& lost) noexcept;
     /// Run `work` on the management thread with all tables to itself.
     /// Answers  the result of `work`; an exception passes on
@@ -209,11 +209,11 @@ class controller {
 
   private:
     controller() = default;
-    result<void> make(std::unique_ptr<const state::configuration> wanted);
+    result<void> make(std::unique_ptr<const state::configuration> config);
     struct transaction;
     void give_sflow_counters();
     [[nodiscard]] bool learn_routes(const state::learned& before) noexcept;
-    result<state::changes> attempt(std::shared_ptr<const state::configuration> wanted,
+    result<state::changes> attempt(std::shared_ptr<const state::configuration> config,
                                    const lost_ports& lost) noexcept;
     result<void> compare(transaction& u, const lost_ports& lost);
     result<void> prepare_owners(transaction& u, size_t until);
@@ -227,10 +227,10 @@ class controller {
     void tick_lent(uint64_t now_ms) noexcept;
     void hold(rte_mbuf* m) noexcept;
     [[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles_for(
-        const state::changes& what, const state::configuration& wanted) const;
-    [[nodiscard]] result<void> check_buffers(const state::configuration& wanted) const;
+        const state::changes& what, const state::configuration& config) const;
+    [[nodiscard]] result<void> check_buffers(const state::configuration& config) const;
     [[nodiscard]] std::unique_ptr<datapath::snapshot> new_snapshot(
-        const state::configuration& wanted) const;
+        const state::configuration& config) const;
     result<void> exchange(transaction& u);
     std::unique_ptr<datapath::snapshot> take_out(
         const std::vector<std::shared_ptr<open_port>>& some);

@@ -26,15 +26,15 @@ namespace turnpike::control {
 using datapath::drop_reason;
 
 result<std::unique_ptr<controller>> controller::create(
-    std::unique_ptr<const state::configuration> wanted, const counters_choice& counters) {
+    std::unique_ptr<const state::configuration> config, const counters_choice& counters) {
     std::unique_ptr<controller> made(new controller());
     made->measuring_ = std::make_unique<measuring>(counters);
-    if (auto done = made->make(std::move(wanted)); !done)
+    if (auto done = made->make(std::move(config)); !done)
         return tl::unexpected<error>(done.error());
     return made;
 }
 
-result<void> controller::make(std::unique_ptr<const state::configuration> wanted) {
+result<void> controller::make(std::unique_ptr<const state::configuration> config) {
     const auto sum =
         isa::choose(packet::ipv4_sum_kernels(), "ipv4_checksum", eal::max_simd_bitwidth());
     if (!sum) return tl::unexpected<error>(sum.error());
@@ -44,11 +44,11 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     if (!plain) return tl::unexpected<error>(plain.error());
     plain_ipv4_ = *plain;
     // Check before anything is opened; loaded again when applied.
-    if (const auto profiles = pcie_profiles(*wanted); !profiles)
+    if (const auto profiles = pcie_profiles(*config); !profiles)
         return tl::unexpected<error>(profiles.error());
-    const auto lcores = choose_lcores(wanted->workers, wanted->file);
+    const auto lcores = choose_lcores(config->workers, config->file);
     if (!lcores) return tl::unexpected<error>(lcores.error());
-    auto pool = make_packet_pool(*wanted, static_cast<uint32_t>(lcores->size()));
+    auto pool = make_packet_pool(*config, static_cast<uint32_t>(lcores->size()));
     if (!pool) return tl::unexpected<error>(pool.error());
     pool_ = *pool;
     pool_facts_ = facts_of(*pool_);
@@ -56,7 +56,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     auto domain = rcu::qsbr::create("tables", control_reader() + 1);
     if (!domain) return tl::unexpected<error>(domain.error());
     rcu_ = std::move(*domain);
-    auto hops = next_hops::create(2 * wanted->limits.limit + 2 * datapath::max_interfaces, *rcu_);
+    auto hops = next_hops::create(2 * config->limits.limit + 2 * datapath::max_interfaces, *rcu_);
     if (!hops) return tl::unexpected<error>(hops.error());
     hops_ = std::move(*hops);
     workers_ = std::make_unique<control::workers>(published_, *rcu_, pool_);
@@ -97,10 +97,10 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
                         recursion_.get(), neighbours_.get(), groups_.get(),  tables_.get()};
 
     auto empty = std::make_unique<state::configuration>();
-    empty->fixed = wanted->fixed;
-    empty->control = wanted->control;
+    empty->fixed = config->fixed;
+    empty->control = config->control;
     running_ = std::move(empty);
-    operator_config_ = std::move(wanted);
+    operator_config_ = std::move(config);
     transaction first(operator_config_);
     if (auto done = compare(first, {}); !done) return done;
     if (auto done = prepare_owners(first, config_handlers_.size()); !done) return done;
@@ -228,9 +228,9 @@ void controller::look_at_ports() {
         seen.facts.rx_missed = port->rx_missed();
         seen.pci_address = port->device.pci_address();
         seen.facts.pcie.counts = port->pcie_counts();
-        seen.bill = port->wanted.bill;
+        seen.bill = port->config.bill;
         seen.port_index = port->port_index;
-        seen.rx_queues = port->wanted.rx_queues;
+        seen.rx_queues = port->config.rx_queues;
         seen.before = port->before;
         last_seen_.push_back(std::move(seen));
     }

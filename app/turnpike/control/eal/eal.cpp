@@ -44,20 +44,20 @@ bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '
 
 /// Hugepage memory that turnpike needs: the mbuf pool, and EAL's and the drivers' own. A generous
 /// estimate: the check explains a shortage, and need not be exact.
-uint64_t bytes_needed(const state::configuration& wanted, uint32_t workers) {
+uint64_t bytes_needed(const state::configuration& config, uint32_t workers) {
     constexpr uint64_t per_buffer_overhead = 128 + 128;  // rte_mbuf, mempool header, private area
     constexpr uint64_t of_eal_and_drivers = 32u << 20;
     constexpr uint64_t of_route_tables = 16u
                                          << 20;  // a few routes; a full table needs as much again
     constexpr uint64_t per_neighbour = 256;
     const bool routes =
-        std::any_of(wanted.interfaces.begin(), wanted.interfaces.end(),
+        std::any_of(config.interfaces.begin(), config.interfaces.end(),
                     [](const auto& i) { return i.second.kind == state::interface_kind::routed; });
-    const uint64_t buffer = wanted.fixed.pool.buffer_size + per_buffer_overhead;
-    return uint64_t{buffers_for(wanted, workers)} *
+    const uint64_t buffer = config.fixed.pool.buffer_size + per_buffer_overhead;
+    return uint64_t{buffers_for(config, workers)} *
                (buffer + buffer / 25) +  // padding: lib/cache's max_overhead
            of_eal_and_drivers +
-           (routes ? of_route_tables + wanted.limits.limit * per_neighbour : 0);
+           (routes ? of_route_tables + config.limits.limit * per_neighbour : 0);
 }
 
 bool given(const std::vector<std::string>& options, std::string_view name) {
@@ -157,16 +157,16 @@ std::vector<std::string> pci_devices_in(const std::string& device) {
     return out;
 }
 
-result<void> check_hugepages(const state::configuration& wanted,
+result<void> check_hugepages(const state::configuration& config,
                              std::vector<std::string>& options) {
     if (given(options, "--no-huge")) return {};
     const std::vector<unsigned> lcores = cpus_of_lcores(options);
     const unsigned node = node_of_cpu("/", lcores.empty() ? 0 : lcores.front());
-    const uint64_t bytes = bytes_needed(wanted, workers_expected(wanted, lcores));
+    const uint64_t bytes = bytes_needed(config, workers_expected(config, lcores));
     const std::string shortfall =
         hugepage_shortfall(hugepage_pools("/"), hugepage_limits("/"), node, bytes);
     if (shortfall.empty()) return {};
-    if (!wanted.fixed.eal_options.hugepages_optional)
+    if (!config.fixed.eal_options.hugepages_optional)
         return fail(ENOMEM, "hugepages",
                     shortfall +
                         "\nor start without hugepages, slower, with 'eal: {hugepages: "
@@ -217,7 +217,7 @@ std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options) {
     return {};
 }
 
-void allow_only_configured(std::vector<std::string>& options, const state::configuration& wanted) {
+void allow_only_configured(std::vector<std::string>& options, const state::configuration& config) {
     std::vector<std::string> allowed;
     const auto add = [&](const std::string& device) {
         for (std::string& one : pci_devices_in(device))
@@ -229,7 +229,7 @@ void allow_only_configured(std::vector<std::string>& options, const state::confi
         for (const std::string_view chosen : {"-a", "--no-pci"})
             if (family(word) == chosen) return;
     }
-    for (const auto& [name, p] : wanted.ports) add(p.device);
+    for (const auto& [name, p] : config.ports) add(p.device);
     for (const std::string& word : options)
         add(word);  // members in the arguments of a virtual device
     if (allowed.empty()) allowed.emplace_back(no_pci_device);
@@ -239,17 +239,17 @@ void allow_only_configured(std::vector<std::string>& options, const state::confi
     }
 }
 
-uint32_t workers_expected(const state::configuration& wanted, const std::vector<unsigned>& lcores) {
-    if (!wanted.workers.empty()) return static_cast<uint32_t>(wanted.workers.size());
+uint32_t workers_expected(const state::configuration& config, const std::vector<unsigned>& lcores) {
+    if (!config.workers.empty()) return static_cast<uint32_t>(config.workers.size());
     const size_t all = lcores.empty() ? cpus_allowed() : lcores.size();
     return static_cast<uint32_t>(std::max<size_t>(all, 2) - 1);
 }
 
-result<void> start_eal(const state::configuration& wanted,
+result<void> start_eal(const state::configuration& config,
                        const std::vector<std::string>& command) {
-    std::vector<std::string> options = merge_eal_options(wanted.fixed.eal_options.args, command);
-    if (auto checked = check_hugepages(wanted, options); !checked) return checked;
-    allow_only_configured(options, wanted);
+    std::vector<std::string> options = merge_eal_options(config.fixed.eal_options.args, command);
+    if (auto checked = check_hugepages(config, options); !checked) return checked;
+    allow_only_configured(options, config);
     options.insert(options.begin(), "turnpike");
     std::vector<char*> argv;
     argv.reserve(options.size());

@@ -20,16 +20,16 @@ namespace turnpike::control {
 [[nodiscard]] std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options);
 /// Restricts EAL to the PCI devices of the configured ports, and of its own options, unless these have a list: another
 /// process may use the others. Devices of ports that are added later are probed then.
-void allow_only_configured(std::vector<std::string>& options, const state::configuration& wanted);
+void allow_only_configured(std::vector<std::string>& options, const state::configuration& config);
 /// Expected number of workers: the lcores of the file, else `lcores` without the main one,
 /// else the process's CPUs; at least one.
-[[nodiscard]] uint32_t workers_expected(const state::configuration& wanted,
+[[nodiscard]] uint32_t workers_expected(const state::configuration& config,
                                         const std::vector<unsigned>& lcores);
 
 /// rte_eal_init with the merged options. If hugepages are missing, fails with their number, the
 /// node and the command to reserve them, or, with `hugepages: optional`, starts
 /// without. Errors  ENOMEM: hugepages; else EAL's. Call once, from the main thread.
-[[nodiscard]] result<void> start_eal(const state::configuration& wanted,
+[[nodiscard]] result<void> start_eal(const state::configuration& config,
                                      const std::vector<std::string>& command);
 
 /// rte_eal_cleanup. Requires that all ports and pools are freed.

@@ -136,13 +136,13 @@ class acls::prepared_acls : public prepared_change {
     static constexpr size_t none = SIZE_MAX;
 
     /// The running list, with one rule changed, or a new one.
-    result<list> ready_list(const change& c, const state::acl_list& wanted) {
-        if (list same = of_.unchanged(c, wanted.name)) return same;
-        if (const auto made = c.compiled.find(wanted.name); made != c.compiled.end())
+    result<list> ready_list(const change& c, const state::acl_list& config) {
+        if (list same = of_.unchanged(c, config.name)) return same;
+        if (const auto made = c.compiled.find(config.name); made != c.compiled.end())
             return made->second;
-        const auto there = of_.lists_.find(wanted.name);
+        const auto there = of_.lists_.find(config.name);
         const bool good = there != of_.lists_.end() && !of_.incomplete_;
-        auto says = std::make_shared<const state::acl_list>(wanted);
+        auto says = std::make_shared<const state::acl_list>(config);
         // One list at most: a failure of another owner leaves only this rule to roll back. Not in a change that closes
         // ports and opens others, which takes seconds and may fail: the rule would be in force meanwhile.
         if (good && c.what.acls.changed.size() == 1 && !c.open_rest) {
@@ -224,22 +224,22 @@ result<acls::lists> acls::compile_changed(const bound_lists& now,
         const auto* const there = before.acls.find(name);
         return there == nullptr ? nullptr : &**there;
     };
-    std::set<std::string> wanted;
+    std::set<std::string> names;
     for (const auto& [name, i] : after.interfaces)
         for (const state::acl_binding& at : state::acl_bindings)
-            if (!(i.*at.list).empty()) wanted.insert(i.*at.list);
+            if (!(i.*at.list).empty()) names.insert(i.*at.list);
     const auto differs = [&](const std::string& name) {
         const state::acl_list *const was = says(name), *const is = &*after.acls.at(name);
         return was != is && (was == nullptr || !(*was == *is));
     };
-    std::erase_if(wanted, [&](const std::string& name) {
+    std::erase_if(names, [&](const std::string& name) {
         return !now.incomplete && now.by_name.contains(name) && !differs(name);
     });
     // prepare() changes one rule of one list.
-    const bool one = wanted.size() == 1 && !now.incomplete;
+    const bool one = names.size() == 1 && !now.incomplete;
     lists out;
     const unpublished here;
-    for (const std::string& name : wanted) {
+    for (const std::string& name : names) {
         const state::acl_list& to = *after.acls.at(name);
         const auto there = now.by_name.find(name);
         if (one && there != now.by_name.end() && there->second->differs_by_one_rule(to)) continue;

@@ -27,12 +27,12 @@ datapath::reserved_choice choice_of(state::reserved_frames f) {
     return static_cast<datapath::reserved_choice>(f);
 }
 
-datapath::bridge_policy policy_of(const state::reserved_groups& wanted) {
+datapath::bridge_policy policy_of(const state::reserved_groups& config) {
     datapath::bridge_policy out;
-    out.reserved.fill(choice_of(wanted.other));
-    out.reserved[0x00] = choice_of(wanted.stp);
-    out.reserved[0x02] = choice_of(wanted.lacp);
-    out.reserved[0x0e] = choice_of(wanted.lldp);
+    out.reserved.fill(choice_of(config.other));
+    out.reserved[0x00] = choice_of(config.stp);
+    out.reserved[0x02] = choice_of(config.lacp);
+    out.reserved[0x0e] = choice_of(config.lldp);
     return out;
 }
 
@@ -250,7 +250,7 @@ class bridges::prepared_bridges : public prepared_change {
         if (!changes_) return;
         of_.rows_.swap(rows_);
         of_.by_domain_.swap(by_domain_);
-        of_.wanted_.swap(wanted_);
+        of_.configured_.swap(configured_);
         of_.shown_.swap(tables_);
         of_.drop_misplaced();
     }
@@ -301,18 +301,18 @@ class bridges::prepared_bridges : public prepared_change {
         for (const auto& [name, b] : c.after.bridges) {
             const uint16_t first = rows_.at(name).first_domain;
             for (const auto& [fdb_entry, port] : b.fixed)
-                wanted_[datapath::fdb_key_of(fdb_entry.mac,
-                                             static_cast<uint16_t>(first + fdb_entry.vlan))] = {
+                configured_[datapath::fdb_key_of(fdb_entry.mac,
+                                                 static_cast<uint16_t>(first + fdb_entry.vlan))] = {
                     c.ifindex_of.at(port), kind::fixed};
         }
         for (const auto& [name, i] : c.after.interfaces) {
             if (!i.port.empty()) continue;
             const uint16_t ifindex = c.ifindex_of.at(name);
             const auto domain = static_cast<uint16_t>(rows_.at(i.bridge).first_domain + i.vlan);
-            wanted_[datapath::fdb_key_of(c.snapshot->interfaces[ifindex].mac, domain)] = {
+            configured_[datapath::fdb_key_of(c.snapshot->interfaces[ifindex].mac, domain)] = {
                 ifindex, kind::local};
             for (const mac_address& mac : i.extra_macs)
-                wanted_[datapath::fdb_key_of(mac, domain)] = {ifindex, kind::local};
+                configured_[datapath::fdb_key_of(mac, domain)] = {ifindex, kind::local};
         }
     }
 
@@ -320,7 +320,7 @@ class bridges::prepared_bridges : public prepared_change {
     bool changes_ = false;
     rows rows_;
     std::vector<bridge_row*> by_domain_;
-    wanted wanted_;
+    configured configured_;
     std::unique_ptr<bridge_tables> tables_;
 };
 

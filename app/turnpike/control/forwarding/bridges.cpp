@@ -176,10 +176,11 @@ void bridges::reconcile() noexcept {
     for (uint32_t n = 0; n < entries_.size(); ++n) {
         const entry& e = entries_[n];
         if (e.is != kind::fixed && e.is != kind::local) continue;
-        const auto at = wanted_.find(e.key);
-        if (at == wanted_.end() || !(at->second == wanted_fdb_entry{e.ifindex, e.is})) remove(n);
+        const auto at = configured_.find(e.key);
+        if (at == configured_.end() || !(at->second == configured_fdb_entry{e.ifindex, e.is}))
+            remove(n);
     }
-    for (const auto& [key, w] : wanted_) {
+    for (const auto& [key, w] : configured_) {
         if (const auto there = find(key)) {
             if (entries_[*there].is != kind::learnt) continue;
             remove(*there);

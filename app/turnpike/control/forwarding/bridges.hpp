@@ -109,13 +109,13 @@ class bridges : public config_handler {
         uint32_t max_addresses = 0, ageing_s = 0;
         state::move_damping damping{};
     };
-    struct wanted_fdb_entry {
+    struct configured_fdb_entry {
         uint16_t ifindex = 0;
         kind is = kind::fixed;
-        bool operator==(const wanted_fdb_entry&) const = default;
+        bool operator==(const configured_fdb_entry&) const = default;
     };
     using rows = std::map<std::string, bridge_row, std::less<>>;
-    using wanted = std::map<datapath::fdb_key, wanted_fdb_entry>;
+    using configured = std::map<datapath::fdb_key, configured_fdb_entry>;
 
     result<void> ready_table();
     result<void> ready_addresses();
@@ -146,7 +146,7 @@ class bridges : public config_handler {
     std::unique_ptr<datapath::bridge_tables> shown_;  ///< published tables
     rows rows_;
     std::vector<bridge_row*> by_domain_;  ///< by domain number (bridge_snapshot.cpp); null: unused
-    wanted wanted_;                       ///< entries that are not learned: static and local ones
+    configured configured_;               ///< entries that are not learned: static and local ones
     std::vector<entry> entries_;
     std::vector<uint32_t> free_;
     std::array<uint32_t, datapath::max_interfaces> learnt_at_{};
@@ -157,7 +157,7 @@ class bridges : public config_handler {
     bool exchanging_ = false;
     uint64_t now_s_ = 0, next_exchange_ms_ = 0;
     std::atomic<uint32_t> changes_{0};  ///< datapath::bridge_tables::station_changes
-    bool incomplete_ = false;           ///< out of memory: wanted_ is not completely in the table
+    bool incomplete_ = false;  ///< out of memory: configured_ is not completely in the table
 };
 
 }  // namespace turnpike::control

@@ -23,8 +23,8 @@ interface_addresses::v4_network v4_network_of(const ip_prefix& a) noexcept {
     return {a.address.v4(), network, network | host_bits};
 }
 
-void add_passes(interface_addresses& to, const state::interface& wanted) {
-    for (const state::host_pass& one : wanted.passes) {
+void add_passes(interface_addresses& to, const state::interface& config) {
+    for (const state::host_pass& one : config.passes) {
         if (const auto* const group = std::get_if<ip_address>(&one.what))
             to.passes.groups.push_back(*group);
         else if (const auto* const mac = std::get_if<mac_address>(&one.what))
@@ -35,14 +35,14 @@ void add_passes(interface_addresses& to, const state::interface& wanted) {
 }
 
 /// RFC 4291 section 2.8: groups that a router joins; and tunnels' multicast groups.
-interface_addresses addresses_of(const state::interface& wanted, const mac_address& mac,
+interface_addresses addresses_of(const state::interface& config, const mac_address& mac,
                                  const std::vector<ip_address>& groups) {
     interface_addresses out;
-    out.prefixes = wanted.addresses;
-    out.extra_macs = wanted.extra_macs;
-    add_passes(out, wanted);
+    out.prefixes = config.addresses;
+    out.extra_macs = config.extra_macs;
+    add_passes(out, config);
     out.v6.push_back(packet::link_local(mac));
-    for (const ip_prefix& a : wanted.addresses) {
+    for (const ip_prefix& a : config.addresses) {
         if (a.address.v6)
             out.v6.push_back(a.address.v6_bytes());
         else
@@ -105,18 +105,18 @@ class interfaces::prepared_interfaces : public prepared_change {
         used[0] = true;
         for (const auto& [name, ifindex] : of_.ifindexes_) used[ifindex] = true;
         for (const auto& [name, t] : c.after.tunnels) c.port_index_of[name] = datapath::tunnel_port;
-        for (const auto& [name, wanted] : c.after.interfaces) {
+        for (const auto& [name, config] : c.after.interfaces) {
             const auto was = of_.ifindexes_.find(name);
             const datapath::snapshot* running = running_;
             const bool same = was != of_.ifindexes_.end() && running != nullptr &&
                               running->interfaces[was->second].port ==
-                                  c.port_index_of.at(c.after.port_of(wanted)) &&
-                              running->interfaces[was->second].vrf == vrf_of(c, wanted) &&
-                              running->interfaces[was->second].vlan == wanted.vlan;
+                                  c.port_index_of.at(c.after.port_of(config)) &&
+                              running->interfaces[was->second].vrf == vrf_of(c, config) &&
+                              running->interfaces[was->second].vlan == config.vlan;
             const auto free = static_cast<uint16_t>(
                 same ? was->second : std::find(used.begin(), used.end(), false) - used.begin());
             if (free == used.size())
-                return fail(ENOSPC, wanted.where.text,
+                return fail(ENOSPC, config.where.text,
                             fmt::format("more than {} interfaces", used.size() - 1));
             used[free] = true;
             ifindexes_.emplace(name, free);
@@ -128,19 +128,19 @@ class interfaces::prepared_interfaces : public prepared_change {
     result<void> fill(change& c) {
         std::map<std::string, std::vector<ip_address>, std::less<>> groups;
         for (const auto& [name, group] : state::groups_of(c.after)) groups[name].push_back(group);
-        for (const auto& [name, wanted] : c.after.interfaces) {
+        for (const auto& [name, config] : c.after.interfaces) {
             const uint16_t ifindex = ifindexes_.at(name);
             datapath::interface& to = c.snapshot->interfaces[ifindex];
-            describe(c, wanted, ifindex, to);
-            c.snapshot->paths[ifindex] = path_of(c, wanted, to);
-            keep_mac(c, name, wanted, to);
+            describe(c, config, ifindex, to);
+            c.snapshot->paths[ifindex] = path_of(c, config, to);
+            keep_mac(c, name, config, to);
             if (to.kind != datapath::interface_kind::routed) continue;
             const auto glean = glean_of(ifindex, to);
             if (!glean)
-                return fail(ENOSPC, wanted.where.text,
+                return fail(ENOSPC, config.where.text,
                             "no next hop is left; allow more neighbours (neighbours.limit)");
             auto own =
-                std::make_unique<interface_addresses>(addresses_of(wanted, to.mac, groups[name]));
+                std::make_unique<interface_addresses>(addresses_of(config, to.mac, groups[name]));
             own->link_hop = *glean;
             to.addresses = own.get();
             addresses_.push_back(std::move(own));
@@ -178,12 +178,12 @@ class interfaces::prepared_interfaces : public prepared_change {
                                       datapath::fixed_nexthop::bogon_destination);
     }
     /// All fields except addresses.
-    void describe(const change& c, const state::interface& wanted, uint16_t ifindex,
+    void describe(const change& c, const state::interface& config, uint16_t ifindex,
                   datapath::interface& to) const {
         using enum datapath::interface_kind;
-        const std::string& port_name = c.after.port_of(wanted);
+        const std::string& port_name = c.after.port_of(config);
         const uint16_t port = c.port_index_of.at(port_name);
-        switch (wanted.kind) {
+        switch (config.kind) {
             case state::interface_kind::patched:
                 to.kind = patched;
                 break;
@@ -191,36 +191,36 @@ class interfaces::prepared_interfaces : public prepared_change {
                 to.kind = bridged;
                 break;
             case state::interface_kind::routed:
-                to.kind = wanted.addresses.empty() && !wanted.host_interface ? none : routed;
+                to.kind = config.addresses.empty() && !config.host_interface ? none : routed;
         }
         to.port = port;
         to.ifindex = ifindex;
-        to.vrf = vrf_of(c, wanted);
-        to.mtu = c.after.mtu_of(wanted);
+        to.vrf = vrf_of(c, config);
+        to.mtu = c.after.mtu_of(config);
         to.mac = c.snapshot->port[port].mac;
-        to.urpf = wanted.urpf != state::reverse_path::off;
-        to.send_redirects = wanted.send_redirects;
-        to.accept_source_route = wanted.accept_source_route;
-        to.router_alert = wanted.router_alert;
-        to.has_extra_macs = !wanted.extra_macs.empty();
-        to.urpf_strict = wanted.urpf == state::reverse_path::strict;
-        if (!wanted.peer.empty()) to.peer = ifindexes_.at(wanted.peer);
-        if (wanted.port.empty()) {
-            if (const auto& mac = c.after.bridges.at(wanted.bridge).mac) to.mac = *mac;
+        to.urpf = config.urpf != state::reverse_path::off;
+        to.send_redirects = config.send_redirects;
+        to.accept_source_route = config.accept_source_route;
+        to.router_alert = config.router_alert;
+        to.has_extra_macs = !config.extra_macs.empty();
+        to.urpf_strict = config.urpf == state::reverse_path::strict;
+        if (!config.peer.empty()) to.peer = ifindexes_.at(config.peer);
+        if (config.port.empty()) {
+            if (const auto& mac = c.after.bridges.at(config.bridge).mac) to.mac = *mac;
             return;
         }
-        to.vlan = wanted.vlan;
-        if (wanted.vlan != 0 || looks_at_tags(c.after, wanted)) {
+        to.vlan = config.vlan;
+        if (config.vlan != 0 || looks_at_tags(c.after, config)) {
             // A bridge matches MAC addresses, which precede the tag: the tag may stay if the egress
             // wants the same.
-            const bool stays = wanted.vlan == 0 && !c.after.lists_look_into(wanted);
+            const bool stays = config.vlan == 0 && !c.after.lists_look_into(config);
             to.tags = stays ? datapath::interface::known : datapath::interface::taken;
         }
         if (port == datapath::tunnel_port) return;  // a tunnel has no untagged frames
-        if (wanted.vlan == 0) c.snapshot->port[port].untagged = ifindex;
+        if (config.vlan == 0) c.snapshot->port[port].untagged = ifindex;
     }
     /// Without the stages of other owners.
-    static datapath::interface_paths path_of(const change& c, const state::interface& wanted,
+    static datapath::interface_paths path_of(const change& c, const state::interface& config,
                                              const datapath::interface& is) {
         using datapath::stage;
         const bool tunnel = is.port == datapath::tunnel_port;
@@ -233,25 +233,25 @@ class interfaces::prepared_interfaces : public prepared_change {
                 break;
             case datapath::interface_kind::bridged:
                 path.input = bit(stage::bridge);
-                if (c.after.bridges.at(wanted.bridge).looks_at_vlans())
+                if (c.after.bridges.at(config.bridge).looks_at_vlans())
                     path.output |= bit(stage::vlan_push);
                 break;
             case datapath::interface_kind::routed:
                 path.input = bit(stage::ip_fast) | bit(stage::ip_input) | bit(stage::lookup);
                 if (is.urpf) path.input |= bit(stage::urpf);
                 if (is.vlan != 0) path.output |= bit(stage::vlan_push);
-                if (wanted.port.empty()) path.output = bit(stage::bridge);
+                if (config.port.empty()) path.output = bit(stage::bridge);
         }
         return path;
     }
     /// A bridge's routing interface keeps its MAC address when the port that it is of leaves the bridge: hosts have it
     /// in their caches.
-    void keep_mac(const change& c, const std::string& name, const state::interface& wanted,
+    void keep_mac(const change& c, const std::string& name, const state::interface& config,
                   datapath::interface& to) const {
-        if (!wanted.port.empty() || c.after.bridges.at(wanted.bridge).mac || running_ == nullptr)
+        if (!config.port.empty() || c.after.bridges.at(config.bridge).mac || running_ == nullptr)
             return;
         const auto was = of_.ifindexes_.find(name);
-        const state::bridge* const before = c.before.bridges.find(wanted.bridge);
+        const state::bridge* const before = c.before.bridges.find(config.bridge);
         if (was == of_.ifindexes_.end() || before == nullptr || before->mac) return;
         const datapath::interface& there = running_->interfaces[was->second];
         if (there.kind == datapath::interface_kind::routed && there.bridge != 0) to.mac = there.mac;
@@ -284,15 +284,15 @@ class interfaces::prepared_interfaces : public prepared_change {
             }
             return map.get();
         };
-        for (const auto& [name, wanted] : c.after.interfaces) {
-            if (wanted.port.empty()) continue;
+        for (const auto& [name, config] : c.after.interfaces) {
+            if (config.port.empty()) continue;
             const uint16_t ifindex = ifindexes_.at(name);
             const datapath::interface& i = c.snapshot->interfaces[ifindex];
             if (i.tags == datapath::interface::unknown || i.port == datapath::tunnel_port) continue;
             uint16_t* const map = map_of(i.port);
-            if (wanted.vlan != 0) map[wanted.vlan] = ifindex;
-            if (wanted.kind == state::interface_kind::bridged &&
-                c.after.bridges.at(wanted.bridge).member(wanted.port)->service_tags)
+            if (config.vlan != 0) map[config.vlan] = ifindex;
+            if (config.kind == state::interface_kind::bridged &&
+                c.after.bridges.at(config.bridge).member(config.port)->service_tags)
                 c.snapshot->port[i.port].tag_type = packet::ether_type_service;
         }
         for (auto& [port, map] : maps) {
@@ -305,11 +305,11 @@ class interfaces::prepared_interfaces : public prepared_change {
     /// that it looks at (way_in).
     void find_fast_groups(const change& c) const {
         std::map<std::pair<uint8_t, mac_address>, uint16_t> first;
-        for (const auto& [name, wanted] : c.after.interfaces) {
+        for (const auto& [name, config] : c.after.interfaces) {
             datapath::interface& i = c.snapshot->interfaces[ifindexes_.at(name)];
             if (i.kind != datapath::interface_kind::routed) continue;
             const bool usual =
-                wanted.acl_in.empty() && !i.urpf && !i.send_redirects && !i.has_extra_macs;
+                config.acl_in.empty() && !i.urpf && !i.send_redirects && !i.has_extra_macs;
             i.fast_group =
                 usual ? first.try_emplace({i.vrf, i.mac}, i.ifindex).first->second : i.ifindex;
         }

@@ -51,35 +51,35 @@ result<void> check_handler(const std::string& name, const std::string& file) {
 
 }  // namespace
 
-uint32_t buffers_least(const state::configuration& wanted) {
+uint32_t buffers_least(const state::configuration& config) {
     uint64_t receiving = 0;
-    for (const auto& [name, p] : wanted.ports) receiving += uint64_t{p.rx_queues} * p.descriptors;
+    for (const auto& [name, p] : config.ports) receiving += uint64_t{p.rx_queues} * p.descriptors;
     return static_cast<uint32_t>(std::min<uint64_t>(receiving + lcore_cache, UINT32_MAX));
 }
 
-uint32_t buffers_for(const state::configuration& wanted, uint32_t workers) {
+uint32_t buffers_for(const state::configuration& config, uint32_t workers) {
     constexpr uint64_t usual = 16384, largest = 1u << 27;
-    if (wanted.fixed.pool.buffers != 0) return wanted.fixed.pool.buffers;
+    if (config.fixed.pool.buffers != 0) return config.fixed.pool.buffers;
     uint64_t rings = 0;
-    for (const auto& [name, p] : wanted.ports)
+    for (const auto& [name, p] : config.ports)
         rings += uint64_t{p.rx_queues + workers} * p.descriptors;
     const uint64_t most =
         rings + uint64_t{workers} * control_ring_packets + uint64_t{workers + 1} * 2 * lcore_cache;
     return static_cast<uint32_t>(std::clamp(most + most / 2, usual, largest));
 }
 
-result<rte_mempool*> make_packet_pool(const state::configuration& wanted, uint32_t workers) {
-    const state::mempool& says = wanted.fixed.pool;
-    const uint32_t buffers = buffers_for(wanted, workers);
-    if (buffers < buffers_least(wanted))
+result<rte_mempool*> make_packet_pool(const state::configuration& config, uint32_t workers) {
+    const state::mempool& says = config.fixed.pool;
+    const uint32_t buffers = buffers_for(config, workers);
+    if (buffers < buffers_least(config))
         return fail(
-            EINVAL, wanted.file,
+            EINVAL, config.file,
             fmt::format(
                 "mempool: {} buffers are too few: the ports' receive rings and a cache hold "
                 "{}; leave the number out, or use fewer descriptors",
-                buffers, buffers_least(wanted)));
+                buffers, buffers_least(config)));
     const std::string handler = handler_of(says);
-    if (auto good = check_handler(handler, wanted.file); !good)
+    if (auto good = check_handler(handler, config.file); !good)
         return tl::unexpected<error>(good.error());
     rte_mempool* pool = rte_pktmbuf_pool_create_by_ops(
         "turnpike", buffers, lcore_cache, datapath::mbuf_private_bytes,
@@ -87,7 +87,7 @@ result<rte_mempool*> make_packet_pool(const state::configuration& wanted, uint32
         handler.c_str());
     if (pool == nullptr)
         return fail(
-            rte_errno, wanted.file,
+            rte_errno, config.file,
             fmt::format("mempool: no memory for {} buffers of {} bytes; reserve more hugepages "
                         "or ask for fewer buffers",
                         buffers, says.buffer_size));

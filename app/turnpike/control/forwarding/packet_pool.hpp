@@ -11,15 +11,15 @@
 namespace turnpike::control {
 
 /// Minimum number of mbufs to fill the ports' RX rings.
-[[nodiscard]] uint32_t buffers_least(const state::configuration& wanted);
+[[nodiscard]] uint32_t buffers_least(const state::configuration& config);
 /// Number of mbufs: as configured, else 1.5 times the maximum that ports and workers hold.
-[[nodiscard]] uint32_t buffers_for(const state::configuration& wanted, uint32_t workers);
+[[nodiscard]] uint32_t buffers_for(const state::configuration& config, uint32_t workers);
 
 /// Create the pool with the mempool handler of the configuration, else of EAL's
 /// --mbuf-pool-ops-name, else our default (cache_aware).
 /// Errors  EINVAL: too few mbufs, an unknown handler (the message lists the known ones), or a
 ///         single-thread one; ENOMEM: out of hugepages
-[[nodiscard]] result<rte_mempool*> make_packet_pool(const state::configuration& wanted,
+[[nodiscard]] result<rte_mempool*> make_packet_pool(const state::configuration& config,
                                                     uint32_t workers);
 
 /// Number of free mbufs outside of lcore caches, which only their lcore can take. Approximate while

@@ -118,17 +118,17 @@ class ports::prepared_ports : public prepared_change {
         std::vector<bool> used(max_ports);
         for (const auto& p : of_.open_) used[p->port_index] = true;
         rows_.reserve(after_.ports.size());
-        for (const auto& [name, wanted] : after_.ports) {
+        for (const auto& [name, config] : after_.ports) {
             row& r = rows_.emplace_back();
             r.name = name;
-            r.wanted = &wanted;
+            r.config = &config;
             r.port = staying(name);
             r.port_index = r.port != nullptr
                                ? r.port->port_index
                                : static_cast<uint16_t>(std::find(used.begin(), used.end(), false) -
                                                        used.begin());
             if (r.port_index == max_ports)
-                return fail(ENOSPC, wanted.where.text,
+                return fail(ENOSPC, config.where.text,
                             fmt::format("more than {} ports at a time, with those being removed",
                                         max_ports));
             used[r.port_index] = true;
@@ -143,10 +143,10 @@ class ports::prepared_ports : public prepared_change {
     }
 
     result<void> open_devices() {
-        for (const auto& [name, wanted] : after_.ports)
-            several_buffers_ |= rxtx::takes_several_buffers(wanted.device, wanted.mtu, of_.pool_);
+        for (const auto& [name, config] : after_.ports)
+            several_buffers_ |= rxtx::takes_several_buffers(config.device, config.mtu, of_.pool_);
         open_.resize(rows_.size());
-        for (const auto& [name, wanted] : after_.ports) wanted_.push_back(wanted);
+        for (const auto& [name, config] : after_.ports) configs_.push_back(config);
         for (row& r : rows_) {
             auto& to = c_.snapshot->port[r.port_index];
             if (r.has_no_device()) {
@@ -172,7 +172,7 @@ class ports::prepared_ports : public prepared_change {
     void commit() noexcept override {
         committed_ = true;
         for (size_t i = 0; i < rows_.size(); ++i) {
-            std::swap(rows_[i].port->wanted, wanted_[i]);
+            std::swap(rows_[i].port->config, configs_[i]);
             open_[i] = rows_[i].port;
         }
         of_.open_.swap(open_);
@@ -183,13 +183,13 @@ class ports::prepared_ports : public prepared_change {
     struct row {
         std::string_view name;
         uint16_t port_index = 0;
-        const state::port* wanted = nullptr;
+        const state::port* config = nullptr;
         std::shared_ptr<open_port> port{};       ///< null: not open yet
         std::shared_ptr<open_port> waits_for{};  ///< a port that must be closed first
 
         [[nodiscard]] bool has_no_device() const noexcept { return port != nullptr && port->lost; }
         [[nodiscard]] queue_plan::port in_plan() const {
-            return {name, port_index, wanted, node_of(wanted->device)};
+            return {name, port_index, config, node_of(config->device)};
         }
     };
 
@@ -207,7 +207,7 @@ class ports::prepared_ports : public prepared_change {
         for (const auto& p : of_.open_) {
             const auto stays = std::any_of(rows_.begin(), rows_.end(),
                                            [&](const row& other) { return other.port == p; });
-            if (stays || p->lost || !same_hardware(p->wanted.device, r.wanted->device)) continue;
+            if (stays || p->lost || !same_hardware(p->config.device, r.config->device)) continue;
             if (r.waits_for == nullptr || p->device.id() < r.waits_for->device.id())
                 r.waits_for = p;
             if (std::find(all.begin(), all.end(), p) == all.end()) all.push_back(p);
@@ -227,33 +227,33 @@ class ports::prepared_ports : public prepared_change {
     rxtx::port_settings settings_of(const row& r) const {
         return {
             .name = std::string(r.name),
-            .where = r.wanted->where.text,
-            .device = r.wanted->device,
-            .mtu = r.wanted->mtu,
-            .rx_queues = r.wanted->rx_queues,
+            .where = r.config->where.text,
+            .device = r.config->device,
+            .mtu = r.config->mtu,
+            .rx_queues = r.config->rx_queues,
             .tx_queues = std::max<uint16_t>(1, static_cast<uint16_t>(senders_to(r.name).size())),
             .tx_queues_wanted = static_cast<uint16_t>(max_workers()),
-            .descriptors = r.wanted->descriptors,
+            .descriptors = r.config->descriptors,
             .promiscuous = takes_all(after_, std::string(r.name)),
             .several_buffers = several_buffers_,
             .tags = takes_tags(after_, std::string(r.name)),
-            .udp_sums = r.wanted->device_sums_udp,
+            .udp_sums = r.config->device_sums_udp,
             .pool = of_.pool_};
     }
 
     /// Checks that are possible before the device is closed. Only the driver can validate other
     /// arguments.
     result<void> check_ahead(const row& r) const {
-        if (r.waits_for->wanted.device != r.wanted->device) return {};
+        if (r.waits_for->config.device != r.config->device) return {};
         auto good = r.waits_for->device.could_have(settings_of(r));
         if (good) return good;
-        return fail(good.error().code, fmt::format("{}: port '{}'", r.wanted->where.text, r.name),
+        return fail(good.error().code, fmt::format("{}: port '{}'", r.config->where.text, r.name),
                     good.error().text);
     }
 
     result<void> open(row& r) {
-        if (std::string why = cuts_machine_off(r.wanted->device); !why.empty())
-            return fail(EPERM, fmt::format("{}: port '{}'", r.wanted->where.text, r.name), why);
+        if (std::string why = cuts_machine_off(r.config->device); !why.empty())
+            return fail(EPERM, fmt::format("{}: port '{}'", r.config->where.text, r.name), why);
         auto device = rxtx::port::open(settings_of(r));
         if (!device) return tl::unexpected<error>(device.error());
         auto port = std::make_shared<open_port>(std::move(*device));
@@ -274,17 +274,17 @@ class ports::prepared_ports : public prepared_change {
             if (auto done = port.device.take_tags_out(false); !done) return done;
         }
         if (several_buffers_ && !port.device.sends_several_buffers())
-            return fail(EBUSY, r.wanted->where.text,
+            return fail(EBUSY, r.config->where.text,
                         fmt::format("port '{}' was opened when every frame fitted one buffer, and "
                                     "one of the MTUs is longer now; restart, or choose a larger "
                                     "mempool.buffer_size",
                                     r.name));
-        if (port.wanted.mtu == r.wanted->mtu) return {};
+        if (port.config.mtu == r.config->mtu) return {};
         mtu_before_.reserve(mtu_before_.size() + 1);
         port.filters_set
             .reset();  // a driver may restart the device, and forget its group addresses
-        if (auto changed = port.device.change_mtu(r.wanted->mtu); !changed) return changed;
-        mtu_before_.emplace_back(&port, port.wanted.mtu);
+        if (auto changed = port.device.change_mtu(r.config->mtu); !changed) return changed;
+        mtu_before_.emplace_back(&port, port.config.mtu);
         return {};
     }
 
@@ -337,7 +337,7 @@ class ports::prepared_ports : public prepared_change {
     std::vector<row> rows_;  ///< as after_.ports
     /// previous ports after commit(); room for the new ones is reserved
     std::vector<std::shared_ptr<open_port>> open_;
-    std::vector<state::port> wanted_;
+    std::vector<state::port> configs_;
     queue_plan queues_;
     std::vector<std::pair<open_port*, uint16_t>> mtu_before_;
     bool several_buffers_ = false;  ///< a frame of the largest MTU needs several mbufs
@@ -369,11 +369,11 @@ void ports::add_lost(state::changes& what, const state::configuration& after,
         if (std::find(to.begin(), to.end(), name) == to.end()) to.push_back(name);
     };
     for (const auto& p : open_) {
-        const state::port* wanted = p->lost ? after.ports.find(p->name) : nullptr;
-        if (wanted == nullptr) continue;
+        const state::port* config = p->lost ? after.ports.find(p->name) : nullptr;
+        if (config == nullptr) continue;
         const bool asked = open.all || std::find(open.named.begin(), open.named.end(), p->name) !=
                                            open.named.end();
-        if (!asked && !p->to_come_back && p->wanted == *wanted) continue;
+        if (!asked && !p->to_come_back && p->config == *config) continue;
         add(what.ports.changed, p->name);
         add(what.reopened, p->name);
     }
@@ -456,18 +456,18 @@ open_port::filters filters_of(const open_port& port, const datapath::snapshot& v
 void ports::listen(const datapath::snapshot& v) noexcept {
     try {
         for (const auto& port : open_) {
-            open_port::filters wanted = filters_of(*port, v);
-            if (port->lost || port->filters_set == wanted) continue;
+            open_port::filters filters = filters_of(*port, v);
+            if (port->lost || port->filters_set == filters) continue;
             port->filters_set.reset();
-            if (auto set = port->device.set_promiscuous(wanted.promiscuous); !set) {
+            if (auto set = port->device.set_promiscuous(filters.promiscuous); !set) {
                 observe::log(observe::log_level::error, set.error().message(),
                              {{"port", port->name}});
                 continue;  // retried with the next change
             }
             // If the device cannot strip tags, software reads them from the frame.
-            static_cast<void>(port->device.take_tags_out(wanted.strips_tags));
-            if (!wanted.groups.empty()) port->device.listen_to(wanted.groups);
-            port->filters_set = std::move(wanted);
+            static_cast<void>(port->device.take_tags_out(filters.strips_tags));
+            if (!filters.groups.empty()) port->device.listen_to(filters.groups);
+            port->filters_set = std::move(filters);
         }
     } catch (const std::bad_alloc&) {  // retried with the next change
         observe::log(observe::log_level::error,

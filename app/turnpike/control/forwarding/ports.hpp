@@ -29,7 +29,7 @@ namespace turnpike::control {
 /// An open port.
 struct open_port {
     std::string name{};
-    state::port wanted{};
+    state::port config{};
     uint16_t port_index = 0;
     const uint64_t life = observe::new_life();  ///< counter epoch, for rates
     rxtx::port device;

@@ -56,13 +56,13 @@ size_t queue_plan::fewest(int node) const noexcept {
 
 /// The worker that rx_workers assigns to a queue.
 result<size_t> queue_plan::named(const port& p, uint16_t queue) const {
-    const unsigned lcore = p.wanted->rx_workers[queue % p.wanted->rx_workers.size()];
+    const unsigned lcore = p.config->rx_workers[queue % p.config->rx_workers.size()];
     const auto at = std::find_if(workers_.begin(), workers_.end(), [&](const change::worker& w) {
         return w.lcore == lcore && w.forwards;
     });
     if (at == workers_.end())
         return fail(
-            EINVAL, p.wanted->where.text,
+            EINVAL, p.config->where.text,
             fmt::format("port '{}': rx_workers names lcore {}, which is none of the workers",
                         p.name, lcore));
     return static_cast<size_t>(at - workers_.begin());
@@ -73,9 +73,9 @@ result<void> queue_plan::share_rx(std::span<const port> ports) {
     std::vector<movable> free;
     for (const port& p : ports) {
         const int node = node_with_workers(p.node);
-        for (uint16_t q = 0; q < p.wanted->rx_queues; ++q) {
+        for (uint16_t q = 0; q < p.config->rx_queues; ++q) {
             const rx_queue queue{p.port_index, q};
-            if (!p.wanted->rx_workers.empty()) {
+            if (!p.config->rx_workers.empty()) {
                 const auto worker = named(p, q);
                 if (!worker) return tl::unexpected<error>(worker.error());
                 after_[*worker].rx.push_back(queue);
@@ -156,7 +156,7 @@ result<void> queue_plan::share_tx(const port& p, uint16_t queues,
         return {};
     }
     if (senders.size() > queues)
-        return fail(EBUSY, p.wanted->where.text,
+        return fail(EBUSY, p.config->where.text,
                     fmt::format("port '{}' was opened with {} TX queues, and {} workers may send "
                                 "there now; delete the port first, or restart",
                                 p.name, queues, senders.size()));

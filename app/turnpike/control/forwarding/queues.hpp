@@ -31,7 +31,7 @@ class queue_plan {
     struct port {
         std::string_view name;
         uint16_t port_index = 0;
-        const state::port* wanted = nullptr;
+        const state::port* config = nullptr;
         int node = -1;  ///< NUMA node; -1: unknown
     };
 

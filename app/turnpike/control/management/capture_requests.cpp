@@ -80,7 +80,7 @@ std::vector<captured_port> ports_of(controller& c, const request_fields& f) {
         if (all || open->name == name)
             out.push_back({.index = open->port_index,
                            .name = open->name,
-                           .description = open->device.driver() + " " + open->wanted.device,
+                           .description = open->device.driver() + " " + open->config.device,
                            .bits_per_second = uint64_t{open->device.link_mbps()} * 1'000'000});
     if (out.empty())
         refuse_capture("port",

@@ -69,7 +69,8 @@ json compared(const state::configuration& before, const state::configuration& af
 }
 
 /// The configuration in a request: a text with a name, or a file on this machine.
-state::configuration wanted_by(const request_fields& f, const sources::socket_peer& client) {
+state::configuration config_of_request(const request_fields& f,
+                                       const sources::socket_peer& client) {
     if (f.has("file") == f.has("text"))
         throw error{EINVAL, {}, "either \"text\", with a \"name\" for messages, or \"file\""};
     result<state::configuration> out;
@@ -112,37 +113,37 @@ std::string who_is(const sources::socket_peer& p) {
 
 json change_requests::check(const request_fields& f, const peer& from) const {
     f.expect("text name file");
-    return {{"valid", wanted_by(f, from).file}};
+    return {{"valid", config_of_request(f, from).file}};
 }
 
 json change_requests::diff(const request_fields& f, const peer& from) const {
     f.expect("text name file");
-    return compared(*running(), wanted_by(f, from));
+    return compared(*running(), config_of_request(f, from));
 }
 
 json change_requests::apply(const request_fields& f, const peer& from) {
     f.expect("text name file confirm");
-    auto wanted = std::make_shared<const state::configuration>(wanted_by(f, from));
-    log_old_keys(*wanted);
-    const std::string what = "apply " + wanted->file;
+    auto config = std::make_shared<const state::configuration>(config_of_request(f, from));
+    log_old_keys(*config);
+    const std::string what = "apply " + config->file;
     return changes_json(
-        taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f), {.all = true})));
+        taken(history_.apply(std::move(config), who_is(from), what, undo_time(f), {.all = true})));
 }
 
 /// Edit one object or several, all or none.
 json change_requests::change(const request_fields& f, const peer& from) {
     f.expect("do confirm dry");
     const std::string list = f.json_text("do");
-    auto wanted = copy_of(*running());
+    auto config = copy_of(*running());
     result<void> made;
-    taken(sources::with_file_access_of(from, [&] { made = sources::edit(*wanted, list); }));
+    taken(sources::with_file_access_of(from, [&] { made = sources::edit(*config, list); }));
     taken(made);
-    if (f.truth_or("dry", false)) return compared(*running(), *wanted);
-    log_old_keys(*wanted);
+    if (f.truth_or("dry", false)) return compared(*running(), *config);
+    log_old_keys(*config);
     constexpr size_t longest = 200;  // limit of the log line
     const std::string what =
         "change " + (list.size() <= longest ? list : list.substr(0, longest) + "...");
-    return changes_json(taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f),
+    return changes_json(taken(history_.apply(std::move(config), who_is(from), what, undo_time(f),
                                              {.named = ports_in(list)})));
 }
 
@@ -159,12 +160,12 @@ json change_requests::routes(const request_fields& f, const peer& from) {
         if (vrf == "main") vrf.clear();
         taken(all.take(f.text("lines"), *running(), vrf));
         if (f.truth_or("more", false)) return {{"taken", all.size()}};
-        auto wanted = copy_of(*running());
+        auto config = copy_of(*running());
         const size_t count = all.size();
-        taken(all.make(*wanted));
+        taken(all.make(*config));
         const std::string what = fmt::format("{} route line{}", count, count == 1 ? "" : "s");
         streams_.erase(from.connection);
-        return changes_json(taken(history_.apply(std::move(wanted), who_is(from), what)));
+        return changes_json(taken(history_.apply(std::move(config), who_is(from), what)));
     } catch (...) {
         streams_.erase(from.connection);
         throw;
@@ -177,14 +178,14 @@ json change_requests::reload(const request_fields& f, const peer& from) {
 }
 
 result<state::changes> change_requests::reload(const std::string& by) {
-    auto wanted = sources::load(file_);
-    if (!wanted) {
-        const auto refused = tl::unexpected<error>(wanted.error());
+    auto config = sources::load(file_);
+    if (!config) {
+        const auto refused = tl::unexpected<error>(config.error());
         log_change(refused, by, "reload", running()->file, file_);
         return refused;
     }
-    log_old_keys(*wanted);
-    auto changed = history_.apply(std::make_shared<const state::configuration>(std::move(*wanted)),
+    log_old_keys(*config);
+    auto changed = history_.apply(std::make_shared<const state::configuration>(std::move(*config)),
                                   by, "reload " + file_, std::nullopt, {.all = true});
     if (changed) history_.saved();
     return changed;

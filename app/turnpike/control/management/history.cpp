@@ -54,24 +54,24 @@ history::history(controller& c, control_calls& calls)
     states_.push_back({start, "the start", start->file, std::time(nullptr), {}});
 }
 
-result<state::changes> history::change_to(std::shared_ptr<const state::configuration> wanted,
+result<state::changes> history::change_to(std::shared_ptr<const state::configuration> config,
                                           const std::string& by, const std::string& what,
                                           const lost_ports& lost) {
     const std::shared_ptr<const state::configuration> before = states_.front().state;
     // Allocate first, so that a failure leaves configuration and history consistent.
-    states_.push_front({wanted, by, what, std::time(nullptr), {}});
-    auto changed = controller_.apply_beside(calls_, wanted, lost);
+    states_.push_front({config, by, what, std::time(nullptr), {}});
+    auto changed = controller_.apply_beside(calls_, config, lost);
     // An unchanged configuration adds no entry, but may match the file now. An object that the
     // kernel already has changes nothing that runs, but belongs to the operator from now on.
-    if (!changed || (changed->empty() && same(*before, *wanted)))
+    if (!changed || (changed->empty() && same(*before, *config)))
         states_.pop_front();
     else if (states_.size() > kept + 1) {
         states_.pop_back();
         complete_ = false;
     }
-    if (changed && states_.front().state == wanted) note_routes(*changed);
+    if (changed && states_.front().state == config) note_routes(*changed);
     ++version_;
-    log_change(changed, by, what, before->file, wanted->file);
+    log_change(changed, by, what, before->file, config->file);
     return changed;
 }
 
@@ -87,17 +87,17 @@ void history::note_routes(const state::changes& of) noexcept {
     complete_ = false;
 }
 
-result<state::changes> history::apply(std::shared_ptr<const state::configuration> wanted,
+result<state::changes> history::apply(std::shared_ptr<const state::configuration> config,
                                       const std::string& by, const std::string& what,
                                       std::optional<std::chrono::seconds> undo_after,
                                       const lost_ports& lost) {
     if (const auto waits = settled(); !waits) {
         const auto refused = tl::unexpected<error>(waits.error());
-        log_change(refused, by, what, states_.front().state->file, wanted->file);
+        log_change(refused, by, what, states_.front().state->file, config->file);
         return refused;
     }
-    auto changed = change_to(wanted, by, what, lost);
-    if (changed && undo_after && states_.front().state == wanted) {
+    auto changed = change_to(config, by, what, lost);
+    if (changed && undo_after && states_.front().state == config) {
         undo_at_ = clock::now() + *undo_after;
         undo_again_ = first_again;
     }

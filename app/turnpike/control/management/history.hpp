@@ -49,7 +49,7 @@ class history {
     /// undo_after  rolls back after this time unless confirmed; no other change is possible meanwhile
     /// Errors      those of controller::apply; EBUSY: another change awaits confirmation
     [[nodiscard]] result<state::changes> apply(
-        std::shared_ptr<const state::configuration> wanted, const std::string& by,
+        std::shared_ptr<const state::configuration> config, const std::string& by,
         const std::string& what, std::optional<std::chrono::seconds> undo_after = std::nullopt,
         const lost_ports& lost = {});
     /// Apply the configuration of `back` changes ago; 1: the previous one. Also ends a pending
@@ -79,7 +79,7 @@ class history {
 
   private:
     void note_routes(const state::changes& of) noexcept;
-    result<state::changes> change_to(std::shared_ptr<const state::configuration> wanted,
+    result<state::changes> change_to(std::shared_ptr<const state::configuration> config,
                                      const std::string& by, const std::string& what,
                                      const lost_ports& lost);
 

@@ -108,10 +108,10 @@ class metrics_server::prepared_listeners : public prepared_change {
 metrics_server::~metrics_server() = default;
 
 result<std::unique_ptr<prepared_change>> metrics_server::prepare(change& c) {
-    const state::metrics& wanted = c.after.metrics;
-    if (wanted == c.before.metrics) return std::make_unique<prepared_listeners>(*this, listening_);
+    const state::metrics& config = c.after.metrics;
+    if (config == c.before.metrics) return std::make_unique<prepared_listeners>(*this, listening_);
     listeners next;
-    for (const state::listen_address& at : wanted.listen) {
+    for (const state::listen_address& at : config.listen) {
         const std::string name = at.text();
         if (const auto there = listening_.find(name); there != listening_.end()) {
             next.insert(*there);
@@ -119,7 +119,7 @@ result<std::unique_ptr<prepared_change>> metrics_server::prepare(change& c) {
         }
         auto opened = listener::open(at, mailbox_);
         if (!opened)
-            return fail(opened.error().code, wanted.where.text,
+            return fail(opened.error().code, config.where.text,
                         "metrics.listen: " + name + ": " + opened.error().text);
         next.emplace(name, std::move(*opened));
     }

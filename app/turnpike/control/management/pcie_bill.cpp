@@ -17,10 +17,10 @@ namespace {
 
 constexpr uint32_t fcs_bytes = 4;  // the model counts frames with FCS, an mbuf has none
 
-result<pcie::link> link_of(const state::pcie& wanted, const std::string& pci_address) {
+result<pcie::link> link_of(const state::pcie& config, const std::string& pci_address) {
     result<pcie::link> link;
-    if (!wanted.link.empty())
-        link = pcie::parse_link(wanted.link);
+    if (!config.link.empty())
+        link = pcie::parse_link(config.link);
     else if (pci_address.empty())
         return fail(
             ENODEV, "",
@@ -28,17 +28,17 @@ result<pcie::link> link_of(const state::pcie& wanted, const std::string& pci_add
     else
         link = pcie::detect_link("/sys", pci_address);
     if (!link) return link;
-    if (wanted.mps != 0) link->mps = wanted.mps;
-    if (wanted.mrrs != 0) link->mrrs = wanted.mrrs;
+    if (config.mps != 0) link->mps = config.mps;
+    if (config.mrrs != 0) link->mrrs = config.mrrs;
     if (const auto valid = pcie::validate(*link); !valid)
         return tl::unexpected<error>(valid.error());
     return link;
 }
 
-result<pcie::nic_profile> profile_of(const state::pcie& wanted, const std::string& driver,
+result<pcie::nic_profile> profile_of(const state::pcie& config, const std::string& driver,
                                      const std::vector<pcie::nic_profile>& profiles) {
-    return wanted.profile.empty() ? pcie::profile_for_driver(driver, profiles)
-                                  : pcie::find_profile(wanted.profile, profiles);
+    return config.profile.empty() ? pcie::profile_for_driver(driver, profiles)
+                                  : pcie::find_profile(config.profile, profiles);
 }
 
 /// The sampled frame sizes and the mean burst; the mean size if no burst was sampled.
@@ -57,14 +57,14 @@ pcie::load load_of(const observe::port_load& from, uint64_t packets, uint64_t by
     return load;
 }
 
-result<nlohmann::json> modelled(const observe::port_report& port, const state::pcie& wanted,
+result<nlohmann::json> modelled(const observe::port_report& port, const state::pcie& config,
                                 const std::string& pci_address,
                                 const std::vector<pcie::nic_profile>& profiles) {
     if (port.totals.rx_packets + port.totals.tx_packets == 0)
         return fail(ENODATA, "", "no packets, no cost");
-    const auto profile = profile_of(wanted, port.driver, profiles);
+    const auto profile = profile_of(config, port.driver, profiles);
     if (!profile) return tl::unexpected<error>(profile.error());
-    const auto link = link_of(wanted, pci_address);
+    const auto link = link_of(config, pci_address);
     if (!link) return tl::unexpected<error>(link.error());
     pcie::load rx = load_of(port.totals.rx_load, port.totals.rx_packets, port.totals.rx_bytes);
     pcie::load tx = load_of(port.totals.tx_load, port.totals.tx_packets, port.totals.tx_bytes);
@@ -165,26 +165,26 @@ result<void> check_bill(const std::string& name, const state::port& port,
 
 }  // namespace
 
-result<std::vector<pcie::nic_profile>> pcie_profiles(const state::configuration& wanted) {
+result<std::vector<pcie::nic_profile>> pcie_profiles(const state::configuration& config) {
     std::vector<pcie::nic_profile> profiles;
-    if (!wanted.pcie_profiles.file.empty()) {
-        auto own = pcie::parse_profiles(wanted.pcie_profiles.text, wanted.pcie_profiles.file);
+    if (!config.pcie_profiles.file.empty()) {
+        auto own = pcie::parse_profiles(config.pcie_profiles.text, config.pcie_profiles.file);
         if (!own) return tl::unexpected<error>(own.error());
         profiles = std::move(*own);
     }
     const auto builtin = pcie::builtin_profiles();
     profiles.insert(profiles.end(), builtin.begin(), builtin.end());
-    for (const auto& [name, port] : wanted.ports)
+    for (const auto& [name, port] : config.ports)
         if (auto good = check_bill(name, port, profiles); !good)
             return tl::unexpected<error>(good.error());
     return profiles;
 }
 
-void fill_pcie_bill(observe::port_report& port, const state::pcie& wanted,
+void fill_pcie_bill(observe::port_report& port, const state::pcie& config,
                     const std::string& pci_address, const std::vector<pcie::nic_profile>& profiles,
                     const measuring::port_counts& root) {
     nlohmann::json model, counts;
-    if (auto object = modelled(port, wanted, pci_address, profiles))
+    if (auto object = modelled(port, config, pci_address, profiles))
         model = std::move(*object);
     else
         port.pcie.why["modelled"] = object.error().text;

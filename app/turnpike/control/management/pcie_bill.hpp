@@ -17,12 +17,12 @@ namespace turnpike::control {
 /// and link in the configuration is known.
 /// Errors  of the profiles' file, or EINVAL with the port's place
 [[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles(
-    const state::configuration& wanted);
+    const state::configuration& config);
 /// Fill port.pcie: modelled from the port's traffic, its driver's profile and its link; counted
 /// from the driver's counters (port.pcie.counts); measured by the counters of the PCIe root port
 /// above it; with the relative differences of numbers that two of them have.
 /// pci_address  empty for a device that is not on a PCI bus
-void fill_pcie_bill(observe::port_report& port, const state::pcie& wanted,
+void fill_pcie_bill(observe::port_report& port, const state::pcie& config,
                     const std::string& pci_address, const std::vector<pcie::nic_profile>& profiles,
                     const measuring::port_counts& root = {});
 

@@ -38,8 +38,8 @@ json show_ports(controller& c, const request_fields& f) {
             return o->name == p["name"].template get_ref<const std::string&>();
         });
         if (at == open.end()) continue;
-        const state::port& wanted = (*at)->wanted;
-        p.update(json::parse(sources::json_of(sources::port_fields(), sources::of_port, wanted)));
+        const state::port& config = (*at)->config;
+        p.update(json::parse(sources::json_of(sources::port_fields(), sources::of_port, config)));
         const datapath::port_snapshot& seen = c.snapshot().port[(*at)->port_index];
         p["mac"] = seen.mac.text();
         const auto whose = [](bool device) { return device ? "device" : "software"; };

@@ -28,7 +28,7 @@ result<sources::listener> listen_as(const state::control_socket& says) {
 }  // namespace
 
 result<std::unique_ptr<socket_owner>> socket_owner::open(
-    const state::configuration& wanted, sources::line_socket::answer_function answer,
+    const state::configuration& config, sources::line_socket::answer_function answer,
     std::function<void(const sources::socket_peer&)> gone) {
     std::unique_ptr<socket_owner> out(new socket_owner(
         {.greeting = requests::greeting(),
@@ -36,7 +36,7 @@ result<std::unique_ptr<socket_owner>> socket_owner::open(
          .refusal = requests::refusal,
          .gone = std::move(gone),
          .say = [](const std::string& text) { observe::log(observe::log_level::warning, text); }}));
-    auto listener = listen_as(wanted.control);
+    auto listener = listen_as(config.control);
     auto ready =
         listener ? out->socket_.get_ready(*listener) : tl::unexpected<error>(listener.error());
     if (ready) {
@@ -44,7 +44,7 @@ result<std::unique_ptr<socket_owner>> socket_owner::open(
         return out;
     }
     // An unknown owner or group is a configuration error, whatever the path.
-    if (wanted.control != state::control_socket{}) return tl::unexpected<error>(ready.error());
+    if (config.control != state::control_socket{}) return tl::unexpected<error>(ready.error());
     observe::log(observe::log_level::warning, "no control socket: " + ready.error().message());
     return out;
 }

@@ -25,7 +25,7 @@ class socket_owner : public config_handler {
     /// example because another turnpike uses it, logs that and continues without a socket.
     /// Errors  a configured path cannot be opened: EADDRINUSE, ENOENT, EACCES...
     [[nodiscard]] static result<std::unique_ptr<socket_owner>> open(
-        const state::configuration& wanted, sources::line_socket::answer_function answer,
+        const state::configuration& config, sources::line_socket::answer_function answer,
         std::function<void(const sources::socket_peer&)> gone = {});
 
     /// Errors  the configured path cannot be opened, nor the default one

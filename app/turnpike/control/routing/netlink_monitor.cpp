@@ -70,8 +70,8 @@ netlink_monitor::netlink_monitor(netlink::link_socket socket, sources::netlink_r
 
 /// A part that is in progress may be wanted again.
 void netlink_monitor::want(const dump_part& p) {
-    const auto waiting = wanted_.begin() + (phase_ == phase::idle || wanted_.empty() ? 0 : 1);
-    if (std::find(waiting, wanted_.end(), p) == wanted_.end()) wanted_.push_back(p);
+    const auto waiting = pending_.begin() + (phase_ == phase::idle || pending_.empty() ? 0 : 1);
+    if (std::find(waiting, pending_.end(), p) == pending_.end()) pending_.push_back(p);
 }
 
 void netlink_monitor::want_routes(uint32_t table) {
@@ -80,7 +80,7 @@ void netlink_monitor::want_routes(uint32_t table) {
 
 /// In this order: each part may refer to objects of an earlier one.
 void netlink_monitor::want_all() {
-    wanted_.clear();
+    pending_.clear();
     phase_ = phase::idle;
     is_whole_ = true;
     want({part_kind::links});
@@ -116,8 +116,8 @@ void netlink_monitor::forget_address(uint32_t interface, const ip_prefix& a) {
 void netlink_monitor::ask_next(uint64_t now_ms) {
     if (phase_ != phase::idle) return;
     if (std::exchange(all_again_, false)) want_all();
-    if (wanted_.empty()) return;
-    const dump_part& p = wanted_.front();
+    if (pending_.empty()) return;
+    const dump_part& p = pending_.front();
     const auto asked = socket_.ask(request_of(p.what), family_of(p), p.of);
     if (!asked) {
         may_ask_ms_ = now_ms + again_ms;
@@ -137,7 +137,7 @@ void netlink_monitor::take(const netlink::message& m) {
     interrupted_ |= answers && m.interrupted;
     // Notifications queued before the first reply may be obsolete; the dump includes them.
     if (answers && phase_ == phase::asked) {
-        known_.begin_part(wanted_.front());
+        known_.begin_part(pending_.front());
         phase_ = phase::replying;
     }
     const auto* const end = std::get_if<netlink::done>(&m.what);
@@ -158,8 +158,8 @@ void netlink_monitor::end_part() {
     phase_ = phase::idle;
     if (interrupted_) return;  // asked again
     ++numbers_.parts;
-    wanted_.erase(wanted_.begin());
-    if (wanted_.empty() && !all_again_) numbers_.whole += std::exchange(is_whole_, false);
+    pending_.erase(pending_.begin());
+    if (pending_.empty() && !all_again_) numbers_.whole += std::exchange(is_whole_, false);
 }
 
 /// The kernel discards notifications, without another error, until the queue is empty (NETLINK_S_CONGESTED): a dump
@@ -212,7 +212,7 @@ bool netlink_monitor::follow(uint64_t now_ms) {
 
 netlink_monitor::numbers netlink_monitor::counted() const noexcept {
     numbers out = numbers_;
-    out.asking = !wanted_.empty() || all_again_;
+    out.asking = !pending_.empty() || all_again_;
     return out;
 }
 

@@ -69,7 +69,7 @@ class netlink_monitor {
     sources::netlink_rib::followed ours_;
     sources::netlink_rib known_;
     clock now_ns_;
-    std::vector<dump_part> wanted_{};  ///< in order; the first one is in progress unless idle
+    std::vector<dump_part> pending_{};  ///< in order; the first one is in progress unless idle
     phase phase_ = phase::idle;
     uint32_t sequence_ = 0;
     bool interrupted_ = false;  ///< the part is to be asked again
