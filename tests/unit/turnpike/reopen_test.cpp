@@ -50,7 +50,7 @@ class null_lab : public lab {
     void expect_open(const std::string& name, const std::string& arguments, uint16_t rx_queues) {
         const control::open_port& p = port(name);
         EXPECT_FALSE(p.lost);
-        EXPECT_EQ(p.wanted.device, "net_null_n,no-rx=1" + arguments);
+        EXPECT_EQ(p.config.device, "net_null_n,no-rx=1" + arguments);
         EXPECT_TRUE(p.state.link_up.load());
         const auto& shown = snapshot().port[p.port_index];
         EXPECT_EQ(shown.ethdev_id, p.device.id());
