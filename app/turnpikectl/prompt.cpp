@@ -104,6 +104,8 @@ int run_prompt(std::vector<std::string> options) {
     ::el_set(e, EL_BIND, "^R", "em-inc-search-prev", nullptr);
     while (true) {
         state.prompt = state.lines.prompt();
+        // Else el_gets() shows the prompt first, and ^D just after it is read as another key.
+        ::el_set(e, EL_PREP_TERM, 1);
         int n = 0;
         const char* const text = ::el_gets(e, &n);
         if (text == nullptr || n <= 0) break;

@@ -9,6 +9,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -137,6 +138,26 @@ def test_completion_help_and_history():
     terminal.read_until("changed: 1 port")
     terminal.read_until("> ")  # only a line editor that reads takes the next key
     assert len(box.changes()) == 2
+    terminal.type("\x04")
+    assert terminal.end() == 0
+
+
+def test_a_key_just_after_the_prompt_is_the_editors():
+    """When the prompt shows, the terminal passes keys on one by one: else ^D just then ends no prompt. A program that has
+    the CPU only while nothing else wants it shows the order."""
+    box = Box()
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    for process in (0, terminal.pid):
+        os.sched_setaffinity(process, {min(os.sched_getaffinity(0))})
+    os.sched_setscheduler(terminal.pid, os.SCHED_IDLE, os.sched_param(0))
+    for _ in range(200):
+        terminal.type("\n")
+        shown = b""
+        while b"> " not in shown:
+            shown += os.read(terminal.fd, 65536)
+        assert not termios.tcgetattr(terminal.fd)[3] & termios.ICANON
+    os.sched_setscheduler(terminal.pid, os.SCHED_OTHER, os.sched_param(0))
     terminal.type("\x04")
     assert terminal.end() == 0
 
