@@ -14,7 +14,8 @@ using part_kind = netlink_rib::dump_part::kind;
 
 constexpr size_t prefixes_at_once = 128;  ///< between looks at the time
 
-/// The kernel's dump lists a multipath IPv6 route as one, and skips the routes between its paths (fib6_dump_node).
+/// The kernel's dump lists a multipath IPv6 route as one, with the attributes of its first path, and skips the routes
+/// between its paths (fib6_dump_node, rt6_fill_node).
 route_stack as_dumped(const route_stack& all) {
     route_stack out{.v6 = all.v6, .is_default = all.is_default};
     const auto are_siblings = [](const kernel_route& a, const kernel_route& b) {
@@ -25,7 +26,8 @@ route_stack as_dumped(const route_stack& all) {
         out.routes.push_back(all.routes[first]);
         for (size_t m = first + 1; m < all.routes.size(); ++m) {
             if (!are_siblings(all.routes[first], all.routes[m])) continue;
-            out.routes.push_back(all.routes[m]);
+            out.routes.push_back(all.routes[first]);
+            out.routes.back().paths = all.routes[m].paths;
             n = m;
         }
     }

@@ -100,6 +100,7 @@ std::string text_of(const netlink::route& r) {
                     r.gone ? "delete" : "add", r.to.text() + " ", r.table, r.type, r.protocol,
                     r.metric, r.next_hop, r.tos, r.how);
     if (r.from.length != 0) out += " from " + r.from.text();
+    if (r.preference != 0) out += fmt::format(" preference {}", r.preference);
     for (const auto& h : r.hops)
         out +=
             fmt::format(" [{} if {} weight {} flags {:x} encap {}]", h.via ? h.via->text() : "link",

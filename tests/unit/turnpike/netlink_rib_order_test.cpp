@@ -230,6 +230,39 @@ TEST_F(netlink_rib_test, ipv6_routes_with_the_same_next_hop_stay_after_a_dump) {
     EXPECT_EQ(find("2001::/16")->type, route_type::blackhole);
 }
 
+/// A dump shows the preference of the first path of a multipath route only, and no route between the paths
+/// (rib-differential, seeds 117 and 147).
+TEST_F(netlink_rib_test, an_ipv6_route_between_paths_of_different_preferences_stays_after_a_dump) {
+    const auto path = [](const char* gateway, uint16_t how, uint8_t preference) {
+        message m = route_of({.to = "2001:db8::/32", .via = gateway, .metric = 100, .how = how});
+        std::get<netlink::route>(m.what).preference = preference;
+        return m;
+    };
+    constexpr uint8_t medium = 0, low = 3;
+    take(path("2001:db8:1::2", NLM_F_CREATE | NLM_F_EXCL, medium));
+    take({.to = "2001:db8::/32",
+          .by = 0,
+          .metric = 100,
+          .type = RTN_BLACKHOLE,
+          .how = NLM_F_CREATE | NLM_F_APPEND});
+    message both = path("2001:db8:1::3", NLM_F_CREATE, low);  // the new path first
+    std::get<netlink::route>(both.what).hops.push_back(
+        {.interface = west, .via = address_of("2001:db8:1::2")});
+    take(both);
+    message listed = path("2001:db8:1::2", NLM_F_MULTI, medium);
+    std::get<netlink::route>(listed.what).hops.push_back(
+        {.interface = west, .via = address_of("2001:db8:1::3")});
+    rib_.begin_part({netlink_rib::dump_part::kind::routes, true, RT_TABLE_MAIN});
+    take(listed);
+    rib_.end_part(true);
+    ASSERT_TRUE(rib_.sweep([] { return true; }));
+    rib_.settle();
+    take(gone({.to = "2001:db8::/32", .via = "2001:db8:1::2", .metric = 100}));
+    take(gone({.to = "2001:db8::/32", .via = "2001:db8:1::3", .metric = 100}));
+    ASSERT_NE(find("2001:db8::/32"), nullptr);
+    EXPECT_EQ(find("2001:db8::/32")->type, route_type::blackhole);
+}
+
 /// fib6_rt_update() notifies like a replacement, but the routes of a replaced object remain in their order
 /// (rib-differential, seeds 2 and 3).
 TEST_F(netlink_rib_test, ipv6_routes_stay_in_order_when_their_object_is_replaced) {

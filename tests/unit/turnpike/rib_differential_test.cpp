@@ -112,6 +112,8 @@ class operations {
         if (!v6 && one_in(12)) r.tos = 0x10;
         if (v6 && one_in(12)) r.from = *parse_prefix("2001:db8:77::/48");
         if (v6 && one_in(8)) r.preference = one_in(2) ? 1 : 3;
+        // The message of paths that are appended has the first path's preference (ip6_route_mpath_notify).
+        if ((r.how & NLM_F_APPEND) != 0 && r.hops.size() > 1) r.preference = 0;
         if (!v6 && one_in(8)) r.source = lab_->own_address(below(3));
         if (one_in(8)) r.mtu = 1400;
         if (r.gone && one_in(2)) {  // `ip route del PREFIX metric M`: the first that matches
