@@ -7,6 +7,7 @@
 
 #include "control/controller.hpp"
 #include "control/forwarding/packet_pool.hpp"
+#include "control/transaction.hpp"
 #include "observe/log.hpp"
 #include "rxtx/driver_facts.hpp"
 
@@ -17,32 +18,6 @@ constexpr uint32_t burst_limit(datapath::punt_class of) noexcept {
     using enum datapath::punt_class;
     return of == resolve || of == neighbours ? 1024 : 256;
 }
-
-/// A transaction in progress. Uncommitted parts are rolled back in reverse order.
-struct controller::transaction {
-    explicit transaction(std::shared_ptr<const state::configuration> of)
-        : operators(std::move(of)) {}
-    transaction(const transaction&) = delete;
-    transaction& operator=(const transaction&) = delete;
-    ~transaction() { undo_from(0); }
-
-    void undo_from(size_t owner) noexcept {
-        while (ready.size() > owner) ready.pop_back();
-    }
-
-    std::shared_ptr<const state::configuration> operators;  ///< without learned state
-    std::shared_ptr<state::configuration> followed{};       ///< with it
-    std::shared_ptr<const state::configuration> config{};
-    state::changes what{};
-    bool nothing = false;  ///< to be done
-    size_t neighbours_left_out = 0;
-    std::vector<pcie::nic_profile> profiles{};
-    acls::lists compiled{};  ///< before the loan
-    std::optional<change> c{};
-    std::unique_ptr<datapath::snapshot>
-        before_exchange{};  ///< the snapshot that the owners prepared with
-    std::vector<std::unique_ptr<prepared_change>> ready{};
-};
 
 namespace {
 
@@ -73,20 +48,36 @@ result<state::changes> controller::apply(std::shared_ptr<const state::configurat
     return came;
 }
 
-result<void> controller::learn(const state::learned& now) noexcept {
+result<bool> controller::learn(const state::learned& now) noexcept {
     state::learned before;
     try {
-        before = std::exchange(learned_, now);
+        before = now;
     } catch (const std::bad_alloc&) {
         return fail(ENOMEM, {}, "nothing changed");
     }
+    std::swap(learned_, before);
+    const bool is_direct = learn_routes(before);
+    if (!is_direct && !make_groups_ahead()) {
+        std::swap(learned_, before);
+        return false;
+    }
     ++learned_batches_.all;
-    if (learn_routes(before)) return {};
+    if (is_direct) return true;
     ++learned_batches_.transactions;
     const auto came = apply(operator_config_);
-    if (came) return {};
+    if (came) return true;
     std::swap(learned_, before);
     return tl::unexpected<error>(came.error());
+}
+
+/// Makes the tables of new groups before their transaction.
+/// Returns  whether all are made, or memory is short: the transaction then reports it
+bool controller::make_groups_ahead() noexcept {
+    try {
+        return groups_->make_ahead(learned_);
+    } catch (const std::bad_alloc&) {
+        return true;
+    }
 }
 
 /// Where only routes change, by next hops that are prepared, their tables are written: no other object depends on them.

@@ -123,7 +123,8 @@ class controller {
     void take_held() noexcept;
     /// Replace the routes and other state learned from the kernel, beside the operator's
     /// configuration, as apply() does. If that fails, the learned state before stays.
-    [[nodiscard]] result<void> learn(const state::learned& now) noexcept;
+    /// Returns  false: nothing changed yet, call it again: many new groups are made in several calls
+    [[nodiscard]] result<bool> learn(const state::learned& now) noexcept;
     /// Calls of learn(). Most need no transaction: they write routes only.
     struct learned_batches {
         uint64_t all = 0, transactions = 0;
@@ -213,6 +214,7 @@ class controller {
     struct transaction;
     void give_sflow_counters();
     [[nodiscard]] bool learn_routes(const state::learned& before) noexcept;
+    [[nodiscard]] bool make_groups_ahead() noexcept;
     result<state::changes> attempt(std::shared_ptr<const state::configuration> config,
                                    const lost_ports& lost) noexcept;
     result<void> compare(transaction& u, const lost_ports& lost);

@@ -17,6 +17,7 @@
 #include "control/slow_path/neigh_suppress.hpp"
 #include "control/slow_path/router_alert.hpp"
 #include "control/slow_path/unresolved.hpp"
+#include "control/transaction.hpp"
 #include "eal/simd_bitwidth.hpp"
 #include "rxtx/driver_facts.hpp"
 #include "version.hpp"

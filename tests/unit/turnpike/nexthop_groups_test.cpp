@@ -100,9 +100,9 @@ TEST(nexthop_groups, a_member_that_comes_back_is_compared_with_the_holders_only)
         const std::vector<bool> before_able = able;
         const auto before = make_group(members, able, {});
         able[9] = able[31] = true;
-        uint64_t scores = 0;
-        const auto after = make_group(members, able, {before.get(), &before_able}, &scores);
-        EXPECT_EQ(scores, 3U * after->buckets());
+        group_work work;
+        const auto after = make_group(members, able, {before.get(), &before_able}, &work);
+        EXPECT_EQ(work.scores, 3U * after->buckets());
         // One comes back while another goes.
         able[9] = false;
         able[30] = true;
@@ -115,6 +115,30 @@ TEST(nexthop_groups, a_member_that_comes_back_is_compared_with_the_holders_only)
         const auto from_nothing = make_group(members, able, {});
         for (uint32_t b = 0; b < after->buckets(); ++b)
             ASSERT_EQ(both->bucket()[b], from_nothing->bucket()[b]) << b;
+    }
+}
+
+/// A logarithm costs as much as many scores.
+TEST(nexthop_groups, few_logarithms_are_computed_of_members_with_weights) {
+    for (const unsigned weights : {1U, 2U, 64U}) {
+        auto members = members_of(64);
+        for (size_t m = 0; m < members.size(); ++m)
+            members[m].weight = static_cast<uint16_t>(1 + m % weights);
+        group_work work;
+        const auto made = make_group(members, std::vector<bool>(64, true), {}, &work);
+        EXPECT_EQ(work.scores, 64U * made->buckets());
+        EXPECT_LE(work.logarithms, weights == 1 ? 0U : 3 * made->buckets() / 2) << weights;
+        // The share of each weight.
+        std::map<uint16_t, double> share;
+        double sum = 0;
+        for (size_t m = 0; m < 64; ++m) {
+            share[members[m].weight] += shares(*made)[m];
+            sum += members[m].weight;
+        }
+        for (const auto& [weight, buckets] : share) {
+            const double part = made->buckets() * weight * (64.0 / weights) / sum;
+            EXPECT_NEAR(buckets, part, 5 * std::sqrt(part)) << weight;
+        }
     }
 }
 

@@ -415,7 +415,7 @@ void host_stack::learn(uint64_t now_ms) {
     to_learn_ = true;
     if (now_ms < next_learn_ms_) return;
     const auto learnt = s_.learn(netns_->follower->learned());
-    to_learn_ = !learnt;
+    to_learn_ = !learnt || !*learnt;
     if (learnt) return;
     next_learn_ms_ = now_ms + learn_again_ms;
     say("the kernel's changes cannot be applied", learnt.error());

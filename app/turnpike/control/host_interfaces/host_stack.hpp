@@ -38,7 +38,8 @@ class host_stack : public config_handler {
         /// Whether an interface has a link.
         std::function<bool(const datapath::interface&)> link_of;
         /// Apply learned state to the running configuration.
-        std::function<result<void>(const state::learned&)> learn;
+        /// Returns  false: to be called again
+        std::function<result<bool>(const state::learned&)> learn;
     };
     explicit host_stack(dependencies s);
     ~host_stack() override;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -36,52 +37,96 @@ bool sends(const datapath::next_hop& hop, const group_member& m) noexcept {
     return kind >= nexthop_kind::failed && !(m.use_neigh && kind == nexthop_kind::failed);
 }
 
-/// The members' scores for buckets.
+/// The members' scores for buckets: log(u) / weight, with u uniform in (0, 1]. Among members of equal weight, u decides.
+/// Of each weight's best, (u - 1) / weight is an upper bound of the score, so most need no logarithm, which takes the
+/// time of twenty u.
 class scores {
   public:
-    explicit scores(std::span<const group_member> members) : members_(members) {
-        for (const group_member& m : members) weighted_ |= m.weight != members.front().weight;
+    /// usable  members that best() chooses from
+    scores(std::span<const group_member> members, const std::vector<bool>& usable) {
+        std::map<uint16_t, std::vector<named>> by_weight;
+        for (size_t m = 0; m < members.size(); ++m) {
+            all_.push_back({mix(members[m].name), m, static_cast<double>(members[m].weight)});
+            weighted_ |= members[m].weight != members.front().weight;
+            if (usable[m]) by_weight[members[m].weight].push_back(all_.back());
+        }
+        for (auto& [weight, some] : by_weight) classes_.push_back({.all = std::move(some)});
     }
     /// The usable member with the highest score.
-    [[nodiscard]] size_t best(uint32_t bucket, const std::vector<bool>& able) noexcept {
+    [[nodiscard]] size_t best(uint32_t bucket) noexcept {
         const uint64_t salt = mix(bucket);
-        size_t out = 0;
-        double most = -HUGE_VAL;
-        for (size_t m = 0; m < members_.size(); ++m) {
-            if (!able[m]) continue;
-            const double score = of(m, salt);
-            if (score <= most) continue;
-            most = score;
-            out = m;
+        weight_class* first = &classes_.front();
+        for (weight_class& c : classes_) {
+            c.find_best(salt);
+            work_.scores += c.all.size();
+            if (c.bound > first->bound) first = &c;
         }
-        return out;
+        if (classes_.size() == 1) return first->best->member;
+        const named* out = first->best;
+        double most = of(*out, salt);
+        for (const weight_class& c : classes_)
+            if (&c != first && c.bound > most) improve(out, most, *c.best, salt);
+        return out->member;
     }
     /// The same, if `holder` has the highest score of all members but `fresh`.
     [[nodiscard]] size_t best_of(uint32_t bucket, size_t holder,
                                  const std::vector<size_t>& fresh) noexcept {
         const uint64_t salt = mix(bucket);
-        size_t out = holder;
-        double most = of(holder, salt);
-        for (const size_t m : fresh) {
-            const double score = of(m, salt);
-            if (score < most || (score == most && m >= out)) continue;
-            most = score;
-            out = m;
-        }
-        return out;
+        const named* out = &all_[holder];
+        double most = of(*out, salt);
+        for (const size_t m : fresh) improve(out, most, all_[m], salt);
+        work_.scores += 1 + fresh.size();
+        return out->member;
     }
-    [[nodiscard]] uint64_t computed() const noexcept { return computed_; }
+    [[nodiscard]] const group_work& work() const noexcept { return work_; }
 
   private:
-    /// log(u) / weight with u uniform in (0, 1]; with equal weights, u sorts the same.
-    [[nodiscard]] double of(size_t m, uint64_t salt) noexcept {
-        ++computed_;
-        const double u = static_cast<double>((mix(members_[m].name ^ salt) >> 11) + 1) * 0x1p-53;
-        return weighted_ ? std::log(u) / members_[m].weight : u;
+    struct named {
+        uint64_t name;
+        size_t member;
+        double weight;
+    };
+    struct weight_class {
+        std::vector<named> all;
+        const named* best = nullptr;
+        double bound = 0;
+
+        void find_best(uint64_t salt) noexcept {
+            best = all.data();
+            uint64_t greatest = hash_of(*best, salt);
+            for (const named& n : all)
+                if (const uint64_t hash = hash_of(n, salt); hash > greatest) {
+                    greatest = hash;
+                    best = &n;
+                }
+            bound = (uniform(greatest) - 1) / best->weight;
+        }
+    };
+    /// Both factors are results of mix(), so one multiplication is enough.
+    static uint64_t hash_of(const named& n, uint64_t salt) noexcept {
+        return (n.name ^ salt) * 0x9e3779b97f4a7c15;
     }
-    std::span<const group_member> members_;
+    static double uniform(uint64_t hash) noexcept {
+        return static_cast<double>((hash >> 11) + 1) * 0x1p-53;
+    }
+    /// With equal weights, u sorts the same.
+    [[nodiscard]] double of(const named& n, uint64_t salt) noexcept {
+        if (!weighted_) return uniform(hash_of(n, salt));
+        ++work_.logarithms;
+        return std::log(uniform(hash_of(n, salt))) / n.weight;
+    }
+    void improve(const named*& out, double& most, const named& by, uint64_t salt) noexcept {
+        if (weighted_ && (uniform(hash_of(by, salt)) - 1) / by.weight < most) return;
+        const double score = of(by, salt);
+        if (score < most || (score == most && by.member > out->member)) return;
+        most = score;
+        out = &by;
+    }
+
+    std::vector<named> all_;
+    std::vector<weight_class> classes_;
     bool weighted_ = false;
-    uint64_t computed_ = 0;
+    group_work work_{};
 };
 
 }  // namespace
@@ -99,7 +144,7 @@ uint32_t buckets_for(size_t members) noexcept {
 /// better than the holder.
 nexthop_group::owned make_group(std::span<const group_member> members,
                                 const std::vector<bool>& able, const group_before& before,
-                                uint64_t* scores_computed) {
+                                group_work* work) {
     auto made = nexthop_group::make(buckets_for(members.size()));
     made->members = static_cast<uint32_t>(members.size());
     for (size_t m = 0; m < members.size(); ++m) made->hop[m] = members[m].hop;
@@ -108,17 +153,17 @@ nexthop_group::owned make_group(std::span<const group_member> members,
     std::vector<size_t> fresh;
     for (size_t m = 0; before.able != nullptr && m < members.size(); ++m)
         if (able[m] && !(*before.able)[m]) fresh.push_back(m);
-    scores by(members);
+    scores by(members, any ? able : all);
     for (uint32_t b = 0; b < made->buckets(); ++b) {
         const uint8_t was = before.table == nullptr ? 0 : before.table->bucket()[b];
         size_t is = was;
         if (before.table == nullptr || !able[was])
-            is = by.best(b, any ? able : all);
+            is = by.best(b);
         else if (!fresh.empty())
             is = by.best_of(b, was, fresh);
         made->bucket()[b] = static_cast<uint8_t>(is);
     }
-    if (scores_computed != nullptr) *scores_computed += by.computed();
+    if (work != nullptr) *work += by.work();
     return made;
 }
 
@@ -168,7 +213,7 @@ void nexthop_groups::update_members(group& g, const classify& can_send, uint32_t
     }
     if (!lost && buckets_left < buckets) return;  // in a later call
     if (came_back) buckets_left -= std::min(buckets_left, buckets);
-    auto next = make_group(g.members, able, {g.table.get(), &g.able}, &scores_);
+    auto next = make_group(g.members, able, {g.table.get(), &g.able}, &work_);
     const auto number = [](const std::vector<bool>& of) {
         return std::count(of.begin(), of.end(), true);
     };
@@ -182,6 +227,56 @@ void nexthop_groups::update_members(group& g, const classify& can_send, uint32_t
         publish(g, std::move(next));
     }
     g.able = std::move(able);
+}
+
+/// What has no room, now or in the next transaction, stays for later ones.
+void nexthop_groups::want_ahead(const state::learned& next) {
+    std::set<members> present, needed;
+    for (const auto& [key, g] : groups_) present.insert(by_names(g->members));
+    const auto look = [&](const state::route_set& routes) {
+        for (size_t t = 0; t < routes.targets().size(); ++t) {
+            const auto& of = routes.targets()[t].members;
+            if (routes.uses_of(t) == 0 || of.size() < 2) continue;
+            members key;
+            for (const state::route_member& m : of)
+                key.push_back({.name = name_of(m), .weight = m.weight});
+            if (!present.contains(key)) needed.insert(std::move(key));
+        }
+    };
+    look(next.routes);
+    for (const auto& [vrf, routes] : next.vrf_routes) look(routes);
+    std::erase_if(ahead_, [&](const auto& made) { return !needed.contains(made.first); });
+    const size_t room = std::min<size_t>(hops_.capacity() - hops_.in_use(), max_ahead);
+    for (const members& key : needed)
+        if (!ahead_.contains(key) && ahead_.size() + wanted_.size() < room) wanted_.push_back(key);
+}
+
+bool nexthop_groups::make_ahead(const state::learned& next) {
+    if (wanted_.empty()) want_ahead(next);
+    for (uint64_t left = scores_at_once; !wanted_.empty();) {
+        const members& key = wanted_.back();
+        const uint64_t cost = uint64_t{buckets_for(key.size())} * key.size();
+        if (left < cost && left != scores_at_once) break;
+        left -= std::min(left, cost);
+        ahead_.emplace(key, make_group(key, std::vector<bool>(key.size(), true), {}, &work_));
+        wanted_.pop_back();
+    }
+    return wanted_.empty();
+}
+
+nexthop_groups::members nexthop_groups::by_names(const members& some) {
+    members out;
+    for (const group_member& m : some) out.push_back({.name = m.name, .weight = m.weight});
+    return out;
+}
+
+nexthop_group::owned nexthop_groups::first_table(const members& of, const std::vector<bool>& able) {
+    const auto made = ahead_.find(by_names(of));
+    if (made == ahead_.end()) return make_group(of, able, {}, &work_);
+    if (std::find(able.begin(), able.end(), false) != able.end())
+        return make_group(of, able, {made->second.get()}, &work_);
+    for (size_t m = 0; m < of.size(); ++m) made->second->hop[m] = of[m].hop;
+    return std::move(ahead_.extract(made).mapped());
 }
 
 nexthop_groups::shown nexthop_groups::of_hop(uint32_t hop) const {
@@ -346,13 +441,13 @@ class nexthop_groups::prepared_groups : public prepared_change {
         return able;
     }
     result<std::shared_ptr<group>> make(const change& c, const members& key, uint16_t mtu) {
-        auto able = able_of(c, key);
-        auto table = make_group(key, able, {});
         nexthop_handle hop = of_.hops_.take();
         if (!hop)
             return fail(ENOSPC, c.after.file,
                         "no next hop is left for routes that several neighbours share, or that are "
                         "recursive; allow more neighbours (neighbours.limit)");
+        auto able = able_of(c, key);
+        auto table = of_.first_table(key, able);
         auto g = std::make_shared<group>(of_, std::move(hop));
         g->members = key;
         g->able = std::move(able);

@@ -21,6 +21,7 @@
 #include "control/change.hpp"
 #include "control/routing/next_hops.hpp"
 #include "datapath/nexthop_group.hpp"
+#include "state/learned.hpp"
 
 namespace turnpike::control {
 
@@ -42,13 +43,24 @@ struct group_before {
     const std::vector<bool>* able = nullptr;         ///< null: no member has become usable since
 };
 
+/// The work of making tables.
+struct group_work {
+    uint64_t scores = 0;      ///< of a member and a bucket
+    uint64_t logarithms = 0;  ///< computed for them
+    group_work& operator+=(const group_work& o) noexcept {
+        scores += o.scores;
+        logarithms += o.logarithms;
+        return *this;
+    }
+};
+
 /// Assign the buckets to usable members; to all members if none is usable.
-/// scores  if not null: the number of computed scores, each of a member and a bucket, is added
+/// work  if not null: the work is added
 /// Throws std::bad_alloc
 [[nodiscard]] datapath::nexthop_group::owned make_group(std::span<const group_member> members,
                                                         const std::vector<bool>& able,
                                                         const group_before& before,
-                                                        uint64_t* scores = nullptr);
+                                                        group_work* work = nullptr);
 
 /// Threads  control.
 class nexthop_groups : public config_handler {
@@ -63,6 +75,12 @@ class nexthop_groups : public config_handler {
     /// Throws std::bad_alloc: the groups not yet updated stay as they were
     using classify = std::function<bool(const datapath::next_hop& of_member)>;
     void update_members(const classify& can_send);
+
+    /// Make tables of the learned routes' new groups, which the next transaction uses: some of them in each call, since
+    /// a table of 64 members takes a millisecond.
+    /// Returns  whether all are made
+    /// Throws std::bad_alloc
+    [[nodiscard]] bool make_ahead(const state::learned& next);
 
     struct shown_member {
         uint32_t hop = 0;
@@ -80,8 +98,8 @@ class nexthop_groups : public config_handler {
 
     /// Number of tables published since the start, each by one store.
     [[nodiscard]] uint64_t stores() const noexcept { return stores_; }
-    /// Number of scores computed by update_members() since the start.
-    [[nodiscard]] uint64_t scores() const noexcept { return scores_; }
+    /// Number of scores computed since the start.
+    [[nodiscard]] uint64_t scores() const noexcept { return work_.scores; }
 
   private:
     struct group {
@@ -122,12 +140,23 @@ class nexthop_groups : public config_handler {
     void publish(group& g, datapath::nexthop_group::owned next) noexcept;
     void discard(datapath::nexthop_group::owned table) noexcept;
     void update_members(group& g, const classify& can_send, uint32_t& buckets_left);
+    void want_ahead(const state::learned& next);
+    /// Only what the buckets follow from.
+    [[nodiscard]] static members by_names(const members& some);
+    [[nodiscard]] datapath::nexthop_group::owned first_table(const members& of,
+                                                             const std::vector<bool>& able);
+    static constexpr uint64_t scores_at_once = 4U << 20;  ///< some milliseconds
+    static constexpr size_t max_ahead = 512;              ///< up to 32 MiB
 
     next_hops& hops_;
     rcu::qsbr& rcu_;
     std::map<shared_by, std::shared_ptr<group>> groups_;
     std::map<gateways, std::shared_ptr<group>> recursive_;
-    uint64_t stores_ = 0, scores_ = 0;
+    /// Tables that make_ahead() has made, by names and weights, with all members usable; and those still to be made.
+    std::map<members, datapath::nexthop_group::owned> ahead_;
+    std::vector<members> wanted_;
+    uint64_t stores_ = 0;
+    group_work work_{};
 };
 
 }  // namespace turnpike::control

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A transaction of the controller: doc/design/0009-change-sets.md.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "control/change.hpp"
+#include "control/controller.hpp"
+
+namespace turnpike::control {
+
+/// A transaction in progress. Uncommitted parts are rolled back in reverse order.
+/// Threads  control, and management during a loan
+struct controller::transaction {
+    explicit transaction(std::shared_ptr<const state::configuration> of)
+        : operators(std::move(of)) {}
+    transaction(const transaction&) = delete;
+    transaction& operator=(const transaction&) = delete;
+    ~transaction() { undo_from(0); }
+
+    void undo_from(size_t owner) noexcept {
+        while (ready.size() > owner) ready.pop_back();
+    }
+
+    std::shared_ptr<const state::configuration> operators;  ///< without learned state
+    std::shared_ptr<state::configuration> followed{};       ///< with it
+    std::shared_ptr<const state::configuration> config{};
+    state::changes what{};
+    bool nothing = false;  ///< to be done
+    size_t neighbours_left_out = 0;
+    std::vector<pcie::nic_profile> profiles{};
+    acls::lists compiled{};  ///< before the loan
+    std::optional<change> c{};
+    std::unique_ptr<datapath::snapshot>
+        before_exchange{};  ///< the snapshot that the owners prepared with
+    std::vector<std::unique_ptr<prepared_change>> ready{};
+};
+
+}  // namespace turnpike::control
