@@ -7,7 +7,7 @@
 #include <span>
 
 #include "descriptor.hpp"
-#include "isa/isa.hpp"
+#include "isa/kernel_table.hpp"
 
 struct rte_mbuf;
 
@@ -39,12 +39,7 @@ struct burst_kernels {
 
 using burst_kernels_function = const burst_kernels&() noexcept;
 
-// clang-format off
-namespace scalar { const burst_kernels& burst() noexcept; }
-namespace sse42 { const burst_kernels& burst() noexcept; }
-namespace avx2 { const burst_kernels& burst() noexcept; }
-namespace avx512 { const burst_kernels& burst() noexcept; }
-// clang-format on
+TURNPIKE_KERNEL(burst_kernels_function, burst)
 
 /// The kernels, best first.
 std::span<const isa::kernel<burst_kernels_function>> burst_kernel_table() noexcept;
