@@ -51,7 +51,7 @@ class comparison {
     comparison(harness& h, std::span<const uint16_t> widths, const rule_set& set,
                unsigned categories)
         : harness_(h),
-          widths_(judged_widths(acl::classify_kernels(), widths)),
+          widths_(compared_widths(acl::classify_kernels(), widths)),
           set_(set),
           categories_(categories) {
         for (acl::rule& r : set_.rules)  // several categories: each rule is in some of them
@@ -113,7 +113,7 @@ class comparison {
                                  variant.bits});
         const auto chosen = [&](std::string_view name) {
             return std::any_of(widths_.begin(), widths_.end(),
-                               [&](const judged_width& w) { return w.kernel == name; });
+                               [&](const compared_width& w) { return w.kernel == name; });
         };
         for (const auto& row : acl::classify_kernels())
             if (isa::may_run(row, isa::any_simd_bitwidth) &&
@@ -165,7 +165,7 @@ class comparison {
     }
 
     harness& harness_;
-    std::vector<judged_width> widths_;
+    std::vector<compared_width> widths_;
     rule_set set_;
     unsigned categories_;
     std::unique_ptr<acl::classifier<Key>> ours_;

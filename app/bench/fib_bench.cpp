@@ -52,7 +52,7 @@ class comparison {
     comparison(harness& h, std::span<const uint16_t> widths, std::string name, routes table,
                unsigned width_bytes, uint64_t distinct)
         : harness_(h),
-          widths_(judged_widths(Family::kernels(), widths)),
+          widths_(compared_widths(Family::kernels(), widths)),
           name_(std::move(name)),
           table_(std::move(table)),
           width_(width_bytes),
@@ -144,7 +144,7 @@ class comparison {
     }
 
     harness& harness_;
-    std::vector<judged_width> widths_;
+    std::vector<compared_width> widths_;
     std::string name_;
     routes table_;
     unsigned width_;

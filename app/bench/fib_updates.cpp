@@ -161,7 +161,7 @@ void updated_table::measure_wide() {
         (void)(before ? fib_->add(net, 8, *before) : fib_->remove(net, 8));
     }
     h_.summary()["wide_update_ms"] = median(took);
-    h_.summary()["wide_update_most_ms"] = *std::max_element(took.begin(), took.end());
+    h_.summary()["wide_update_max_ms"] = *std::max_element(took.begin(), took.end());
 }
 
 /// Withdraw 100,000 routes at once, as when a routing session ends, and announce them again: 1,000

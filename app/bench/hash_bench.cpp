@@ -95,7 +95,7 @@ double cycles_per_key(size_t keys, uint32_t burst, const Lookup& lookup) {
 template <class Key, class Value>
 class comparison {
   public:
-    comparison(harness& h, uint32_t keys, std::vector<judged_width> widths)
+    comparison(harness& h, uint32_t keys, std::vector<compared_width> widths)
         : harness_(h), keys_(keys), widths_(std::move(widths)) {}
 
     /// Returns false if the setup failed (and says so).
@@ -174,13 +174,13 @@ class comparison {
 
     harness& harness_;
     uint32_t keys_;
-    std::vector<judged_width> widths_;
+    std::vector<compared_width> widths_;
     std::unique_ptr<hash::table<Key, Value>> ours_;
     std::span<const std::unique_ptr<hash_peer>> peers_;
 };
 
 template <class Key, class Value>
-void measure_shape(harness& h, uint32_t keys, const std::vector<judged_width>& widths,
+void measure_shape(harness& h, uint32_t keys, const std::vector<compared_width>& widths,
                    std::span<const std::unique_ptr<hash_peer>> peers) {
     comparison<Key, Value> c(h, keys, widths);
     if (!c.load(peers)) return;
@@ -249,7 +249,7 @@ void measure_adds(harness& h, uint32_t keys, nlohmann::json& into) {
 }
 
 template <class Key>
-void measure_keys(harness& h, uint32_t keys, const std::vector<judged_width>& widths) {
+void measure_keys(harness& h, uint32_t keys, const std::vector<compared_width>& widths) {
     std::vector<std::unique_ptr<hash_peer>> peers;
     double peer_seconds = 0;
     for (const bool lock_free : {false, true}) {
@@ -271,7 +271,7 @@ void measure_keys(harness& h, uint32_t keys, const std::vector<judged_width>& wi
     measure_shape<Key, uint64_t>(h, keys, widths, peers);
 }
 
-void summarise(harness& h, const std::vector<judged_width>& widths, const nlohmann::json& adds) {
+void summarise(harness& h, const std::vector<compared_width>& widths, const nlohmann::json& adds) {
     const auto put = [](nlohmann::json& into, const char* name, std::optional<double> value) {
         into[name] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
     };
@@ -305,7 +305,7 @@ int run(int argc, char** argv) {
         h.say("turnpike-bench-hash: --only is lookups or adds, not '" + only + "'");
         return 2;
     }
-    const auto widths = judged_widths(hash::lookup_kernels(), h.permit_widths());
+    const auto widths = compared_widths(hash::lookup_kernels(), h.permit_widths());
     const std::vector<int> sizes = only_keys != 0
                                        ? std::vector<int>{only_keys}
                                        : std::vector<int>{3'125, 62'500, 1'000'000, 16'000'000};

@@ -178,7 +178,7 @@ std::vector<one_isa<Key>> all_isas(harness& h, uint32_t endpoints) {
 
 template <class Key>
 void measure(harness& h, uint32_t endpoints, bool interleaved,
-             const std::vector<judged_width>& widths) {
+             const std::vector<compared_width>& widths) {
     const auto numbers = packets_of(endpoints, interleaved, h.quick() ? 1 << 17 : 1 << 18);
     std::vector<Key> key;
     for (const uint32_t n : numbers) key.push_back(endpoint_number<Key>(n));
@@ -221,7 +221,7 @@ void measure(harness& h, uint32_t endpoints, bool interleaved,
             report("table", its[3], width);
         };
         bool chosen = false;
-        for (const judged_width& w : widths) {
+        for (const compared_width& w : widths) {
             if (w.kernel != isas[i].name) continue;
             chosen = true;
             report_all(w.bits);
@@ -236,7 +236,7 @@ void measure(harness& h, uint32_t endpoints, bool interleaved,
     }
 }
 
-void summarise(harness& h, const std::vector<judged_width>& widths) {
+void summarise(harness& h, const std::vector<compared_width>& widths) {
     for (const auto& w : widths) {
         const auto of = [&](const nlohmann::json& c, const char* lookup) {
             return c["chosen"] == true && c["width_bits"] == w.bits && c["lookup"] == lookup;
@@ -277,7 +277,7 @@ int run(int argc, char** argv) {
         h.say(fmt::format("turnpike-bench-vxlan: --endpoints is 1 to 1000000, not {}", only));
         return 2;
     }
-    const auto widths = judged_widths(tunnel::find_kernels(), h.permit_widths());
+    const auto widths = compared_widths(tunnel::find_kernels(), h.permit_widths());
     const std::vector<uint32_t> all = only != 0
                                           ? std::vector<uint32_t>{static_cast<uint32_t>(only)}
                                           : std::vector<uint32_t>{1, 2, 4, 8, 16, 64, 1000, 65536};

@@ -7,13 +7,13 @@
 namespace turnpike::bench {
 
 std::vector<verdict> compare(std::span<const side> peers, std::span<const side> ours,
-                             std::span<const judged_width> widths, unsigned repetitions) {
+                             std::span<const compared_width> widths, unsigned repetitions) {
     std::vector<contender> all;
     for (const side& p : peers) all.push_back(p.what);
     for (const side& o : ours) all.push_back(o.what);
     std::vector<size_t> again(ours.size());  // index of its second run
     for (size_t i = 0; i < ours.size(); ++i)
-        for (const judged_width& w : widths)
+        for (const compared_width& w : widths)
             if (w.kernel == ours[i].what.name && again[i] == 0) {
                 again[i] = all.size();
                 all.push_back(ours[i].what);
@@ -33,7 +33,7 @@ std::vector<verdict> compare(std::span<const side> peers, std::span<const side> 
         const std::string& name = ours[i].what.name;
         if (again[i] == 0)
             out.push_back({name, {}, seen, {}, best_at(isa::any_simd_bitwidth), of_peers});
-        for (const judged_width& w : widths)
+        for (const compared_width& w : widths)
             if (w.kernel == name)
                 out.push_back({name, w.bits, seen, std::abs(cycles[again[i]] / seen - 1),
                                best_at(w.bits), of_peers});

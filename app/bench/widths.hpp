@@ -18,14 +18,14 @@ struct side {
 };
 
 /// A width, and the index of our kernel selected at it.
-struct judged_width {
+struct compared_width {
     uint16_t bits;
     std::string kernel;
 };
 template <class Function>
-std::vector<judged_width> judged_widths(std::span<const isa::kernel<Function>> table,
-                                        std::span<const uint16_t> widths) {
-    std::vector<judged_width> out;
+std::vector<compared_width> compared_widths(std::span<const isa::kernel<Function>> table,
+                                            std::span<const uint16_t> widths) {
+    std::vector<compared_width> out;
     for (const uint16_t bits : widths)
         if (const auto row = isa::choose(table, "bench", bits))
             out.push_back({bits, std::string((*row)->name)});
@@ -45,7 +45,7 @@ struct verdict {
 /// Run all in turn; kernels selected at a width run twice. Verdicts in the order of `ours`, a
 /// kernel selected at several widths once for each.
 std::vector<verdict> compare(std::span<const side> peers, std::span<const side> ours,
-                             std::span<const judged_width> widths, unsigned repetitions);
+                             std::span<const compared_width> widths, unsigned repetitions);
 /// {isa, chosen, width_bits, cycles, noise, peer, peer_cycles} of a verdict; `why` if there is no
 /// peer.
 nlohmann::json cell_of(const verdict& v, std::span<const side> peers, const std::string& why);

@@ -163,7 +163,7 @@ class control_tasks {
     void poll() noexcept {
         calls_.serve();
         try {
-            if (&controller_.running() != said_of_) say_status();
+            if (&controller_.running() != reported_) say_status();
             service_.poll([this] { return watchdog_.all_run(); });
         } catch (const std::exception& e) {  // out of memory
             observe::log(observe::log_level::error, e.what());
@@ -177,11 +177,11 @@ class control_tasks {
         return std::chrono::duration<double>(clock::now() - start_).count();
     }
     void say_ready() {
-        said_of_ = &controller_.running();
+        reported_ = &controller_.running();
         service_.ready(status_of(controller_));
     }
     void say_status() {
-        said_of_ = &controller_.running();
+        reported_ = &controller_.running();
         service_.status(status_of(controller_));
     }
 
@@ -190,7 +190,7 @@ class control_tasks {
     control::control_calls& calls_;
     observe::service& service_;
     worker_watchdog watchdog_;
-    const state::configuration* said_of_ = nullptr;
+    const state::configuration* reported_ = nullptr;
     clock::time_point start_{};
     management_tasks tasks_;
     control::management management_;
@@ -284,6 +284,8 @@ int run(int argc, char** argv) {
     for (const std::string& line : config->old_keys)
         observe::log(observe::log_level::warning, line);
     if (chosen.check) {
+        if (auto good = control::check_eal(*config, chosen.eal); !good)
+            return complain(good.error(), exit_refused);
         std::printf("%s: valid\n", chosen.config.c_str());
         return 0;
     }

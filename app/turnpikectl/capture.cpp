@@ -131,7 +131,7 @@ class capturing_client {
 
   private:
     result<json> answer() {
-        auto heard = to_.hear();
+        auto heard = to_.receive();
         if (!heard) return heard;
         if (!heard->is_object() || !heard->contains("result"))
             return tl::unexpected<error>(refusal_of(*heard));

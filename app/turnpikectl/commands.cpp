@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "commands.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -31,13 +33,20 @@ void add_stations(const given& g, json& request) {
     if (g.has("vlan")) request["vlan"] = std::stoul(g.value("NUMBER"));
 }
 
-result<json> flush(const given& g) {
+result<json> flush_fdb(const given& g) {
     json request = {{"request", "flush"}, {"what", "fdb"}};
     add_stations(g, request);
     return request;
 }
-std::string flushed(const given&, const json& result) {
-    return "flushed: " + std::to_string(result.value("flushed", 0U)) + " FDB entries\n";
+result<json> flush_neighbours(const given& g) {
+    json request = {{"request", "flush"}, {"what", "neighbours"}};
+    if (g.has("ADDRESS")) request["address"] = g.value("ADDRESS");
+    if (g.has("port")) request["port"] = g.value("PORT");
+    return request;
+}
+std::string flushed(const given& g, const json& result) {
+    return fmt::format("flushed: {} {} entries\n", result.value("flushed", 0U),
+                       g.words.front().second == "fdb" ? "FDB" : "neighbour");
 }
 
 result<json> show(const given& g) {
@@ -48,9 +57,11 @@ result<json> show(const given& g) {
     if (g.has("ADDRESS")) request["address"] = g.value("ADDRESS");
     if (g.has("PREFIX")) request["to"] = g.value("PREFIX");
     if (g.has("longer")) request["longer"] = true;
+    if (g.has("origin")) request["origin"] = g.value("ORIGIN");
     if (g.has("VRF") && what != "vrfs") request["vrf"] = g.value("VRF");
     if (what == "acl") request["most"] = 1024;
     if (what == "acl" && !g.has("LIST") && !g.as_json()) request["rules"] = false;
+    if (what == "log" && g.has("NUMBER")) request["most"] = std::stoul(g.value("NUMBER"));
     add_stations(g, request);
     return request;
 }
@@ -72,8 +83,14 @@ result<json> show_history(const given&) { return json{{"request", "history"}}; }
 /// A request without arguments.
 result<json> bare(const given& g) { return json{{"request", g.words.front().second}}; }
 
-result<json> clear(const given&) { return json{{"request", "clear"}, {"what", "counters"}}; }
-std::string cleared(const given&, const json&) { return "cleared: counters\n"; }
+result<json> clear(const given& g) {
+    json request = {{"request", "clear"}, {"what", "counters"}};
+    if (g.has("PORT")) request["port"] = g.value("PORT");
+    return request;
+}
+std::string cleared(const given& g, const json&) {
+    return "cleared: counters" + (g.has("PORT") ? " of port " + g.value("PORT") : "") + "\n";
+}
 
 std::string report_text(const given&, const json& result) {
     return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
@@ -108,9 +125,12 @@ constexpr command table[] = {
      "interfaces with addresses, patches and ACLs; all about one of them", show, nullptr,
      "interfaces",
      "name kind port vrf mtu mac addresses peer acl_in acl_out l2_in l2_out description"},
-    {"show routes [PREFIX [longer]] [vrf VRF]",
-     "active routes: all, of one prefix, or of the prefix and all longer ones", show, routes_text,
-     "routes"},
+    {"show routes [PREFIX [longer]] [origin ORIGIN] [vrf VRF]",
+     "active routes: all, of one prefix, of the prefix and all longer ones, or of an origin (as "
+     "configured) or protocol (as bgp)",
+     show, routes_text, "routes"},
+    {"show route-summary [vrf VRF]", "numbers of active routes by family, origin and protocol",
+     show, nullptr, "summary", "family origin protocol routes"},
     {"show route ADDRESS [vrf VRF]", "the result of a route lookup", show, route_text},
     {"show vrfs [VRF]", "VRFs and their numbers of routes", show, nullptr, "vrfs",
      "name table interfaces ipv4 ipv6"},
@@ -155,6 +175,9 @@ constexpr command table[] = {
     {"show tables", "entries of tables and their limits", show, nullptr, "tables",
      "name entries max_entries"},
     {"show memory", "memory of mbuf pools, tables and neighbours", show},
+    {"show version", "versions of turnpike and DPDK, and the time since the start", show},
+    {"show log [NUMBER]", "the last NUMBER lines of the log (100)", show, nullptr, "log",
+     "time level text"},
     {"show help", "requests that this turnpike supports", show},
     {"check FILE", "validate a configuration file", with_file, valid},
     {"diff FILE", "show the changes that applying the file would make", with_file, would_change},
@@ -198,6 +221,8 @@ constexpr command table[] = {
      "add a static neighbour entry", change_object, changed},
     {"neighbour del ADDRESS [port PORT] [--confirm SECONDS]", "delete a static neighbour entry",
      change_object, changed},
+    {"neighbour flush [ADDRESS] [port PORT]",
+     "delete learned neighbour entries; gateways are resolved again", flush_neighbours, flushed},
     {"address add|del PORT CIDR [--confirm SECONDS]", "add or delete an address of a port",
      change_address, changed},
     {"address replace PORT CIDR... [--confirm SECONDS]", "replace all addresses of a port",
@@ -234,7 +259,7 @@ constexpr command table[] = {
     {"fdb del BRIDGE MAC [vlan NUMBER] [--confirm SECONDS]", "delete a static FDB entry",
      change_object, changed},
     {"fdb flush [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]", "delete learnt FDB entries",
-     flush, flushed},
+     flush_fdb, flushed},
     {"acl add|replace LIST [layer 2|3] [default permit|deny] [rules FILE permit|deny] "
      "[--confirm SECONDS]",
      "an ACL; FILE has rules in ClassBench format (layer 3)", change_acl, changed},
@@ -292,8 +317,8 @@ constexpr command table[] = {
     {"batch FILE [--confirm SECONDS]",
      "apply lines of the commands \"route\" to \"unset\" above, all or none (-: standard input)",
      change_many, changed},
-    {"clear counters", "reset the counters of `show` to 0; the report's totals continue", clear,
-     cleared},
+    {"clear counters [port PORT]",
+     "reset the counters of `show` to 0; the report's totals continue", clear, cleared},
     {"trace NUMBER [port PORT] [address ADDRESS] [dropped]",
      "record the paths of the next NUMBER packets: all, of a port, from or to an address, or "
      "dropped ones (0: stop)",

@@ -27,14 +27,14 @@ result<connection> connection::open(const std::string& path, std::chrono::millis
     if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
         return fail(errno, path, "cannot connect to turnpike; --socket PATH names another socket");
     connection made(std::move(fd), path);
-    const auto greeting = made.hear();
+    const auto greeting = made.receive();
     if (!greeting) return tl::unexpected<error>(greeting.error());
     if (!greeting->is_object() || greeting->value("schema", json()) != "turnpike.control/1")
         return fail(EPROTO, path, "does not speak turnpike.control/1");
     return made;
 }
 
-result<json> connection::hear() {
+result<json> connection::receive() {
     size_t end;
     while ((end = heard_.find('\n')) == std::string::npos) {
         char bytes[65536];
@@ -55,7 +55,7 @@ result<json> connection::hear() {
 
 result<json> connection::ask(const json& request) {
     if (auto sent = send(request); !sent) return tl::unexpected<error>(sent.error());
-    return hear();
+    return receive();
 }
 
 namespace {

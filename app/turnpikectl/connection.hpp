@@ -25,7 +25,7 @@ class connection {
     /// The two halves of ask(), and the descriptor to poll between them.
     /// descriptor  sent along (SCM_RIGHTS); -1: none
     [[nodiscard]] result<void> send(const nlohmann::json& request, int descriptor = -1);
-    [[nodiscard]] result<nlohmann::json> hear();
+    [[nodiscard]] result<nlohmann::json> receive();
     [[nodiscard]] int descriptor() const noexcept { return fd_.get(); }
 
   private:

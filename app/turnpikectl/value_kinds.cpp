@@ -33,6 +33,8 @@ constexpr value_kind kinds[] = {
     {"PREFIX", "a prefix, e.g. 10.9.0.0/16, or an address", false, "routes", "routes", "to",
      nullptr},
     {"PORT", "a port's name", false, "ports", "ports", "name", nullptr},
+    {"ORIGIN", "an origin of routes, e.g. configured, or a protocol, e.g. bgp", false,
+     "route-summary", "summary", "origin", nullptr},
     {"LIST", "an access list's name", false, "acl", "acl", "list", nullptr},
     {"VRF", "a VRF's name; main: the main table", false, "vrfs", "vrfs", "name", nullptr},
     {"BRIDGE", "a bridge's name", false, "bridges", "bridges", "name", nullptr},

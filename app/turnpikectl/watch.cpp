@@ -97,7 +97,7 @@ class watcher {
         if (auto sent = to_->send({{"request", "show"}, {"what", of_.what}}); !sent) return sent;
         if (!wait(clock::now() + patience_, to_->descriptor()))
             return ended_ ? result<void>() : fail(ETIMEDOUT, "turnpike", "does not answer");
-        auto answer = to_->hear();
+        auto answer = to_->receive();
         if (!answer) return tl::unexpected<error>(answer.error());
         if (!answer->is_object() || !answer->contains("result"))
             return tl::unexpected<error>(refusal_of(*answer));

@@ -152,12 +152,12 @@ class meter {
     void measure_looking() noexcept {
         constexpr int times = 32;
         looking_ = {.cycles = UINT64_MAX};
-        stage_sample nobodys;
+        stage_sample unassigned;
         lap_clock clock(looked_by_);
         clock.begin();
         for (int i = 0; i < times; ++i) {
             const lap passed = clock.next();
-            nobodys.add(1, passed, {});
+            unassigned.add(1, passed, {});
             looking_.cycles = std::min(looking_.cycles, passed.cycles);
             if (passed.instructions)
                 looking_.instructions =

@@ -27,6 +27,17 @@ bool ip_address::is_multicast() const noexcept {
     return v6 ? bytes[0] == 0xff : bytes[0] >> 4 == 0xe;
 }
 
+bool ip_address::is_host() const noexcept {
+    if (!v6) return bytes[0] != 0 && bytes[0] != 127 && bytes[0] < 224;
+    if (is_multicast()) return false;
+    const ipv6_address a = v6_bytes();
+    const bool unspecified_or_loopback =
+        std::all_of(a.bytes, a.bytes + 15, [](uint8_t b) { return b == 0; }) && a.bytes[15] < 2;
+    const bool mapped = std::all_of(a.bytes, a.bytes + 10, [](uint8_t b) { return b == 0; }) &&
+                        a.bytes[10] == 0xff && a.bytes[11] == 0xff;
+    return !unspecified_or_loopback && !mapped;
+}
+
 std::string ip_address::text() const {
     char out[INET6_ADDRSTRLEN];
     return inet_ntop(v6 ? AF_INET6 : AF_INET, bytes.data(), out, sizeof out);

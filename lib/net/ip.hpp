@@ -46,6 +46,9 @@ struct ip_address {
     [[nodiscard]] ipv6_address v6_bytes() const noexcept;
     [[nodiscard]] bool is_link_local() const noexcept;  ///< fe80::/10
     [[nodiscard]] bool is_multicast() const noexcept;
+    /// Whether a host may have the address: not unspecified, loopback, multicast, reserved (240.0.0.0/4, RFC 1112), of
+    /// 0.0.0.0/8, or IPv4-mapped (RFC 4291 section 2.5.5.2).
+    [[nodiscard]] bool is_host() const noexcept;
     [[nodiscard]] std::string text() const;
 
     static ip_address from_v4(uint32_t host_order) noexcept;

@@ -17,7 +17,7 @@ constexpr driver_facts table[] = {
     // Its RX defaults follow its profile.
     {.driver = "net_simnic", .tx_rs = 32, .tx_free = 32},
     // drivers/net/xsk/frames.hpp: XDP's headroom, a UMEM's maximum chunk size.
-    {.driver = "net_xsk", .rx_headroom_bytes = 256, .rx_buffer_most_bytes = 4096},
+    {.driver = "net_xsk", .rx_headroom_bytes = 256, .max_rx_buffer_bytes = 4096},
     // eth_dev_info() of rte_eth_af_packet.c: max_rx_pktlen is a constant.
     {.driver = "net_af_packet", .understates_mtu = true},
     // tap_dev_configure() of rte_eth_tap.c.

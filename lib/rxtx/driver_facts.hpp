@@ -17,7 +17,7 @@ struct driver_facts {
 
     // Use of a receive buffer: headroom, and maximum length.
     uint16_t rx_headroom_bytes = 128;  ///< RTE_PKTMBUF_HEADROOM
-    uint16_t rx_buffer_most_bytes = UINT16_MAX;
+    uint16_t max_rx_buffer_bytes = UINT16_MAX;
 
     /// Reports 1,518 bytes as its longest frame but carries frames up to its interface's MTU.
     bool understates_mtu = false;

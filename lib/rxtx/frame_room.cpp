@@ -17,7 +17,7 @@ namespace {
 
 /// Frame bytes that fit one buffer.
 uint32_t room_of(const driver_facts& facts, rte_mempool* pool) noexcept {
-    return std::min(rte_pktmbuf_data_room_size(pool), facts.rx_buffer_most_bytes) -
+    return std::min(rte_pktmbuf_data_room_size(pool), facts.max_rx_buffer_bytes) -
            uint32_t{facts.rx_headroom_bytes};
 }
 

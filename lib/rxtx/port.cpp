@@ -247,7 +247,7 @@ result<void> port::change_mtu(uint16_t mtu) {
 
 bool port::needs_periodic_tx() const noexcept { return facts_of(driver_).needs_periodic_tx; }
 
-result<void> port::take_tags_out(bool on) {
+result<void> port::set_vlan_strip(bool on) {
     if (id_ == none || (rx_offloads_ & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) == 0) return {};
     const int now = rte_eth_dev_get_vlan_offload(id_);
     if (now < 0 || ((now & RTE_ETH_VLAN_STRIP_OFFLOAD) != 0) == on) return {};
@@ -272,8 +272,8 @@ bool port::checks_udp_sums() const noexcept {
 
 bool port::filters_tags() const noexcept { return facts_of(driver_).filters_tags; }
 
-void port::quiet() noexcept {
-    if (started_) rte_eth_dev_set_link_down(id_);
+void port::set_link(bool up) noexcept {
+    if (started_) up ? rte_eth_dev_set_link_up(id_) : rte_eth_dev_set_link_down(id_);
 }
 
 result<void> port::set_promiscuous(bool on) {

@@ -69,7 +69,7 @@ class port {
     /// opened without it, or does not support it.
     ///
     /// Errors  EBUSY: the driver cannot disable it while the port runs
-    result<void> take_tags_out(bool on);
+    result<void> set_vlan_strip(bool on);
     /// The device inserts VLAN tags on request (RTE_MBUF_F_TX_VLAN).
     [[nodiscard]] bool puts_tags_in() const noexcept;
     /// The device inserts UDP checksums on request (RTE_MBUF_F_TX_UDP_CKSUM).
@@ -78,8 +78,8 @@ class port {
     [[nodiscard]] bool checks_udp_sums() const noexcept;
     /// The device receives frames with 802.1Q tags only in promiscuous mode (set_promiscuous()).
     [[nodiscard]] bool filters_tags() const noexcept;
-    /// Stop receiving, if the driver supports it; used at shutdown.
-    void quiet() noexcept;
+    /// Take the link of a started port down or up, if the driver supports it: a link that is down receives nothing.
+    void set_link(bool up) noexcept;
     /// After it returns, nothing is received or sent; buffers in the rings return to the pool at
     /// close.
     void stop() noexcept;

@@ -186,7 +186,7 @@ class endpoint_cache {
     }
 
     /// The distinct keys of the current burst.
-    struct questions_of_a_burst {
+    struct keys_of_burst {
         std::array<Key, burst_endpoints> wanted;
         std::array<uint32_t, burst_endpoints> answer;
         std::array<uint8_t, burst_endpoints> of;  ///< [packet] index of its key
@@ -202,7 +202,7 @@ class endpoint_cache {
     [[no_unique_address]] std::conditional_t<mark_is_key<Key>, nothing,
                                              std::array<known, cached_endpoints>>
         known_;
-    questions_of_a_burst asked_;
+    keys_of_burst asked_;
     const finder* find_;
     uint32_t next_ = 0, passed_over_ = 0, bad_bursts_ = 0;
     bool in_rows_ = false;  ///< while the cache is skipped: packets come in runs

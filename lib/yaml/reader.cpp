@@ -109,6 +109,9 @@ uint64_t reader::number(uint64_t least, uint64_t most) const {
     const std::string_view digits = node_.text();
     const char* last = digits.data() + digits.size();
     const auto [end, code] = std::from_chars(digits.data(), last, value);
+    if (code == std::errc() && end == last && digits.size() > 1 && digits.front() == '0')
+        refuse(fmt::format("is {}: YAML 1.1 reads a number that begins with 0 as octal; write {}",
+                           digits, value));
     if (code != std::errc() || end != last || value < least || value > most)
         refuse(fmt::format("should be a whole number from {} to {}, not {}", least, most,
                            kind(node_)));

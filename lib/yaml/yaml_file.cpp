@@ -73,6 +73,9 @@ class builder {
     void scalar(const yaml_event_t& e) {
         const auto& s = e.data.scalar;
         const std::string_view text = view(s.value, s.length);
+        const bool is_key = depth_ > 0 && levels_[depth_ - 1].map && levels_[depth_ - 1].key_next;
+        if (is_key && text == "<<" && s.style == YAML_PLAIN_SCALAR_STYLE)
+            refuse(line(e), "merge keys (<<) are not supported; write the keys out");
         const bool nothing =
             s.style == YAML_PLAIN_SCALAR_STYLE && s.tag == nullptr && means_nothing(text);
         add(e, nothing ? node_kind::nothing : node_kind::scalar, s.anchor);

@@ -50,7 +50,7 @@ struct workload {
     bool device_sums = false;                    ///< UDP checksums are the device's
 };
 
-/// The kernel's page and the CPU's counter as a worker reads them (control/management/measuring.cpp), on a
+/// The kernel's page and the CPU's counter as a worker reads them (control/management/machine_counters.cpp), on a
 /// page with the contents of the kernel's: all of it but RDPMC, which neither valgrind nor every
 /// machine has.
 class page_counter : public counters::own_counter {

@@ -342,6 +342,27 @@ def test_cleared_counters_and_pcie():
     server = Server({"result": {"cleared": "counters"}})
     assert output(server, "clear", "counters") == "cleared: counters\n"
     assert server.asked == [{"request": "clear", "what": "counters"}], server.asked
+    server = Server({"result": {"cleared": "counters"}})
+    assert output(server, "clear", "counters", "port", "west") == "cleared: counters of port west\n"
+    assert server.asked == [{"request": "clear", "what": "counters", "port": "west"}], server.asked
+
+
+def test_neighbours_are_flushed():
+    server = Server({"result": {"flushed": 3}})
+    assert output(server, "neighbour", "flush") == "flushed: 3 neighbour entries\n"
+    assert server.asked == [{"request": "flush", "what": "neighbours"}], server.asked
+    server = Server({"result": {"flushed": 1}})
+    output(server, "neighbour", "flush", "10.0.2.2", "port", "east")
+    assert server.asked == [{"request": "flush", "what": "neighbours", "address": "10.0.2.2", "port": "east"}], server.asked
+
+
+def test_the_log_is_a_table():
+    line = {"time": "2026-01-31T09:00:00.000000Z", "level": "notice", "text": "port 'east': link down", "fields": {"port": "east"}}
+    server = Server({"result": {"log": [line]}})
+    shown = output(server, "show", "log", "7").splitlines()
+    assert shown[0].split() == ["time", "level", "text"], shown
+    assert shown[1].split(maxsplit=2) == [line["time"], "notice", line["text"]], shown
+    assert server.asked == [{"request": "show", "what": "log", "most": 7}], server.asked
 
 
 def test_traces_and_explanations():

@@ -82,6 +82,38 @@ def test_show_diff_and_apply_under_traffic():
         assert operator.lines.readline() == b""
 
 
+def test_a_port_is_shut_down_and_taken_into_service_again():
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        west, dut, _east = cabled(lab)
+        path = socket_in(folder)
+        running = start(lab, dut, control={"socket": path})
+
+        def ctl(*words):
+            return subprocess.run([CTL, "--socket", path, *words], capture_output=True, text=True, check=True, timeout=30).stdout
+
+        def link():
+            return next(p["link"] for p in json.loads(ctl("--json", "show", "ports"))["ports"] if p["name"] == "east")
+
+        ping(west, EAST[0])
+        assert link() == "up"
+        ctl("set", "port", "east", "shutdown", "true")
+        wait_until(lambda: link() == "down", "the link is down")
+        before = json.loads(ctl("--json", "show", "ports"))["ports"]
+        assert not answers(west, EAST[0])
+        after = json.loads(ctl("--json", "show", "ports"))["ports"]
+        assert [p["rx_packets"] for p in before if p["name"] == "east"] == [p["rx_packets"] for p in after if p["name"] == "east"]
+        assert "port 'east': link down" in ctl("show", "log"), ctl("show", "log")
+        assert EAST[0] not in ctl("show", "neighbours"), ctl("show", "neighbours")
+        ctl("unset", "port", "east", "shutdown")
+        wait_until(lambda: link() == "up", "the link is up")
+        wait_until(lambda: answers(west, EAST[0]), "it forwards again")
+        flushed = int(ctl("neighbour", "flush", "port", "east").split()[1])
+        assert flushed >= 1, flushed
+        ping(west, EAST[0])
+        settle()
+        running.stop()
+
+
 def test_turnpikectl():
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         west, dut, _east = cabled(lab)

@@ -74,12 +74,12 @@ capture_writer::capture_writer(const std::string& file, unsigned port, bool imix
     if (!file_) throw std::runtime_error(name_ + ": cannot write");
 }
 
-stations capture_writer::to_device() const {
+mac_pair capture_writer::to_device() const {
     const auto port = static_cast<uint8_t>(port_);
     return {.to = {{0x02, 0x53, 0x4e, 0, 0, port}}, .from = {{0x06, 0, port, 0, 0, 1}}};
 }
 
-std::vector<uint8_t> capture_writer::frame_of(const flow& f, const stations& between) {
+std::vector<uint8_t> capture_writer::frame_of(const flow& f, const mac_pair& between) {
     ethernet_header ether{};
     ether.destination = between.to;
     ether.source = between.from;
@@ -119,9 +119,9 @@ void capture_writer::add_tagged(const flow& f, uint16_t vlan) {
     write(frame);
 }
 
-void capture_writer::add(const flow& f, const stations& between) { write(frame_of(f, between)); }
+void capture_writer::add(const flow& f, const mac_pair& between) { write(frame_of(f, between)); }
 
-void capture_writer::add_tunnelled(const flow& f, const stations& between, uint32_t endpoint) {
+void capture_writer::add_tunnelled(const flow& f, const mac_pair& between, uint32_t endpoint) {
     const std::vector<uint8_t> inside = frame_of(f, between);
     struct __attribute__((packed)) {
         ethernet_header ether;
@@ -129,7 +129,7 @@ void capture_writer::add_tunnelled(const flow& f, const stations& between, uint3
         udp_header udp;
         vxlan_header vxlan;
     } outer{};
-    const stations link = to_device();
+    const mac_pair link = to_device();
     outer.ether.destination = link.to;
     outer.ether.source = link.from;
     outer.ether.source.bytes[5] = static_cast<uint8_t>(endpoint);

@@ -22,7 +22,7 @@ struct flow {
 };
 
 /// Ethernet addresses.
-struct stations {
+struct mac_pair {
     mac_address to, from;
 };
 
@@ -37,17 +37,17 @@ class capture_writer {
     /// Add a frame with an 802.1Q tag.
     void add_tagged(const flow& f, uint16_t vlan);
     /// Add a frame between two stations behind bridges.
-    void add(const flow& f, const stations& between);
+    void add(const flow& f, const mac_pair& between);
     /// Add the frame in a VXLAN packet (RFC 7348) to the device: VNI 100, from 10.0.PORT.(2 +
     /// endpoint) to 10.0.PORT.1.
-    void add_tunnelled(const flow& f, const stations& between, uint32_t endpoint);
+    void add_tunnelled(const flow& f, const mac_pair& between, uint32_t endpoint);
     /// Throws std::runtime_error if not everything could be written.
     void close();
 
   private:
-    std::vector<uint8_t> frame_of(const flow& f, const stations& between);
+    std::vector<uint8_t> frame_of(const flow& f, const mac_pair& between);
     void write(std::span<const uint8_t> frame);
-    [[nodiscard]] stations to_device() const;
+    [[nodiscard]] mac_pair to_device() const;
 
     std::string name_;
     std::ofstream file_;

@@ -210,7 +210,7 @@ void write_tunnel_traffic(const std::string& path, bool imix) {
         for (uint32_t n = 0; n < pairs * endpoints; ++n) {
             const uint32_t pair = n % pairs;
             const wire_address from = source_of(4, port, pair), to = source_of(4, 1 - port, pair);
-            const stations between{.to = station(1 - port, pair), .from = station(port, pair)};
+            const mac_pair between{.to = station(1 - port, pair), .from = station(port, pair)};
             if (port == 0)
                 file.add_tunnelled(flow_of(4, from, to), between, pair % endpoints);
             else

@@ -353,7 +353,7 @@ result<void> controller::finish(transaction& u) {
     left_out_.fib = tables_->left_out();
     hops_when_left_out_ = hops_->in_use();
     punt_counts_->follow(interfaces_->indexes());
-    introduce_changed(u.what, *was, before.get());
+    announce_changed(u.what, *was, before.get());
     ++changes_;
     return {};
 }

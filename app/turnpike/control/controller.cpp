@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The main loop. apply.cpp: transactions; bring_up.cpp: creation and shutdown.
+// The main loop. apply.cpp: transactions; controller_init.cpp: creation and shutdown.
 #include "control/controller.hpp"
 
 #include <rte_cycles.h>
@@ -27,7 +27,7 @@ uint64_t clock_ms() noexcept { return rte_rdtsc() / (rte_get_tsc_hz() / 1000); }
 
 void controller::run(const outside& o) {
     started_ = rte_rdtsc();
-    measuring_->begin();
+    machine_counters_->begin();
     (void)report();          // opens the hardware counters
     poll_links(clock_ms());  // before the first packet, which may already be in an RX ring
     workers_->run(o.done, [&] {
@@ -36,8 +36,8 @@ void controller::run(const outside& o) {
     });
     stopped_ = rte_rdtsc();
     (void)report();  // reads the hardware counters a last time
-    measuring_->end();
-    look_at_ports();
+    machine_counters_->end();
+    poll_ports();
     drop_leftovers();
 }
 
@@ -59,7 +59,7 @@ void controller::tick_lent(uint64_t now_ms) noexcept {
     try {
         workers_->take_punted([this](rte_mbuf* m) {
             if (slow_path::needs_no_tables(datapath::punted_of(m).why))
-                return slow_path_.take(m, *slow_path_context_);
+                return slow_path_.handle(m, *slow_path_context_);
             hold(m);
         });
         dad_->tick();
@@ -94,7 +94,7 @@ void controller::take_held() noexcept {
     for (auto* const held : {&held_neighbours_, &held_}) {
         for (const held_packet& h : *held) {
             slow_path_context_->answered = h.answered;
-            slow_path_.take(h.m, *slow_path_context_);
+            slow_path_.handle(h.m, *slow_path_context_);
         }
         held->clear();
     }
@@ -124,7 +124,7 @@ void controller::tick(uint64_t now_ms) noexcept {
             next_link_look_ms_ = now_ms + (prompt ? prompt_link_look_ms : link_look_ms);
         }
         if (now_ms >= next_pool_look_ms_) {
-            look_at_pool();
+            poll_pool();
             next_pool_look_ms_ = now_ms + pool_look_ms;
         }
         if (now_ms >= next_rates_ms_) {
@@ -177,7 +177,7 @@ void controller::log_left_out(uint64_t now_ms) {
 }
 
 void controller::take_punted() noexcept {
-    workers_->take_punted([this](rte_mbuf* m) { slow_path_.take(m, *slow_path_context_); });
+    workers_->take_punted([this](rte_mbuf* m) { slow_path_.handle(m, *slow_path_context_); });
 }
 
 /// Unplugged devices: their ports become lost, and their links go down.
@@ -193,7 +193,7 @@ void controller::look_for_vanished() {
 void controller::poll_links(uint64_t now_ms) {
     slow_path_context_->now_ms = now_ms;
     for (const auto& port : ports_->open()) {
-        const bool up = port->device.link_up();
+        const bool up = port->link_up();
         const bool was = port->state.link_up.exchange(up, std::memory_order_relaxed);
         if (up == was) continue;
         events_.link(port->name, up, now_ms);
@@ -239,7 +239,7 @@ void controller::link_changed(uint16_t port, bool up) {
         } else if (!link_of(i)) {
             dad_->forget(ifindex);
             igmp_->forget(ifindex);
-            neighbours_->flush(ifindex, datapath::drop_reason::port_down,
+            neighbours_->flush({.interface = ifindex}, datapath::drop_reason::port_down,
                                slow_path_context_->now_ms);
         }
     }
@@ -253,8 +253,8 @@ void controller::send_gratuitous_arp_and_na(uint16_t interface) {
 }
 
 /// After a change: interfaces with new addresses whose link is up.
-void controller::introduce_changed(const state::changes& what, const state::configuration& before,
-                                   const datapath::snapshot* snapshot_before) noexcept {
+void controller::announce_changed(const state::changes& what, const state::configuration& before,
+                                  const datapath::snapshot* snapshot_before) noexcept {
     dad_->forget_gone();
     igmp_->forget_gone();
     try {
@@ -306,7 +306,7 @@ void controller::follow_groups(const state::configuration& before) {
 }
 
 /// The pool's low-water mark, by sampling: an exact count would slow the workers.
-void controller::look_at_pool() noexcept {
+void controller::poll_pool() noexcept {
     const uint32_t left = rte_mempool_avail_count(pool_);
     pool_facts_.low_water = std::min(pool_facts_.low_water, left);
     if (left_to_all(*pool_) < datapath::burst_max) workers_->note_pool_exhausted();

@@ -30,7 +30,7 @@
 #include "control/forwarding/workers.hpp"
 #include "control/host_interfaces/host_stack.hpp"
 #include "control/management/control_calls.hpp"
-#include "control/management/measuring.hpp"
+#include "control/management/machine_counters.hpp"
 #include "control/management/metrics_server.hpp"
 #include "control/management/pcie_bill.hpp"
 #include "control/neighbours/neighbours.hpp"
@@ -138,10 +138,6 @@ class controller {
         const noexcept {
         return running_;
     }
-    /// The operator's configuration alone, without learned state.
-    [[nodiscard]] const std::shared_ptr<const state::configuration>& said_state() const noexcept {
-        return operator_config_;
-    }
 
     /// Add an owner that was created at the start; it takes part from the next transaction on, as
     /// the first.
@@ -154,7 +150,7 @@ class controller {
     /// Stop and close the ports; all mbufs return to the pool. Call after run(), before report().
     void take_down() noexcept;
 
-    [[nodiscard]] observe::report report() { return report_since({}); }
+    [[nodiscard]] observe::report report(bool rules = true) { return report_since({}, rules); }
     /// Report since the start, or since the operator last cleared the counters.
     /// rules  with the rules of ACLs, which can be a million
     [[nodiscard]] observe::report shown_report(bool rules = true) {
@@ -166,7 +162,17 @@ class controller {
         for (observe::acl_report& one : out.lists) cleared_.take_off_list(one);
         return out;
     }
+    uint32_t flush_neighbours(const neighbours::filter& which) {
+        return neighbours_->flush(which, datapath::drop_reason::neighbour_failed,
+                                  slow_path_context_->now_ms);
+    }
     void clear_counters() { cleared_ = observe::baseline(report()); }
+    /// Returns  whether there is such a port
+    [[nodiscard]] bool clear_port_counters(std::string_view name) {
+        for (const observe::port_report& p : report(false).ports)
+            if (p.life != 0 && p.name == name) return cleared_.clear_port(p), true;
+        return false;
+    }
     /// Number of applied transactions, including the start.
     [[nodiscard]] uint64_t changes() const noexcept { return changes_; }
     /// Objects of the kernel that found no room.
@@ -251,12 +257,12 @@ class controller {
     [[nodiscard]] bool link_of(const datapath::interface& i,
                                uint16_t without_port = datapath::max_ports) const noexcept;
     void send_gratuitous_arp_and_na(uint16_t interface);
-    void introduce_changed(const state::changes& what, const state::configuration& before,
-                           const datapath::snapshot* snapshot_before) noexcept;
+    void announce_changed(const state::changes& what, const state::configuration& before,
+                          const datapath::snapshot* snapshot_before) noexcept;
     void follow_groups(const state::configuration& before);
-    void look_at_pool() noexcept;
+    void poll_pool() noexcept;
     [[nodiscard]] std::vector<observe::rated_object> rated_objects() const;
-    void look_at_ports();
+    void poll_ports();
     void drop_leftovers();
     void count_kept_buffers() noexcept;
     [[nodiscard]] observe::port_totals counted(uint16_t port_index) const noexcept;
@@ -340,7 +346,7 @@ class controller {
     std::string changes_text_{};
     /// The reports of two calls of recent_verdict(), the older one first.
     std::vector<observe::report> verdict_reports_{};
-    std::unique_ptr<measuring> measuring_;
+    std::unique_ptr<machine_counters> machine_counters_;
     uint32_t kept_by_drivers_ = 0;
     uint64_t changes_ = 0;
     uint64_t started_ = 0, stopped_ = 0;  ///< TSC

@@ -29,7 +29,7 @@ using datapath::drop_reason;
 result<std::unique_ptr<controller>> controller::create(
     std::unique_ptr<const state::configuration> config, const counters_choice& counters) {
     std::unique_ptr<controller> made(new controller());
-    made->measuring_ = std::make_unique<measuring>(counters);
+    made->machine_counters_ = std::make_unique<machine_counters>(counters);
     if (auto done = made->make(std::move(config)); !done)
         return tl::unexpected<error>(done.error());
     return made;
@@ -200,7 +200,7 @@ controller::~controller() {
 
 /// Shutdown, after the workers have stopped: free the packets in the rings.
 void controller::drop_leftovers() {
-    for (const auto& port : ports_->open()) port->device.quiet();
+    for (const auto& port : ports_->open()) port->device.set_link(false);
     workers_->empty(
         [this](rte_mbuf* m) {
             control_tx_->drop(m, datapath::punted_of(m).in_port, drop_reason::stopping);
@@ -214,7 +214,7 @@ void controller::drop_leftovers() {
 }
 
 /// Read the data that only devices have, until they are closed.
-void controller::look_at_ports() {
+void controller::poll_ports() {
     if (ports_->open().empty()) return;
     last_seen_.clear();
     for (const auto& port : ports_->open()) {
@@ -222,7 +222,7 @@ void controller::look_at_ports() {
         seen.facts.name = port->name;
         seen.facts.life = port->life;
         seen.facts.driver = port->device.driver();
-        seen.facts.link_up = port->device.link_up();
+        seen.facts.link_up = port->link_up();
         seen.facts.link_mbps = port->device.link_mbps();
         seen.facts.node = port->device.node();
         seen.facts.removed = port->lost;
@@ -272,7 +272,7 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
     r.tsc_hz = hz;
     r.max_simd_bitwidth = eal::max_simd_bitwidth();
     r.changes = changes_;
-    look_at_ports();
+    poll_ports();
     for (const closed_port& p : last_seen_) {
         observe::port_report& out = r.ports.emplace_back(p.facts);
         out.totals.add(counted(p.port_index), p.before);
@@ -299,10 +299,10 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
         w.duration_s = r.duration_s;
         w.add(worker_slot->worker.meter(), names);
     }
-    measuring_->fill_workers(r);
+    machine_counters_->fill_workers(r);
     for (const auto& worker_slot : workers_->all())
         worker_slot->worker.count_instructions(
-            measuring_->instructions_of(worker_slot->worker.parts().lcore));
+            machine_counters_->instructions_of(worker_slot->worker.parts().lcore));
     r.isa["ipv4_checksum"] = ipv4_sum_->name;
     r.isa["plain_ipv4"] = plain_ipv4_->name;
     const bool routed =
@@ -322,15 +322,15 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
     r.punt = punt_counts_->report();
     if (rules) r.acls = acls_->report();
     if (!acls_->kernel().empty()) r.isa["acl"] = acls_->kernel();
-    look_at_pool();
+    poll_pool();
     r.mempool = pool_facts_;
     r.mempool.in_use = rte_mempool_in_use_count(pool_);
     r.mempool.node = pool_->socket_id;
     r.mempool.kept_by_drivers = kept_by_drivers_;
-    std::vector<measuring::port_counts> measured;
+    std::vector<machine_counters::port_counts> measured;
     for (size_t i = 0; i < last_seen_.size(); ++i)
         measured.push_back(
-            measuring_->of_port(r.ports[i], last_seen_[i].pci_address, r.duration_s));
+            machine_counters_->of_port(r.ports[i], last_seen_[i].pci_address, r.duration_s));
     then.take_off(r);
     for (size_t i = 0; i < last_seen_.size(); ++i)
         fill_pcie_bill(r.ports[i], last_seen_[i].bill, last_seen_[i].pci_address, pcie_profiles_,

@@ -24,7 +24,7 @@ class events {
     void poll(uint64_t now_ms) noexcept;
 
   private:
-    observe::log_limit links_{"changes of links"}, neighbours_{"changes of neighbours"},
+    observe::log_rate_limit links_{"changes of links"}, neighbours_{"changes of neighbours"},
         fdb_entries_{"stations that move too often"};
 };
 

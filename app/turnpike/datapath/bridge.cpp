@@ -42,7 +42,7 @@ void bridge_worker_state::learn(fdb_key key, uint16_t ifindex, uint64_t now) noe
     if (t.key == key && t.place_until == (period << 16 | ifindex)) return;
     learnt_fdb_entry said{key, ifindex};
     if (rte_ring_sp_enqueue_elem(learnt_, &said, sizeof said) != 0) {
-        not_told_.add(1);
+        messages_lost_.add(1);
         return;
     }
     t = {key, period << 16 | ifindex};

@@ -298,7 +298,7 @@ class bridge_worker_state {
     uint64_t* exchange_talking() noexcept;
     // Any thread.
     [[nodiscard]] const domain_counters& domain(uint16_t d) const noexcept { return domains_[d]; }
-    [[nodiscard]] uint64_t not_told() const noexcept { return not_told_.read(); }
+    [[nodiscard]] uint64_t messages_lost() const noexcept { return messages_lost_.read(); }
 
     static constexpr size_t map_words = max_fdb_entries / 64;
 
@@ -319,7 +319,7 @@ class bridge_worker_state {
     std::atomic<uint64_t*> talking_;
     uint64_t again_cycles_;
     token_bucket telling_{};
-    counters::counter not_told_;  ///< messages lost because the ring was full
+    counters::counter messages_lost_;  ///< messages lost because the ring was full
     // The kernel zeroes these pages on first write: without bridges they take no memory.
     pages<uint64_t> maps_;
     pages<token_bucket> storm_;

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "datapath/graph.hpp"
-#include "datapath/take_tag.hpp"
+#include "datapath/vlan_tag.hpp"
 #include "packet/ipv6.hpp"
 
 namespace turnpike::datapath {

@@ -2,7 +2,7 @@
 // Paths of packets: the next stage by the masks of their interfaces.
 #include "datapath/all_equal.hpp"
 #include "datapath/graph.hpp"
-#include "datapath/take_tag.hpp"
+#include "datapath/vlan_tag.hpp"
 
 namespace turnpike::datapath {
 namespace {

@@ -44,7 +44,7 @@ struct packet_trace {
         std::array<uint8_t, max_bytes> bytes;
 
         /// device_tag  flag of the mbuf that says so: RTE_MBUF_F_RX_VLAN_STRIPPED or RTE_MBUF_F_TX_VLAN
-        void take(const rte_mbuf* m, uint64_t device_tag) noexcept;
+        void record(const rte_mbuf* m, uint64_t device_tag) noexcept;
         [[nodiscard]] std::span<const uint8_t> span() const noexcept {
             return {bytes.data(), kept};
         }

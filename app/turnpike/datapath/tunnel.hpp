@@ -112,7 +112,6 @@ struct tunnel_tables {
         return no_end;
     }
 };
-inline constexpr size_t max_tunnel_ends = 255;  ///< per family: endpoint4 has 8 bits for the index
 
 /// Threads  written by one worker, read by anyone.
 struct tunnel_counters {

@@ -229,7 +229,7 @@ void worker::send_own(burst& b) noexcept {
         // On a tunnel interface: process the packet as received from the remote endpoint.
         if (const uint16_t by = b.out[i].interface; v.interfaces[by].port == tunnel_port) {
             b.in[i] = by;
-            take_tag_of_tunnel(v, b, i, by);
+            pop_tunnel_vlan(v, b, i, by);
             b.recirculated |= packet_mask{1} << i;
             continue;
         }

@@ -33,6 +33,10 @@ baseline::baseline(const report& now) : start_(false), duration_s_(now.duration_
     for (const punt_report& p : now.punt) punt_.emplace(std::pair(p.life, p.of), p);
 }
 
+void baseline::clear_port(const port_report& now) {
+    ports_.insert_or_assign(now.life, port{now.rx_missed, now.totals, now.pcie.counts});
+}
+
 void baseline::take_off(report& now) const {
     take(now.duration_s, duration_s_);
     // Counters of ports removed since the baseline are now part of the sum of removed ports.

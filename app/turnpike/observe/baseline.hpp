@@ -21,6 +21,9 @@ class baseline {
     /// now  counts since the start
     explicit baseline(const report& now);
 
+    /// From here on the port's counters are subtracted; the others' period stays.
+    void clear_port(const port_report& now);
+
     /// Subtracts the baseline from counters and duration, so rates are since the baseline too.
     void take_off(report& now) const;
     /// The same for one ACL, of which `now` may have a part of the rules.

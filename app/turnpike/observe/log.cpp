@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "base/printable.hpp"
@@ -32,12 +34,19 @@ settings& chosen() {
     return one;
 }
 
-std::string time_text(std::chrono::system_clock::time_point at) {
-    const auto us = std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch());
-    const std::time_t seconds = std::chrono::system_clock::to_time_t(at);
-    std::tm utc{};
-    ::gmtime_r(&seconds, &utc);
-    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", utc, us.count() % 1'000'000);
+/// Never destroyed, as settings.
+struct past_lines {
+    std::mutex mutex{};
+    std::deque<log_line> lines{};
+};
+past_lines& past() {
+    static past_lines& one = *new past_lines;
+    return one;
+}
+void remember(const log_line& l) {
+    const std::lock_guard lock(past().mutex);
+    past().lines.push_back(l);
+    if (past().lines.size() > log_history) past().lines.pop_front();
 }
 
 /// A value with line breaks is preceded by its length.
@@ -76,11 +85,27 @@ log_format format_of_log() noexcept { return chosen().format; }
 void log(log_level level, std::string_view text, log_fields fields) noexcept {
     if (!logs(level)) return;
     try {
-        the_console().line(
-            {std::chrono::system_clock::now(), level, std::string(text), std::move(fields)});
+        log_line line{std::chrono::system_clock::now(), level, std::string(text),
+                      std::move(fields)};
+        remember(line);
+        the_console().line(std::move(line));
     } catch (const std::exception&) {
         the_console().line_is_lost();
     }
+}
+
+std::string time_text(std::chrono::system_clock::time_point at) {
+    const auto us = std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch());
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(at);
+    std::tm utc{};
+    ::gmtime_r(&seconds, &utc);
+    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", utc, us.count() % 1'000'000);
+}
+
+std::vector<log_line> recent_log_lines(size_t most) {
+    const std::lock_guard lock(past().mutex);
+    const auto& all = past().lines;
+    return {all.end() - static_cast<std::ptrdiff_t>(std::min(most, all.size())), all.end()};
 }
 
 std::string as_text(const log_line& l) { return "turnpike: " + printable(l.text); }
@@ -131,7 +156,7 @@ void write_log_line(const log_line& l) {
     std::fprintf(stderr, "%s\n", (s.format == log_format::json ? as_json(l) : as_text(l)).c_str());
 }
 
-bool log_limit::take(uint64_t now_ms) noexcept {
+bool log_rate_limit::take(uint64_t now_ms) noexcept {
     flush(now_ms);
     if (now_ms >= until_ms_) {
         until_ms_ = now_ms + window_ms;
@@ -145,7 +170,7 @@ bool log_limit::take(uint64_t now_ms) noexcept {
     return true;
 }
 
-void log_limit::flush(uint64_t now_ms) noexcept {
+void log_rate_limit::flush(uint64_t now_ms) noexcept {
     if (left_out_ == 0 || now_ms < until_ms_) return;
     try {
         log(log_level::notice, fmt::format("{} more {} not logged", left_out_, what_),

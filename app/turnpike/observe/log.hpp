@@ -47,8 +47,15 @@ void set_log(log_format format, log_level most);
 /// Threads  any
 void log(log_level level, std::string_view text, log_fields fields = {}) noexcept;
 
+/// The last lines that were logged, the oldest first, at most `most` (and log_history of them).
+/// Throws std::bad_alloc
+inline constexpr size_t log_history = 1000;
+[[nodiscard]] std::vector<log_line> recent_log_lines(size_t most);
+
 /// "turnpike: TEXT"
 [[nodiscard]] std::string as_text(const log_line& l);
+/// UTC, with microseconds: "2026-01-31T09:00:00.000000Z".
+[[nodiscard]] std::string time_text(std::chrono::system_clock::time_point at);
 /// {"time", "level", "text", and the fields}
 [[nodiscard]] std::string as_json(const log_line& l);
 /// A datagram of the journal: MESSAGE, PRIORITY, SYSLOG_IDENTIFIER and TURNPIKE_FIELD. Source: systemd's
@@ -73,10 +80,10 @@ class journal {
 void write_log_line(const log_line& l);
 
 /// Rate limit for frequent events: ten log lines a second, then the number of suppressed ones.
-class log_limit {
+class log_rate_limit {
   public:
     /// what  "link events"
-    explicit log_limit(std::string_view what) : what_(what) {}
+    explicit log_rate_limit(std::string_view what) : what_(what) {}
     /// Whether another line may be logged.
     [[nodiscard]] bool take(uint64_t now_ms) noexcept;
     /// To be called periodically: logs the number of suppressed lines at the end of their second.

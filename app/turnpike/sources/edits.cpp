@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sources/old_keys.hpp"
+#include "sources/route_stream.hpp"
 #include "sources/set_edits.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
@@ -48,7 +49,7 @@ constexpr std::array<std::string_view, verbs> verb_names = {"add", "replace", "d
 
 /// A configuration being edited. The first edit of an ACL extracts its rules; they are put back, and count rules
 /// divided into categories, once at the end.
-struct editing {
+struct edit_session {
     configuration& into;
     std::map<std::string, std::vector<state::acl_rule>, std::less<>> rules{};
 
@@ -70,7 +71,7 @@ void edit_route(configuration& into, verb v, const reader& from) {
         from.expect_map({"to", "vrf"});
         const ip_prefix to = from.at("to").taken(parse_prefix(from.at("to").text()));
         if (!into.routes_of(read_vrf_of_routes(from, into)).remove(to))
-            is_missing(from, "the route to " + to.text());
+            refuse(from, ENOENT, "the route to " + to.text() + " is " + route_not_configured);
         return;
     }
     const std::string vrf = read_vrf_of_routes(from, into);
@@ -297,7 +298,7 @@ void edit_acl(configuration& into, verb v, const reader& from) {
 }
 
 /// A rule, by its name or its position among the configured rules, from 1.
-void edit_rule(editing& now, verb v, const reader& from) {
+void edit_rule(edit_session& now, verb v, const reader& from) {
     const std::string name = from.at("list").text();
     state::shared<state::acl_list>* const list = now.into.acls.find(name);
     if (list == nullptr)
@@ -341,7 +342,7 @@ constexpr object_edit object_edits[] = {{"route", edit_route},     {"neighbour",
                                         {"mirror", edit_mirror}};
 
 /// {verb: {kind: object}}, each map with one entry.
-void make_edit(editing& now, const reader& from) {
+void make_edit(edit_session& now, const reader& from) {
     from.expect_map({}, verb_names);
     const auto v = std::find_if(verb_names.begin(), verb_names.end(),
                                 [&](std::string_view name) { return from.has(name); });
@@ -360,7 +361,7 @@ void make_edit(editing& now, const reader& from) {
 }
 
 /// Number of rules that an edit scans; 0: not a rule edit.
-size_t rules_of(const editing& now, const reader& from) {
+size_t rules_of(const edit_session& now, const reader& from) {
     for (const std::string_view v : verb_names)
         if (from.has(v) && from.at(v).has("rule") && from.at(v).at("rule").has("list"))
             return now.rules_of(from.at(v).at("rule").at("list").text());
@@ -383,7 +384,7 @@ result<void> edit(configuration& into, std::string_view list) {
         if (edits.size() > most)
             return fail(EINVAL, source_name, fmt::format("more than {} changes in one", most));
         size_t rules = 0;
-        editing now{into};
+        edit_session now{into};
         for (const reader& one : edits) {
             make_edit(now, one);
             rules += rules_of(now, one);

@@ -277,7 +277,7 @@ bool is_sibling(const kernel_route& r) noexcept {
     return r.next_hop == 0 && r.protocol != RTPROT_RA && !r.paths.empty() && r.paths.front().via;
 }
 
-bool apply_route(route_stack& to, const netlink::route& r) {
+bool apply_to_stack(route_stack& to, const netlink::route& r) {
     const kernel_route one = route_of(r);
     if (r.gone) {
         to.v6 ? remove_v6(to.routes, one) : remove_v4(to.routes, one);

@@ -68,7 +68,7 @@ struct route_stack {
 
 /// Applies a notification, or a part of the reply to a dump (NLM_F_MULTI), to the routes of its prefix.
 /// Returns  whether the kernel's routes are certain; if not, a new dump is necessary
-[[nodiscard]] bool apply_route(route_stack& to, const netlink::route& r);
+[[nodiscard]] bool apply_to_stack(route_stack& to, const netlink::route& r);
 
 /// A change of an interface that affects routes.
 /// ready  operational again: IPv6 routes wait for that (addrconf_notify)

@@ -95,7 +95,7 @@ bool netlink_rib::mark_route(const netlink::route& r) {
     route_stack s = before == kernel_table::none
                         ? route_stack{.v6 = r.to.address.v6, .is_default = r.to.length == 0}
                         : l.routes.stack(before);
-    if (!apply_route(s, r)) doubtful_.insert(r.table);
+    if (!apply_to_stack(s, r)) doubtful_.insert(r.table);
     l.routes.set(r.to, s);
     static_cast<void>(l.routes.take_changed());
     return (r.how & NLM_F_MULTI) != 0;
@@ -163,7 +163,7 @@ bool netlink_rib::sweep(const std::function<bool()>& may_go_on) {
         if (!may_go_on()) return false;
         const netlink::message m = std::move(listed_->gone.back());
         listed_->gone.pop_back();
-        take(m);
+        apply(m);
     }
     const bool compares = listed_->part.what == part_kind::routes && !listed_->direct;
     if (compares && !sweep_routes(may_go_on)) return false;

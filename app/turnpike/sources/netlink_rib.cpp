@@ -15,13 +15,7 @@ namespace {
 using state::route_target;
 using state::route_type;
 
-bool is_host(const ip_address& a) noexcept {
-    if (a.is_link_local() || a.is_multicast()) return false;
-    if (!a.v6) return a.bytes[0] != 127 && a.bytes[0] != 0;
-    constexpr ip_address loopback{.v6 = true,
-                                  .bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
-    return a != loopback;
-}
+bool is_followed(const ip_address& a) noexcept { return a.is_host() && !a.is_link_local(); }
 
 ip_prefix host_of(const ip_address& a) { return {a, static_cast<uint8_t>(a.bits())}; }
 
@@ -53,21 +47,21 @@ state::route_set& netlink_rib::learned_of(uint32_t number) {
     return number == RT_TABLE_MAIN ? learned_.routes : learned_.vrf_routes[ours_.vrfs.at(number)];
 }
 
-void netlink_rib::take(const netlink::message& m) {
+void netlink_rib::apply(const netlink::message& m) {
     if (is_update(m)) {
         netlink::message in_place = m;
         std::get<netlink::route>(in_place.what).how = 0;
-        return take(in_place);
+        return apply(in_place);
     }
     if (listed_ && mark(m)) return;
-    if (const auto* r = std::get_if<netlink::route>(&m.what)) return take_route(*r);
-    if (const auto* l = std::get_if<netlink::link>(&m.what)) return take_link(*l);
-    if (const auto* a = std::get_if<netlink::address>(&m.what)) return take_address(*a);
+    if (const auto* r = std::get_if<netlink::route>(&m.what)) return apply_route(*r);
+    if (const auto* l = std::get_if<netlink::link>(&m.what)) return apply_link(*l);
+    if (const auto* a = std::get_if<netlink::address>(&m.what)) return apply_address(*a);
     if (const auto* h = std::get_if<netlink::next_hop>(&m.what)) {
         next_hop_request_ = {m.requester, m.sequence};
-        return take_next_hop(*h);
+        return apply_next_hop(*h);
     }
-    if (const auto* n = std::get_if<netlink::neighbour>(&m.what)) return take_neighbour(*n);
+    if (const auto* n = std::get_if<netlink::neighbour>(&m.what)) return apply_neighbour(*n);
 }
 
 /// fib6_rt_update(): a request that replaces a nexthop object is notified with NLM_F_REPLACE for each of its routes, too,
@@ -201,7 +195,7 @@ void netlink_rib::change_interface(const interface_change& c) {
 }
 
 /// Changes of an interface affect its routes and next-hop objects; the kernel notifies only of some IPv6 routes.
-void netlink_rib::take_link(const netlink::link& l) {
+void netlink_rib::apply_link(const netlink::link& l) {
     using enum interface_change::kind;
     if (l.gone) {
         links_.erase(l.index);
@@ -230,8 +224,8 @@ void netlink_rib::take_link(const netlink::link& l) {
     if (was.carrier && !is.carrier) remove_next_hops_by(l.index);
 }
 
-void netlink_rib::take_address(const netlink::address& a) {
-    take_followed_address(a);
+void netlink_rib::apply_address(const netlink::address& a) {
+    apply_followed_address(a);
     if (a.local.address.v6) return;
     auto& here = ipv4_addresses_[a.interface];
     const std::pair key{a.local, a.remote};
@@ -262,8 +256,8 @@ void netlink_rib::take_address(const netlink::address& a) {
 /// An address without IFA_F_PERMANENT comes from a router advertisement or DHCP, which any host on the link can send; an
 /// IPv6 one is followed where the operator accepts advertisements.
 /// One with IFA_F_NOPREFIXROUTE has no connected network.
-void netlink_rib::take_followed_address(const netlink::address& a) {
-    if (a.peer || !is_host(a.local.address)) return;
+void netlink_rib::apply_followed_address(const netlink::address& a) {
+    if (a.peer || !is_followed(a.local.address)) return;
     const bool is_accepted = (a.flags & IFA_F_PERMANENT) != 0 ||
                              (a.local.address.v6 && ours_.accept_ra.contains(a.interface));
     const bool leaves = a.gone || !is_accepted;
@@ -299,7 +293,7 @@ void netlink_rib::show_addresses() {
 }
 
 /// Ignores entries of daemons (extern_learn, e.g. EVPN) and proxy entries.
-void netlink_rib::take_neighbour(const netlink::neighbour& n) {
+void netlink_rib::apply_neighbour(const netlink::neighbour& n) {
     const bool counts = !n.gone && (n.state & NUD_PERMANENT) != 0 &&
                         (n.flags & (NTF_EXT_LEARNED | NTF_PROXY)) == 0 && !n.at.is_multicast() &&
                         n.mac && !n.mac->is_group() && *n.mac != mac_address{};
@@ -333,7 +327,7 @@ void netlink_rib::derive_routes_by(uint32_t next_hop) {
 }
 
 /// A nexthop object may be replaced; without net.ipv4.nexthop_compat_mode, its routes are then not notified.
-void netlink_rib::take_next_hop(const netlink::next_hop& h) {
+void netlink_rib::apply_next_hop(const netlink::next_hop& h) {
     if (h.gone) return remove_next_hop(h.id);
     netlink::next_hop& known = next_hops_[h.id];
     if (known == h) return;
@@ -384,15 +378,15 @@ bool netlink_rib::is_stored(const netlink::route& r) noexcept {
     return (r.flags & RTM_F_CLONED) == 0 && r.protocol != RTPROT_REDIRECT && is_routed(r.to);
 }
 
-void netlink_rib::take_route(const netlink::route& r) {
-    if (r.table == RT_TABLE_LOCAL) return take_local_route(r);
+void netlink_rib::apply_route(const netlink::route& r) {
+    if (r.table == RT_TABLE_LOCAL) return apply_local_route(r);
     table* const t = table_of(r.table);
     if (t == nullptr || !is_stored(r)) return;
     const kernel_table::stack_id before = t->kernel.at(r.to);
     route_stack s = before == kernel_table::none
                         ? route_stack{.v6 = r.to.address.v6, .is_default = r.to.length == 0}
                         : t->kernel.stack(before);
-    if (!apply_route(s, r)) doubtful_.insert(r.table);
+    if (!apply_to_stack(s, r)) doubtful_.insert(r.table);
     store(r.table, *t, r.to, s);
 }
 
@@ -403,8 +397,8 @@ void netlink_rib::store(uint32_t number, table& t, const ip_prefix& to, const ro
 }
 
 /// The kernel's own local routes follow from addresses.
-void netlink_rib::take_local_route(const netlink::route& r) {
-    if (r.type != RTN_LOCAL || r.protocol == RTPROT_KERNEL || !is_host(r.to.address)) return;
+void netlink_rib::apply_local_route(const netlink::route& r) {
+    if (r.type != RTN_LOCAL || r.protocol == RTPROT_KERNEL || !is_followed(r.to.address)) return;
     const bool changed =
         r.gone ? local_routes_.erase(r.to) != 0 : local_routes_.insert(r.to).second;
     if (changed) add_local(r.to, r.gone ? -1 : 1);

@@ -50,7 +50,7 @@ class netlink_rib {
     /// Changes the objects to follow, and forgets the tables of VRFs that are removed.
     void set_ours(followed ours);
     /// May throw std::bad_alloc: the RIB must then be recreated.
-    void take(const netlink::message& m);
+    void apply(const netlink::message& m);
     /// Updates the learned objects that depend on changed links, addresses and next-hop objects. Call it after a
     /// batch of messages: it may scan the tables.
     void settle();
@@ -132,14 +132,14 @@ class netlink_rib {
     void find_gone();
     bool sweep_routes(const std::function<bool()>& may_go_on);
     void change_listed(const std::function<bool(route_stack&)>& with);
-    void take_link(const netlink::link& l);
-    void take_address(const netlink::address& a);
-    void take_followed_address(const netlink::address& a);
+    void apply_link(const netlink::link& l);
+    void apply_address(const netlink::address& a);
+    void apply_followed_address(const netlink::address& a);
     static bool is_stored(const netlink::route& r) noexcept;
-    void take_route(const netlink::route& r);
-    void take_local_route(const netlink::route& r);
-    void take_next_hop(const netlink::next_hop& h);
-    void take_neighbour(const netlink::neighbour& n);
+    void apply_route(const netlink::route& r);
+    void apply_local_route(const netlink::route& r);
+    void apply_next_hop(const netlink::next_hop& h);
+    void apply_neighbour(const netlink::neighbour& n);
 
     [[nodiscard]] const std::string* name_of(uint32_t interface) const noexcept;
     [[nodiscard]] table* table_of(uint32_t number);

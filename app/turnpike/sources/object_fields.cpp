@@ -17,8 +17,7 @@ using yaml::reader;
 /// A unicast address that is not link-local.
 ip_address read_end(const reader& from) {
     const ip_address a = from.taken(parse_address(from.text()));
-    const bool nobodys = a.v6 ? a == ip_address{.v6 = true} : a.v4() == 0 || a.v4() == 0xffff'ffff;
-    if (a.is_multicast() || a.is_link_local() || nobodys)
+    if (!a.is_host() || a.is_link_local())
         from.refuse(fmt::format("is {}; should be one host's, and not link-local", a.text()));
     return a;
 }

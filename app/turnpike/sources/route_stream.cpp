@@ -116,7 +116,7 @@ result<void> route_stream::make(state::configuration& into) {
     const bool add = wrong->what == verb::add;
     return refuse(add ? EEXIST : ENOENT, wrong->line,
                   fmt::format("the route to {} is {}", wrong->route.to.text(),
-                              add ? "there already" : "not there"));
+                              add ? "there already" : route_not_configured));
 }
 
 }  // namespace turnpike::sources

@@ -15,6 +15,10 @@
 
 namespace turnpike::sources {
 
+/// The end of the error of a deletion that finds no route.
+inline constexpr const char* route_not_configured =
+    "not configured (a learned one is deleted at its origin)";
+
 /// Threads  control.
 class route_stream {
   public:

@@ -135,7 +135,7 @@ void line_socket::poll(std::chrono::milliseconds wait) {
     now_ = clock::now();
     if (unlogged_ != 0 && now_ - logged_at_ >= between_lines) {
         --unlogged_;
-        let_go(std::exchange(unsaid_why_, {}));
+        log_disconnect(std::exchange(unsaid_why_, {}));
     }
     for (int i = 0; i < n; ++i) {
         auto* c = static_cast<client*>(events[static_cast<size_t>(i)].data.ptr);
@@ -143,7 +143,7 @@ void line_socket::poll(std::chrono::milliseconds wait) {
         const uint32_t happened = events[static_cast<size_t>(i)].events;
         bool stays = false;
         try {
-            stays = ((happened & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0 || hear(*c)) &&
+            stays = ((happened & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0 || receive_from(*c)) &&
                     ((happened & EPOLLOUT) == 0 || speak(*c)) && settle(*c);
         } catch (const std::exception&) {  // no memory for its data
         }
@@ -188,7 +188,7 @@ void line_socket::adopt(owned_fd connection) {
     if (!make_room()) {
         refuse(connection,
                {EBUSY, {}, "there are too many clients, and all of them wait for answers"});
-        let_go("one more is refused: all have asked something");
+        log_disconnect("one more is refused: all have asked something");
         return;
     }
     client& c = clients_.emplace_back();
@@ -204,7 +204,7 @@ void line_socket::adopt(owned_fd connection) {
 }
 
 /// Receives from a client. Returns false if it is gone.
-bool line_socket::hear(client& c) {
+bool line_socket::receive_from(client& c) {
     if (c.ended || c.closing || c.has_line()) return true;  // a line is still pending
     if (c.begin != 0) {
         c.in.erase(0, c.begin);
@@ -227,7 +227,7 @@ bool line_socket::hear(client& c) {
                                       " bytes; the connection ends here"}) +
                  "\n";
         c.closing = true;
-        let_go("a line is too long");
+        log_disconnect("a line is too long");
         return speak(c);
     }
     return true;
@@ -303,16 +303,16 @@ void line_socket::drop(client_list::iterator c, const char* why) {
     const int pid = c->who.pid;
     if (c->asked && around_.gone) around_.gone(c->who);
     clients_.erase(c);  // closing the descriptor removes it from epoll
-    if (why != nullptr) let_go("process " + std::to_string(pid) + " " + why);
+    if (why != nullptr) log_disconnect("process " + std::to_string(pid) + " " + why);
 }
 
-void line_socket::let_go(const std::string& why) {
+void line_socket::log_disconnect(const std::string& why) {
     if (logged_at_ != clock::time_point{} && now_ - logged_at_ < between_lines) {
         ++unlogged_;
         unsaid_why_ = why;
         return;
     }
-    around_.say("control socket: a client is let go: " + why +
+    around_.say("control socket: a client is disconnected: " + why +
                 (unlogged_ == 0 ? "" : " (and " + std::to_string(unlogged_) + " more before)"));
     unlogged_ = 0;
     logged_at_ = now_;

@@ -110,13 +110,13 @@ class line_socket {
     /// Returns whether more may be pending.
     bool accept_some();
     bool make_room();
-    bool hear(client& c);
+    bool receive_from(client& c);
     bool speak(client& c);
     bool settle(client& c);
     void answer_one();
     void drop(client_list::iterator c, const char* why);
     void refuse(const owned_fd& fd, const error& why) const;
-    void let_go(const std::string& why);
+    void log_disconnect(const std::string& why);
     client_list::iterator find(const client* c);
 
     dependencies around_;

@@ -147,9 +147,7 @@ class route_reader {
 ip_prefix read_address(const reader& from) {
     const ip_prefix p = from.taken(parse_prefix(from.text()));
     const ip_address& a = p.address;
-    const bool host = a.v6 ? !a.is_multicast() && a != ip_address{.v6 = true}
-                           : a.bytes[0] != 0 && a.bytes[0] != 127 && a.bytes[0] < 224;
-    if (!host) from.refuse(fmt::format("is {}, which cannot be a host's address", a.text()));
+    if (!a.is_host()) from.refuse(fmt::format("is {}, which cannot be a host's address", a.text()));
     if (p.length == 0)
         from.refuse(fmt::format("is {}: a network of length 0 is everything", p.text()));
     if (a.is_link_local())
@@ -159,6 +157,9 @@ ip_prefix read_address(const reader& from) {
                         p.text()));
     if (is_network_or_broadcast(p))
         from.refuse(fmt::format("is {}, the network's own or broadcast address", p.text()));
+    if (a.v6 && p.length < 127 && a == p.network().address)
+        from.refuse(fmt::format("is {}, the subnet-router anycast address (RFC 4291 section 2.6.1)",
+                                p.text()));
     return p;
 }
 

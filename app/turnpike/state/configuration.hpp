@@ -99,7 +99,8 @@ inline constexpr unsigned max_lcore = 1023;
 struct port {
     std::string device{};  ///< an EAL vdev string or a PCI address
     std::string description{};
-    uint16_t mtu = 1500;  ///< bytes of the Ethernet payload
+    bool shutdown = false;  ///< administratively down: no link, nothing is received or sent
+    uint16_t mtu = 1500;    ///< bytes of the Ethernet payload
     uint16_t rx_queues = 1;
     uint16_t descriptors = 1024;   ///< per queue, receive and transmit
     bool device_sums_udp = false;  ///< offload UDP checksums of tunnel packets, if supported

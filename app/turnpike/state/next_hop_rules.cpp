@@ -81,9 +81,7 @@ result<void> check_recursive(const ip_address& via) {
     };
     if (via.is_link_local())
         return refuse("a link-local address, which cannot be recursive: name its port instead");
-    const bool host = via.v6 ? !via.is_multicast() && via != ip_address{.v6 = true}
-                             : via.bytes[0] != 0 && via.bytes[0] != 127 && via.bytes[0] < 224;
-    if (!host) return refuse("which cannot be a host's address");
+    if (!via.is_host()) return refuse("which cannot be a host's address");
     return {};
 }
 

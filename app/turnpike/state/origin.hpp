@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Source of an object of the desired state: "file:line", where file may be a request's.
+// Source of an object of the configuration: "file:line", where file may be a request's.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@
 namespace turnpike::state {
 namespace {
 
-constexpr size_t max_ends = 255;  ///< local ends per family (datapath/tunnel.hpp)
+constexpr size_t max_ends = 255;  ///< per family: endpoint4 (lib/tunnel) has 8 bits for the index
 
 result<void> refuse(const tunnel& t, std::string text) {
     return fail(EINVAL, t.where.text, std::move(text));

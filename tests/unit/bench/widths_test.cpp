@@ -18,7 +18,7 @@ const std::vector<side> some_of_ours{taking("avx512", 512, 4), taking("avx2", 25
                                      taking("scalar", 64, 9)};
 
 TEST(bench_widths, each_has_its_kernel_and_the_best_peer_that_it_permits) {
-    const std::vector<judged_width> widths{{256, "avx2"}, {512, "avx512"}};
+    const std::vector<compared_width> widths{{256, "avx2"}, {512, "avx512"}};
     const auto v = compare(some_peers, some_of_ours, widths, 3);
     ASSERT_EQ(v.size(), 3U);
     EXPECT_EQ(v[0].isa, "avx512");
@@ -43,7 +43,7 @@ TEST(bench_widths, each_has_its_kernel_and_the_best_peer_that_it_permits) {
 }
 
 TEST(bench_widths, a_kernel_may_be_chosen_at_both) {
-    const std::vector<judged_width> widths{{256, "avx2"}, {512, "avx2"}};
+    const std::vector<compared_width> widths{{256, "avx2"}, {512, "avx2"}};
     const auto v = compare(some_peers, {&some_of_ours[1], 1}, widths, 1);
     ASSERT_EQ(v.size(), 2U);
     EXPECT_EQ(v[0].width_bits, 256);
@@ -55,7 +55,7 @@ TEST(bench_widths, a_kernel_may_be_chosen_at_both) {
 TEST(bench_widths, noise_is_of_the_same_side_twice) {
     double next = 100;
     const std::vector<side> one{{{"avx2", [&] { return next += 10; }}, 256}};
-    const auto v = compare({}, one, std::vector<judged_width>{{256, "avx2"}}, 1);
+    const auto v = compare({}, one, std::vector<compared_width>{{256, "avx2"}}, 1);
     ASSERT_EQ(v.size(), 1U);
     EXPECT_EQ(v[0].cycles, 110);
     EXPECT_DOUBLE_EQ(*v[0].noise, 120.0 / 110 - 1);

@@ -47,10 +47,10 @@ class eal_as_asked : public ::testing::Environment {
 };
 const auto* const environment = ::testing::AddGlobalTestEnvironment(new eal_as_asked);
 
-struct freeing {
+struct mempool_deleter {
     void operator()(rte_mempool* mp) const { rte_mempool_free(mp); }
 };
-using pool = std::unique_ptr<rte_mempool, freeing>;
+using pool = std::unique_ptr<rte_mempool, mempool_deleter>;
 
 pool make(unsigned objects, unsigned element, unsigned flags = 0, unsigned cache = 0) {
     pool mp(rte_mempool_create_empty("test", objects, element, cache, 0, SOCKET_ID_ANY, flags));

@@ -332,7 +332,7 @@ struct plain_list {
 };
 
 /// A bridge that floods everything from p0 to p1, and the VLAN that its lists know a frame by.
-struct flooding {
+struct flood_setup {
     std::string members;
     std::optional<uint16_t> (*vlan)(const plain_frame&);
 };
@@ -342,14 +342,14 @@ class acl_l2_differential : public ::testing::TestWithParam<std::pair<size_t, bo
 TEST_P(acl_l2_differential, random_lists) {
     const auto [rules, by_vlan] = GetParam();
     // By VLAN: a frame without a tag of p0's type, or with VLAN identifier 0, belongs to VLAN 3.
-    const flooding way =
-        by_vlan ? flooding{"{port: p0, mode: native-untagged, vlan: 3, learning: false}, "
+    const flood_setup way =
+        by_vlan ? flood_setup{"{port: p0, mode: native-untagged, vlan: 3, learning: false}, "
                            "{port: p1, mode: trunk}",
                            [](const plain_frame& f) -> std::optional<uint16_t> {
                                const bool looked_at = !f.tags.empty() && f.tags[0].type == type_vlan;
                                return looked_at && *f.outer() != 0 ? *f.outer() : uint16_t{3};
                            }}
-                : flooding{"{port: p0, learning: false}, {port: p1}",
+                : flood_setup{"{port: p0, learning: false}, {port: p1}",
                            [](const plain_frame& f) { return f.outer(); }};
     random_things random(static_cast<uint32_t>(rules));
     plain_list in(random, rules), out(random, rules);

@@ -238,9 +238,9 @@ const row rows[] = {
 };
 
 /// On the way in and on the way out, routed and patched: the same rules mean the same.
-class matching : public ::testing::TestWithParam<std::pair<bool, bool>> {};
+class match_path : public ::testing::TestWithParam<std::pair<bool, bool>> {};
 
-TEST_P(matching, as_the_rule_says) {
+TEST_P(match_path, as_the_rule_says) {
     const auto [routes, out] = GetParam();
     const auto& configure = routes ? routed : patched;
     const auto configured = [&, out = out](const std::string& lists) {
@@ -261,7 +261,7 @@ TEST_P(matching, as_the_rule_says) {
     EXPECT_EQ(l.acls()[0].permitted, std::size(rows) - denied);
 }
 
-INSTANTIATE_TEST_SUITE_P(acl, matching,
+INSTANTIATE_TEST_SUITE_P(acl, match_path,
                          ::testing::Values(std::pair{true, false}, std::pair{true, true},
                                            std::pair{false, false}, std::pair{false, true}),
                          [](const auto& way) {

@@ -80,7 +80,9 @@ TEST_F(change_requests, all_or_none_and_where_is_said) {
                               {"del": {"route": {"to": "10.6.0.0/16"}}}])")["error"];
     EXPECT_EQ(e["code"], "ENOENT");
     EXPECT_EQ(e["where"], "socket:1");
-    EXPECT_EQ(e["what"], "the route to 10.6.0.0/16 is not there");
+    EXPECT_EQ(
+        e["what"],
+        "the route to 10.6.0.0/16 is not configured (a learned one is deleted at its origin)");
     EXPECT_EQ(change(R"([{"add": {"port": {"name": "n", "device": "net_nonesuch7",
                                            "addresses": ["10.0.9.1/24"]}}}])")["error"]["where"],
               "socket:1: port 'n'");
@@ -115,7 +117,9 @@ TEST_F(change_requests, wrong_lines_are_named_and_nothing_of_the_parts_stays) {
         {"\nadd 10.7.0.0/16", "line 3", "says not where packets go", "EINVAL"},
         {"dle 10.7.0.0/16", "line 2", "the route's prefix", "EINVAL"},
         {"del 10.7.0.0/16 via 10.0.2.2", "line 2", "the route's prefix should be alone", "EINVAL"},
-        {"del 10.7.0.0/16", "line 2", "the route to 10.7.0.0/16 is not there", "ENOENT"},
+        {"del 10.7.0.0/16", "line 2",
+         "the route to 10.7.0.0/16 is not configured (a learned one is deleted at its origin)",
+         "ENOENT"},
         {"add 10.9.0.0/16 via 10.0.2.2", "line 2", "the route to 10.9.0.0/16 is there already",
          "EEXIST"},
         {"add 10.0.1.0/24 via 10.0.2.2", "lab.yaml", "routes: 10.0.1.0/24 is there twice",

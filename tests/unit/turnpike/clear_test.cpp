@@ -64,6 +64,22 @@ TEST(clear, what_is_shown_begins_at_zero) {
     EXPECT_EQ(c.shown_report().total().rx, 0U) << "again";
 }
 
+TEST(clear, a_port_alone) {
+    lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
+    control::controller& c = l.controller();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(l.way("10.9.0.1"), 1);
+    const uint64_t sent = port(c.shown_report(), "east").totals.tx_packets;
+    EXPECT_GE(sent, 3U);
+    EXPECT_FALSE(c.clear_port_counters("wets"));
+    EXPECT_TRUE(c.clear_port_counters("west"));
+    EXPECT_FALSE(c.cleared()) << "the others count since the start";
+    EXPECT_EQ(port(c.shown_report(), "west").totals.rx_packets, 0U);
+    EXPECT_EQ(port(c.shown_report(), "east").totals.tx_packets, sent);
+    EXPECT_EQ(l.way("10.9.0.1"), 1);
+    EXPECT_EQ(port(c.shown_report(), "west").totals.rx_packets, 1U);
+    EXPECT_TRUE(c.report().total().holds());
+}
+
 TEST(clear, ports_go_and_come_again) {
     lab l(router(to_north, more_neighbours, "10.0.1.254/24", north));
     control::controller& c = l.controller();

@@ -182,17 +182,17 @@ byte_vector numbered(unsigned n) {
 
 /// A worker learns more stations than its ring to control holds between two rounds: the excess is
 /// counted, and reported later.
-TEST(not_told, stations_beyond_the_ring) {
+TEST(messages_lost, fdb_entries_beyond_the_ring) {
     bridge_lab l(ports(2) + bridge("{port: p0}, {port: p1}"));
     const auto& bridges = l.controller().bridges();
     unsigned met = 0;
-    while (bridges.not_told() == 0 && met < 20'000) {
+    while (bridges.messages_lost() == 0 && met < 20'000) {
         ASSERT_TRUE(l.offer(0, frame(everybody, numbered(met))));
         l.worker().poll();
         ++met;
         l.sent(1);
     }
-    ASSERT_GT(bridges.not_told(), 0U);
+    ASSERT_GT(bridges.messages_lost(), 0U);
     EXPECT_EQ(bridges.numbers_of("lan").learnt, 0U) << "control made no round";
     for (int i = 0; i < 3; ++i) l.settle();  // control takes some in each round
     l.sent(1);

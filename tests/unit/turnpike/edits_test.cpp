@@ -487,7 +487,9 @@ INSTANTIATE_TEST_SUITE_P(
                     R"([{"add": {"route": {"to": "10.9.0.0/16", "via": "10.0.2.2"}}}])",
                     "socket:1: the route to 10.9.0.0/16 is there already", EEXIST},
         refusal_row{"a route that is not", R"([{"del": {"route": {"to": "10.99.0.0/16"}}}])",
-                    "socket:1: the route to 10.99.0.0/16 is not there", ENOENT},
+                    "socket:1: the route to 10.99.0.0/16 is not configured (a learned one is "
+                    "deleted at its origin)",
+                    ENOENT},
         refusal_row{"a route's via",
                     R"([{"add": {"route": {"to": "10.7.0.0/16", "via": "10.99.0.1"}}}])",
                     "socket:1: do[0].add.route.via is 10.99.0.1, which is on no port's network"},

@@ -355,7 +355,7 @@ void kernel_lab::follow() {
             if (const auto* r = std::get_if<netlink::route>(&m.what);
                 r != nullptr && r->table != RT_TABLE_LOCAL)
                 log_.push_back("   notified: " + text_of(*r));
-            rib_.take(m);
+            rib_.apply(m);
         });
     }
     rib_.settle();
@@ -379,7 +379,7 @@ void kernel_lab::dump() {
     for (const auto& [type, part] : all) {
         const uint8_t family = part.what != kind::routes ? AF_UNSPEC : part.v6 ? AF_INET6 : AF_INET;
         rib_.begin_part(part);
-        request_dump(type, family, part.of, [&](const netlink::message& m) { rib_.take(m); });
+        request_dump(type, family, part.of, [&](const netlink::message& m) { rib_.apply(m); });
         rib_.end_part(true);
         if (!rib_.sweep([] { return true; })) std::abort();
     }

@@ -131,7 +131,7 @@ TEST_F(written, what_is_bad_enough) {
 }
 
 TEST_F(written, what_happens_often_is_said_ten_times) {
-    log_limit limit("things");
+    log_rate_limit limit("things");
     int said = 0;
     EXPECT_EQ(by([&] {
                   for (uint64_t ms = 5000; ms < 5025; ++ms) said += limit.take(ms);

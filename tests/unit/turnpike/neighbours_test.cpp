@@ -515,7 +515,7 @@ TEST_F(machine, a_gateway_is_never_forgotten) {
     packet_for(host);
     answer(mac_a);
     EXPECT_EQ(sent.size(), 1U);
-    n->flush(here, drop_reason::port_down, now);
+    n->flush({.interface = here}, drop_reason::port_down, now);
     mac_address seen;
     EXPECT_FALSE(worker_sees(seen));
     packet_for(host);
@@ -523,6 +523,22 @@ TEST_F(machine, a_gateway_is_never_forgotten) {
     EXPECT_EQ(n->size(), 1U);
     ASSERT_TRUE(worker_sees(seen));
     EXPECT_EQ(seen, mac_b);
+}
+
+TEST_F(machine, an_operator_flushes_one_or_all_dynamic_entries) {
+    const ip_address other = ip_address::from_v4(host.v4() + 1),
+                     fixed = ip_address::from_v4(host.v4() + 2);
+    wanted.neighbours[{"here", fixed}] = {.mac = mac_a};
+    ASSERT_TRUE(apply());
+    for (const ip_address& a : {host, other}) n->learn(here, a, mac_b, true, now);
+    ASSERT_EQ(n->size(), 3U);
+    constexpr auto why = drop_reason::neighbour_failed;
+    EXPECT_EQ(n->flush({.interface = 999}, why, now), 0U);
+    EXPECT_EQ(n->flush({.address = fixed}, why, now), 0U) << "static";
+    EXPECT_EQ(n->flush({.interface = here, .address = other}, why, now), 1U);
+    EXPECT_EQ(n->size(), 2U);
+    EXPECT_EQ(n->flush({}, why, now), 1U);
+    EXPECT_EQ(n->size(), 1U);
 }
 
 TEST_F(machine, a_known_neighbour_that_becomes_a_gateway_stays_known) {
@@ -541,7 +557,7 @@ TEST_F(machine, a_static_neighbour_is_never_asked_changed_or_forgotten) {
     ASSERT_TRUE(add_gateway(host));  // a route by way of it
     answer(mac_b);
     n->learn(here, host, mac_b, true, now);
-    n->flush(here, drop_reason::port_down, now);
+    n->flush({.interface = here}, drop_reason::port_down, now);
     pass(20'000);
     packet_for(host);
     EXPECT_EQ(sent, std::vector{mac_a});
@@ -585,7 +601,7 @@ TEST_F(machine, kernel_gateways_beyond_the_limit_are_left_out) {
     EXPECT_FALSE(n->has_room());
     packet_for(host);
     EXPECT_TRUE(n->knows(here, host)) << "a host on the link has room";
-    n->flush(here, drop_reason::port_down, now);
+    n->flush({.interface = here}, drop_reason::port_down, now);
     ASSERT_TRUE(add_gateway(host)) << "and so has the operator's gateway";
     wanted.routes = {};
     // One that goes makes room for one that was left out, when its entry has gone.
@@ -646,7 +662,7 @@ TEST_F(machine, a_flush_gives_up_what_waits_and_forgets) {
     packet_for(host6);
     n->flush(elsewhere, drop_reason::port_down, now);
     EXPECT_EQ(n->pending(), 2U);
-    n->flush(here, drop_reason::port_down, now);
+    n->flush({.interface = here}, drop_reason::port_down, now);
     EXPECT_EQ(gave_up[drop_reason::port_down], 2);
     EXPECT_EQ(n->size(), 0U);
 }
@@ -688,7 +704,7 @@ TEST_F(machine, a_worker_reads_while_control_writes) {
         const uint32_t i = round * 7 % 32;
         const ip_address a = ip_address::from_v4(0x0a00'0000 + i);
         if (round % 97 == 0)
-            n->flush(here, drop_reason::port_down, now);
+            n->flush({.interface = here}, drop_reason::port_down, now);
         else
             n->learn(here, a, {{2, 0, 0, 0, static_cast<uint8_t>(round), static_cast<uint8_t>(i)}},
                      true, now);
@@ -700,7 +716,7 @@ TEST_F(machine, a_worker_reads_while_control_writes) {
     }
     stop.store(true, std::memory_order_relaxed);
     worker.join();
-    n->flush(here, drop_reason::port_down, now);
+    n->flush({.interface = here}, drop_reason::port_down, now);
     EXPECT_GT(looked, 0U);
     EXPECT_EQ(wrong, 0U);
 }

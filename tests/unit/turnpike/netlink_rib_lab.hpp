@@ -51,7 +51,7 @@ inline message gone(const route_event& s) { return route_of(s, true); }
 class netlink_rib_test : public testing::Test {
   protected:
     void take(const message& m) {
-        rib_.take(m);
+        rib_.apply(m);
         rib_.settle();
     }
     void take(const route_event& s) { take(route_of(s)); }

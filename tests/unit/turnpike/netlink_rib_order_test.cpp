@@ -250,8 +250,8 @@ TEST_F(netlink_rib_test, an_ipv6_route_between_paths_of_different_preferences_st
         {.interface = west, .via = address_of("2001:db8:1::2")});
     take(both);
     message listed = path("2001:db8:1::2", NLM_F_MULTI, medium);
-    std::get<netlink::route>(listed.what).hops.push_back(
-        {.interface = west, .via = address_of("2001:db8:1::3")});
+    std::get<netlink::route>(listed.what)
+        .hops.push_back({.interface = west, .via = address_of("2001:db8:1::3")});
     rib_.begin_part({netlink_rib::dump_part::kind::routes, true, RT_TABLE_MAIN});
     take(listed);
     rib_.end_part(true);

@@ -18,7 +18,7 @@ namespace {
 using namespace test;
 
 /// The fate of a packet: the exit, the frame, and the drop reason.
-struct ending {
+struct end_case {
     std::string_view door{};
     byte_vector bytes{};
     egress out{};
@@ -27,14 +27,14 @@ struct ending {
     uint32_t hop = 0;
     packet::parsed parsed{};
 
-    bool operator==(const ending&) const = default;
+    bool operator==(const end_case&) const = default;
 };
 std::array<ending, burst_max>* endings = nullptr;
 
 template <stage Door>
 stage_mask run_door(context&, burst& b, packet_mask packets) noexcept {
     for_each(packets, [&](uint32_t i) {
-        ending& e = (*endings)[i];
+        end_case& e = (*endings)[i];
         EXPECT_EQ(e.door, "") << "two doors";
         e = {.door = stage_table[static_cast<size_t>(Door)].name,
              .bytes = path_lab::bytes_of(b.packet[i])};
@@ -308,7 +308,7 @@ TEST_F(plain_stage, answers_to_several_mac_addresses) {
         EXPECT_EQ(by_plain_, 6U) << order;
         const auto ends = through(true, burst);
         EXPECT_EQ(std::count_if(ends.begin(), ends.begin() + 8,
-                                [](const ending& e) {
+                                [](const end_case& e) {
                                     return e.drop == datapath::drop_reason::dst_mac_not_ours;
                                 }),
                   2);
@@ -486,7 +486,7 @@ TEST_F(plain_stage, agrees_on_bursts_of_several_vlans) {
         stripped_ = some[random.pick(3)];
         seen += burst.size();
         compare(burst);
-        for (const ending& e : through(true, burst))
+        for (const end_case& e : through(true, burst))
             if (e.door == "tx") ++sent[e.bytes[12] == 0x81];
     }
     EXPECT_GT(by_plain_, seen / 4);
@@ -556,7 +556,7 @@ TEST_F(plain_stage, marks_the_next_hop_as_used) {
 TEST_F(plain_stage, a_group_that_the_view_does_not_know_yet) {
     const byte_vector frame =
         ethernet(0x0800, ipv4({.destination = 0x0a09'8001}, udp(counted(20))));
-    const ending told = through(true, {frame})[0];
+    const end_case told = through(true, {frame})[0];
     snapshot before = lab_.snapshot();
     ASSERT_TRUE(before.groups);
     before.groups = false;

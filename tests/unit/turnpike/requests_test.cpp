@@ -105,6 +105,39 @@ TEST_F(requests, a_route_is_what_a_worker_finds) {
     EXPECT_EQ(shown("route", {{"address", "2001:db8:2::fe"}})["type"], "local");
 }
 
+TEST_F(requests, learned_neighbours_are_flushed) {
+    const auto flush = [&](const json& more) {
+        json request = {{"request", "flush"}, {"what", "neighbours"}};
+        request.update(more);
+        return ask(request);
+    };
+    const auto listed = [&] { return column(shown("neighbours")["neighbours"], "address"); };
+    const auto before = listed();
+    ASSERT_NE(std::find(before.begin(), before.end(), "10.0.2.2"), before.end());
+    EXPECT_EQ(flush({{"port", "esat"}})["error"]["what"], "'esat' is not an interface");
+    EXPECT_EQ(flush({{"address", "10.0.2"}})["error"]["where"], "address");
+    EXPECT_EQ(flush({{"mac", "02:00:00:00:00:01"}})["error"]["code"], "EINVAL");
+    EXPECT_EQ(flush({{"address", "10.0.7.7"}})["result"]["flushed"], 0);
+    EXPECT_GE(flush({{"port", "east"}})["result"]["flushed"].get<unsigned>(), 1U);
+    EXPECT_EQ(ask({{"request", "flush"}, {"what", "fdb"}, {"bridge", "lan"}})["error"]["what"],
+              "'lan' is not a bridge");
+}
+
+TEST_F(requests, the_version_and_the_log) {
+    const json now = shown("version");
+    EXPECT_FALSE(now["turnpike"].get<std::string>().empty());
+    EXPECT_EQ(now["dpdk"].get<std::string>().rfind("DPDK ", 0), 0U);
+    EXPECT_EQ(now["pid"], ::getpid());
+    observe::log(observe::log_level::notice, "a line", {{"port", "east"}});
+    observe::log(observe::log_level::warning, "another line");
+    const json lines = shown("log", {{"most", 2}})["log"];
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_EQ(lines[0]["text"], "a line");
+    EXPECT_EQ(lines[0]["fields"]["port"], "east");
+    EXPECT_EQ(lines[1]["level"], "warning");
+    EXPECT_LE(lines[0]["time"].get<std::string>(), lines[1]["time"].get<std::string>());
+}
+
 TEST_F(requests, where_gateways_of_recursive_routes_are) {
     const auto change = [&](const json& route) {
         const json done = ask({{"request", "change"}, {"do", {{{"replace", {{"route", route}}}}}}});

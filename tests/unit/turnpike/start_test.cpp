@@ -2,6 +2,7 @@
 // Before EAL's start: precedence of options, and the hugepage check.
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -38,6 +39,22 @@ TEST(cpus_of_lcores, lists_and_masks) {
     EXPECT_EQ(cpus_of_lcores({"--lcores", "7"}), cpus{7});
     EXPECT_EQ(cpus_of_lcores({"-c", "0x34"}), (cpus{2, 4, 5}));
     EXPECT_EQ(cpus_of_lcores({"-c11"}), (cpus{0, 4}));
+}
+
+TEST(check_lcores, cpus_that_the_machine_lacks) {
+    const std::filesystem::path root =
+        std::filesystem::temp_directory_path() / ("cpus-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(root / "sys/devices/system/cpu");
+    std::ofstream(root / "sys/devices/system/cpu/online") << "0-1,4\n";
+    EXPECT_TRUE(check_lcores({"-l", "0-1,4"}, root));
+    EXPECT_TRUE(check_lcores({"--no-pci"}, root));
+    const auto wrong = check_lcores({"--lcores", "0@1,(1,2)@(5),3@2"}, root);
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().text,
+              "lcores on CPU 5, 2, which this machine lacks: it has CPUs 0-1,4; change -l, "
+              "--lcores or -c");
+    std::filesystem::remove_all(root);
+    EXPECT_TRUE(check_lcores({"-l", "7"}, root)) << "nothing is known";
 }
 
 TEST(cpus_of_lcores, maps) {

@@ -26,9 +26,9 @@ owned_fd open_socket() {
 }
 
 /// A program on `near`, its filter, and a socket for queue 0, the queue of test runs.
-class running {
+class program_run {
   public:
-    running(unsigned ifindex, const std::string& filter_text, bool fragments = false) {
+    program_run(unsigned ifindex, const std::string& filter_text, bool fragments = false) {
         program_options o{.iface = "near", .ifindex = ifindex, .fragments = fragments};
         if (!filter_text.empty()) {
             const auto f = read_filter(filter_text, "f");
@@ -82,7 +82,7 @@ byte_vector udp_from(uint16_t source, uint16_t destination) {
 }
 
 TEST_F(xsk_verdict, without_a_filter_all_goes_to_the_socket_or_to_the_kernel) {
-    running r(near, "");
+    program_run r(near, "");
     const auto frame = ethernet(0x0800, ipv4({}, udp(padding)));
     EXPECT_EQ(r.verdict(frame), uint32_t{XDP_REDIRECT});
     EXPECT_EQ(r.verdict(ethernet(0x0806, arp({}))), uint32_t{XDP_REDIRECT});
@@ -192,7 +192,7 @@ std::vector<kept_and_not> table() {
 TEST_F(xsk_verdict, of_every_kind_of_entry) {
     for (const kept_and_not& row : table()) {
         const std::string entry = row.entry;
-        running r(near, "- " + (entry[0] == '{' ? entry : "{" + entry + "}") + "\n");
+        program_run r(near, "- " + (entry[0] == '{' ? entry : "{" + entry + "}") + "\n");
         EXPECT_TRUE(r.keeps(row.kept)) << row.description;
         EXPECT_EQ(r.p().kept_by_kernel().packets, 1u) << row.description;
         EXPECT_FALSE(r.keeps(row.redirected)) << row.description;
@@ -201,7 +201,7 @@ TEST_F(xsk_verdict, of_every_kind_of_entry) {
 }
 
 TEST_F(xsk_verdict, frames_cut_short_anywhere) {
-    running r(near, "- {port: 22}\n");
+    program_run r(near, "- {port: 22}\n");
     const auto whole = ethernet(
         0x88a8,
         tag(1, 0x8100, tag(2, 0x86dd, ipv6({.next_header = 0}, extension(6, 0, udp_from(1, 22))))));
@@ -213,7 +213,8 @@ TEST_F(xsk_verdict, frames_cut_short_anywhere) {
 }
 
 TEST_F(xsk_verdict, headers_too_far_in_or_too_many_are_not_looked_at) {
-    running r(near, "- {port: 22}\n- {address: 2001:db8:1::1, protocol: 6}\n- {protocol: 17}\n");
+    program_run r(near,
+                  "- {port: 22}\n- {address: 2001:db8:1::1, protocol: 6}\n- {protocol: 17}\n");
     byte_vector rest = udp_from(1, 22);
     uint8_t next = 6;
     for (unsigned n = 0; n <= XSK_FILTER_MOST_EXTENSIONS; ++n) {
@@ -233,7 +234,7 @@ TEST_F(xsk_verdict, is_counted_for_the_first_entry_that_keeps) {
     std::string text;
     for (unsigned i = 0; i < XSK_FILTER_MOST_ENTRIES; ++i)
         text += "- {protocol: udp, port: " + std::to_string(100 + i) + "-163}\n";
-    running r(near, text);
+    program_run r(near, text);
     for (uint16_t i = 0; i < XSK_FILTER_MOST_ENTRIES; ++i)
         EXPECT_TRUE(
             r.keeps(ethernet(0x0800, ipv4({}, udp_from(1, static_cast<uint16_t>(100 + i))))));
@@ -248,7 +249,7 @@ TEST_F(xsk_verdict, looks_at_all_entries) {
     std::string text;
     for (unsigned i = 0; i < XSK_FILTER_MOST_ENTRIES; ++i)
         text += "- {protocol: udp, port: " + std::to_string(100 + i) + "}\n";
-    running r(near, text);
+    program_run r(near, text);
     for (uint16_t i = 0; i < XSK_FILTER_MOST_ENTRIES; ++i)
         EXPECT_TRUE(
             r.keeps(ethernet(0x0800, ipv4({}, udp_from(1, static_cast<uint16_t>(100 + i))))));
@@ -259,7 +260,7 @@ TEST_F(xsk_verdict, looks_at_all_entries) {
 
 /// A first buffer that ends within the headers.
 TEST_F(xsk_verdict, of_frames_in_several_buffers) {
-    running r(near, "- {port: 22}\n", true);
+    program_run r(near, "- {port: 22}\n", true);
     ASSERT_TRUE(r.p().fragments());
     const auto ssh = ethernet(0x0800, ipv4({.protocol = 6}, udp_from(1, 22) + zeros(6000)));
     const auto web = ethernet(0x0800, ipv4({.protocol = 6}, udp_from(1, 80) + zeros(6000)));
@@ -280,7 +281,7 @@ TEST_F(xsk_verdict, is_the_references) {
         std::vector<reference_entry> entries(1 + random() % (f % 4 == 0 ? 64 : 5));
         std::string text;
         for (reference_entry& e : entries) text += (e = random_entry(random)).yaml();
-        running r(near, text);
+        program_run r(near, text);
         std::vector<uint64_t> by_entry(entries.size());
         for (unsigned frames = 0; frames < 500; ++frames) {
             const byte_vector frame = random_frame(random);

@@ -178,6 +178,8 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"a:\n  &x [1]", "f.yaml:2: anchors (&name) are not supported"},
         refused{"&x a: 1", "f.yaml:1: anchors (&name) are not supported"},
         refused{"a: 1\nb: *a", "f.yaml:2: is not YAML: an alias (*name) without an anchor"},
+        refused{"a: {<<: {b: 1}}",
+                "f.yaml:1: merge keys (<<) are not supported; write the keys out"},
         refused{"*a : 1", "f.yaml:1: is not YAML: an alias (*name) without an anchor"},
         refused{"? {a: 1}\n: 1", "f.yaml:1: a key must be plain text"},
         refused{"a: 1\n? [x]\n: 1", "f.yaml:2: a key must be plain text"},
@@ -218,6 +220,14 @@ TEST(yaml_reader, complaints_name_file_line_and_path) {
     EXPECT_EQ(complaint_of([&] { (void)second.at("queues").number(0, 19); }),
               "f.yaml:4: ports[1].queues should be a whole number from 0 to 19, not a list");
     EXPECT_EQ(complaint_of([&] { reader(d).refuse("is wrong"); }), "f.yaml:1: is wrong");
+}
+
+TEST(yaml_reader, a_number_that_begins_with_0_is_ambiguous) {
+    const document d = parsed("vlan: 010\nzero: 0\n");
+    EXPECT_EQ(
+        complaint_of([&] { (void)reader(d).at("vlan").number(1, 4094); }),
+        "f.yaml:1: vlan is 010: YAML 1.1 reads a number that begins with 0 as octal; write 10");
+    EXPECT_EQ(reader(d).at("zero").number(0, 1), 0U);
 }
 
 TEST(yaml_reader, the_top_can_have_a_name) {

@@ -6,14 +6,18 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <regex>
 #include <string_view>
 
+#include "base/owned_fd.hpp"
 #include "control/eal/eal_log.hpp"
 #include "control/eal/hugepages.hpp"
 #include "control/forwarding/packet_pool.hpp"
@@ -157,6 +161,29 @@ std::vector<std::string> pci_devices_in(const std::string& device) {
     return out;
 }
 
+/// rte_eal_init(), without the 90 lines of usage that it prints to standard output for a wrong option.
+int init_without_usage(int argc, char** argv) {
+    const bool help = std::any_of(argv, argv + argc, [](const char* word) {
+        return std::string_view(word) == "-h" || std::string_view(word) == "--help";
+    });
+    if (help) return rte_eal_init(argc, argv);  // exits
+    std::fflush(stdout);
+    const owned_fd before(::dup(STDOUT_FILENO)), text(::memfd_create("eal", MFD_CLOEXEC));
+    const bool captures =
+        before.get() >= 0 && text.get() >= 0 && ::dup2(text.get(), STDOUT_FILENO) >= 0;
+    const int code = rte_eal_init(argc, argv);
+    if (!captures) return code;
+    std::fflush(stdout);
+    ::dup2(before.get(), STDOUT_FILENO);
+    std::string printed(static_cast<size_t>(std::max<off_t>(0, ::lseek(text.get(), 0, SEEK_END))),
+                        '\0');
+    printed.resize(static_cast<size_t>(
+        std::max<ssize_t>(0, ::pread(text.get(), printed.data(), printed.size(), 0))));
+    if (code < 0) printed.resize(std::min(printed.find("\nUsage: "), printed.size()));
+    std::fputs(printed.c_str(), stdout);
+    return code;
+}
+
 result<void> check_hugepages(const state::configuration& config,
                              std::vector<std::string>& options) {
     if (given(options, "--no-huge")) return {};
@@ -245,9 +272,33 @@ uint32_t workers_expected(const state::configuration& config, const std::vector<
     return static_cast<uint32_t>(std::max<size_t>(all, 2) - 1);
 }
 
+result<void> check_lcores(const std::vector<std::string>& options, const std::string& root) {
+    std::string online;
+    std::getline(std::ifstream(root + "/sys/devices/system/cpu/online") >> std::ws, online);
+    const std::vector<unsigned> there = lcore_list(online).cpus();
+    if (there.empty()) return {};
+    std::vector<unsigned> missing = cpus_of_lcores(options);
+    std::erase_if(missing, [&](unsigned cpu) {
+        return std::find(there.begin(), there.end(), cpu) != there.end();
+    });
+    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+    if (missing.empty()) return {};
+    return fail(
+        EINVAL, "EAL",
+        fmt::format("lcores on CPU {}, which this machine lacks: it has CPUs {}; change -l, "
+                    "--lcores or -c",
+                    fmt::join(missing, ", "), online));
+}
+
+result<void> check_eal(const state::configuration& config,
+                       const std::vector<std::string>& command) {
+    return check_lcores(merge_eal_options(config.fixed.eal_options.args, command), "/");
+}
+
 result<void> start_eal(const state::configuration& config,
                        const std::vector<std::string>& command) {
     std::vector<std::string> options = merge_eal_options(config.fixed.eal_options.args, command);
+    if (auto checked = check_lcores(options, "/"); !checked) return checked;
     if (auto checked = check_hugepages(config, options); !checked) return checked;
     allow_only_configured(options, config);
     options.insert(options.begin(), "turnpike");
@@ -255,7 +306,7 @@ result<void> start_eal(const state::configuration& config,
     argv.reserve(options.size());
     for (std::string& word : options) argv.push_back(word.data());
     take_eal_log();
-    if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0)
+    if (init_without_usage(static_cast<int>(argv.size()), argv.data()) < 0)
         return fail(rte_errno, "EAL",
                     "failed to start; its message is above. Its options: " +
                         fmt::format("{}", fmt::join(options.begin() + 1, options.end(), " ")));

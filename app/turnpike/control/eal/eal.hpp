@@ -26,6 +26,15 @@ void allow_only_configured(std::vector<std::string>& options, const state::confi
 [[nodiscard]] uint32_t workers_expected(const state::configuration& config,
                                         const std::vector<unsigned>& lcores);
 
+/// Whether the machine has the CPUs of the lcores.
+/// root    "/", or a recorded tree with sys/devices/system/cpu
+/// Errors  EINVAL with the CPUs
+[[nodiscard]] result<void> check_lcores(const std::vector<std::string>& options,
+                                        const std::string& root);
+/// Errors that start_eal() would find in the options, for --check.
+[[nodiscard]] result<void> check_eal(const state::configuration& config,
+                                     const std::vector<std::string>& command);
+
 /// rte_eal_init with the merged options. If hugepages are missing, fails with their number, the
 /// node and the command to reserve them, or, with `hugepages: optional`, starts
 /// without. Errors  ENOMEM: hugepages; else EAL's. Call once, from the main thread.

@@ -302,9 +302,9 @@ bridges::counts bridges::counted(uint16_t domain) const noexcept {
     return out;
 }
 
-uint64_t bridges::not_told() const noexcept {
+uint64_t bridges::messages_lost() const noexcept {
     uint64_t sum = 0;
-    for (const auto& s : workers_.all()) sum += s->worker_state.not_told();
+    for (const auto& s : workers_.all()) sum += s->worker_state.messages_lost();
     return sum;
 }
 

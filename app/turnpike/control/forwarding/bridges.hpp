@@ -79,7 +79,7 @@ class bridges : public config_handler {
     };
     [[nodiscard]] counts counted(uint16_t domain) const noexcept;
     /// Sources that workers could not send because the ring was full.
-    [[nodiscard]] uint64_t not_told() const noexcept;
+    [[nodiscard]] uint64_t messages_lost() const noexcept;
     [[nodiscard]] uint32_t fdb_entries() const noexcept { return used_; }
     [[nodiscard]] const datapath::fdb_table* table() const noexcept { return table_.get(); }
     /// Null: no member has had neigh_suppress yet.

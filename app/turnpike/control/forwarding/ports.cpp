@@ -271,7 +271,7 @@ class ports::prepared_ports : public prepared_change {
         // Disable VLAN strip before a snapshot needs frames unmodified: find_tag() handles both.
         if (!takes_tags(after_, port.name)) {
             if (port.filters_set && port.filters_set->strips_tags) port.filters_set.reset();
-            if (auto done = port.device.take_tags_out(false); !done) return done;
+            if (auto done = port.device.set_vlan_strip(false); !done) return done;
         }
         if (several_buffers_ && !port.device.sends_several_buffers())
             return fail(EBUSY, r.config->where.text,
@@ -454,6 +454,11 @@ open_port::filters filters_of(const open_port& port, const datapath::snapshot& v
 }  // namespace
 
 void ports::listen(const datapath::snapshot& v) noexcept {
+    for (const auto& port : open_)
+        if (port->is_shut != port->config.shutdown && !port->lost) {
+            port->is_shut = port->config.shutdown;
+            port->device.set_link(!port->is_shut);
+        }
     try {
         for (const auto& port : open_) {
             open_port::filters filters = filters_of(*port, v);
@@ -465,7 +470,7 @@ void ports::listen(const datapath::snapshot& v) noexcept {
                 continue;  // retried with the next change
             }
             // If the device cannot strip tags, software reads them from the frame.
-            static_cast<void>(port->device.take_tags_out(filters.strips_tags));
+            static_cast<void>(port->device.set_vlan_strip(filters.strips_tags));
             if (!filters.groups.empty()) port->device.listen_to(filters.groups);
             port->filters_set = std::move(filters);
         }

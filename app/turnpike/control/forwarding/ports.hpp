@@ -44,6 +44,7 @@ struct open_port {
         bool operator==(const filters&) const = default;
     };
     std::optional<filters> filters_set{};
+    bool is_shut = false;  ///< the device was told that its link is down
     /// Device data at the time of closing.
     struct {
         uint16_t id = 0;  ///< ethdev port id
@@ -52,6 +53,7 @@ struct open_port {
     } last{};
 
     explicit open_port(rxtx::port d) : device(std::move(d)) {}
+    [[nodiscard]] bool link_up() const noexcept { return !config.shutdown && device.link_up(); }
     [[nodiscard]] uint64_t rx_missed() const noexcept {
         return lost ? last.rx_missed : device.rx_missed();
     }

@@ -69,9 +69,10 @@ result<size_t> queue_plan::named(const port& p, uint16_t queue) const {
 }
 
 result<void> queue_plan::share_rx(std::span<const port> ports) {
-    std::vector<std::pair<rx_queue, int>> nobodys;
+    std::vector<std::pair<rx_queue, int>> unassigned;
     std::vector<movable> free;
     for (const port& p : ports) {
+        if (p.config->shutdown) continue;
         const int node = node_with_workers(p.node);
         for (uint16_t q = 0; q < p.config->rx_queues; ++q) {
             const rx_queue queue{p.port_index, q};
@@ -84,14 +85,14 @@ result<void> queue_plan::share_rx(std::span<const port> ports) {
             size_t w = 0;
             while (w < workers_.size() && !(workers_[w].forwards && polled(w, queue))) ++w;
             if (w == workers_.size()) {
-                nobodys.emplace_back(queue, node);
+                unassigned.emplace_back(queue, node);
                 continue;
             }
             after_[w].rx.push_back(queue);
             free.push_back({w, queue, node});
         }
     }
-    for (const auto& [queue, node] : nobodys) {
+    for (const auto& [queue, node] : unassigned) {
         const size_t w = fewest(node);
         after_[w].rx.push_back(queue);
         free.push_back({w, queue, node});

@@ -239,9 +239,9 @@ class sflow_export::session {
     std::thread thread_{};
 };
 
-class sflow_export::staged_session : public prepared_change {
+class sflow_export::prepared_session : public prepared_change {
   public:
-    staged_session(sflow_export& of, std::shared_ptr<session> next)
+    prepared_session(sflow_export& of, std::shared_ptr<session> next)
         : of_(of), next_(std::move(next)) {}
     /// This object now owns the previous session, and is destroyed after a grace period.
     void commit() noexcept override { of_.session_.swap(next_); }
@@ -279,7 +279,7 @@ result<std::unique_ptr<prepared_change>> sflow_export::prepare(change& c) {
     if (next != nullptr && says.sample != 0)
         for (datapath::port_snapshot& port : c.snapshot->port)
             if (port.state != nullptr) port.in_front |= bit(datapath::stage::sample);
-    return std::make_unique<staged_session>(*this, std::move(next));
+    return std::make_unique<prepared_session>(*this, std::move(next));
 }
 
 bool sflow_export::wants_counters() const noexcept {

@@ -41,7 +41,7 @@ class sflow_export : public config_handler {
 
   private:
     class session;
-    class staged_session;
+    class prepared_session;
     std::shared_ptr<session> session_{};
 };
 

@@ -353,14 +353,14 @@ result<std::unique_ptr<prepared_change>> host_stack::prepare(change& c) {
     return ready;
 }
 
-void host_stack::give(owned_mbuf p, uint64_t now_ms) noexcept {
+void host_stack::deliver(owned_mbuf p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
     if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
     if (!at->second->rate.take(now_ms)) return p.drop(drop_reason::host_if_rate);
     give_to(*at->second, std::move(p));
 }
 
-void host_stack::give_alert(owned_mbuf p, uint64_t now_ms) noexcept {
+void host_stack::deliver_alert(owned_mbuf p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
     if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
     if (!at->second->alert_rate.take(now_ms)) return p.drop(drop_reason::host_if_rate);
@@ -372,7 +372,7 @@ void host_stack::give_to(attached& a, owned_mbuf p) noexcept {
     size_t n = 0;
     for (rte_mbuf* m = p.get(); m != nullptr && n < parts.size(); m = m->next)
         parts[n++] = {rte_pktmbuf_mtod(m, void*), m->data_len};
-    if (p.get()->nb_segs > parts.size() || !a.device.give(std::span(parts).first(n)))
+    if (p.get()->nb_segs > parts.size() || !a.device.write(std::span(parts).first(n)))
         return p.drop(drop_reason::host_if_refused);
     a.counted.given.add(1);
     p.consume();
@@ -387,7 +387,7 @@ void host_stack::take_frames(uint16_t ifindex, attached& a) {
         std::max<size_t>(s_.out.segment_bytes(),
                          sizeof(packet::ethernet_header) + 2 * sizeof(packet::vlan_tag) + by.mtu);
     for (unsigned n = 0; n < max_frames; ++n) {
-        const size_t bytes = a.device.take(frame_);
+        const size_t bytes = a.device.read(frame_);
         if (bytes == 0) return;
         rte_mbuf* m = bytes < sizeof(packet::ethernet_header) || bytes > longest
                           ? nullptr

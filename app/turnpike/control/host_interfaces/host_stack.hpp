@@ -4,7 +4,7 @@
 // packets from the kernel are sent by the port. Routes and addresses that daemons set in the kernel are followed by
 // netlink_monitor.hpp. doc/control-plane.md.
 //
-//   worker --punted--> slow_path handlers --give()--> TAP --> kernel --> daemon
+//   worker --punted--> slow_path handlers --deliver()--> TAP --> kernel --> daemon
 //   worker <-- control_tx <-------------- tick() <------- TAP <-- kernel <-- daemon
 //   controller::learn <-- netlink_monitor <--netlink-- kernel
 //
@@ -50,10 +50,10 @@ class host_stack : public config_handler {
     /// Whether the kernel has the interface at an index.
     [[nodiscard]] bool has(uint16_t ifindex) const noexcept { return taps_.contains(ifindex); }
     /// Write a packet to the TAP of its ingress interface.
-    void give(owned_mbuf p, uint64_t now_ms) noexcept;
+    void deliver(owned_mbuf p, uint64_t now_ms) noexcept;
     /// The same for a packet in transit with Router Alert. Has a separate limit of the same rate,
     /// so that such packets cannot displace a daemon's own (RFC 6398 section 5).
-    void give_alert(owned_mbuf p, uint64_t now_ms) noexcept;
+    void deliver_alert(owned_mbuf p, uint64_t now_ms) noexcept;
     /// Send the kernel's packets, and process netlink. Call every iteration.
     void tick(uint64_t now_ms);
     /// Send the kernel's packets only; reads nothing that a change prepares.

@@ -40,11 +40,11 @@ void tap::set_carrier(bool on) noexcept {
     if (::ioctl(fd(), TUNSETCARRIER, &value) == 0) carrier_ = on;
 }
 
-bool tap::give(std::span<const iovec> frame) noexcept {
+bool tap::write(std::span<const iovec> frame) noexcept {
     return ::writev(fd(), frame.data(), static_cast<int>(frame.size())) >= 0;
 }
 
-size_t tap::take(std::span<uint8_t> into) noexcept {
+size_t tap::read(std::span<uint8_t> into) noexcept {
     const ssize_t got = ::read(fd(), into.data(), into.size());
     return got > 0 ? static_cast<size_t>(got) : 0;
 }

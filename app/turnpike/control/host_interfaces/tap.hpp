@@ -26,9 +26,9 @@ class tap {
     void set_carrier(bool on) noexcept;
 
     /// Write a frame. False: the interface is down, or out of memory.
-    [[nodiscard]] bool give(std::span<const iovec> frame) noexcept;
+    [[nodiscard]] bool write(std::span<const iovec> frame) noexcept;
     /// Read the next frame from the kernel; 0: none.
-    [[nodiscard]] size_t take(std::span<uint8_t> into) noexcept;
+    [[nodiscard]] size_t read(std::span<uint8_t> into) noexcept;
 
   private:
     owned_fd fd_{};

@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint64_t longest_undo_s = 24 * 3600;
 /// Limit of incomplete uploads, for all connections.
-constexpr size_t max_staged = 2 * sources::route_stream::most;
+constexpr size_t max_pending_routes = 2 * sources::route_stream::most;
 
 json counts(size_t removed, size_t added, size_t changed) {
     return {{"removed", removed}, {"added", added}, {"changed", changed}};
@@ -154,7 +154,7 @@ json change_requests::routes(const request_fields& f, const peer& from) {
     for (const auto& [connection, s] : streams_) staged += s.size();
     try {
         sources::route_stream& all = streams_[from.connection];
-        if (staged > max_staged)
+        if (staged > max_pending_routes)
             throw error{ENOSPC, {}, "too many route changes in incomplete uploads"};
         std::string vrf = f.has("vrf") ? f.text("vrf") : std::string();
         if (vrf == "main") vrf.clear();

@@ -130,7 +130,7 @@ nlohmann::json relative_difference(const nlohmann::json& these, const nlohmann::
 }
 
 /// The PCIe root port's counters, per packet, with every metric of the event table, or a reason.
-nlohmann::json measured(const measuring::port_counts& root) {
+nlohmann::json measured(const machine_counters::port_counts& root) {
     const pmu::measurement& m = *root.what;
     nlohmann::json out = pmu::to_json(m, root.given);
     out["source"] = "measured";
@@ -182,7 +182,7 @@ result<std::vector<pcie::nic_profile>> pcie_profiles(const state::configuration&
 
 void fill_pcie_bill(observe::port_report& port, const state::pcie& config,
                     const std::string& pci_address, const std::vector<pcie::nic_profile>& profiles,
-                    const measuring::port_counts& root) {
+                    const machine_counters::port_counts& root) {
     nlohmann::json model, counts;
     if (auto object = modelled(port, config, pci_address, profiles))
         model = std::move(*object);

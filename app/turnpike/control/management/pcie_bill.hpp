@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "control/management/measuring.hpp"
+#include "control/management/machine_counters.hpp"
 #include "observe/report.hpp"
 #include "pcie/profile.hpp"
 #include "state/configuration.hpp"
@@ -24,6 +24,6 @@ namespace turnpike::control {
 /// pci_address  empty for a device that is not on a PCI bus
 void fill_pcie_bill(observe::port_report& port, const state::pcie& config,
                     const std::string& pci_address, const std::vector<pcie::nic_profile>& profiles,
-                    const measuring::port_counts& root = {});
+                    const machine_counters::port_counts& root = {});
 
 }  // namespace turnpike::control

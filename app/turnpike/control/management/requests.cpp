@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/management/requests.hpp"
 
+#include <fmt/format.h>
 #include <string.h>
 
 #include <nlohmann/json.hpp>
@@ -89,22 +90,36 @@ struct request_table {
             [&] { return capture_request(r.controller_, f, from.descriptor, from.connection); });
     }
     static json clear(requests& r, const request_fields& f, const sources::socket_peer& from) {
-        f.expect("");
+        f.expect("port");
         if (f.text("what") != "counters")
             throw error{EINVAL, "what", "only \"counters\" can be cleared"};
-        r.controller_.with_loan(r.calls_, [&] { r.controller_.clear_counters(); });
-        observe::log(observe::log_level::notice, who_is(from) + " cleared the counters of `show`",
+        const std::string port = f.has("port") ? f.text("port") : std::string();
+        r.controller_.with_loan(r.calls_, [&] {
+            if (!f.has("port"))
+                r.controller_.clear_counters();
+            else if (!r.controller_.clear_port_counters(port))
+                throw error{EINVAL, "port", "'" + port + "' is not a port"};
+        });
+        observe::log(observe::log_level::notice,
+                     who_is(from) + " cleared the counters of " +
+                         (f.has("port") ? "port '" + port + "'" : "`show`"),
                      {{"who", who_is(from)}, {"what", "clear"}});
         return {{"cleared", "counters"}};
     }
     static json flush(requests& r, const request_fields& f, const sources::socket_peer& from) {
-        f.expect("bridge port vlan mac");
-        if (f.text("what") != "fdb") throw error{EINVAL, "what", "only \"fdb\" can be flushed"};
+        const std::string what = f.text("what");
+        const bool fdb = what == "fdb";
+        if (!fdb && what != "neighbours")
+            throw error{EINVAL, "what", "should be \"fdb\" or \"neighbours\""};
+        f.expect(fdb ? "bridge port vlan mac" : "port address");
         const uint32_t gone =
-            r.controller_.with_loan(r.calls_, [&] { return flush_fdb_entries(r.controller_, f); });
-        observe::log(observe::log_level::notice,
-                     who_is(from) + " flushed " + std::to_string(gone) + " stations",
-                     {{"who", who_is(from)}, {"what", "flush"}});
+            fdb ? r.controller_.with_loan(r.calls_,
+                                          [&] { return flush_fdb_entries(r.controller_, f); })
+                : r.calls_.run([&] { return flush_neighbours(r.controller_, f); });
+        observe::log(
+            observe::log_level::notice,
+            fmt::format("{} flushed {} {} entries", who_is(from), gone, fdb ? "FDB" : "neighbour"),
+            {{"who", who_is(from)}, {"what", "flush"}});
         return {{"flushed", gone}};
     }
 
@@ -131,14 +146,16 @@ const request_table::row request_table::rows[19] = {
     {"save", by<&change_requests::save>,
      "write the running configuration to the file that turnpike was started with"},
     {"configuration", configuration, "the text that save would write, by the page"},
-    {"flush", flush, "delete learned entries; what: fdb; filters: bridge, port, vlan, mac"},
+    {"flush", flush,
+     "delete learned entries; what: fdb (filters: bridge, port, vlan, mac), or neighbours (port, "
+     "address)"},
     {"trace", trace, "trace the next packets; packets: how many; filters: port, address, dropped"},
     {"explain", explain,
      "trace a synthetic frame on a port or interface, without sending it: frame, or from and to"},
     {"capture", capture,
      "copy packets of port as pcapng to the descriptor sent along; status, end: a capture's "
      "number"},
-    {"clear", clear, "restart the counters of `show` at 0; what: counters"},
+    {"clear", clear, "restart the counters of `show` at 0; what: counters; port: only this port's"},
 };
 
 std::string requests::greeting() {

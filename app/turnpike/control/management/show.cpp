@@ -3,7 +3,12 @@
 #include "control/forwarding/captures.hpp"
 #include "control/forwarding/traces.hpp"
 #include "control/management/metrics_source.hpp"
+#include "observe/log.hpp"
 #include "sources/fields.hpp"
+#include "version.hpp"
+
+#include <rte_version.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -164,6 +169,28 @@ json show_config(controller& c, const request_fields& f) {
             {"learned_routes", d.learned_routes()}};
 }
 
+json show_version(controller& c, const request_fields& f) {
+    f.expect("");
+    return {{"turnpike", version},      {"dpdk", rte_version()},
+            {"pid", ::getpid()},        {"uptime_s", c.report(false).duration_s},
+            {"file", c.running().file}, {"changes", c.changes()}};
+}
+
+json show_log(controller&, const request_fields& f) {
+    f.expect("most");
+    json list = json::array();
+    for (const observe::log_line& l :
+         observe::recent_log_lines(f.number_or("most", 100, 1, observe::log_history))) {
+        json fields = json::object();
+        for (const auto& [name, value] : l.fields) fields[std::string(name)] = value;
+        list.push_back({{"time", observe::time_text(l.at)},
+                        {"level", observe::name(l.level)},
+                        {"text", l.text},
+                        {"fields", std::move(fields)}});
+    }
+    return {{"log", std::move(list)}};
+}
+
 json show_memory(controller& c, const request_fields& f) {
     f.expect("");
     const auto fib_json = [](const fib::statistics& s) {
@@ -270,7 +297,11 @@ constexpr subject subjects[] = {
     {"report", show_report, "the whole report, turnpike.report/2, always since the start"},
     {"ports", show_ports, "devices, their settings and counters"},
     {"interfaces", show_interfaces, "addresses, cross-connects and ACLs"},
-    {"routes", show_routes, "active routes; to: a prefix, longer: its longer prefixes, too"},
+    {"routes", show_routes,
+     "active routes; to: a prefix, longer: its longer prefixes, too; origin: an origin or "
+     "protocol"},
+    {"route-summary", show_route_summary,
+     "numbers of active routes by family, origin and protocol"},
     {"route", show_route, "lookup of an address in the workers' FIB"},
     {"neighbours", show_neighbours, "neighbour entries"},
     {"next-hops", show_next_hops, "next hops of routes"},
@@ -300,6 +331,8 @@ constexpr subject subjects[] = {
     {"config", show_config, "the running configuration, and its number of changes"},
     {"tables", show_table_sizes, "entries of the tables, and their limits"},
     {"memory", show_memory, "mbufs, tables, neighbours"},
+    {"version", show_version, "versions of turnpike and DPDK, and the time since the start"},
+    {"log", show_log, "the last lines of the log; most: how many (100)"},
 };
 
 [[noreturn]] void refuse(std::string_view name, const std::string& what) {

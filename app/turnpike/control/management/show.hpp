@@ -58,6 +58,7 @@ std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address&
                                    nlohmann::json& out);
 [[nodiscard]] nlohmann::json show_route(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_routes(controller& c, const request_fields& f);
+[[nodiscard]] nlohmann::json show_route_summary(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_neighbours(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_next_hops(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_fdb(controller& c, const request_fields& f);
@@ -72,5 +73,8 @@ std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address&
 /// Delete learned FDB entries, filtered by `bridge`, `port`, `vlan` and `mac`.
 /// Answers  how many
 uint32_t flush_fdb_entries(controller& c, const request_fields& f);
+/// Delete dynamic neighbour entries, filtered by `port` (an interface's name) and `address`.
+/// Answers  how many
+uint32_t flush_neighbours(controller& c, const request_fields& f);
 
 }  // namespace turnpike::control

@@ -50,11 +50,12 @@ bridges::which which_of(controller& c, const request_fields& f) {
     if (f.has("bridge")) {
         w.bridge = f.text("bridge");
         if (c.running().bridges.find(w.bridge) == nullptr)
-            throw error{EINVAL, "bridge", "is not a bridge"};
+            throw error{EINVAL, "bridge", "'" + w.bridge + "' is not a bridge"};
     }
     if (f.has("port")) {
         const auto at = c.interfaces().indexes().find(f.text("port"));
-        if (at == c.interfaces().indexes().end()) throw error{EINVAL, "port", "is not a port"};
+        if (at == c.interfaces().indexes().end())
+            throw error{EINVAL, "port", "'" + f.text("port") + "' is not a port"};
         w.ifindex = at->second;
     }
     if (f.has("vlan")) w.vlan = static_cast<uint16_t>(f.number_or("vlan", 0, 1, state::last_vlan));
@@ -160,8 +161,9 @@ json show_bridges(controller& c, const request_fields& f) {
                          {"group", fmt::format("01:80:c2:00:00:{:02x}", where.second)},
                          {"from", h.from.text()},
                          {"frames", h.frames}});
-    return {
-        {"bridges", std::move(list)}, {"reserved", std::move(heard)}, {"not_told", all.not_told()}};
+    return {{"bridges", std::move(list)},
+            {"reserved", std::move(heard)},
+            {"messages_lost", all.messages_lost()}};
 }
 
 json show_fdb(controller& c, const request_fields& f) {

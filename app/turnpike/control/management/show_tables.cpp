@@ -5,6 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
 
 #include "control/management/show.hpp"
 #include "sources/netlink_rib.hpp"
@@ -67,11 +70,15 @@ json hop_json(controller& c, uint32_t index) {
 
 namespace {
 
+const state::route_target* learned_route(controller& c, uint8_t vrf, const ip_prefix& to) {
+    return c.running().learned_of(c.vrfs().name_of(vrf)).find(to);
+}
+
 /// Source of a route; of a learned one, its protocol.
 void add_origin(controller& c, uint8_t vrf, json& out, const ip_prefix& to, route_origin origin) {
     out["origin"] = route_origin_names[static_cast<size_t>(origin)];
     if (origin != route_origin::learned) return;
-    const state::route_target* learned = c.running().learned_of(c.vrfs().name_of(vrf)).find(to);
+    const state::route_target* learned = learned_route(c, vrf, to);
     if (learned == nullptr) return;
     out["protocol"] = sources::protocol_name(learned->protocol);
     out["metric"] = learned->metric;
@@ -143,6 +150,33 @@ ip_prefix prefix_of(const request_fields& f, std::string_view field) {
     return {a, static_cast<uint8_t>(a.bits())};
 }
 
+/// Routes of an origin, or of a routing protocol of learned routes; empty: all.
+class origin_filter {
+  public:
+    origin_filter(controller& c, uint8_t vrf, const request_fields& f) : c_(c), vrf_(vrf) {
+        if (!f.has("origin")) return;
+        const std::string name = f.text("origin");
+        const auto& all = route_origin_names;
+        const auto* const at = std::find(std::begin(all), std::end(all), name);
+        if (at == std::end(all))
+            protocol_ = name;
+        else
+            origin_ = static_cast<route_origin>(at - std::begin(all));
+    }
+    [[nodiscard]] bool takes(const ip_prefix& to, route_origin origin) const {
+        if (protocol_.empty()) return origin == origin_.value_or(origin);
+        const auto* const r =
+            origin == route_origin::learned ? learned_route(c_, vrf_, to) : nullptr;
+        return r != nullptr && sources::protocol_name(r->protocol) == protocol_;
+    }
+
+  private:
+    controller& c_;
+    uint8_t vrf_;
+    std::optional<route_origin> origin_{};
+    std::string protocol_{};
+};
+
 }  // namespace
 
 std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address& a, json& out) {
@@ -178,7 +212,7 @@ json show_route(controller& c, const request_fields& f) {
 }
 
 json show_routes(controller& c, const request_fields& f) {
-    f.expect("to longer from most vrf");
+    f.expect("to longer from most vrf origin");
     const bool longer = f.truth_or("longer", false), filtered = f.has("to");
     const ip_prefix to = filtered ? prefix_of(f, "to") : ip_prefix{};
     if (longer && !filtered) throw error{EINVAL, "longer", "requires \"to\""};
@@ -186,9 +220,11 @@ json show_routes(controller& c, const request_fields& f) {
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
     const uint8_t vrf = vrf_of(c, f);
+    const origin_filter wanted(c, vrf, f);
     c.tables().of(vrf).for_each(from, [&](const ip_prefix& p, uint32_t hop, route_origin origin) {
         if (filtered && (p.address.v6 != to.address.v6 || !to.contains(p.address))) return false;
         if (filtered && (p.length < to.length || (!longer && p != to))) return longer;
+        if (!wanted.takes(p, origin)) return true;
         if (list.size() == most) {
             next = p.text();
             return false;
@@ -197,6 +233,29 @@ json show_routes(controller& c, const request_fields& f) {
         return true;
     });
     return {{"routes", std::move(list)}, {"next", std::move(next)}};
+}
+
+/// Numbers of active routes by family, origin and protocol.
+json show_route_summary(controller& c, const request_fields& f) {
+    f.expect("vrf");
+    const uint8_t vrf = vrf_of(c, f);
+    std::map<std::tuple<bool, route_origin, std::optional<uint8_t>>, uint64_t> counts;
+    c.tables().of(vrf).for_each({}, [&](const ip_prefix& p, uint32_t, route_origin origin) {
+        const auto* const r = origin == route_origin::learned ? learned_route(c, vrf, p) : nullptr;
+        ++counts[{p.address.v6, origin,
+                  r == nullptr ? std::nullopt : std::optional<uint8_t>(r->protocol)}];
+        return true;
+    });
+    json list = json::array();
+    for (const auto& [of, routes] : counts) {
+        const auto& [v6, origin, protocol] = of;
+        list.push_back({{"family", v6 ? "ipv6" : "ipv4"},
+                        {"origin", route_origin_names[static_cast<size_t>(origin)]},
+                        {"protocol", protocol ? json(sources::protocol_name(*protocol)) : json()},
+                        {"routes", routes}});
+    }
+    const std::string& name = c.vrfs().name_of(vrf);
+    return {{"vrf", name.empty() ? "main" : name}, {"summary", std::move(list)}};
 }
 
 json show_vrfs(controller& c, const request_fields& f) {
@@ -252,6 +311,19 @@ json show_neighbours(controller& c, const request_fields& f) {
         return true;
     });
     return {{"neighbours", std::move(list)}, {"next", std::move(next)}};
+}
+
+uint32_t flush_neighbours(controller& c, const request_fields& f) {
+    neighbours::filter which;
+    if (f.has("port")) {
+        const std::string name = f.text("port");
+        const auto at = c.interfaces().indexes().find(name);
+        if (at == c.interfaces().indexes().end())
+            throw error{EINVAL, "port", "'" + name + "' is not an interface"};
+        which.interface = at->second;
+    }
+    if (f.has("address")) which.address = parsed(parse_address(f.text("address")), "address");
+    return c.flush_neighbours(which);
 }
 
 json show_next_hops(controller& c, const request_fields& f) {

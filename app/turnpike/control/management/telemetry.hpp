@@ -3,9 +3,9 @@
 // cost and pcie. DPDK's callbacks run on its own threads, which do not access control's data: they queue a request
 // and wait, and management answers one per iteration.
 //
-//   DPDK's thread --request--> desk --> telemetry::serve (management) --JSON--> DPDK's thread --> rte_tel_data
+//   DPDK's thread --request--> queue --> telemetry::serve (management) --JSON--> DPDK's thread --> rte_tel_data
 //
-// DPDK cannot unregister a command: the callback outlives this object, and finds the desk closed.
+// DPDK cannot unregister a command: the callback outlives this object, and finds the queue closed.
 #pragma once
 
 #include <rte_telemetry.h>

@@ -29,7 +29,7 @@ result<std::unique_ptr<neigh_binding_table>> neigh_binding_table::create(rcu::qs
     return made;
 }
 
-void neigh_binding_table::hear(const address_key& address, const bound_address& who) noexcept {
+void neigh_binding_table::learn(const address_key& address, const bound_address& who) noexcept {
     try {
         // No room: the binding is not learned.
         static_cast<void>(table_->put(address, who.value()));

@@ -22,7 +22,7 @@ class neigh_binding_table {
     /// Errors  as hash::table's
     [[nodiscard]] static result<std::unique_ptr<neigh_binding_table>> create(rcu::qsbr& rcu);
 
-    void hear(const datapath::address_key& address, const datapath::bound_address& who) noexcept;
+    void learn(const datapath::address_key& address, const datapath::bound_address& who) noexcept;
     [[nodiscard]] datapath::bound_address find(const datapath::address_key& address) const noexcept;
     /// Periodically removes bindings without an FDB entry.
     void tick(uint64_t now_ms, const datapath::fdb_table& fdb_entries);

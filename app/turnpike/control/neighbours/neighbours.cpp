@@ -369,13 +369,17 @@ void neighbours::probe_failed(entry& e, uint64_t now_ms) {
     set_timer(e, now_ms + std::min(limits_.retransmit_ms, limits_.failed_ms));
 }
 
-void neighbours::flush(uint16_t interface, drop_reason why, uint64_t now_ms) {
+uint32_t neighbours::flush(const filter& which, drop_reason why, uint64_t now_ms) {
     std::vector<entry*> gone;
     for (auto& [whose, e] : entries_)
-        if (whose.first == interface) gone.push_back(e.get());
+        if (whose.first == which.interface.value_or(whose.first) &&
+            whose.second == which.address.value_or(whose.second))
+            gone.push_back(e.get());
+    uint32_t dynamic = 0;
     for (entry* e : gone) {
         give_up_held(*e, why);
         if (e->fixed) continue;
+        ++dynamic;
         if (!e->gateway) {
             forget(*e, why, now_ms);
             continue;
@@ -384,6 +388,7 @@ void neighbours::flush(uint16_t interface, drop_reason why, uint64_t now_ms) {
         e->state = nud::failed;
         set_timer(*e, now_ms);  // a solicitation may be sent at once
     }
+    return dynamic;
 }
 
 /// One timer per entry, which owns the node.

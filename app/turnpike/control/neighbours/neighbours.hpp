@@ -110,8 +110,14 @@ class neighbours : public config_handler {
     /// An advertisement or reply; updates existing entries only.
     void confirm(uint16_t interface, const ip_address& a, const neighbour_claim& claim,
                  uint64_t now_ms);
-    /// The link went down: delete the interface's dynamic entries.
-    void flush(uint16_t interface, datapath::drop_reason why, uint64_t now_ms);
+    /// Dynamic entries: of an interface, of an address, or all.
+    struct filter {
+        std::optional<uint16_t> interface {};
+        std::optional<ip_address> address{};
+    };
+    /// Delete dynamic entries, and drop the packets that wait for static ones, too. Gateways are resolved anew.
+    /// Returns  how many dynamic entries
+    uint32_t flush(const filter& which, datapath::drop_reason why, uint64_t now_ms);
     /// Run expired timers. Call every few milliseconds.
     void tick(uint64_t now_ms);
     /// Drop all waiting packets, for shutdown.

@@ -110,7 +110,7 @@ void netlink_monitor::set_ours(sources::netlink_rib::followed ours) {
 }
 
 void netlink_monitor::forget_address(uint32_t interface, const ip_prefix& a) {
-    known_.take({.what = netlink::address{.gone = true, .interface = interface, .local = a}});
+    known_.apply({.what = netlink::address{.gone = true, .interface = interface, .local = a}});
 }
 
 void netlink_monitor::ask_next(uint64_t now_ms) {
@@ -128,7 +128,7 @@ void netlink_monitor::ask_next(uint64_t now_ms) {
     phase_ = phase::asked;
 }
 
-void netlink_monitor::take(const netlink::message& m) {
+void netlink_monitor::apply(const netlink::message& m) {
     ++numbers_.messages;
     if (std::holds_alternative<netlink::overrun>(m.what)) return lost();
     // A notification has the port ID and the sequence number of a daemon's request.
@@ -142,7 +142,7 @@ void netlink_monitor::take(const netlink::message& m) {
     }
     const auto* const end = std::get_if<netlink::done>(&m.what);
     if (end == nullptr)
-        known_.take(m);
+        known_.apply(m);
     else if (answers)
         end_reply(end->code);
 }
@@ -200,7 +200,7 @@ bool netlink_monitor::follow(uint64_t now_ms) {
             return numbers_.whole != 0 && known_.take_changed();
         }
         numbers_.refused += netlink::parse(
-            std::span(buffer_).first(*got), [&](netlink::message&& m) { take(m); },
+            std::span(buffer_).first(*got), [&](netlink::message&& m) { apply(m); },
             [this](const error& why) {
                 if (refused_lines_.take(now_ms_))
                     observe::log(observe::log_level::error, why.message());

@@ -60,7 +60,7 @@ class netlink_monitor {
     void want_all();
     void want_routes(uint32_t table);
     void ask_next(uint64_t now_ms);
-    void take(const netlink::message& m);
+    void apply(const netlink::message& m);
     void end_reply(int code);
     void end_part();
     void lost();
@@ -78,8 +78,8 @@ class netlink_monitor {
     bool is_whole_ = false;     ///< the wanted parts complete a dump of all parts
     bool has_more_ = false;
     uint64_t may_ask_ms_ = 0, now_ms_ = 0;
-    observe::log_limit loss_lines_{"losses of netlink notifications"};
-    observe::log_limit refused_lines_{"malformed netlink messages"};
+    observe::log_rate_limit loss_lines_{"losses of netlink notifications"};
+    observe::log_rate_limit refused_lines_{"malformed netlink messages"};
     numbers numbers_{};
     std::vector<uint8_t> buffer_;
 };

@@ -38,8 +38,8 @@ bool sends(const datapath::next_hop& hop, const group_member& m) noexcept {
 }
 
 /// The members' scores for buckets: log(u) / weight, with u uniform in (0, 1]. Among members of equal weight, u decides.
-/// Of each weight's best, (u - 1) / weight is an upper bound of the score, so most need no logarithm, which takes the
-/// time of twenty u.
+/// For the best member of each weight, (u - 1) / weight is an upper bound of the score, so most need no logarithm, which
+/// takes the time of twenty u.
 class scores {
   public:
     /// usable  members that best() chooses from
@@ -229,7 +229,7 @@ void nexthop_groups::update_members(group& g, const classify& can_send, uint32_t
     g.able = std::move(able);
 }
 
-/// What has no room, now or in the next transaction, stays for later ones.
+/// Groups without room, now or in the next transaction, stay for later ones.
 void nexthop_groups::want_ahead(const state::learned& next) {
     std::set<members> present, needed;
     for (const auto& [key, g] : groups_) present.insert(by_names(g->members));

@@ -141,7 +141,7 @@ class nexthop_groups : public config_handler {
     void discard(datapath::nexthop_group::owned table) noexcept;
     void update_members(group& g, const classify& can_send, uint32_t& buckets_left);
     void want_ahead(const state::learned& next);
-    /// Only what the buckets follow from.
+    /// Only the fields that determine the buckets.
     [[nodiscard]] static members by_names(const members& some);
     [[nodiscard]] datapath::nexthop_group::owned first_table(const members& of,
                                                              const std::vector<bool>& able);

@@ -48,7 +48,7 @@ bool arp::answer(const owned_mbuf& p) {
     return true;
 }
 
-void arp::take(owned_mbuf p) {
+void arp::handle(owned_mbuf p) {
     const uint16_t in = p.about().in_interface;
     const datapath::interface& on = interface_of(p);
     const packet::arp_message message = message_of(p);
@@ -76,11 +76,11 @@ void arp::take(owned_mbuf p) {
             context_.known.learn(in, from, message.sender_mac, for_us, context_.now_ms);
     }
     // On interfaces that the kernel has, it also sends requests: replies go to both.
-    if (answer) return context_.give_or_consume(std::move(p));
+    if (answer) return context_.deliver_or_consume(std::move(p));
     // An address of a macvlan (VRRP), or another that only the kernel has: the kernel answers.
     if (!for_us && message.operation == packet::arp_request &&
         context_.is_kernels(in, ip_address::from_v4(target)))
-        return context_.give_or_consume(std::move(p));
+        return context_.deliver_or_consume(std::move(p));
     if (!for_us || message.operation != packet::arp_request || context_.answered)
         return p.consume();
     const uint32_t bytes =

@@ -13,7 +13,7 @@ namespace turnpike::control::slow_path {
 class arp : public handler {
   public:
     arp(slow_path_context& t, message_rate& rate) : handler(t), rate_(rate) {}
-    void take(owned_mbuf p) override;
+    void handle(owned_mbuf p) override;
     [[nodiscard]] bool answer(const owned_mbuf& p) override;
 
   private:

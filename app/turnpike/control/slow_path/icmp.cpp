@@ -155,7 +155,7 @@ void icmp_errors::tell_as_receiver(const owned_mbuf& p, const icmp_error& error,
                                         std::span(frame).first(about.l2_bytes + bytes));
 }
 
-void too_big::take(owned_mbuf p) {
+void too_big::handle(owned_mbuf p) {
     const datapath::punted& about = p.about();
     const uint16_t by = about.out.interface;
     const datapath::snapshot& v = *context_.published.load(std::memory_order_relaxed);
@@ -169,7 +169,7 @@ void too_big::take(owned_mbuf p) {
     p.drop(about.drop);
 }
 
-void icmp_error_sender::take(owned_mbuf p) {
+void icmp_error_sender::handle(owned_mbuf p) {
     const datapath::punted& about = p.about();
     const uint16_t mtu =
         about.mtu != 0 ? about.mtu : context_.hops[about.hop].mtu.load(std::memory_order_relaxed);
@@ -177,7 +177,7 @@ void icmp_error_sender::take(owned_mbuf p) {
     p.drop(about.drop);
 }
 
-void local::take(owned_mbuf p) {
+void local::handle(owned_mbuf p) {
     const packet::parsed& h = p.about().parsed;
     const bool v4 = h.is_ipv4();
     const bool whole = !h.is(packet::flag_fragment);
@@ -188,7 +188,7 @@ void local::take(owned_mbuf p) {
         const ipv6_address to =
             packet::header_at<packet::ipv6_header>(p.lead().data() + h.l2_bytes).destination;
         if (packet::is_link_local(to) && to != in.addresses->v6.front())
-            return context_.host.give(std::move(p), context_.now_ms);
+            return context_.host.deliver(std::move(p), context_.now_ms);
     }
     if (!v4 && whole &&
         own_.is_duplicate(
@@ -209,13 +209,13 @@ void local::take(owned_mbuf p) {
             return echo(std::move(p));
         if (const auto query = packet::read_mld_query(p.lead(), h))
             own_.queried(p.about().in_interface, *query);
-        return context_.give_or_consume(
+        return context_.deliver_or_consume(
             std::move(p));  // a reply, or an error about an originated packet
     }
-    if (v4 && whole && h.upper_protocol == packet::protocol_igmp && igmp_.hear(p))
-        return context_.give_or_consume(std::move(p));
+    if (v4 && whole && h.upper_protocol == packet::protocol_igmp && igmp_.process_query(p))
+        return context_.deliver_or_consume(std::move(p));
     if (context_.host.has(p.about().in_interface))
-        return context_.host.give(std::move(p), context_.now_ms);
+        return context_.host.deliver(std::move(p), context_.now_ms);
     if (!whole) return p.drop(drop_reason::local_fragment);
     if (has_ports(h.upper_protocol))
         errors_.send(p, v4 ? icmp_error{packet::icmp4_unreachable, port_unreachable}

@@ -41,7 +41,7 @@ class local : public handler {
     local(slow_path_context& t, icmp_errors& errors, dad& own, igmp_reports& igmp)
         : handler(t), errors_(errors), own_(own), igmp_(igmp) {}
     void set_rate(uint32_t per_second) { echo_rate_ = rate_limit(per_second); }
-    void take(owned_mbuf p) override;
+    void handle(owned_mbuf p) override;
 
   private:
     void echo(owned_mbuf p);
@@ -57,7 +57,7 @@ class local : public handler {
 class too_big : public handler {
   public:
     too_big(slow_path_context& t, icmp_errors& errors) : handler(t), errors_(errors) {}
-    void take(owned_mbuf p) override;
+    void handle(owned_mbuf p) override;
 
   private:
     icmp_errors& errors_;
@@ -67,7 +67,7 @@ class too_big : public handler {
 class icmp_error_sender : public handler {
   public:
     icmp_error_sender(slow_path_context& t, icmp_errors& errors) : handler(t), errors_(errors) {}
-    void take(owned_mbuf p) override;
+    void handle(owned_mbuf p) override;
 
   private:
     icmp_errors& errors_;

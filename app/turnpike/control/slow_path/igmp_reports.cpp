@@ -10,7 +10,7 @@ namespace turnpike::control::slow_path {
 
 using packet::group_record;
 
-bool igmp_reports::hear(const owned_mbuf& p) {
+bool igmp_reports::process_query(const owned_mbuf& p) {
     const uint16_t ifindex = p.about().in_interface;
     if (context_.interface(ifindex).addresses->v4_groups.empty()) return false;
     if (const auto query = packet::read_igmp_query(p.lead(), p.about().parsed)) {

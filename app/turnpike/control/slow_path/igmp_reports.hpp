@@ -12,7 +12,7 @@ class igmp_reports : public multicast_membership {
   public:
     explicit igmp_reports(slow_path_context& t) : multicast_membership(t, 3) {}
     /// An IGMP message arrived. False: the interface has joined no group.
-    [[nodiscard]] bool hear(const owned_mbuf& p);
+    [[nodiscard]] bool process_query(const owned_mbuf& p);
 
   private:
     [[nodiscard]] std::vector<ip_address> groups_of(const datapath::interface& on) const override;

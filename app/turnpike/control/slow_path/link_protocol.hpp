@@ -9,7 +9,7 @@ namespace turnpike::control::slow_path {
 class link_protocol : public handler {
   public:
     using handler::handler;
-    void take(owned_mbuf p) override { context_.give_or_consume(std::move(p)); }
+    void handle(owned_mbuf p) override { context_.deliver_or_consume(std::move(p)); }
 };
 
 }  // namespace turnpike::control::slow_path

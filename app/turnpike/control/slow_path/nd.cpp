@@ -24,7 +24,7 @@ bool is_ours(const interface& on, const ipv6_address& a) noexcept {
 
 }  // namespace
 
-void nd::take(owned_mbuf p) {
+void nd::handle(owned_mbuf p) {
     const packet::parsed& h = p.about().parsed;
     const mac_address* link = nullptr;
     // An ND message is far shorter than a segment; one that cannot be linearized is dropped.
@@ -38,7 +38,7 @@ void nd::take(owned_mbuf p) {
     if (h.icmp_type == packet::icmp6_neighbour_advertisement)
         return take_advertisement(std::move(p), link);
     // Router messages and redirects are valid, but for hosts and daemons; turnpike ignores them.
-    context_.give_or_consume(std::move(p));
+    context_.deliver_or_consume(std::move(p));
 }
 
 bool nd::answer(const owned_mbuf& p) {
@@ -79,7 +79,7 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
         packet::header_at<packet::ipv6_header>(frame + p.about().parsed.l2_bytes).source;
     const auto target =
         packet::header_at<packet::nd_message>(frame + p.about().parsed.upper_offset).target;
-    if (!is_ours(on, target)) return context_.give_or_consume(std::move(p));
+    if (!is_ours(on, target)) return context_.deliver_or_consume(std::move(p));
     if (own_.is_duplicate(in, target)) return p.consume();
     if (!context_.answered && !rate_.take(in, context_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
@@ -118,7 +118,7 @@ void nd::take_advertisement(owned_mbuf p, const mac_address* link) {
                           .overrides = (flags & packet::nd_flag_override) != 0};
     if (link != nullptr) claim.mac = *link;
     context_.known.confirm(in, target, claim, context_.now_ms);
-    context_.give_or_consume(std::move(p));
+    context_.deliver_or_consume(std::move(p));
 }
 
 bool solicit(slow_path_context& t, const dad& own, uint16_t ifindex, const ip_address& a,

@@ -12,7 +12,7 @@ namespace turnpike::control::slow_path {
 class nd : public handler {
   public:
     nd(slow_path_context& t, message_rate& rate, dad& own) : handler(t), rate_(rate), own_(own) {}
-    void take(owned_mbuf p) override;
+    void handle(owned_mbuf p) override;
     [[nodiscard]] bool answer(const owned_mbuf& p) override;
 
   private:

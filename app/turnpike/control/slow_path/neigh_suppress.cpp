@@ -33,7 +33,7 @@ mac_address mac_of_bound(const bound_address& who) noexcept {
 }  // namespace
 
 /// The packet is a copy: the original has been forwarded.
-void neigh_suppress::take(owned_mbuf p) {
+void neigh_suppress::handle(owned_mbuf p) {
     packet::parsed h;
     if (bridges_.addresses() != nullptr &&
         (p.get()->nb_segs == 1 || rte_pktmbuf_linearize(p.get()) == 0) &&
@@ -52,8 +52,8 @@ void neigh_suppress::take_arp(const owned_mbuf& p, const packet::parsed& h) {
     if (sender == 0)
         return;  // a probe has no binding, and must reach the address's owner (RFC 5227)
     if (arp.sender_mac == ethernet_of(p).source)
-        bridges_.addresses()->hear(address_key_of(sender, domain),
-                                   bound_address(arp.sender_mac, 0));
+        bridges_.addresses()->learn(address_key_of(sender, domain),
+                                    bound_address(arp.sender_mac, 0));
     if (arp.operation != packet::arp_request || sender == target) return;
     const bound_address who = to_be_named(p, address_key_of(target, domain));
     if (!who) return;
@@ -73,7 +73,7 @@ void neigh_suppress::take_nd(const owned_mbuf& p, const packet::parsed& h) {
     if (h.icmp_type == packet::icmp6_neighbour_advertisement) {
         // Only a binding that its owner sends: RFC 9161 section 3.1.
         if (link != nullptr && *link == from)
-            bridges_.addresses()->hear(key, bound_address(from, uint32_t{nd.icmp.rest}));
+            bridges_.addresses()->learn(key, bound_address(from, uint32_t{nd.icmp.rest}));
         return;
     }
     if (h.icmp_type != packet::icmp6_neighbour_solicitation || source == packet::ipv6_unspecified)
@@ -90,15 +90,15 @@ void neigh_suppress::take_nd(const owned_mbuf& p, const packet::parsed& h) {
 /// The worker's check (datapath/neigh_suppress.cpp), repeated with current tables.
 bound_address neigh_suppress::to_be_named(const owned_mbuf& p,
                                           const datapath::address_key& asked) const {
-    constexpr bound_address nobody(0);
+    constexpr bound_address none(0);
     const datapath::snapshot& v = *context_.published.load(std::memory_order_relaxed);
     const bool group = (ethernet_of(p).destination.bytes[0] & 1) != 0;
     if (v.bridges == nullptr || v.bridges->addresses == nullptr || !group ||
         v.bridges->exits[p.about().in_interface].is != datapath::bridge_exit::member)
-        return nobody;
+        return none;
     const bound_address who = bridges_.addresses()->find(asked);
     const uint16_t ifindex = who ? bridges_.ifindex_of(who.mac(), p.about().domain) : uint16_t{0};
-    return v.bridges->members[ifindex].neigh_suppress ? who : nobody;
+    return v.bridges->members[ifindex].neigh_suppress ? who : none;
 }
 
 void neigh_suppress::send_reply(const owned_mbuf& p, std::span<const uint8_t> frame) {

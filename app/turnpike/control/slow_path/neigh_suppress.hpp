@@ -11,7 +11,7 @@ namespace turnpike::control::slow_path {
 class neigh_suppress : public handler {
   public:
     neigh_suppress(slow_path_context& t, bridges& b) : handler(t), bridges_(b) {}
-    void take(owned_mbuf p) override;
+    void handle(owned_mbuf p) override;
 
   private:
     void take_arp(const owned_mbuf& p, const packet::parsed& h);

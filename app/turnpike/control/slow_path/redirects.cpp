@@ -54,7 +54,7 @@ uint32_t redirects::write6(const owned_mbuf& p, const known_neighbour& by, std::
                                   {by.address.v6_bytes(), by.mac ? &*by.mac : nullptr}, us);
 }
 
-void redirects::take(owned_mbuf p) {
+void redirects::handle(owned_mbuf p) {
     constexpr size_t ethernet = sizeof(packet::ethernet_header);
     const datapath::punted& about = p.about();
     const datapath::interface& in = interface_of(p);

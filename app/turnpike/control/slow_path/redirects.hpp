@@ -12,7 +12,7 @@ class redirects : public handler {
   public:
     redirects(slow_path_context& t, const dad& own) : handler(t), own_(own) {}
     void set_rate(uint32_t per_second) { rate_ = rate_limit(per_second); }
-    void take(owned_mbuf p) override;
+    void handle(owned_mbuf p) override;
 
   private:
     /// Write the redirect's IP packet into `ip`. Answers its length; 0: no redirect is due.

@@ -5,7 +5,7 @@
 
 namespace turnpike::control::slow_path {
 
-void reserved::take(owned_mbuf p) {
+void reserved::handle(owned_mbuf p) {
     const auto& frame = packet::header_at<packet::ethernet_header>(p.lead().data());
     heard& h = known_[{p.about().in_interface, frame.destination.bytes[5]}];
     h.from = frame.source;

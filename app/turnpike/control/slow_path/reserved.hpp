@@ -14,7 +14,7 @@ namespace turnpike::control::slow_path {
 class reserved : public handler {
   public:
     using handler::handler;
-    void take(owned_mbuf p) override;
+    void handle(owned_mbuf p) override;
 
     /// The last frame of a kind on a member.
     struct heard {

@@ -9,7 +9,9 @@ namespace turnpike::control::slow_path {
 class router_alert : public handler {
   public:
     using handler::handler;
-    void take(owned_mbuf p) override { context_.host.give_alert(std::move(p), context_.now_ms); }
+    void handle(owned_mbuf p) override {
+        context_.host.deliver_alert(std::move(p), context_.now_ms);
+    }
 };
 
 }  // namespace turnpike::control::slow_path

@@ -24,11 +24,11 @@ bool has_its_interface(const datapath::punted& about, const slow_path_context& t
 
 }  // namespace
 
-void slow_path::take(rte_mbuf* m, slow_path_context& t) noexcept {
+void slow_path::handle(rte_mbuf* m, slow_path_context& t) noexcept {
     owned_mbuf p(m, t.out);
     if (!has_its_interface(p.about(), t)) return p.drop(datapath::drop_reason::interface_gone);
     try {
-        handlers_[static_cast<size_t>(p.about().why)]->take(std::move(p));
+        handlers_[static_cast<size_t>(p.about().why)]->handle(std::move(p));
     } catch (const std::exception&) {  // out of memory: the packet was dropped during unwinding
     }
 }
@@ -39,7 +39,7 @@ bool slow_path::answer(rte_mbuf* m, slow_path_context& t) noexcept {
     try {
         done = has_its_interface(p.about(), t) &&
                handlers_[static_cast<size_t>(p.about().why)]->answer(p);
-    } catch (const std::exception&) {  // out of memory: take() answers
+    } catch (const std::exception&) {  // out of memory: handle() answers
     }
     static_cast<void>(p.release());
     return done;

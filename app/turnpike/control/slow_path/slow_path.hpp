@@ -27,7 +27,7 @@ class slow_path {
         handlers_[static_cast<size_t>(why)] = &h;
     }
     /// Handle a punted packet; on any error it is dropped with a reason.
-    void take(rte_mbuf* m, slow_path_context& t) noexcept;
+    void handle(rte_mbuf* m, slow_path_context& t) noexcept;
     /// handler::answer() of a punted packet, which stays the caller's.
     [[nodiscard]] bool answer(rte_mbuf* m, slow_path_context& t) noexcept;
 

@@ -54,9 +54,9 @@ struct slow_path_context {
     /// Whether an address is local only in the kernel: of a macvlan, of `lo`.
     [[nodiscard]] bool is_kernels(uint16_t ifindex, const ip_address& a) const noexcept;
     /// Pass an unhandled packet to the kernel if it has the interface, else count it as consumed.
-    void give_or_consume(owned_mbuf p) noexcept {
+    void deliver_or_consume(owned_mbuf p) noexcept {
         if (!host.has(p.about().in_interface)) return p.consume();
-        host.give(std::move(p), now_ms);
+        host.deliver(std::move(p), now_ms);
     }
     /// Route an originated IP packet, which starts behind 14 free bytes.
     /// interface  selects the VRF, and the link of a link-local destination
@@ -78,8 +78,8 @@ class handler {
     handler(const handler&) = delete;
     handler& operator=(const handler&) = delete;
     /// May throw bad_alloc: the packet is then dropped as control_memory.
-    virtual void take(owned_mbuf p) = 0;
-    /// During a loan: send the reply to a packet that take() handles after the loan, as slow_path_context::answered, if the published
+    virtual void handle(owned_mbuf p) = 0;
+    /// During a loan: send the reply to a packet that handle() processes after the loan, as slow_path_context::answered, if the published
     /// snapshot suffices for it. False: it does not, or there is none to be sent.
     [[nodiscard]] virtual bool answer(const owned_mbuf&) { return false; }
 

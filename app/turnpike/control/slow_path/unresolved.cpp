@@ -5,7 +5,7 @@ namespace turnpike::control::slow_path {
 
 using datapath::drop_reason;
 
-void unresolved::take(owned_mbuf p) {
+void unresolved::handle(owned_mbuf p) {
     const datapath::punted& about = p.about();
     const datapath::snapshot& v = *context_.published.load(std::memory_order_relaxed);
     if (v.interfaces[about.out.interface].kind != datapath::interface_kind::routed)

@@ -9,7 +9,7 @@ namespace turnpike::control::slow_path {
 class unresolved : public handler {
   public:
     using handler::handler;
-    void take(owned_mbuf p) override;
+    void handle(owned_mbuf p) override;
 };
 
 }  // namespace turnpike::control::slow_path

@@ -8,7 +8,7 @@
 #include <rte_mbuf.h>
 
 #include "datapath/graph.hpp"
-#include "datapath/take_tag.hpp"
+#include "datapath/vlan_tag.hpp"
 #include "isa/simd/v128.hpp"
 
 namespace turnpike::datapath {

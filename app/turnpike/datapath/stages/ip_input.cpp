@@ -13,7 +13,7 @@
 #include "datapath/graph.hpp"
 #include "datapath/read_headers.hpp"
 #include "datapath/reverse_path.hpp"
-#include "datapath/take_tag.hpp"
+#include "datapath/vlan_tag.hpp"
 #include "packet/igmp.hpp"
 #include "packet/ipv4.hpp"
 #include "packet/ipv4_options.hpp"

@@ -11,7 +11,7 @@
 
 #include "datapath/graph.hpp"
 #include "datapath/mirror.hpp"
-#include "datapath/take_tag.hpp"
+#include "datapath/vlan_tag.hpp"
 
 namespace turnpike::datapath {
 namespace {

@@ -7,7 +7,7 @@
 #include "datapath/graph.hpp"
 #include "datapath/pull_up.hpp"
 #include "datapath/segments_sum.hpp"
-#include "datapath/take_tag.hpp"
+#include "datapath/vlan_tag.hpp"
 #include "packet/checksum.hpp"
 #include "packet/ecn.hpp"
 
@@ -81,7 +81,7 @@ inline bool ecn_decap_frame(uint8_t* frame, uint32_t there, uint8_t outer) noexc
 
 /// Apply the tunnel interface's tag mode to a decapsulated frame, as stage iface_input does for
 /// received ones.
-inline void take_tag_of_tunnel(const snapshot& v, burst& b, uint32_t i, uint16_t ifindex) noexcept {
+inline void pop_tunnel_vlan(const snapshot& v, burst& b, uint32_t i, uint16_t ifindex) noexcept {
     if (v.interfaces[ifindex].tags == interface::unknown) return;
     const found_tag found = find_tag(b.packet[i], v.tunnels->by_ifindex[ifindex].tag_type);
     if (found.is == found_tag::none) return;
@@ -125,7 +125,7 @@ class tunnel_exit {
         const packet_mask one = packet_mask{1} << i;
         b_.tagged &= ~one;
         b_.tag_in_frame &= ~one;
-        take_tag_of_tunnel(v_, b_, i, ifindex);
+        pop_tunnel_vlan(v_, b_, i, ifindex);
         const bool bridged = v_.paths[ifindex].input == bit(stage::bridge);
         (bridged ? bridged_ : b_.recirculated) |= one;
     }
@@ -160,7 +160,7 @@ class tunnel_exit {
     static void begin_at(rte_mbuf* m, uint32_t headers, uint32_t bytes) noexcept {
         m->data_off = static_cast<uint16_t>(m->data_off + headers);
         m->pkt_len = bytes;
-        m->ol_flags &= ~said_of_headers;
+        m->ol_flags &= ~header_offload_flags;
     }
     static void arrive(burst& b, tunnel_counters& counted, uint32_t i, uint16_t ifindex,
                        uint32_t bytes) noexcept {

@@ -8,7 +8,7 @@
 
 #include "datapath/all_equal.hpp"
 #include "datapath/graph.hpp"
-#include "datapath/take_tag.hpp"
+#include "datapath/vlan_tag.hpp"
 
 namespace turnpike::datapath {
 namespace {

@@ -214,7 +214,7 @@ class encapsulator {
                 continue;
             }
             b.in[i] = ifindex;  // selects the VRF
-            m->ol_flags &= ~said_of_headers;
+            m->ol_flags &= ~header_offload_flags;
             write<V6>(to, bytes + header_bytes - ethernet_bytes, end, header_sum, is);
             inner_bytes += bytes;
         }

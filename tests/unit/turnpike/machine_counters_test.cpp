@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The "measured" column of a port's PCIe transactions, from a recorded machine.
-#include "control/management/measuring.hpp"
+#include "control/management/machine_counters.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ observe::port_report port_that_did(uint64_t packets) {
 observe::port_report billed(const char* tree_name, const char* address, counters_choice chosen) {
     const test::sysfs_tree tree(test::source_path("tests/data/pmu") / tree_name);
     chosen.sysfs = tree.root().string();
-    measuring m(chosen);
+    machine_counters m(chosen);
     m.begin();
     (void)m.of_port(port_that_did(0), address, 0);
     observe::port_report p = port_that_did(31'000'000);
@@ -107,7 +107,7 @@ TEST(measured_bill, that_is_not_there_says_why) {
                   .find("no such PCI device"),
               std::string::npos);
     observe::port_report p = port_that_did(1);
-    measuring none({});
+    machine_counters none({});
     EXPECT_EQ(none.of_port(p, "0000:3b:00.0", 1).why, "nothing has been forwarded yet");
 }
 

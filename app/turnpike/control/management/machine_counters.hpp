@@ -25,9 +25,9 @@ struct counters_choice {
 };
 
 /// Threads  control
-class measuring {
+class machine_counters {
   public:
-    explicit measuring(counters_choice chosen) : chosen_(std::move(chosen)) {}
+    explicit machine_counters(counters_choice chosen) : chosen_(std::move(chosen)) {}
 
     /// Select this CPU's event table and open the counters.
     void begin() noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control/management/measuring.hpp"
+#include "control/management/machine_counters.hpp"
 
 #include <fmt/format.h>
 #include <rte_lcore.h>
@@ -72,7 +72,7 @@ observe::core_report core_report_of(const pmu::measurement& m, const pmu::given_
 
 }  // namespace
 
-void measuring::begin() noexcept {
+void machine_counters::begin() noexcept {
     try {
         why_ = "they are off (--counters off)";
         if (chosen_.off) return;
@@ -100,7 +100,7 @@ void measuring::begin() noexcept {
     }
 }
 
-measuring::core measuring::open_core(const observe::worker_report& w) const {
+machine_counters::core machine_counters::open_core(const observe::worker_report& w) const {
     core c{.what = nullptr, .packets_before = w.packets};
     const int cpu = cpu_of(w.lcore);
     if (cpu < 0) {
@@ -120,12 +120,12 @@ measuring::core measuring::open_core(const observe::worker_report& w) const {
     return c;
 }
 
-const counters::own_counter* measuring::instructions_of(unsigned lcore) const noexcept {
+const counters::own_counter* machine_counters::instructions_of(unsigned lcore) const noexcept {
     const auto at = cores_.find(lcore);
     return at == cores_.end() ? nullptr : at->second.instructions.get();
 }
 
-void measuring::fill_workers(observe::report& r) {
+void machine_counters::fill_workers(observe::report& r) {
     r.counters = why_.empty() ? table_.family : "";
     r.counters_why = why_;
     if (!why_.empty()) return;
@@ -152,8 +152,8 @@ void measuring::fill_workers(observe::report& r) {
     if (!any && !why.empty()) r.counters_why = why;
 }
 
-measuring::root measuring::open_root(const observe::port_report& p, const std::string& address,
-                                     double now_s) const {
+machine_counters::root machine_counters::open_root(const observe::port_report& p,
+                                                   const std::string& address, double now_s) const {
     root made{.what = nullptr,
               .rx_before = p.totals.rx_packets,
               .tx_before = p.totals.tx_packets,
@@ -173,8 +173,9 @@ measuring::root measuring::open_root(const observe::port_report& p, const std::s
     return made;
 }
 
-measuring::port_counts measuring::of_port(const observe::port_report& port,
-                                          const std::string& pci_address, double duration_s) {
+machine_counters::port_counts machine_counters::of_port(const observe::port_report& port,
+                                                        const std::string& pci_address,
+                                                        double duration_s) {
     port_counts out;
     if (!why_.empty()) {
         out.why = why_;
