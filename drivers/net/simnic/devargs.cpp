@@ -186,6 +186,14 @@ constexpr std::array table{
              [](std::string_view v, device_arguments& a) {
                  return read_number<uint32_t>(v, 2, 1'000'000, a.impaired.loss_every);
              }},
+    argument{"loss_until", "a number of frames, 1 to 1000000000", sender,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint32_t>(v, 1, 1'000'000'000, a.impaired.loss_until);
+             }},
+    argument{"outage", "a number of frames before it, and of lost frames, such as 5000-400", sender,
+             [](std::string_view v, device_arguments& a) {
+                 return read_pair(v, 1'000'000'000, a.impaired.outage_after, a.impaired.outage);
+             }},
     argument{"cap", "packets per second up to 1000M, such as 500k or 1.5M", sender,
              [](std::string_view v, device_arguments& a) {
                  return read_rate(v, a.impaired.cap_pps) && a.impaired.cap_pps >= 1;
@@ -247,6 +255,8 @@ result<void> check_whole(uint64_t given, const device_arguments& out) {
                     "are shares of all frames: together at most 1");
     if (has("buffer") && !has("cap"))
         return fail(EINVAL, "buffer", "needs cap, the rate at which frames leave it");
+    if (has("loss_until") && !has("loss_every"))
+        return fail(EINVAL, "loss_until", "needs loss_every, the losses that it ends");
     if (has("l2flows") && has("l3flows"))
         return fail(EINVAL, "l2flows", "excludes l3flows: flows differ by MAC or by IP addresses");
     if (has("l2peers") && !has("l2flows"))

@@ -60,7 +60,8 @@ TEST(simnic_arguments, of_memory) {
 TEST(simnic_arguments, of_a_capture_on_a_bad_line) {
     const auto a = parse_arguments(
         "wire=pcap:/a:b/c.pcapng,dst_mac=02:11:22:33:44:55,dst=10.0.0.2,rate=10k,loss=0.25,"
-        "duplicate=1e-3,reorder=0,corrupt=0.5,delay=20,seed=4294967295,flap=500-100");
+        "duplicate=1e-3,reorder=0,corrupt=0.5,delay=20,seed=4294967295,flap=500-100,"
+        "loss_every=9,loss_until=30,outage=40-50");
     ASSERT_TRUE(a.has_value()) << a.error().message();
     EXPECT_EQ(a->wire, wire_kind::pcap);
     EXPECT_EQ(a->wire_name, "/a:b/c.pcapng");
@@ -73,6 +74,9 @@ TEST(simnic_arguments, of_a_capture_on_a_bad_line) {
     EXPECT_EQ(a->impaired.seed, UINT32_MAX);
     EXPECT_EQ(a->impaired.up_ms, 500u);
     EXPECT_EQ(a->impaired.down_ms, 100u);
+    EXPECT_EQ(a->impaired.loss_until, 30u);
+    EXPECT_EQ(a->impaired.outage_after, 40u);
+    EXPECT_EQ(a->impaired.outage, 50u);
     EXPECT_TRUE(a->impaired.any());
 }
 
@@ -142,6 +146,10 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"wire=gen,cap=0", "cap", "packets per second"},
         refused{"wire=gen,cap=1k,buffer=3841", "buffer", "1 to 3840"},
         refused{"wire=gen,buffer=10", "buffer", "needs cap"},
+        refused{"wire=gen,loss_until=10", "loss_until", "needs loss_every"},
+        refused{"wire=gen,loss_every=2,loss_until=0", "loss_until", "number of frames"},
+        refused{"wire=gen,outage=500", "outage", "5000-400"},
+        refused{"outage=500-100", "outage", "wire=gen, peer, tap, pcap only"},
         refused{"wire=gen,seed=-1", "seed", "number"}, refused{"flap=500", "flap", "500-100"},
         refused{"flap=0-100", "flap", "500-100"}, refused{"vanish=0", "vanish", "milliseconds"},
         refused{"vanish=10s", "vanish", "milliseconds"}));

@@ -217,6 +217,20 @@ TEST(bad_line, has_room_for_whatever_it_lets_on) {
     }
 }
 
+TEST(bad_line, an_outage_loses_its_frames_once) {
+    const auto w = bad_line({.outage_after = 100, .outage = 40}, pace(0, 1));
+    for (uint64_t now = 0; now < 1000; ++now)
+        EXPECT_EQ(take(*w, now).empty(), now >= 100 && now < 140) << now;
+    EXPECT_EQ(count(*w, "impair_lost"), 40u);
+}
+
+TEST(bad_line, that_recovers_loses_nothing_later) {
+    const auto w = bad_line({.loss_every = 20, .loss_until = 205}, pace(0, 1));
+    for (uint64_t now = 0; now < 1000; ++now)
+        EXPECT_EQ(take(*w, now).empty(), now < 205 && now % 20 == 19) << now;
+    EXPECT_EQ(count(*w, "impair_lost"), 10u);
+}
+
 TEST(bad_line, flaps_and_counts_what_that_cost) {
     const auto w = bad_line({.up_ms = 3, .down_ms = 1}, pace(0, 10'000));  // 100 frames a ms
     uint64_t came = 0, came_back = 0;

@@ -93,6 +93,15 @@ bool impaired::enqueue(uint64_t now, uint64_t& leaves) noexcept {
     return true;
 }
 
+/// The losses that depend on the frame's number.
+bool impaired::is_its_turn() noexcept {
+    const uint64_t number = ++judged_;
+    const bool out = number > settings_.outage_after &&
+                     number <= uint64_t{settings_.outage_after} + settings_.outage;
+    const bool ails = settings_.loss_until == 0 || number <= settings_.loss_until;
+    return out || (settings_.loss_every != 0 && ails && number % settings_.loss_every == 0);
+}
+
 impaired::slot& impaired::put(const outgoing& frame, uint64_t due) noexcept {
     slot& s = nth(count_++);
     s.due = due;
@@ -109,8 +118,7 @@ void impaired::impair(const outgoing& frame, uint64_t due) noexcept {
         drawn_share -= share;
         return drawn_share < 0;
     };
-    const bool its_turn = settings_.loss_every != 0 && ++judged_ % settings_.loss_every == 0;
-    if (its_turn || falls_to(settings_.loss)) {
+    if (is_its_turn() || falls_to(settings_.loss)) {
         lost_.add(1);
         return;
     }

@@ -24,8 +24,10 @@ struct impairments {
     double reorder = 0;    ///< delivered after the next unimpaired frame
     double corrupt = 0;  ///< one of the last 14 bytes has a bit flipped; the FCS does not catch it
     uint32_t loss_every = 0;  ///< besides, every n-th frame is dropped; 0: none
+    uint32_t loss_until = 0;  ///< the last frame that loss_every drops; 0: no limit
     double cap_pps = 0;       ///< frames per second that leave the queue; 0: no queue
     uint32_t buffer = 512;    ///< frames that the queue holds, the leaving one included
+    uint32_t outage_after = 0, outage = 0;  ///< after so many frames, so many are dropped, once
     uint32_t delay_us = 0;
     uint32_t up_ms = 0,
              down_ms = 0;  ///< milliseconds that the link stays up and down in turn; 0: always up
@@ -33,7 +35,7 @@ struct impairments {
 
     [[nodiscard]] bool any() const noexcept {
         return loss + duplicate + reorder + corrupt > 0 || loss_every != 0 || cap_pps > 0 ||
-               delay_us != 0 || down_ms != 0;
+               delay_us != 0 || down_ms != 0 || outage != 0;
     }
 };
 
@@ -66,6 +68,7 @@ class impaired final : public wire {
     void admit(uint64_t now, uint32_t wanted) noexcept;
     void impair(const outgoing& frame, uint64_t due) noexcept;
     bool enqueue(uint64_t now, uint64_t& leaves) noexcept;
+    bool is_its_turn() noexcept;
     slot& put(const outgoing& frame, uint64_t due) noexcept;
     slot& nth(uint32_t i) noexcept { return line_[(front_ + i) % slots]; }
     void follow_link(uint64_t now) noexcept;
