@@ -76,18 +76,35 @@ void describe_setup(json& out) {
                                                 : "isolated: " + isolated);
 }
 
+void describe_traffic(const run& r, json& out) {
+    if (const auto& c = r.traffic.captured) {
+        out = {{"pcap", r.pcap_file},
+               {"frames", c->frames().size()},
+               {"lengthened", c->lengthened()},
+               {"skipped", c->skipped()}};
+        return;
+    }
+    out = {{"flows_by", r.traffic.by_mac ? "mac" : "ip"},
+           {"ip", r.traffic.ipv6 ? 6 : 4},
+           {"flows", r.traffic.flows},
+           {"vlan", r.traffic.vlan},
+           {"both_ways", r.both_ways}};
+    if (const auto& d = r.traffic.destinations)
+        out.update(
+            {{"destinations", r.destinations_file}, {"prefixes", d->prefixes()}, {"seed", r.seed}});
+}
+
 void describe_run(const run& r, const test_bed& bed, json& out) {
-    for (unsigned i = 0; i < 2; ++i)
-        out["ports"].push_back({{"name", r.ports[i].name},
-                                {"device", r.ports[i].device},
-                                {"driver", bed.port(i).driver()},
-                                {"mac", bed.port(i).mac().text()},
-                                {"link_mbps", bed.port(i).link_mbps()}});
-    out["traffic"] = {{"flows_by", r.traffic.by_mac ? "mac" : "ip"},
-                      {"ip", r.traffic.ipv6 ? 6 : 4},
-                      {"flows", r.traffic.flows},
-                      {"vlan", r.traffic.vlan},
-                      {"both_ways", r.both_ways}};
+    for (unsigned i = 0; i < 2; ++i) {
+        json port{{"name", r.ports[i].name},
+                  {"device", r.ports[i].device},
+                  {"driver", bed.port(i).driver()},
+                  {"mac", bed.port(i).mac().text()},
+                  {"link_mbps", bed.port(i).link_mbps()}};
+        if (r.ports[i].vxlan) port["vxlan"] = {{"vni", r.ports[i].vxlan->vni}};
+        out["ports"].push_back(std::move(port));
+    }
+    describe_traffic(r, out["traffic"]);
     out["trial"] = {
         {"tolerance", r.tolerance}, {"max_lag_us", r.max_lag_s * 1e6}, {"settle_s", r.settle_s}};
 }

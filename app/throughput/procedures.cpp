@@ -276,10 +276,20 @@ class size_procedures {
 
 }  // namespace
 
+namespace {
+
+uint32_t outer_bytes(const run& settings) {
+    return std::max(settings.ports[0].encapsulation_bytes(),
+                    settings.ports[1].encapsulation_bytes());
+}
+
+}  // namespace
+
 result<double> max_rate_fps(const run& settings, const frame_size& size,
                             uint32_t slower_link_mbps) {
-    const double line =
-        slower_link_mbps != 0 ? size.line_rate_fps(slower_link_mbps * 1e6) : settings.max_fps;
+    const double line = slower_link_mbps != 0
+                            ? size.line_rate_fps(slower_link_mbps * 1e6, outer_bytes(settings))
+                            : settings.max_fps;
     if (line <= 0)
         return fail(
             EINVAL, settings.ports[0].where,
@@ -299,7 +309,9 @@ result<void> perform_procedures(test_bed& bed, const run& settings, json& out,
         out["sizes"].push_back(
             {{"size", size.name},
              {"mean_bytes", size.mean_bytes()},
-             {"line_rate_fps", mbps != 0 ? json(size.line_rate_fps(mbps * 1e6)) : json(nullptr)},
+             {"line_rate_fps", mbps != 0
+                                   ? json(size.line_rate_fps(mbps * 1e6, outer_bytes(settings)))
+                                   : json(nullptr)},
              {"max_rate_fps", *max},
              {"trials", json::array()}});
         constexpr double max_learning_fps = 100e3;

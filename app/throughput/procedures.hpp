@@ -23,7 +23,7 @@ using progress = std::function<void(const std::string&)>;
 [[nodiscard]] result<void> perform_procedures(test_bed& bed, const run& settings,
                                               nlohmann::json& out, const progress& show);
 
-/// The maximum rate of each direction: the run's, and at most the slower port's line rate.
+/// The maximum rate of each direction: the run's, and at most the slower port's line rate, of encapsulated frames.
 ///
 /// Errors  EINVAL: no port reports its speed, and the run has no maximum
 [[nodiscard]] result<double> max_rate_fps(const run& settings, const frame_size& size,

@@ -19,6 +19,7 @@ using nlohmann::json;
 
 std::string size_name(const json& size) {
     const auto name = size.at("size").get<std::string>();
+    if (name == "capture") return name;
     return name == "imix" ? "IMIX" : name + " bytes";
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include "yaml/reader.hpp"
 #include "yaml/yaml_file.hpp"
@@ -39,8 +40,26 @@ double ratio_or(const reader& r, std::string_view key, double otherwise) {
     return r.has(key) ? static_cast<double>(r.at(key).number(0, million - 1)) / 1e6 : otherwise;
 }
 
+vxlan_tunnel tunnel_of(const reader& r, const run_port& p) {
+    r.expect_map({"vni", "remote", "inner_mac"});
+    const auto v4 = [&r](const std::optional<ip_address>& a, const char* what) {
+        if (!a || a->v6) r.refuse(std::string("needs ") + what);
+        return a->v4();
+    };
+    vxlan_tunnel t{.vni = static_cast<uint32_t>(r.at("vni").number(1, (1u << 24) - 1)),
+                   .local = v4(p.address, "the port's own IPv4 address (address: ...)")};
+    std::optional<ip_address> remote = p.gateway;
+    if (r.has("remote")) remote = r.at("remote").taken(parse_address(r.at("remote").text()));
+    t.remote = v4(remote, "the IPv4 address of the device's VTEP (remote: ...)");
+    if (r.has("inner_mac")) {
+        t.inner_mac = r.at("inner_mac").taken(parse_mac(r.at("inner_mac").text()));
+        if (t.inner_mac->is_group()) r.at("inner_mac").refuse("should be a unicast MAC address");
+    }
+    return t;
+}
+
 run_port port_of(const reader& r) {
-    r.expect_map({"name", "device", "address", "gateway", "gateway_mac"});
+    r.expect_map({"name", "device", "address", "gateway", "gateway_mac", "vxlan"});
     run_port p{.name = r.at("name").name(), .device = r.at("device").text(), .where = r.where()};
     if (r.has("address")) p.address = r.at("address").taken(parse_address(r.at("address").text()));
     if (r.has("gateway")) {
@@ -56,17 +75,56 @@ run_port port_of(const reader& r) {
         if (p.gateway_mac->is_group())
             r.at("gateway_mac").refuse("should be a unicast MAC address");
     }
+    if (r.has("vxlan")) p.vxlan = tunnel_of(r.at("vxlan"), p);
     return p;
 }
 
+/// A file that the run file names: relative to the run file's folder.
+std::string path_of(const reader& r) {
+    const std::filesystem::path run_file = r.where().substr(0, r.where().rfind(':'));
+    return run_file.parent_path() / r.text();
+}
+
+/// A capture instead of flows.
+void read_capture(const reader& r, run& out) {
+    for (const char* key :
+         {"flows_by", "ip", "flows", "vlan", "sizes", "both_ways", "destinations", "seed"})
+        if (r.has(key))
+            r.at(key).refuse("is of flows; the frames of a capture are sent as they are");
+    constexpr size_t max_learning_frames = 65536;
+    out.pcap_file = r.at("pcap").text();
+    out.traffic.captured = r.at("pcap").taken(capture::open(path_of(r.at("pcap"))));
+    out.traffic.flows =
+        static_cast<uint32_t>(std::min(out.traffic.captured->frames().size(), max_learning_frames));
+    out.sizes.push_back(size_of(*out.traffic.captured));
+}
+
+void read_destinations(const reader& r, run& out) {
+    const reader file = r.at("destinations");
+    if (out.traffic.by_mac) file.refuse("needs flows by IP addresses (flows_by: ip)");
+    out.destinations_file = file.text();
+    out.seed = r.number_or<uint64_t>("seed", 1, 0, UINT32_MAX);
+    const auto text = yaml::read_file(path_of(file));
+    if (!text) file.refuse("cannot be read: " + text.error().message());
+    auto drawn =
+        destination_list::draw(*text, file.text(), out.traffic.ipv6, out.traffic.flows, out.seed);
+    if (!drawn) file.refuse("cannot be used: " + drawn.error().message());
+    out.traffic.destinations = std::move(*drawn);
+}
+
 void read_traffic(const reader& r, run& out) {
-    r.expect_map({"flows_by", "ip", "flows", "vlan", "sizes", "both_ways"});
+    r.expect_map(
+        {"flows_by", "ip", "flows", "vlan", "sizes", "both_ways", "pcap", "destinations", "seed"});
+    if (r.has("pcap")) return read_capture(r, out);
     traffic& t = out.traffic;
     if (r.has("flows_by")) t.by_mac = r.at("flows_by").word({"ip", "mac"}) == 1;
     if (r.has("ip")) t.ipv6 = r.at("ip").word({"4", "6"}) == 1;
-    constexpr uint64_t max_flows = 65536;
+    // Without a table, addresses differ in their last 16 bits.
+    const uint64_t max_flows = r.has("destinations") ? 1u << 20 : 1u << 16;
     t.flows = r.number_or<uint32_t>("flows", t.by_mac ? l2_flows_of_paper : l3_flows_of_paper, 1,
                                     max_flows);
+    if (r.has("destinations")) read_destinations(r, out);
+    if (r.has("seed") && !t.destinations) r.at("seed").refuse("is of destinations (a file)");
     t.vlan = r.number_or<uint16_t>("vlan", 0, 1, 4094);
     if (r.has("both_ways")) out.both_ways = r.at("both_ways").truth();
     if (!r.has("sizes")) return;
@@ -162,7 +220,8 @@ run run_of(const reader& r) {
         out.sizes.push_back({std::to_string(smallest_frame_bytes(out.traffic)),
                              {smallest_frame_bytes(out.traffic)}});
     for (size_t i = 0; i < out.ports.size(); ++i)
-        if (out.ports[i].address && out.ports[i].address->v6 != out.traffic.ipv6)
+        if (!out.traffic.captured && !out.ports[i].vxlan && out.ports[i].address &&
+            out.ports[i].address->v6 != out.traffic.ipv6)
             r.at("ports").list("ports")[i].at("address").refuse(
                 "is not of the traffic's IP version");
     if (r.has("rate")) read_rates(r.at("rate"), out);

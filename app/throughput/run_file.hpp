@@ -10,6 +10,7 @@
 #include "net/ip.hpp"
 #include "search/goal.hpp"
 #include "traffic.hpp"
+#include "vxlan.hpp"
 
 namespace turnpike::throughput {
 
@@ -19,6 +20,9 @@ struct run_port {
         gateway_mac{};  ///< destination of L3 flows; else resolved, else the other port's MAC
     std::optional<ip_address> address{};  ///< the station's own
     std::optional<ip_address> gateway{};  ///< the device's address, resolved by ARP or ND
+    std::optional<vxlan_tunnel> vxlan{};  ///< frames of this port are encapsulated, both ways
+
+    [[nodiscard]] uint32_t encapsulation_bytes() const noexcept { return vxlan ? vxlan_bytes : 0; }
 };
 
 enum class search_method : uint8_t { none, binary, mlr };
@@ -46,6 +50,8 @@ struct run {
     std::string name{};
     std::vector<run_port> ports{};
     throughput::traffic traffic{};
+    std::string pcap_file{}, destinations_file{};  ///< as the run file names them
+    uint64_t seed = 1;                             ///< of the destinations
     bool both_ways = false;
     std::vector<frame_size> sizes{};
     double max_fps = 0;        ///< of each direction; 0: the line rate
@@ -61,7 +67,7 @@ struct run {
 
 /// Errors  EINVAL with file:line; of reading the file
 [[nodiscard]] result<run> read_run(const std::string& path);
-/// name  the file's name in messages
+/// name  the file's name in messages; files that it names are relative to its folder
 [[nodiscard]] result<run> parse_run(std::string_view text, const std::string& name);
 
 }  // namespace turnpike::throughput

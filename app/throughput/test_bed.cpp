@@ -20,7 +20,7 @@ constexpr unsigned buffers = 16383, buffer_cache = 256;
 uint32_t largest_size(const run& r) {
     uint32_t most = 0;
     for (const frame_size& s : r.sizes) most = std::max(most, s.largest());
-    return most;
+    return most + std::max(r.ports[0].encapsulation_bytes(), r.ports[1].encapsulation_bytes());
 }
 
 }  // namespace
@@ -134,10 +134,15 @@ result<void> test_bed::resolve_gateways() {
 result<void> test_bed::select(const frame_size& size, double learning_fps) {
     streams_.clear();
     for (unsigned i = 0; i < 2; ++i) {
-        mac_address to = ports_[1 - i].mac();
-        if (run_.ports[i].gateway_mac) to = *run_.ports[i].gateway_mac;
-        if (stations_[i].gateway_mac()) to = *stations_[i].gateway_mac();
-        streams_.emplace_back(run_.traffic, static_cast<uint8_t>(i), size, ports_[i].mac(), to);
+        const run_port& p = run_.ports[i];
+        mac_address to = device_mac(i);
+        bool routed = p.gateway_mac || stations_[i].gateway_mac();
+        if (p.vxlan) {
+            to = p.vxlan->inner_mac.value_or(ports_[1 - i].mac());
+            routed = p.vxlan->inner_mac.has_value();
+        }
+        streams_.push_back(
+            source_of(run_.traffic, static_cast<uint8_t>(i), size, ports_[i].mac(), to, routed));
     }
     trial_ = 0;
     std::vector<sender> senders;
@@ -158,24 +163,42 @@ void test_bed::poll(unsigned port) noexcept {
     for (uint16_t i = 0; i < n; ++i) take(port, frames[i], now);
 }
 
+mac_address test_bed::device_mac(unsigned port) const noexcept {
+    if (stations_[port].gateway_mac()) return *stations_[port].gateway_mac();
+    return run_.ports[port].gateway_mac.value_or(ports_[1 - port].mac());
+}
+
+void test_bed::answer(unsigned port, std::span<const uint8_t> question, bool in_tunnel) noexcept {
+    rte_mbuf* m = rte_pktmbuf_alloc(pool_);
+    if (m == nullptr) return;
+    const uint32_t outer = in_tunnel ? vxlan_bytes : 0, most = outer + max_reply_bytes;
+    auto* at = reinterpret_cast<uint8_t*>(rte_pktmbuf_append(m, static_cast<uint16_t>(most)));
+    const auto a = stations_[port].receive(question, {at + outer, max_reply_bytes});
+    foreign_ += a.control ? 0 : 1;
+    // Padding to the minimum frame, which some ports leave to software.
+    const uint32_t bytes = std::max(a.reply_bytes, 60u);
+    std::memset(at + outer + a.reply_bytes, 0, bytes - a.reply_bytes);
+    if (in_tunnel)
+        write_vxlan(at, *run_.ports[port].vxlan, bytes, 0, ports_[port].mac(), device_mac(port));
+    rte_pktmbuf_trim(m, static_cast<uint16_t>(max_reply_bytes - bytes));
+    if (a.reply_bytes == 0 || rte_eth_tx_burst(ports_[port].id(), 0, &m, 1) != 1)
+        rte_pktmbuf_free(m);
+}
+
 void test_bed::take(unsigned port, rte_mbuf* frame, uint64_t now) noexcept {
-    const std::span<const uint8_t> bytes{rte_pktmbuf_mtod(frame, const uint8_t*),
-                                         rte_pktmbuf_data_len(frame)};
+    std::span<const uint8_t> bytes{rte_pktmbuf_mtod(frame, const uint8_t*),
+                                   rte_pktmbuf_data_len(frame)};
+    const auto& tunnel = run_.ports[port].vxlan;
+    bool in_tunnel = false;
+    if (tunnel)
+        if (const auto inner = inner_frame(*tunnel, bytes); !inner.empty()) {
+            bytes = inner;
+            in_tunnel = true;
+        }
     stamp s;
     switch (read_frame(run_.traffic, bytes, s)) {
         case arrival::foreign:
-            if (rte_mbuf* m = rte_pktmbuf_alloc(pool_); m != nullptr) {
-                auto* at = reinterpret_cast<uint8_t*>(rte_pktmbuf_append(m, max_reply_bytes));
-                const auto answer = stations_[port].receive(bytes, {at, max_reply_bytes});
-                foreign_ += answer.control ? 0 : 1;
-                // Padding to the minimum frame, which some ports leave to software.
-                if (answer.reply_bytes < 60)
-                    std::memset(at + answer.reply_bytes, 0, 60 - answer.reply_bytes);
-                rte_pktmbuf_trim(
-                    m, static_cast<uint16_t>(max_reply_bytes - std::max(answer.reply_bytes, 60u)));
-                if (answer.reply_bytes == 0 || rte_eth_tx_burst(ports_[port].id(), 0, &m, 1) != 1)
-                    rte_pktmbuf_free(m);
-            }
+            answer(port, bytes, in_tunnel);
             break;
         case arrival::damaged:
             ++damaged_[1 - port];
@@ -187,7 +210,8 @@ void test_bed::take(unsigned port, rte_mbuf* frame, uint64_t now) noexcept {
                 ++misdirected_;
             } else if (trial_ == 0) {
                 break;
-            } else if (!streams_[s.stream].is_intact(bytes, s.sequence)) {
+            } else if ((tunnel && !in_tunnel) ||
+                       !streams_[s.stream]->is_intact(bytes, s.sequence)) {
                 ++damaged_[s.stream];
             } else if (accounts_[s.stream].receive(s.sequence) == sequence_account::kind::first) {
                 latency_.add((now - s.tsc) & stamp_time_mask);
@@ -195,6 +219,19 @@ void test_bed::take(unsigned port, rte_mbuf* frame, uint64_t now) noexcept {
             break;
     }
     rte_pktmbuf_free(frame);
+}
+
+void test_bed::build(unsigned port, rte_mbuf* frame, uint64_t sequence) const noexcept {
+    const frame_source& of = *streams_[port];
+    const run_port& p = run_.ports[port];
+    const uint32_t inner = of.bytes_of(sequence), outer = p.encapsulation_bytes();
+    frame->data_len = static_cast<uint16_t>(outer + inner);
+    frame->pkt_len = outer + inner;
+    auto* at = rte_pktmbuf_mtod(frame, uint8_t*);
+    if (p.vxlan)
+        write_vxlan(at, *p.vxlan, inner, of.flow_of(sequence), ports_[port].mac(),
+                    device_mac(port));
+    of.build(at + outer, sequence, trial_, rte_rdtsc());
 }
 
 /// Send the frames whose time has come.
@@ -210,13 +247,7 @@ void test_bed::transmit(sender& s, uint64_t start, uint64_t now) noexcept {
     const auto n = static_cast<uint16_t>(std::min<uint64_t>(due - s.next, burst));
     rte_mbuf* frames[burst];
     if (rte_pktmbuf_alloc_bulk(pool_, frames, n) != 0) return;
-    const stream& of = streams_[s.port];
-    for (uint16_t i = 0; i < n; ++i) {
-        const auto bytes = static_cast<uint16_t>(of.bytes_of(s.next + i));
-        frames[i]->data_len = bytes;
-        frames[i]->pkt_len = bytes;
-        of.build(rte_pktmbuf_mtod(frames[i], uint8_t*), s.next + i, trial_, rte_rdtsc());
-    }
+    for (uint16_t i = 0; i < n; ++i) build(s.port, frames[i], s.next + i);
     const uint16_t sent = rte_eth_tx_burst(ports_[s.port].id(), 0, frames, n);
     // The rest was not sent: the same sequence numbers are sent later.
     if (sent < n) rte_pktmbuf_free_bulk(frames + sent, static_cast<unsigned>(n - sent));

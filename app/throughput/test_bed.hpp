@@ -88,6 +88,12 @@ class test_bed {
     result<void> check_links() const;
     void poll(unsigned port) noexcept;
     void take(unsigned port, rte_mbuf* frame, uint64_t now) noexcept;
+    /// Answer ARP and ND, in the port's tunnel if the question came out of it.
+    void answer(unsigned port, std::span<const uint8_t> question, bool in_tunnel) noexcept;
+    /// Destination of a port's frames: the device, or the other port.
+    [[nodiscard]] mac_address device_mac(unsigned port) const noexcept;
+    /// Write a frame with its outer headers.
+    void build(unsigned port, rte_mbuf* frame, uint64_t sequence) const noexcept;
     void transmit(sender& s, uint64_t start, uint64_t now) noexcept;
     /// Send until all frames are out or `deadline` (TSC) has passed.
     [[nodiscard]] bool send_all(std::vector<sender>& senders, uint64_t deadline) noexcept;
@@ -102,7 +108,7 @@ class test_bed {
     rte_mempool* pool_ = nullptr;
     std::vector<rxtx::port> ports_{};
     std::vector<station> stations_{};
-    std::vector<stream> streams_{};
+    std::vector<std::unique_ptr<frame_source>> streams_{};
     uint16_t trial_ = 0;
     uint16_t last_trial_ = 0;
     std::array<sequence_account, 2> accounts_{};

@@ -19,6 +19,7 @@ constexpr uint8_t hop_limit = 64, payload_byte = 0x5a;
 constexpr uint64_t first_mac[] = {0x0600'0000'0000,
                                   0x0200'0000'0000};           // locally administered, by port
 constexpr uint32_t first_ipv4[] = {0xc612'0000, 0xc613'0000};  // 198.18.0.0, 198.19.0.0
+constexpr uint32_t ipv4_hosts = 0x1'0000;                      // more flows share them
 
 uint32_t tag_bytes(const traffic& t) noexcept { return t.vlan != 0 ? sizeof(vlan_tag) : 0; }
 uint32_t ip_bytes(const traffic& t) noexcept {
@@ -65,7 +66,15 @@ result<frame_size> parse_frame_size(std::string_view text, const traffic& t) {
     return frame_size{.name = std::string(text), .turns = {bytes}};
 }
 
-uint32_t ipv4_of(unsigned port, uint32_t flow) noexcept { return first_ipv4[port] + flow; }
+frame_size size_of(const capture& c) {
+    frame_size all{.name = "capture"};
+    for (const capture::frame& f : c.frames()) all.turns.push_back(f.bytes + fcs_bytes);
+    return all;
+}
+
+uint32_t ipv4_of(unsigned port, uint32_t flow) noexcept {
+    return first_ipv4[port] + flow % ipv4_hosts;
+}
 
 ipv6_address ipv6_of(unsigned port, uint32_t flow) noexcept {
     ipv6_address a{
@@ -75,8 +84,10 @@ ipv6_address ipv6_of(unsigned port, uint32_t flow) noexcept {
 }
 
 bool is_flow_address(const traffic& t, unsigned port, const ip_address& a) noexcept {
+    if (t.captured) return t.captured->has_address(port, a);
     if (a.v6 != t.ipv6) return false;
-    if (!a.v6) return a.v4() - first_ipv4[port] < t.flows;
+    if (t.destinations && port == 1) return t.destinations->has(a);
+    if (!a.v6) return a.v4() - first_ipv4[port] < std::min(t.flows, ipv4_hosts);
     const ipv6_address given = a.v6_bytes();
     const auto flow = load_be<uint32_t>(given.bytes + 12);
     return flow < t.flows && given == ipv6_of(port, flow);
@@ -127,14 +138,14 @@ void stream::build(uint8_t* at, uint64_t sequence, uint16_t trial, uint64_t tsc)
     if (traffic_.ipv6) {
         auto& ip = *reinterpret_cast<ipv6_header*>(at + l3_at_);
         ip.payload_bytes = udp_bytes;
-        ip.source = ipv6_of(from, ip_flow);
-        ip.destination = ipv6_of(to, ip_flow);
+        ip.source = ipv6_at(from, ip_flow);
+        ip.destination = ipv6_at(to, ip_flow);
         pseudo = sum_bytes({ip.source.bytes, 32}, pseudo);
     } else {
         auto& ip = *reinterpret_cast<ipv4_header*>(at + l3_at_);
         ip.total_bytes = static_cast<uint16_t>(bytes - l3_at_);
-        ip.source = ipv4_of(from, ip_flow);
-        ip.destination = ipv4_of(to, ip_flow);
+        ip.source = ipv4_at(from, ip_flow);
+        ip.destination = ipv4_at(to, ip_flow);
         ip.checksum = checksum({at + l3_at_, sizeof ip});
         pseudo = sum_bytes({at + l3_at_ + offsetof(ipv4_header, source), 8}, pseudo);
     }
@@ -154,19 +165,28 @@ bool stream::is_intact(std::span<const uint8_t> frame, uint64_t sequence) const 
     const uint8_t* ip = frame.data() + at;
     if (traffic_.ipv6) {
         const auto& h = *reinterpret_cast<const ipv6_header*>(ip);
-        if (h.source != ipv6_of(id_, ip_flow) || h.destination != ipv6_of(1u - id_, ip_flow))
+        if (h.source != ipv6_at(id_, ip_flow) || h.destination != ipv6_at(1u - id_, ip_flow))
             return false;
     } else {
         const auto& h = *reinterpret_cast<const ipv4_header*>(ip);
-        if (h.total_bytes != whole || h.source != ipv4_of(id_, ip_flow) ||
-            h.destination != ipv4_of(1u - id_, ip_flow))
+        if (h.total_bytes != whole || h.source != ipv4_at(id_, ip_flow) ||
+            h.destination != ipv4_at(1u - id_, ip_flow))
             return false;
     }
     const uint32_t tail = stamp_at_ + stamp_bytes;
     return std::memcmp(ip + tail - l3_at_, template_.data() + tail, bytes - tail) == 0;
 }
 
+std::unique_ptr<frame_source> source_of(const traffic& t, uint8_t id, const frame_size& size,
+                                        const mac_address& source, const mac_address& destination,
+                                        bool routed) {
+    if (!t.captured) return std::make_unique<stream>(t, id, size, source, destination);
+    return std::make_unique<replay>(
+        t.captured, id, routed ? std::optional(mac_pair{source, destination}) : std::nullopt);
+}
+
 arrival read_frame(const traffic& t, std::span<const uint8_t> frame, stamp& out) noexcept {
+    if (t.captured) return t.captured->read(frame, out);
     const uint32_t l3_bytes = ip_bytes(t),
                    rest = l3_bytes + static_cast<uint32_t>(sizeof(udp_header)) + stamp_bytes;
     uint32_t at = ethernet_bytes;

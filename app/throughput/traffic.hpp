@@ -3,20 +3,25 @@
 // Source: RFC 2544 sections 9, 12 and C.2.6.4 (addresses, UDP port 9), RFC 5180 (IPv6), RFC 6985 (IMIX); the paper's section
 // 13.4: 3,125 L2 flows and 62,500 L3 flows.
 //
-//   stream 0: port 0 -> port 1    MAC 06:00:00:.. -> 02:00:00:..   IPv4 198.18.0.0 + f -> 198.19.0.0 + f
+//   stream 0: port 0 -> port 1    MAC 06:00:00:.. -> 02:00:00:..   IPv4 198.18.0.0 + f -> 198.19.0.0 + f, or drawn from a table
 //   stream 1: port 1 -> port 0    the same flows in the other direction
+//
+// Or the frames of a capture (replay.hpp).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "destinations.hpp"
+#include "frame_source.hpp"
 #include "net/ip.hpp"
 #include "net/mac.hpp"
-#include "stamp.hpp"
+#include "replay.hpp"
 
 namespace turnpike::throughput {
 
@@ -30,6 +35,8 @@ struct traffic {
     bool ipv6 = false;
     uint32_t flows = l3_flows_of_paper;
     uint16_t vlan = 0;  ///< 0: untagged; a tag is part of the frame's size
+    std::shared_ptr<const destination_list> destinations{};  ///< at port 1, one for each flow
+    std::shared_ptr<const capture> captured{};               ///< instead of everything else
 };
 
 /// A frame size, or a mix: sizes by turns.
@@ -39,9 +46,10 @@ struct frame_size {
 
     [[nodiscard]] double mean_bytes() const noexcept;
     [[nodiscard]] uint32_t largest() const noexcept;
-    /// Frames per second of a full line.
-    [[nodiscard]] double line_rate_fps(double bits_per_second) const noexcept {
-        return bits_per_second / 8 / (mean_bytes() + line_overhead_bytes);
+    /// Frames per second of a full line. Encapsulated frames are longer.
+    [[nodiscard]] double line_rate_fps(double bits_per_second,
+                                       uint32_t encapsulation_bytes = 0) const noexcept {
+        return bits_per_second / 8 / (mean_bytes() + encapsulation_bytes + line_overhead_bytes);
     }
 };
 
@@ -51,39 +59,42 @@ struct frame_size {
 ///
 /// Errors  EINVAL without an object
 [[nodiscard]] result<frame_size> parse_frame_size(std::string_view text, const traffic& t);
+/// The sizes of a capture's frames, in their order; its name is "capture".
+[[nodiscard]] frame_size size_of(const capture& c);
 
-/// An address of a flow's end at a port.
+/// An address of a flow's end at a port, without a table.
 [[nodiscard]] uint32_t ipv4_of(unsigned port, uint32_t flow) noexcept;
 [[nodiscard]] ipv6_address ipv6_of(unsigned port, uint32_t flow) noexcept;
 /// The port has a flow's end of this address.
 [[nodiscard]] bool is_flow_address(const traffic& t, unsigned port, const ip_address& a) noexcept;
 
-enum class arrival : uint8_t {
-    ours,     ///< stamped and intact
-    damaged,  ///< a frame of ours with a changed byte, or truncated
-    foreign,  ///< a frame of another sender
-};
-
-/// Builds and verifies the frames of one direction.
-class stream {
+/// Frames of flows.
+class stream final : public frame_source {
   public:
     /// id              the sending port, 0 or 1
     /// source, destination  MAC addresses; with flows by MAC they are not used
     stream(const traffic& t, uint8_t id, const frame_size& size, const mac_address& source,
            const mac_address& destination);
 
-    /// Bytes of a frame without FCS.
-    [[nodiscard]] uint32_t bytes_of(uint64_t sequence) const noexcept {
+    [[nodiscard]] uint32_t bytes_of(uint64_t sequence) const noexcept override {
         return size_.turns[sequence % size_.turns.size()] - fcs_bytes;
     }
-    /// Write a frame of bytes_of(sequence) bytes.
-    void build(uint8_t* at, uint64_t sequence, uint16_t trial, uint64_t tsc) const noexcept;
-    /// Whether a frame that read_frame() took for one of this stream is as it was built: length, addresses, payload.
-    [[nodiscard]] bool is_intact(std::span<const uint8_t> frame, uint64_t sequence) const noexcept;
+    [[nodiscard]] uint32_t flow_of(uint64_t sequence) const noexcept override {
+        return static_cast<uint32_t>(sequence % traffic_.flows);
+    }
+    void build(uint8_t* at, uint64_t sequence, uint16_t trial,
+               uint64_t tsc) const noexcept override;
+    [[nodiscard]] bool is_intact(std::span<const uint8_t> frame,
+                                 uint64_t sequence) const noexcept override;
 
   private:
-    [[nodiscard]] uint32_t flow_of(uint64_t sequence) const noexcept {
-        return static_cast<uint32_t>(sequence % traffic_.flows);
+    [[nodiscard]] uint32_t ipv4_at(unsigned port, uint32_t flow) const noexcept {
+        return port == 1 && traffic_.destinations ? traffic_.destinations->v4(flow)
+                                                  : ipv4_of(port, flow);
+    }
+    [[nodiscard]] ipv6_address ipv6_at(unsigned port, uint32_t flow) const noexcept {
+        return port == 1 && traffic_.destinations ? traffic_.destinations->v6(flow)
+                                                  : ipv6_of(port, flow);
     }
 
     const traffic traffic_;
@@ -92,6 +103,14 @@ class stream {
     const uint32_t l3_at_, l4_at_, stamp_at_;
     std::vector<uint8_t> template_{};
 };
+
+/// The frames of one direction: a stream, or the replay of a capture.
+///
+/// routed  the destination is the device: the frames of a capture get these MAC addresses, too
+[[nodiscard]] std::unique_ptr<frame_source> source_of(const traffic& t, uint8_t id,
+                                                      const frame_size& size,
+                                                      const mac_address& source,
+                                                      const mac_address& destination, bool routed);
 
 /// Classify a received frame by its headers and stamp. A frame whose tag a port stripped is accepted.
 [[nodiscard]] arrival read_frame(const traffic& t, std::span<const uint8_t> frame,

@@ -1,16 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """turnpike-throughput over simnic's wires: a device of known loss, delay and buffer, and runs that must end with an error."""
+import ipaddress
 import json
 import os
+import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from lib import tap  # noqa: E402
+from lib import frames, tap  # noqa: E402
 from lib.dut import BUILD  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "app/throughput/turnpike-throughput")
@@ -23,14 +26,17 @@ class Run:
     """One execution; `right` impairs the frames from left to right."""
 
     def __init__(self, procedures, right="", left="", rate=f"max: 20k, {ANY_LAG}",
-                 wires=("peer:net_simnic1", "peer:net_simnic0")):
+                 wires=("peer:net_simnic1", "peer:net_simnic0"), traffic=f"flows: {FLOWS}", ports=("", ""), files=None):
         self.folder = tempfile.TemporaryDirectory(prefix="turnpike-test-")
+        for name, content in (files or {}).items():
+            with open(os.path.join(self.folder.name, name), "wb") as file:
+                file.write(content)
         self.file = os.path.join(self.folder.name, "run.yaml")
         self.output = os.path.join(self.folder.name, "result.json")
         with open(self.file, "w", encoding="utf-8") as file:
-            file.write(f'ports:\n  - {{name: left, device: "net_simnic0,wire={wires[0]}{left}"}}\n'
-                       f'  - {{name: right, device: "net_simnic1,wire={wires[1]}{right}"}}\n'
-                       f"traffic: {{flows: {FLOWS}}}\nrate: {{{rate}}}\n{procedures}\n")
+            file.write(f'ports:\n  - {{name: left, device: "net_simnic0,wire={wires[0]}{left}"{ports[0]}}}\n'
+                       f'  - {{name: right, device: "net_simnic1,wire={wires[1]}{right}"{ports[1]}}}\n'
+                       f"traffic: {{{traffic}}}\nrate: {{{rate}}}\n{procedures}\n")
         # pylint: disable-next=consider-using-with
         self.process = subprocess.Popen([PROGRAM, self.file, "--output", self.output], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
@@ -110,11 +116,11 @@ class Wire:
             self.held = None
         return out
 
-    def trial(self, number, frames):
+    def trial(self, number, sent):
         """A receiver's counts of a trial's frames."""
         seen, newest = set(), -1
-        count = {"sent": frames, "lost": 0, "received": 0, "damaged": 0, "duplicated": 0, "reordered": 0, "late": 0}
-        for n in range(frames):
+        count = {"sent": sent, "lost": 0, "received": 0, "damaged": 0, "duplicated": 0, "reordered": 0, "late": 0}
+        for n in range(sent):
             for (trial, sequence), damaged in self.carry((number, n)):
                 if damaged:
                     count["damaged"] += 1
@@ -127,18 +133,70 @@ class Wire:
                     count["reordered"] += sequence < newest
                     newest = max(newest, sequence)
         count["received"] = len(seen)
-        count["lost"] = frames - len(seen) - count["damaged"]
+        count["lost"] = sent - len(seen) - count["damaged"]
         return count
+
+
+HERE, THERE = b"\2\0\0\0\0\7", b"\2\0\0\0\0\x09"
+
+
+def of_ipv4(rest, protocol, **more):
+    return frames.ethernet(THERE, HERE, frames.IPV4, frames.ipv4("10.0.0.1", "10.9.0.2", rest, protocol, **more))
+
+
+def of_ipv6(rest, protocol):
+    return frames.ethernet(THERE, HERE, frames.IPV6, frames.ipv6("2001:db8::1", "2001:db8:9::2", rest, protocol))
+
+
+def udp_with_checksum(rest):
+    datagram = bytearray(frames.udp(rest, to=9))
+    datagram[6] = 1  # any: the tester computes it anew
+    return bytes(datagram)
+
+
+# Frames of each kind; three are lengthened, and the last two are skipped.
+CAPTURED = [of_ipv4(udp_with_checksum(b"x" * 100), frames.UDP), of_ipv4(udp_with_checksum(b"y" * 1001), frames.UDP),
+            of_ipv4(frames.udp(b"z" * 50, to=9), frames.UDP), of_ipv4(udp_with_checksum(b""), frames.UDP) + bytes(18),
+            of_ipv4(frames.tcp(b"t" * 300, to=9), frames.TCP), of_ipv4(frames.tcp(to=9), frames.TCP) + bytes(6),
+            of_ipv4(frames.icmp4(8, 0, bytes(60)), frames.ICMP), of_ipv4(b"g" * 64, 253),
+            of_ipv4(udp_with_checksum(b"o" * 30), frames.UDP, options=b"\x94\4\0\0"),
+            frames.ethernet(THERE, HERE, frames.VLAN, frames.tag(5, frames.IPV4, frames.ipv4(
+                "10.0.0.3", "10.9.0.4", udp_with_checksum(b"v" * 77)))),
+            of_ipv6(udp_with_checksum(b"6" * 99), frames.UDP), of_ipv6(frames.tcp(to=9), frames.TCP),
+            of_ipv6(frames.icmp6("2001:db8::1", "2001:db8:9::2", 128, 0, bytes(64)), frames.ICMPV6),
+            frames.ethernet(THERE, HERE, 0x88B5, b"an experiment" * 5),
+            b"short", of_ipv4(bytes(50), frames.UDP, total=999)]
+
+
+def pcap_of(all_frames):
+    out = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    return out + b"".join(struct.pack("<IIII", n, 0, len(f), len(f)) + f for n, f in enumerate(all_frames))
+
+
+def decoded(path, *fields):
+    """A row of fields for each frame; tshark finds no error in any, checksums included."""
+    if shutil.which("tshark") is None:
+        tap.skip("tshark is not installed")
+    words = ["tshark", "-n", "-r", path, "-T", "fields", "-E", "separator=|", "-o", "tcp.analyze_sequence_numbers:FALSE"]
+    words += [w for protocol in ("ip", "tcp", "udp") for w in ("-o", f"{protocol}.check_checksum:TRUE")]
+    words += ["-d", "udp.port==9,data", "-d", "tcp.port==9,data"]  # a stamp may look like a message of another protocol
+    fields = (*fields, "_ws.malformed", "_ws.expert.severity")
+    done = subprocess.run(words + [w for f in fields for w in ("-e", f)], capture_output=True, text=True, check=True, timeout=60)
+    rows = [line.split("|") for line in done.stdout.splitlines()]
+    warning = 0x600000  # PI_WARN
+    for row in rows:
+        assert not row[-2] and all(int(s) < warning for s in row[-1].split(",") if s), row
+    return rows
 
 
 def test_every_nth_frame_is_lost():
     trials = Run("frame_loss: {trial_ms: 100}", right=",loss_every=7").size()["trials"]
     before = FLOWS  # learning frames
     for t in trials:
-        frames = t["frames"]
-        after = before + frames["sent"]
-        assert frames["lost"] == after // 7 - before // 7 and frames["received"] == frames["sent"] - frames["lost"], t
-        assert frames["duplicated"] == frames["reordered"] == frames["damaged"] == 0, t
+        count = t["frames"]
+        after = before + count["sent"]
+        assert count["lost"] == after // 7 - before // 7 and count["received"] == count["sent"] - count["lost"], t
+        assert count["duplicated"] == count["reordered"] == count["damaged"] == 0, t
         before = after
     assert len(trials) >= 10, trials
 
@@ -155,6 +213,135 @@ def test_duplicates_reordering_and_damage():
         for key, value in expected.items():
             sums[key] = sums.get(key, 0) + value
     assert all(sums[k] > 100 for k in ("lost", "damaged", "duplicated", "reordered")), sums
+
+
+def test_a_capture_with_every_impairment():
+    shares = {"loss": 0.02, "corrupt": 0.03, "duplicate": 0.05, "reorder": 0.04}
+    result, _out, _errors = Run("frame_loss: {trial_ms: 200}", right="".join(f",{k}={v}" for k, v in shares.items()),
+                                traffic="pcap: x.pcap", files={"x.pcap": pcap_of(CAPTURED)}).end()
+    sent = len(CAPTURED) - 2
+    assert result["traffic"] == {"pcap": "x.pcap", "frames": sent, "lengthened": 3, "skipped": 2}, result["traffic"]
+    size = result["sizes"][0]
+    assert size["size"] == "capture", size
+    wire = Wire(**shares)
+    wire.trial(0, sent)
+    for number, t in enumerate(size["trials"], 1):
+        expected = wire.trial(number, t["frames"]["sent"])
+        assert dict(t["frames"], late=t["late"]) == expected and t["foreign"] == 0, (number, t, expected)
+    assert len(size["trials"]) >= 10
+
+
+def test_a_capture_is_sent_in_its_order_with_valid_checksums():
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        path = os.path.join(folder, "sent.pcap")
+        size = Run("back_to_back: {repeats: 1, max_frames: 100}", wires=(f"record:{path}", "sink"), traffic="pcap: x.pcap",
+                   files={"x.pcap": pcap_of(CAPTURED)}).size()
+        rows = decoded(path, "frame.len", "eth.dst", "ip.dst", "ipv6.dst", "udp.length", "tcp.len", "vlan.id")
+    good = CAPTURED[:-2]
+    assert len(rows) == len(good) + sum(t["frames"]["sent"] for t in size["trials"]), (len(rows), size)
+    for row, frame in zip(rows, good):
+        # UDP of 0 bytes, TCP of 0 bytes, and a frame that is not IP
+        longer = {60: (60, 72), 74: (92,), 79: (97,)}.get(len(frame), (len(frame),))
+        assert int(row[0]) in longer and row[1] == "02:00:00:00:00:09", (row, len(frame))
+    first = [row[0:7] for row in rows[:len(good)]]
+    assert [r[2] for r in first] == ["10.9.0.2"] * 9 + ["10.9.0.4"] + [""] * 4, first
+    assert [r[4] for r in first] == ["108", "1009", "58", "26", "", "", "", "", "38", "85", "107", "", "", ""], first
+    assert [r[5] for r in first if r[5]] == ["300", "18", "18"] and first[9][6] == "5", first
+
+
+def test_destinations_of_a_table():
+    table = b"# drawn with a seed\n203.0.113.0/24 via 10.0.0.1\n198.51.100.128/25\n2001:db8::/32\n"
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        path = os.path.join(folder, "sent.pcap")
+        result, _out, _errors = Run("back_to_back: {repeats: 1, max_frames: 10}", wires=(f"record:{path}", "sink"),
+                                    traffic="destinations: table.txt, seed: 5, flows: 500", files={"table.txt": table}).end()
+        rows = decoded(path, "ip.src", "ip.dst")
+    assert result["traffic"] | {"prefixes": 2, "seed": 5, "destinations": "table.txt"} == result["traffic"], result["traffic"]
+    networks = [ipaddress.ip_network(n) for n in ("203.0.113.0/24", "198.51.100.128/25")]
+    hits = [sum(ipaddress.ip_address(row[1]) in n for row in rows) for n in networks]
+    assert sum(hits) == len(rows) >= 500 and min(hits) > 200, hits
+    assert [row[0] for row in rows[:3]] == ["198.18.0.0", "198.18.0.1", "198.18.0.2"], rows[:3]
+    trials = Run("frame_loss: {trial_ms: 100}", traffic="destinations: table.txt, flows: 100000, both_ways: true",
+                 files={"table.txt": table}).size()["trials"]
+    assert all(t["frames"]["received"] == t["frames"]["sent"] > 0 and not t["foreign"] for t in trials), trials
+
+
+def vtep(here, there, more=""):
+    return f", address: 10.0.0.{here}, vxlan: {{vni: 7, remote: 10.0.0.{there}{more}}}"
+
+
+def test_a_transit_of_vxlan():
+    trials = Run("frame_loss: {trial_ms: 100}", right=",loss_every=7", ports=(vtep(1, 2), vtep(2, 1))).size()["trials"]
+    before = FLOWS
+    for t in trials:
+        after = before + t["frames"]["sent"]
+        assert t["frames"]["lost"] == after // 7 - before // 7 and not t["foreign"] and not t["frames"]["damaged"], t
+        before = after
+    # Frames that are not encapsulated, or of another VNI.
+    plain = Run("back_to_back: {repeats: 1, max_frames: 10}", ports=("", vtep(2, 1))).size()["trials"]
+    assert all(t["frames"]["damaged"] == t["frames"]["sent"] for t in plain), plain
+    other = Run("back_to_back: {repeats: 1, max_frames: 10}", ports=(vtep(1, 2).replace("7", "8"), vtep(2, 1))).size()["trials"]
+    assert all(t["frames"]["lost"] == t["foreign"] == t["frames"]["sent"] for t in other), other
+
+
+def test_frames_of_vxlan_have_valid_headers():
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        path = os.path.join(folder, "sent.pcap")
+        Run("back_to_back: {repeats: 1, max_frames: 10}", wires=(f"record:{path}", "sink"), ports=(vtep(1, 2), vtep(2, 1)),
+            traffic="flows: 50, sizes: [128]").size()
+        rows = decoded(path, "frame.len", "vxlan.vni", "ip.src", "ip.dst", "udp.dstport", "udp.srcport")
+    assert len(rows) > 50, len(rows)
+    for n, row in enumerate(rows[:50]):
+        assert row[:5] == ["174", "7", f"10.0.0.1,198.18.0.{n}", f"10.0.0.2,198.19.0.{n}", "4789,9"], row
+    assert len({row[5] for row in rows[:50]}) == 50, "a source port for each flow"
+
+
+def ip(*words, inside=None):
+    subprocess.run([*(["ip", "netns", "exec", inside] if inside else []), "ip", *words], check=True, timeout=20)
+
+
+class KernelVtep:
+    """Linux as a VTEP between `left`, which has the tunnel, and `right`: a bridge in a network namespace."""
+
+    def __enter__(self):
+        self.name = f"tput{os.getpid()}"
+        self.ports = [f"{self.name}{side}" for side in "lr"]
+        ip("netns", "add", self.name)
+        for port, inner in zip(self.ports, ("dut1", "dut2")):
+            ip("link", "add", port, "type", "veth", "peer", "name", inner, "netns", self.name)
+            ip("link", "set", port, "up")
+            for interface, namespace in ((port, None), (inner, self.name)):
+                command = ["ethtool", "-K", interface, "tx", "off"]
+                subprocess.run([*(["ip", "netns", "exec", namespace] if namespace else []), *command], check=True,
+                               capture_output=True, timeout=20)
+        for words in ("link add vxlan7 type vxlan id 7 local 10.0.1.1 remote 10.0.1.2 dstport 4789", "link add br0 type bridge",
+                      "link set vxlan7 master br0", "link set dut2 master br0", "address add 10.0.1.1/24 dev dut1",
+                      "link set lo up", "link set dut1 up", "link set dut2 up", "link set vxlan7 up", "link set br0 up"):
+            ip(*words.split(), inside=self.name)
+        return self
+
+    def __exit__(self, *_):
+        for port in self.ports:
+            ip("link", "del", port)
+        ip("netns", "del", self.name)
+
+
+def test_linux_as_a_vtep():
+    with KernelVtep() as device, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        file = os.path.join(folder, "run.yaml")
+        with open(file, "w", encoding="utf-8") as run:
+            run.write(f"""ports:
+  - {{name: left, device: "net_af_packet0,iface={device.ports[0]}", address: 10.0.1.2, gateway: 10.0.1.1, vxlan: {{vni: 7}}}}
+  - {{name: right, device: "net_af_packet1,iface={device.ports[1]}"}}
+traffic: {{flows_by: mac, flows: 20, both_ways: true, sizes: [100]}}
+rate: {{max: 2k, {ANY_LAG}}}
+frame_loss: {{trial_ms: 300}}
+""")
+        done = subprocess.run([PROGRAM, file, "--json"], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        for t in json.loads(done.stdout)["sizes"][0]["trials"]:
+            for stream in t["streams"]:
+                assert stream["received"] > 0.9 * stream["sent"] > 100 and stream["damaged"] == 0, t
 
 
 def test_known_delay():

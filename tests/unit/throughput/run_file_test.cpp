@@ -2,6 +2,10 @@
 #include "run_file.hpp"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
 
 namespace turnpike::throughput {
 namespace {
@@ -55,6 +59,33 @@ back_to_back: {repeats: 3, max_frames: 5000}
     EXPECT_EQ(r->latency.percent, std::vector<unsigned>{50});
     EXPECT_EQ(r->back_to_back.max_frames, 5000u);
     EXPECT_TRUE(r->ports[0].gateway && r->ports[1].gateway_mac);
+}
+
+TEST(run_file_test, names_a_table_and_a_tunnel) {
+    std::string name = std::filesystem::temp_directory_path() / "turnpike-run-XXXXXX";
+    const std::filesystem::path folder = ::mkdtemp(name.data());
+    std::ofstream(folder / "table.txt") << "10.0.0.0/8\n192.0.2.0/24\n";
+    const auto r = parse_run(
+        R"(ports:
+  - {name: a, device: x, address: 10.0.1.2, gateway: 10.0.1.1, vxlan: {vni: 7}}
+  - {name: b, device: y, address: 10.0.2.2, vxlan: {vni: 8, remote: 10.0.2.1, inner_mac: "02:00:00:00:00:05"}}
+traffic: {destinations: table.txt, seed: 9, flows: 100000, ip: 4}
+back_to_back: {}
+)",
+        folder / "run.yaml");
+    std::filesystem::remove_all(folder);
+    ASSERT_TRUE(r) << r.error().message();
+    ASSERT_TRUE(r->traffic.destinations);
+    EXPECT_EQ(r->traffic.destinations->prefixes(), 2u);
+    EXPECT_EQ(r->traffic.flows, 100000u);
+    EXPECT_EQ(r->seed, 9u);
+    ASSERT_TRUE(r->ports[0].vxlan && r->ports[1].vxlan);
+    EXPECT_EQ(r->ports[0].vxlan->vni, 7u);
+    EXPECT_EQ(r->ports[0].vxlan->local, 0x0a000102u);
+    EXPECT_EQ(r->ports[0].vxlan->remote, 0x0a000101u) << "the gateway";
+    EXPECT_EQ(r->ports[1].vxlan->remote, 0x0a000201u);
+    EXPECT_TRUE(r->ports[1].vxlan->inner_mac);
+    EXPECT_EQ(r->ports[1].encapsulation_bytes(), 50u);
 }
 
 struct refused {
@@ -111,6 +142,21 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"throughput: {method: mlrsearch, goals: [{name: a, width_ppm: 0}]}\n",
                 "the width is above 0"},
         refused{"latency: {trial_ms: 10}\n", "needs throughput"},
+        refused{"traffic: {flows: 65537}\nback_to_back: {}\n", "from 1 to 65536"},
+        refused{"traffic: {seed: 2}\nback_to_back: {}\n", "is of destinations"},
+        refused{"traffic: {destinations: none.txt}\nback_to_back: {}\n", "cannot be read"},
+        refused{"traffic: {destinations: none.txt, flows_by: mac}\nback_to_back: {}\n",
+                "needs flows by IP addresses"},
+        refused{"traffic: {pcap: none.pcap}\nback_to_back: {}\n", "none.pcap: No such file"},
+        refused{"traffic: {pcap: none.pcap, sizes: [64]}\nback_to_back: {}\n", "is of flows"},
+        refused{"ports: [{name: a, device: x, vxlan: {vni: 1}}, {name: b, device: y}]\n",
+                "needs the port's own IPv4 address"},
+        refused{"ports: [{name: a, device: x, address: 10.0.0.2, vxlan: {vni: 1}}, {name: b, "
+                "device: y}]\n",
+                "needs the IPv4 address of the device's VTEP"},
+        refused{"ports: [{name: a, device: x, address: 10.0.0.2, gateway: 10.0.0.1, vxlan: {vni: "
+                "0}}, {name: b, device: y}]\n",
+                "from 1 to 16777215"},
         refused{"throughput: {method: rfc2544}\nlatency: {percent: [101]}\n", "from 1 to 100"}));
 
 TEST(run_file_test, that_does_not_exist_is_named) {
