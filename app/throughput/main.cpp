@@ -48,8 +48,7 @@ std::string line_of(const char* file, const std::string& field) {
     return "";
 }
 
-bool start_eal(const std::vector<std::string>& given, const char* program) {
-    constexpr unsigned memory_mb = 256;
+bool start_eal(const std::vector<std::string>& given, const char* program, unsigned memory_mb) {
     const bench::machine here{.hugepages = line_of("/proc/meminfo", "HugePages_Free") != "0",
                               .cpus = static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN))};
     std::vector<std::string> words{program};
@@ -94,6 +93,15 @@ void describe_traffic(const run& r, json& out) {
             {{"destinations", r.destinations_file}, {"prefixes", d->prefixes()}, {"seed", r.seed}});
 }
 
+/// How the tester's own latency was found.
+json tester_method(const run& r) {
+    const auto& direct = r.latency.direct;
+    if (direct.empty())
+        return {{"method", "not measured: latencies include the tester's own, of both drivers"}};
+    return {{"method", "the least latency over a direct wire at the same rate is subtracted"},
+            {"devices", {direct[0].device, direct[1].device}}};
+}
+
 void describe_run(const run& r, const test_bed& bed, json& out) {
     for (unsigned i = 0; i < 2; ++i) {
         json port{{"name", r.ports[i].name},
@@ -105,6 +113,7 @@ void describe_run(const run& r, const test_bed& bed, json& out) {
         out["ports"].push_back(std::move(port));
     }
     describe_traffic(r, out["traffic"]);
+    if (r.latency.trial_s > 0) out["tester_latency"] = tester_method(r);
     out["trial"] = {
         {"tolerance", r.tolerance}, {"max_lag_us", r.max_lag_s * 1e6}, {"settle_s", r.settle_s}};
 }
@@ -128,7 +137,9 @@ int publish(const json& out, const options& o) {
 }
 
 int perform(const run& settings, const options& o, const char* program) {
-    if (!start_eal(o.eal, program)) return exit_failed;
+    constexpr unsigned memory_mb = 256;  // for each pair of ports
+    const bool has_direct = !settings.latency.direct.empty();
+    if (!start_eal(o.eal, program, has_direct ? 2 * memory_mb : memory_mb)) return exit_failed;
     struct sigaction action {};
     action.sa_handler = request_stop;
     for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
@@ -144,7 +155,16 @@ int perform(const run& settings, const options& o, const char* program) {
         auto bed = test_bed::open(settings, stop_requested);
         if (!bed) return refuse(bed.error());
         describe_run(settings, **bed, out);
-        const auto done = perform_procedures(**bed, settings, out, terminal_progress());
+        run direct_settings = settings;
+        direct_settings.ports = settings.latency.direct;
+        std::unique_ptr<test_bed> direct;
+        if (has_direct) {
+            auto opened = test_bed::open(direct_settings, stop_requested);
+            if (!opened) return refuse(opened.error());
+            direct = std::move(*opened);
+        }
+        const auto done =
+            perform_procedures(**bed, direct.get(), settings, out, terminal_progress());
         out["complete"] = done.has_value();
         if (!done) {
             out["stopped"] = done.error().message();

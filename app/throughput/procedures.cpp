@@ -17,23 +17,19 @@ using nlohmann::json;
 
 json or_null(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
-std::string short_rate(double fps) {
-    if (fps >= 1e6) return fmt::format("{:.4g} Mfps", fps / 1e6);
-    return fps >= 1e3 ? fmt::format("{:.4g} kfps", fps / 1e3) : fmt::format("{:.4g} fps", fps);
-}
-
-json counts_of(const stream_counts& c) {
-    return {{"sent", c.sent},           {"received", c.received},
-            {"lost", c.lost},           {"duplicated", c.duplicated},
-            {"reordered", c.reordered}, {"damaged", c.damaged}};
-}
-
 /// The procedures for one frame size.
 class size_procedures {
   public:
-    size_procedures(test_bed& bed, const run& settings, const frame_size& size, double max_fps,
-                    json& out, const progress& show)
-        : bed_(bed), run_(settings), size_(size), max_fps_(max_fps), out_(out), show_(show) {}
+    /// direct  null: the tester's own latency is not measured
+    size_procedures(test_bed& bed, test_bed* direct, const run& settings, const frame_size& size,
+                    double max_fps, json& out, const progress& show)
+        : run_(settings),
+          max_fps_(max_fps),
+          hz_(bed.cycles_per_second()),
+          out_(out),
+          trials_(bed, size.name, out["trials"], show) {
+        if (direct != nullptr) tester_.emplace(*direct, size.name, out["trials"], show);
+    }
 
     result<void> perform() {
         if (run_.throughput.method == search_method::binary)
@@ -53,66 +49,26 @@ class size_procedures {
     [[nodiscard]] double min_fps() const {
         return run_.min_fps > 0 ? std::min(run_.min_fps, max_fps_ / 2) : max_fps_ / 1000;
     }
-    [[nodiscard]] double us(double cycles) const { return cycles / bed_.cycles_per_second() * 1e6; }
+    [[nodiscard]] double us(double cycles) const { return cycles / hz_ * 1e6; }
 
-    json latency_json(const latency_histogram& h) const {
+    /// own  cycles of the tester, which are subtracted
+    json latency_json(const latency_histogram& h, double own) const {
+        const auto less = [&](double cycles) { return us(std::max(0.0, cycles - own)); };
         return {{"frames", h.count()},
-                {"min_us", us(static_cast<double>(h.min()))},
-                {"mean_us", us(h.mean())},
-                {"p50_us", us(h.percentile(50))},
-                {"p90_us", us(h.percentile(90))},
-                {"p99_us", us(h.percentile(99))},
-                {"p99_9_us", us(h.percentile(99.9))},
-                {"max_us", us(static_cast<double>(h.max()))},
+                {"min_us", less(static_cast<double>(h.min()))},
+                {"mean_us", less(h.mean())},
+                {"p50_us", less(h.percentile(50))},
+                {"p90_us", less(h.percentile(90))},
+                {"p99_us", less(h.percentile(99))},
+                {"p99_9_us", less(h.percentile(99.9))},
+                {"max_us", less(static_cast<double>(h.max()))},
                 {"pdv_us", us(h.percentile(99.9) - static_cast<double>(h.min()))}};
-    }
-
-    /// Perform a trial and add it to the result. A trial that only lagged is repeated.
-    result<trial_report> trial(const char* procedure, const trial_plan& plan) {
-        constexpr unsigned max_attempts = 5;
-        for (unsigned attempt = 1;; ++attempt) {
-            auto r = bed_.perform(plan);
-            if (!r) return r;
-            record(procedure, *r);
-            const stream_counts total = r->total();
-            const bool far_from = plan.burst_frames == 0 && r->offered_fps < plan.rate_fps * 0.98;
-            if (r->unheld.empty() || attempt == max_attempts || far_from || total.sent == 0)
-                return r;
-        }
-    }
-
-    void record(const char* procedure, const trial_report& r) {
-        const stream_counts total = r.total();
-        json t{{"procedure", procedure},
-               {"offered_fps", r.offered_fps},
-               {"loss_ratio", r.loss_ratio()},
-               {"frames", counts_of(total)},
-               {"misdirected", r.misdirected},
-               {"foreign", r.foreign},
-               {"late", r.late},
-               {"max_lag_us", r.max_lag_s * 1e6},
-               {"counts", r.unheld.empty()},
-               {"why", r.unheld.empty() ? json(nullptr) : json(r.unheld)}};
-        if (r.plan.burst_frames != 0) {
-            t["burst_frames"] = r.plan.burst_frames;
-        } else {
-            t["load_fps"] = r.plan.rate_fps;
-            t["duration_s"] = r.plan.duration_s;
-        }
-        if (r.streams.size() > 1)
-            for (const stream_counts& s : r.streams) t["streams"].push_back(counts_of(s));
-        out_["trials"].push_back(std::move(t));
-        show_(fmt::format("{}: {}, trial {}: {}, {} of {} frames lost{}", size_.name, procedure,
-                          out_["trials"].size(),
-                          r.plan.burst_frames != 0 ? fmt::format("{} frames", r.plan.burst_frames)
-                                                   : short_rate(r.plan.rate_fps),
-                          total.sent - total.received, total.sent,
-                          r.unheld.empty() ? "" : " (does not count: " + r.unheld + ")"));
     }
 
     search::measurer measure(const char* procedure) {
         return [this, procedure](const search::trial_input& in) -> result<search::trial_output> {
-            const auto r = trial(procedure, {.rate_fps = in.load_fps, .duration_s = in.duration_s});
+            const auto r =
+                trials_.perform(procedure, {.rate_fps = in.load_fps, .duration_s = in.duration_s});
             if (!r) return tl::unexpected<error>(r.error());
             return search::trial_output{.loss_ratio = r->loss_ratio(),
                                         .rate_held = r->unheld.empty()};
@@ -174,16 +130,37 @@ class size_procedures {
         return {};
     }
 
+    /// The least latency over the direct wire at a rate, in cycles. The least, because the rest is the delay by other programs,
+    /// which the frames through the device suffer as well.
+    result<std::optional<double>> tester_latency(double rate_fps) {
+        if (!tester_) return std::optional<double>();
+        constexpr double max_trial_s = 2;
+        const auto r = tester_->perform(
+            "tester's latency",
+            {.rate_fps = rate_fps, .duration_s = std::min(run_.latency.trial_s, max_trial_s)});
+        if (!r) return tl::unexpected<error>(r.error());
+        if (r->latency.count() == 0)
+            return fail(EIO, run_.latency.direct[0].where,
+                        "no frame passed the direct wire: its two devices are not connected");
+        return std::optional(static_cast<double>(r->latency.min()));
+    }
+
     /// RFC 2544 section 26.2, at shares of the throughput.
     result<void> measure_latency() {
         out_["latency"] = json::array();
         if (throughput_fps_ <= 0) return {};
         for (const unsigned percent : run_.latency.percent) {
             const double rate = throughput_fps_ * percent / 100;
-            const auto r = trial("latency", {.rate_fps = rate, .duration_s = run_.latency.trial_s});
+            const auto r =
+                trials_.perform("latency", {.rate_fps = rate, .duration_s = run_.latency.trial_s});
             if (!r) return tl::unexpected<error>(r.error());
-            json row = latency_json(r->latency);
-            row.update({{"percent", percent}, {"load_fps", rate}, {"counts", r->unheld.empty()}});
+            const auto own = tester_latency(rate);
+            if (!own) return tl::unexpected<error>(own.error());
+            json row = latency_json(r->latency, own->value_or(0));
+            row.update({{"percent", percent},
+                        {"load_fps", rate},
+                        {"counts", r->unheld.empty()},
+                        {"tester_us", *own ? json(us(**own)) : json(nullptr)}});
             out_["latency"].push_back(std::move(row));
         }
         return {};
@@ -195,8 +172,8 @@ class size_procedures {
         unsigned clean = 0;
         for (unsigned percent = 100; percent >= 10 && clean < 2; percent -= 10) {
             const double rate = max_fps_ * percent / 100;
-            const auto r =
-                trial("frame loss rate", {.rate_fps = rate, .duration_s = run_.frame_loss_trial_s});
+            const auto r = trials_.perform(
+                "frame loss rate", {.rate_fps = rate, .duration_s = run_.frame_loss_trial_s});
             if (!r) return tl::unexpected<error>(r.error());
             clean = r->loss_ratio() > 0 ? 0 : clean + 1;
             out_["frame_loss"].push_back({{"percent", percent},
@@ -251,7 +228,7 @@ class size_procedures {
     result<uint32_t> longest_burst(uint32_t max_frames, double& sending_s) {
         uint32_t whole = 0, lossy = max_frames + 1;
         for (uint32_t length = std::min(16u, max_frames); lossy - whole > 1;) {
-            const auto r = trial("back-to-back", {.burst_frames = length});
+            const auto r = trials_.perform("back-to-back", {.burst_frames = length});
             if (!r) return tl::unexpected<error>(r.error());
             if (r->unheld.empty() && r->loss_ratio() == 0) {
                 whole = length;
@@ -265,12 +242,11 @@ class size_procedures {
         return whole;
     }
 
-    test_bed& bed_;
     const run& run_;
-    const frame_size& size_;
-    const double max_fps_;
+    const double max_fps_, hz_;
     json& out_;
-    const progress& show_;
+    trial_recorder trials_;
+    std::optional<trial_recorder> tester_{};
     double throughput_fps_ = 0;
 };
 
@@ -297,7 +273,7 @@ result<double> max_rate_fps(const run& settings, const frame_size& size,
     return settings.max_fps > 0 ? std::min(settings.max_fps, line) : line;
 }
 
-result<void> perform_procedures(test_bed& bed, const run& settings, json& out,
+result<void> perform_procedures(test_bed& bed, test_bed* direct, const run& settings, json& out,
                                 const progress& show) {
     uint32_t mbps = bed.port(0).link_mbps();
     if (const uint32_t other = bed.port(1).link_mbps(); mbps == 0 || (other != 0 && other < mbps))
@@ -317,7 +293,9 @@ result<void> perform_procedures(test_bed& bed, const run& settings, json& out,
         constexpr double max_learning_fps = 100e3;
         if (auto learnt = bed.select(size, std::min(max_learning_fps, *max / 4)); !learnt)
             return learnt;
-        size_procedures procedures(bed, settings, size, *max, out["sizes"].back(), show);
+        if (direct != nullptr)
+            if (auto chosen = direct->select(size, 0); !chosen) return chosen;
+        size_procedures procedures(bed, direct, settings, size, *max, out["sizes"].back(), show);
         if (auto done = procedures.perform(); !done) return done;
     }
     return {};

@@ -4,23 +4,20 @@
 // delay variation), RFC 9004 (buffer of back-to-back frames), RFC 9971 (MLRsearch).
 #pragma once
 
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
-#include "test_bed.hpp"
+#include "trial_recorder.hpp"
 
 namespace turnpike::throughput {
 
-/// Gets a line of text after each trial.
-using progress = std::function<void(const std::string&)>;
-
 /// Perform all procedures. An error ends the run; the result so far is in `out`, which is valid at all times.
 ///
+/// direct   two ports without a device between them, for the tester's own latency; null: it is not measured
 /// out      an object with the run's description; gets "sizes"
 /// Errors   the test bed's
-[[nodiscard]] result<void> perform_procedures(test_bed& bed, const run& settings,
+[[nodiscard]] result<void> perform_procedures(test_bed& bed, test_bed* direct, const run& settings,
                                               nlohmann::json& out, const progress& show);
 
 /// The maximum rate of each direction: the run's, and at most the slower port's line rate, of encapsulated frames.

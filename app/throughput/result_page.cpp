@@ -66,7 +66,7 @@ std::string loss_section(const json& sizes) {
 }
 
 /// Percentiles at their number of nines, so that the last ones are apart.
-std::string latency_section(const json& sizes) {
+std::string latency_section(const json& sizes, const json& method) {
     static constexpr std::pair<const char*, double> percentiles[] = {
         {"min_us", 0}, {"p50_us", 0.301}, {"p90_us", 1}, {"p99_us", 2}, {"p99_9_us", 3}};
     static const std::vector<std::pair<double, std::string>> labels = {
@@ -85,6 +85,10 @@ std::string latency_section(const json& sizes) {
             line_chart("Latency, " + size_name(size), {.title = "share of frames", .ticks = labels},
                        {.title = "latency, us", .log = true}, all);
     }
+    if (!body.empty() && method.is_string())
+        body +=
+            "<p class=\"soft\">The tester's own latency: " + html_text(method.get<std::string>()) +
+            ".</p>";
     return body.empty() ? "" : section("latency", "Latency", body);
 }
 
@@ -149,8 +153,9 @@ std::string to_page(const json& result) {
             : "; not complete: " + html_text(result.value("stopped", json()).is_string()
                                                  ? result["stopped"].get<std::string>()
                                                  : "stopped"));
-    out += throughput_section(sizes) + loss_section(sizes) + latency_section(sizes) +
-           course_section(sizes) + setup_section(result);
+    out += throughput_section(sizes) + loss_section(sizes) +
+           latency_section(sizes, tester_method_of(result)) + course_section(sizes) +
+           setup_section(result);
     return out + "</main>" + end_page();
 }
 

@@ -183,8 +183,15 @@ void read_throughput(const reader& r, throughput_plan& out) {
 }
 
 void read_latency(const reader& r, latency_plan& out) {
-    r.expect_map({"trial_ms", "percent"});
+    r.expect_map({"trial_ms", "percent", "direct"});
     out.trial_s = seconds_or(r, "trial_ms", 120);
+    if (r.has("direct")) {
+        for (const reader& device : r.at("direct").list("devices"))
+            out.direct.push_back({.name = "direct" + std::to_string(out.direct.size()),
+                                  .device = device.text(),
+                                  .where = device.where()});
+        if (out.direct.size() != 2) r.at("direct").refuse("should have two devices");
+    }
     if (!r.has("percent")) return;
     out.percent.clear();
     for (const reader& p : r.at("percent").list("percentages"))

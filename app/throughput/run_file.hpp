@@ -39,6 +39,7 @@ struct throughput_plan {
 struct latency_plan {
     double trial_s = 0;  ///< 0: no latency
     std::vector<unsigned> percent{10, 50, 90, 100};
+    std::vector<run_port> direct{};  ///< two ports without a device between them, or none
 };
 
 struct back_to_back_plan {

@@ -34,17 +34,23 @@ std::string throughput_text(const json& size) {
     return out;
 }
 
+std::string tester_us(const json& row) {
+    const double us = number_or(row, "tester_us", -1);
+    return us < 0 ? "-" : fmt::format("{:.1f}", us);
+}
+
 std::string latency_text(const json& size) {
     std::string out;
     for (const json& r : size.value("latency", json::array()))
         out += fmt::format(
             "{:>6}  {:>4} % {:>12} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} "
-            "{:>9.1f}{}\n",
+            "{:>9.1f} {:>9}{}\n",
             size.at("size").get<std::string>(), r.at("percent").get<unsigned>(),
             mega(r.at("load_fps")), r.at("min_us").get<double>(), r.at("mean_us").get<double>(),
             r.at("p50_us").get<double>(), r.at("p90_us").get<double>(),
             r.at("p99_us").get<double>(), r.at("p99_9_us").get<double>(),
-            r.at("max_us").get<double>(), r.at("counts").get<bool>() ? "" : "  rate missed");
+            r.at("max_us").get<double>(), tester_us(r),
+            r.at("counts").get<bool>() ? "" : "  rate missed");
     return out;
 }
 
@@ -75,6 +81,11 @@ double number_or(const json& of, const char* member, double otherwise) {
     return at != of.end() && at->is_number() ? at->get<double>() : otherwise;
 }
 
+json tester_method_of(const json& result) {
+    const json tester = result.value("tester_latency", json());
+    return tester.is_object() ? tester.value("method", json()) : json();
+}
+
 std::string to_text(const json& result) {
     std::string out =
         result.at("kind").get<std::string>() + ": " + result.at("setup").get<std::string>() + "\n";
@@ -86,8 +97,10 @@ std::string to_text(const json& result) {
     section("  size  goal                 Mfps   above, Mfps", throughput_text);
     section(
         "  size    load         Mfps    min us   mean us    p50 us    p90 us    p99 us  p99.9 us   "
-        " max us",
+        " max us  tester us",
         latency_text);
+    if (const json method = tester_method_of(result); method.is_string())
+        out += "tester's own latency: " + method.get<std::string>() + "\n";
     section("  size    load         Mfps  frame loss rate %", frame_loss_text);
     section("  size   back-to-back        min        max       buffer (frames)", back_to_back_text);
     if (!result.at("complete").get<bool>())

@@ -10,6 +10,9 @@ namespace turnpike::throughput {
 /// A member that is a number; else `otherwise`.
 [[nodiscard]] double number_or(const nlohmann::json& of, const char* member, double otherwise);
 
+/// How the tester's own latency was found; null: the result has no latency, or is of an earlier version.
+[[nodiscard]] nlohmann::json tester_method_of(const nlohmann::json& result);
+
 /// result  turnpike.throughput/1, complete or not
 [[nodiscard]] std::string to_text(const nlohmann::json& result);
 

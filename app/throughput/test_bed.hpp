@@ -64,6 +64,8 @@ class test_bed {
 
     /// Send frames of this size from now on. Sends each flow once in both directions, so that the device learns or
     /// resolves its addresses.
+    ///
+    /// learning_fps  0: there is no device
     [[nodiscard]] result<void> select(const frame_size& size, double learning_fps);
     /// Errors  ECANCELED; ENETDOWN: a link is down; ETIME: the TSC and the kernel's clock disagree
     [[nodiscard]] result<trial_report> perform(const trial_plan& plan);

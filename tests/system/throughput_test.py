@@ -354,6 +354,27 @@ def test_known_delay():
         assert row["frames"] > 100 and row["min_us"] <= row["p50_us"] <= row["p99_us"] <= row["max_us"], row
 
 
+def test_known_delay_without_the_tester_s_own():
+    """The minimum is within a microsecond or 5 % of the delay, once the least latency of a direct wire is subtracted."""
+    direct = '["net_simnic2,wire=peer:net_simnic3", "net_simnic3,wire=peer:net_simnic2"]'
+    for delay in (10, 200):
+        result, out, _errors = Run("throughput: {method: rfc2544, trial_ms: 100}\n"
+                                   f"latency: {{trial_ms: 400, percent: [10, 100], direct: {direct}}}", right=f",delay={delay}").end()
+        assert "direct wire" in result["tester_latency"]["method"] and len(result["tester_latency"]["devices"]) == 2, result
+        assert "the least latency over a direct wire" in out, out
+        for row in result["sizes"][0]["latency"]:
+            assert row["tester_us"] > 0, row
+            assert abs(row["min_us"] - delay) <= max(1, 0.05 * delay), row
+        of_tester = [t for t in result["sizes"][0]["trials"] if t["procedure"] == "tester's latency"]
+        assert {t["load_fps"] for t in of_tester} == {row["load_fps"] for row in result["sizes"][0]["latency"]}, of_tester
+
+
+def test_a_direct_wire_that_is_none():
+    result, _out, errors = Run("throughput: {method: rfc2544, trial_ms: 50}\nlatency: {trial_ms: 50, percent: [50], "
+                               'direct: ["net_simnic2,wire=sink", "net_simnic3,wire=sink"]}').end(1)
+    assert "no frame passed the direct wire" in errors and not result["complete"], errors
+
+
 def test_known_buffer():
     """A frame leaves every 5 ms, much later than a burst ends."""
     size = Run("back_to_back: {repeats: 2, max_frames: 100}", right=",cap=200,buffer=20",

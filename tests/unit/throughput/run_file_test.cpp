@@ -34,7 +34,7 @@ rate: {max: 1.5M, min: 10k, tolerance_ppm: 500, max_lag_us: 20, settle_ms: 10}
 throughput:
   method: mlrsearch
   goals: [ndr, {preset: pdr, name: tight, loss_ppm: 10, exceed_ppm: 250000, trial_ms: 500, sum_ms: 1500, first_trial_ms: 100, width_ppm: 2000}]
-latency: {trial_ms: 250, percent: [50]}
+latency: {trial_ms: 250, percent: [50], direct: ["net_simnic2,wire=peer:net_simnic3", net_simnic3]}
 frame_loss: {trial_ms: 100}
 back_to_back: {repeats: 3, max_frames: 5000}
 )",
@@ -57,6 +57,9 @@ back_to_back: {repeats: 3, max_frames: 5000}
     EXPECT_DOUBLE_EQ(g.initial_duration_s, 0.1);
     EXPECT_DOUBLE_EQ(g.width, 0.002);
     EXPECT_EQ(r->latency.percent, std::vector<unsigned>{50});
+    ASSERT_EQ(r->latency.direct.size(), 2u);
+    EXPECT_EQ(r->latency.direct[1].device, "net_simnic3");
+    EXPECT_EQ(r->latency.direct[1].where, "f.yaml:10");
     EXPECT_EQ(r->back_to_back.max_frames, 5000u);
     EXPECT_TRUE(r->ports[0].gateway && r->ports[1].gateway_mac);
 }
@@ -157,6 +160,8 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"ports: [{name: a, device: x, address: 10.0.0.2, gateway: 10.0.0.1, vxlan: {vni: "
                 "0}}, {name: b, device: y}]\n",
                 "from 1 to 16777215"},
+        refused{"throughput: {method: rfc2544}\nlatency: {direct: [net_simnic2]}\n",
+                "should have two devices"},
         refused{"throughput: {method: rfc2544}\nlatency: {percent: [101]}\n", "from 1 to 100"}));
 
 TEST(run_file_test, that_does_not_exist_is_named) {
