@@ -30,6 +30,25 @@ sequence_account::kind sequence_account::receive(uint64_t sequence) noexcept {
     return kind::first;
 }
 
+std::optional<uint64_t> sequence_account::last_missing(uint64_t limit) const noexcept {
+    for (uint64_t n = std::min(limit, frames_); n > 0;) {
+        if (n % 64 == 0 && seen_[n / 64 - 1] == UINT64_MAX)
+            n -= 64;
+        else if (!has(--n))
+            return n;
+    }
+    return {};
+}
+
+uint64_t sequence_account::longest_gap(uint64_t limit) const noexcept {
+    uint64_t longest = 0, gap = 0;
+    for (uint64_t n = 0; n < std::min(limit, frames_); ++n) {
+        gap = has(n) ? 0 : gap + 1;
+        longest = std::max(longest, gap);
+    }
+    return longest;
+}
+
 void latency_histogram::reset() noexcept {
     std::fill(buckets_.begin(), buckets_.end(), 0);
     count_ = max_ = 0;

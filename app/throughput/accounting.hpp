@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace turnpike::throughput {
@@ -18,11 +19,20 @@ class sequence_account {
     /// unknown: beyond the trial's frames.
     kind receive(uint64_t sequence) noexcept;
 
+    /// The greatest sequence number below `limit` that did not arrive.
+    [[nodiscard]] std::optional<uint64_t> last_missing(uint64_t limit) const noexcept;
+    /// Most consecutive sequence numbers below `limit` that did not arrive.
+    [[nodiscard]] uint64_t longest_gap(uint64_t limit) const noexcept;
+
     uint64_t received = 0;    ///< different frames
     uint64_t duplicated = 0;  ///< further copies
     uint64_t reordered = 0;   ///< received after a frame that was sent later (RFC 4737 section 3.3)
 
   private:
+    [[nodiscard]] bool has(uint64_t sequence) const noexcept {
+        return (seen_[sequence / 64] >> sequence % 64 & 1) != 0;
+    }
+
     std::vector<uint64_t> seen_{};
     uint64_t frames_ = 0;
     uint64_t next_ = 0;  ///< one above the greatest sequence number received

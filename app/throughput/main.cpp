@@ -114,14 +114,22 @@ void describe_run(const run& r, const test_bed& bed, json& out) {
     }
     describe_traffic(r, out["traffic"]);
     if (r.latency.trial_s > 0) out["tester_latency"] = tester_method(r);
-    out["trial"] = {
-        {"tolerance", r.tolerance}, {"max_lag_us", r.max_lag_s * 1e6}, {"settle_s", r.settle_s}};
+    out["trial"] = {{"tolerance", r.tolerance},
+                    {"max_lag_us", r.max_lag_s * 1e6},
+                    {"settle_s", r.settle_s},
+                    {"realtime", r.realtime}};
 }
 
 /// The line of progress: overwritten on a terminal, absent elsewhere.
 progress terminal_progress() {
     if (isatty(STDERR_FILENO) == 0) return [](const std::string&) {};
     return [](const std::string& text) { fmt::print(stderr, "\r\x1b[K{:.150}", text); };
+}
+
+void catch_signals() {
+    struct sigaction action {};
+    action.sa_handler = request_stop;
+    for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 
 int publish(const json& out, const options& o) {
@@ -140,9 +148,7 @@ int perform(const run& settings, const options& o, const char* program) {
     constexpr unsigned memory_mb = 256;  // for each pair of ports
     const bool has_direct = !settings.latency.direct.empty();
     if (!start_eal(o.eal, program, has_direct ? 2 * memory_mb : memory_mb)) return exit_failed;
-    struct sigaction action {};
-    action.sa_handler = request_stop;
-    for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+    catch_signals();
     json out{{"schema", "turnpike.throughput/1"},
              {"version", version},
              {"name", settings.name},
@@ -199,6 +205,8 @@ int show_results(const options& o) {
                 return refuse(written.error());
         fmt::print("{}", o.json ? compared.dump(1) + "\n" : comparison_text(compared));
         return std::fflush(stdout) == 0 ? 0 : exit_failed;
+    } catch (const json::out_of_range& e) {
+        return refuse(error{EINVAL, "the result", std::string("lacks a member: ") + e.what()});
     } catch (const json::exception& e) {
         return refuse(
             error{EINVAL, "the result", std::string("has a member of another type: ") + e.what()});

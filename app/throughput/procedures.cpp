@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "recovery.hpp"
 #include "search/binary_search.hpp"
 #include "search/mlr_search.hpp"
 
@@ -27,8 +28,9 @@ class size_procedures {
           max_fps_(max_fps),
           hz_(bed.cycles_per_second()),
           out_(out),
-          trials_(bed, size.name, out["trials"], show) {
-        if (direct != nullptr) tester_.emplace(*direct, size.name, out["trials"], show);
+          trials_(bed, size.name, out["trials"], settings.attempts, show) {
+        if (direct != nullptr)
+            tester_.emplace(*direct, size.name, out["trials"], settings.attempts, show);
     }
 
     result<void> perform() {
@@ -42,6 +44,13 @@ class size_procedures {
             if (auto done = measure_frame_loss(); !done) return done;
         if (run_.back_to_back.repeats > 0)
             if (auto done = measure_back_to_back(); !done) return done;
+        if (run_.system_recovery.repeats > 0)
+            if (auto done = measure_system_recovery(trials_, run_.system_recovery, throughput_fps_,
+                                                    max_fps_, out_["system_recovery"]);
+                !done)
+                return done;
+        if (run_.reset.repeats > 0)
+            return measure_reset(trials_, run_.reset, throughput_fps_, out_["reset"]);
         return {};
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The procedures of a run, and its result: turnpike.throughput/1.
-// Source: RFC 2544 section 26 (throughput, latency, frame loss rate, back-to-back), RFC 8219 section 7 (percentiles and packet
-// delay variation), RFC 9004 (buffer of back-to-back frames), RFC 9971 (MLRsearch).
+// Source: RFC 2544 section 26 (throughput, latency, frame loss rate, back-to-back, system recovery), RFC 6201 (reset), RFC 8219
+// section 7 (percentiles and packet delay variation), RFC 9004 (buffer of back-to-back frames), RFC 9971 (MLRsearch).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

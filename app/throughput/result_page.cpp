@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <vector>
 
 #include "html/chart.hpp"
@@ -92,6 +93,29 @@ std::string latency_section(const json& sizes, const json& method) {
     return body.empty() ? "" : section("latency", "Latency", body);
 }
 
+/// Times of recovery: of the trials, and their mean.
+std::string recovery_section(const json& sizes) {
+    std::vector<table_row> rows;
+    for (const auto& [procedure, figure, name] :
+         {std::tuple{"system_recovery", "recovery_ms", "system recovery"},
+          {"reset", "reset_ms", "reset"}})
+        for (const json& size : sizes) {
+            const auto t = size.find(procedure);
+            if (t == size.end()) continue;
+            std::string trials;
+            for (const json& r : t->at("results"))
+                trials +=
+                    fmt::format("{}{:.3f}{}", trials.empty() ? "" : ", ", number_or(r, figure, 0),
+                                r.at("recovered").get<bool>() ? "" : " (not recovered)");
+            const double mean = number_or(*t, "mean_ms", -1);
+            rows.push_back({size_name(size), name, mean < 0 ? "-" : fmt::format("{:.3f}", mean),
+                            trials.empty() ? "-" : trials});
+        }
+    if (rows.empty()) return {};
+    return section("recovery", "System recovery and reset",
+                   table("Times", {"frames", "procedure", "#mean, ms", "trials, ms"}, rows));
+}
+
 /// The loads of a search's trials, in their order.
 std::string course_section(const json& sizes) {
     std::string body;
@@ -154,8 +178,8 @@ std::string to_page(const json& result) {
                                                  ? result["stopped"].get<std::string>()
                                                  : "stopped"));
     out += throughput_section(sizes) + loss_section(sizes) +
-           latency_section(sizes, tester_method_of(result)) + course_section(sizes) +
-           setup_section(result);
+           latency_section(sizes, tester_method_of(result)) + recovery_section(sizes) +
+           course_section(sizes) + setup_section(result);
     return out + "</main>" + end_page();
 }
 

@@ -200,8 +200,30 @@ void read_latency(const reader& r, latency_plan& out) {
         r.at("percent").refuse("should have at least one percentage of the throughput");
 }
 
+void read_recovery(const reader& r, recovery_plan& out) {
+    r.expect_map({"rate", "overload_ms", "then_ms", "repeats"});
+    out = {.repeats = r.number_or<unsigned>("repeats", 1, 1, 1000),
+           .rate_fps = rate_or(r, "rate", 0),
+           .overload_s = seconds_or(r, "overload_ms", 60),
+           .then_s = seconds_or(r, "then_ms", 60)};
+}
+
+void read_reset(const reader& r, reset_plan& out) {
+    r.expect_map({"rate", "trial_ms", "after_ms", "command", "repeats"});
+    out = {.repeats = r.number_or<unsigned>("repeats", 1, 1, 1000),
+           .rate_fps = rate_or(r, "rate", 0),
+           .trial_s = seconds_or(r, "trial_ms", 120)};
+    constexpr double max_default_s = 5;
+    out.after_s = seconds_or(r, "after_ms", std::min(max_default_s, out.trial_s / 4));
+    if (r.has("command")) out.command = r.at("command").text();
+    if (out.after_s >= out.trial_s)
+        (r.has("after_ms") ? r.at("after_ms") : r.at("trial_ms"))
+            .refuse("resets the device after the trial's end: after_ms should be below trial_ms");
+}
+
 void read_rates(const reader& r, run& out) {
-    r.expect_map({"max", "min", "tolerance_ppm", "max_lag_us", "settle_ms"});
+    r.expect_map(
+        {"max", "min", "tolerance_ppm", "max_lag_us", "settle_ms", "attempts", "realtime"});
     out.max_fps = rate_or(r, "max", 0);
     out.min_fps = rate_or(r, "min", 0);
     if (out.max_fps != 0 && out.min_fps >= out.max_fps) r.at("min").refuse("should be below max");
@@ -209,11 +231,31 @@ void read_rates(const reader& r, run& out) {
     if (r.has("max_lag_us"))
         out.max_lag_s = static_cast<double>(r.at("max_lag_us").number(1, 10 * million)) / 1e6;
     out.settle_s = seconds_or(r, "settle_ms", out.settle_s);
+    if (r.has("realtime")) out.realtime = r.at("realtime").truth();
+    out.attempts = r.number_or<unsigned>("attempts", out.attempts, 1, 1000);
+}
+
+void check_procedures(const reader& r, const run& of) {
+    const bool searches = of.throughput.method != search_method::none;
+    const bool recovers = of.system_recovery.repeats != 0, resets = of.reset.repeats != 0;
+    if (!searches && of.latency.trial_s == 0 && of.frame_loss_trial_s == 0 &&
+        of.back_to_back.repeats == 0 && !recovers && !resets)
+        r.refuse(
+            "names no procedure: throughput, latency, frame_loss, back_to_back, system_recovery or "
+            "reset");
+    if (searches) return;
+    if (of.latency.trial_s != 0)
+        r.at("latency").refuse("is measured at shares of the throughput: it needs throughput");
+    for (const auto& [key, lacks] :
+         {std::pair{"system_recovery", recovers && of.system_recovery.rate_fps == 0},
+          {"reset", resets && of.reset.rate_fps == 0}})
+        if (lacks)
+            r.at(key).refuse("is measured at the throughput: it needs throughput, or its own rate");
 }
 
 run run_of(const reader& r) {
     r.expect_map({"name", "ports", "traffic", "rate", "throughput", "latency", "frame_loss",
-                  "back_to_back"});
+                  "back_to_back", "system_recovery", "reset"});
     run out;
     out.name = r.has("name") ? r.at("name").text() : "";
     for (const reader& port : r.at("ports").list("ports")) {
@@ -244,11 +286,9 @@ run run_of(const reader& r) {
         out.back_to_back = {b.number_or<unsigned>("repeats", 50, 1, 1000),
                             b.number_or<uint32_t>("max_frames", 100'000, 1, 100 * million)};
     }
-    if (out.throughput.method == search_method::none && out.latency.trial_s == 0 &&
-        out.frame_loss_trial_s == 0 && out.back_to_back.repeats == 0)
-        r.refuse("names no procedure: throughput, latency, frame_loss or back_to_back");
-    if (out.latency.trial_s != 0 && out.throughput.method == search_method::none)
-        r.at("latency").refuse("is measured at shares of the throughput: it needs throughput");
+    if (r.has("system_recovery")) read_recovery(r.at("system_recovery"), out.system_recovery);
+    if (r.has("reset")) read_reset(r.at("reset"), out.reset);
+    check_procedures(r, out);
     return out;
 }
 

@@ -47,6 +47,19 @@ struct back_to_back_plan {
     uint32_t max_frames = 0;
 };
 
+struct recovery_plan {
+    unsigned repeats = 0;  ///< 0: no system recovery
+    double rate_fps = 0;   ///< 0: the throughput
+    double overload_s = 0, then_s = 0;
+};
+
+struct reset_plan {
+    unsigned repeats = 0;  ///< 0: no reset
+    double rate_fps = 0;   ///< 0: the throughput
+    double trial_s = 0, after_s = 0;
+    std::string command{};  ///< empty: the operator resets the device
+};
+
 struct run {
     std::string name{};
     std::vector<run_port> ports{};
@@ -59,11 +72,15 @@ struct run {
     double min_fps = 0;        ///< 0: a thousandth of the maximum
     double tolerance = 0.001;  ///< of the rate: a trial that missed it does not count
     double max_lag_s = 0.001;  ///< a trial with a frame later than this does not count
+    bool realtime = false;     ///< SCHED_FIFO while a trial sends
+    unsigned attempts = 5;     ///< of a trial that missed its rate
     double settle_s = 2;       ///< wait for late frames (RFC 2544 section 23)
     throughput_plan throughput{};
     latency_plan latency{};
     double frame_loss_trial_s = 0;  ///< 0: no frame loss rate
     back_to_back_plan back_to_back{};
+    recovery_plan system_recovery{};
+    reset_plan reset{};
 };
 
 /// Errors  EINVAL with file:line; of reading the file

@@ -74,6 +74,30 @@ std::string back_to_back_text(const json& size) {
                        b->at("limited").get<bool>() ? "  limited by max_frames" : "");
 }
 
+/// The trials that the figures of a system recovery or reset leave out.
+std::string left_out(const json& times) {
+    const json& results = times.at("results");
+    std::string out;
+    for (const auto& [flag, text] :
+         {std::pair{"recovered", "not recovered"}, {"counts", "rate missed"}}) {
+        size_t n = 0;
+        for (const json& row : results) n += row.at(flag).get<bool>() ? 0 : 1;
+        if (n != 0) out += fmt::format("  {}: {} of {} trials", text, n, results.size());
+    }
+    return out;
+}
+
+/// System recovery or reset.
+std::string times_text(const json& size, const char* procedure) {
+    const auto t = size.find(procedure);
+    if (t == size.end()) return {};
+    const auto ms = [&](const char* key) {
+        return t->at(key).is_number() ? fmt::format("{:.3f}", t->at(key).get<double>()) : "-";
+    };
+    return fmt::format("{:>6}  {:>12} {:>12} {:>12}{}\n", size.at("size").get<std::string>(),
+                       ms("mean_ms"), ms("min_ms"), ms("max_ms"), left_out(*t));
+}
+
 }  // namespace
 
 double number_or(const json& of, const char* member, double otherwise) {
@@ -89,7 +113,7 @@ json tester_method_of(const json& result) {
 std::string to_text(const json& result) {
     std::string out =
         result.at("kind").get<std::string>() + ": " + result.at("setup").get<std::string>() + "\n";
-    const auto section = [&](const char* head, std::string (*rows)(const json&)) {
+    const auto section = [&](const char* head, const auto& rows) {
         std::string all;
         for (const json& size : result.value("sizes", json::array())) all += rows(size);
         if (!all.empty()) out += std::string("\n") + head + "\n" + all;
@@ -103,6 +127,10 @@ std::string to_text(const json& result) {
         out += "tester's own latency: " + method.get<std::string>() + "\n";
     section("  size    load         Mfps  frame loss rate %", frame_loss_text);
     section("  size   back-to-back        min        max       buffer (frames)", back_to_back_text);
+    section("  size   recovery, ms          min          max",
+            [](const json& size) { return times_text(size, "system_recovery"); });
+    section("  size      reset, ms          min          max",
+            [](const json& size) { return times_text(size, "reset"); });
     if (!result.at("complete").get<bool>())
         out += "\nnot complete: " + result.at("stopped").get<std::string>() + "\n";
     return out;

@@ -150,12 +150,15 @@ result<void> test_bed::select(const frame_size& size, double learning_fps) {
     trial_ = 0;
     std::vector<sender> senders;
     for (unsigned i = 0; i < 2; ++i)
-        senders.push_back({.port = i, .total = run_.traffic.flows, .interval = hz_ / learning_fps});
+        senders.push_back({.port = i,
+                           .times = {.first = run_.traffic.flows,
+                                     .total = run_.traffic.flows,
+                                     .interval = hz_ / learning_fps}});
     const double time = static_cast<double>(run_.traffic.flows) / learning_fps;
     if (!send_all(senders, rte_rdtsc() + static_cast<uint64_t>(hz_ * (1 + 2 * time))) ||
         !wait_for_frames())
         return fail(ECANCELED, "learning frames", "stopped");
-    return check_links();
+    return run_.reset.repeats != 0 ? wait_for_links() : check_links();
 }
 
 void test_bed::poll(unsigned port) noexcept {
@@ -239,21 +242,18 @@ void test_bed::build(unsigned port, rte_mbuf* frame, uint64_t sequence) const no
 
 /// Send the frames whose time has come.
 void test_bed::transmit(sender& s, uint64_t start, uint64_t now) noexcept {
-    uint64_t due = s.total;
-    if (s.interval > 0)
-        due = std::min(s.total,
-                       static_cast<uint64_t>(static_cast<double>(now - start) / s.interval) + 1);
+    const auto elapsed = static_cast<double>(now - start);
+    const uint64_t due = s.times.due(elapsed);
     if (due <= s.next) return;
-    if (s.interval > 0)
-        max_lag_ = std::max(
-            max_lag_, static_cast<double>(now - start) - s.interval * static_cast<double>(s.next));
+    if (s.times.interval > 0) max_lag_ = std::max(max_lag_, elapsed - s.times.time_of(s.next));
     const auto n = static_cast<uint16_t>(std::min<uint64_t>(due - s.next, burst));
     rte_mbuf* frames[burst];
     if (rte_pktmbuf_alloc_bulk(pool_, frames, n) != 0) return;
     for (uint16_t i = 0; i < n; ++i) build(s.port, frames[i], s.next + i);
-    const uint16_t sent = rte_eth_tx_burst(ports_[s.port].id(), 0, frames, n);
+    uint16_t sent = rte_eth_tx_burst(ports_[s.port].id(), 0, frames, n);
     // The rest was not sent: the same sequence numbers are sent later.
     if (sent < n) rte_pktmbuf_free_bulk(frames + sent, static_cast<unsigned>(n - sent));
+    if (refused_are_lost_) sent = n;
     if (sent == 0) return;
     if (s.next == 0) s.first = now;
     s.next += sent;
@@ -270,7 +270,7 @@ bool test_bed::send_all(std::vector<sender>& senders, uint64_t deadline) noexcep
         more = false;
         for (sender& s : senders) {
             transmit(s, start, now);
-            more |= s.next < s.total;
+            more |= s.next < s.times.total;
         }
     }
     return true;
@@ -278,12 +278,13 @@ bool test_bed::send_all(std::vector<sender>& senders, uint64_t deadline) noexcep
 
 /// RFC 2544 section 23: wait for frames in buffers. If all have arrived, only long enough for duplicates.
 bool test_bed::wait_for_frames() noexcept {
-    constexpr double duplicates_s = 0.005;
-    const uint64_t end = rte_rdtsc() + static_cast<uint64_t>(run_.settle_s * hz_);
+    constexpr double duplicates_s = 0.005, realtime_s = 0.05;
+    const uint64_t start = rte_rdtsc(), end = start + static_cast<uint64_t>(run_.settle_s * hz_);
     uint64_t complete = 0;
     for (uint64_t now = rte_rdtsc(); now < end; now = rte_rdtsc()) {
         if (stop_.load(std::memory_order_relaxed)) return false;
         for (unsigned p = 0; p < ports_.size(); ++p) poll(p);
+        if (static_cast<double>(now - start) > realtime_s * hz_) realtime_.leave();
         const bool all =
             trial_ == 0 ||
             accounts_[0].received + accounts_[1].received + damaged_[0] + damaged_[1] >= expected_;
@@ -303,21 +304,32 @@ uint64_t test_bed::missed() const noexcept {
     return sum;
 }
 
+schedule test_bed::schedule_of(const trial_plan& plan) const noexcept {
+    if (plan.burst_frames != 0) return {.first = plan.burst_frames, .total = plan.burst_frames};
+    const auto frames = [](double fps, double s) {
+        return std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(fps * s)));
+    };
+    schedule t{.first = frames(plan.rate_fps, plan.duration_s), .interval = hz_ / plan.rate_fps};
+    t.total = t.first;
+    if (plan.then_s > 0) {
+        t.total += frames(plan.then_fps, plan.then_s);
+        t.then = hz_ / plan.then_fps;
+    }
+    return t;
+}
+
 result<trial_report> test_bed::perform(const trial_plan& plan) {
-    if (auto up = check_links(); !up) return tl::unexpected<error>(up.error());
+    if (auto up = plan.reset ? wait_for_links() : check_links(); !up)
+        return tl::unexpected<error>(up.error());
     trial_ = last_trial_ =
         last_trial_ == UINT16_MAX ? uint16_t{1} : static_cast<uint16_t>(last_trial_ + 1);
     std::vector<sender> senders;
-    const uint64_t frames =
-        plan.burst_frames != 0
-            ? plan.burst_frames
-            : std::max<uint64_t>(
-                  1, static_cast<uint64_t>(std::llround(plan.rate_fps * plan.duration_s)));
+    const schedule times = schedule_of(plan);
+    const uint64_t frames = times.total;
     for (unsigned i = 0; i < (run_.both_ways ? 2u : 1u); ++i)
-        senders.push_back({.port = i,
-                           .total = frames,
-                           .interval = plan.burst_frames != 0 ? 0 : hz_ / plan.rate_fps});
+        senders.push_back({.port = i, .times = times});
     for (sequence_account& a : accounts_) a.reset(frames);
+    refused_are_lost_ = plan.reset;
     damaged_ = {};
     misdirected_ = late_ = foreign_ = 0;
     max_lag_ = 0;
@@ -326,11 +338,16 @@ result<trial_report> test_bed::perform(const trial_plan& plan) {
     const auto clock_before = std::chrono::steady_clock::now();
     const uint64_t tsc_before = rte_rdtsc();
     const double patience_s = plan.burst_frames != 0 ? 1 + static_cast<double>(frames) / 1e4
-                                                     : plan.duration_s * 1.1 + 0.01;
+                                                     : plan.total_s() * 1.1 + 0.01;
+    if (run_.realtime)
+        if (auto entered = realtime_.enter(); !entered)
+            return tl::unexpected<error>(entered.error());
     const bool sent = send_all(senders, tsc_before + static_cast<uint64_t>(hz_ * patience_s));
     expected_ = 0;
     for (const sender& s : senders) expected_ += s.next;
-    if (!sent || !wait_for_frames()) return fail(ECANCELED, "trial", "stopped");
+    const bool waited = sent && wait_for_frames();
+    realtime_.leave();
+    if (!waited) return fail(ECANCELED, "trial", "stopped");
     const double by_tsc = static_cast<double>(rte_rdtsc() - tsc_before) / hz_;
     const double by_clock =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - clock_before).count();
@@ -339,12 +356,27 @@ result<trial_report> test_bed::perform(const trial_plan& plan) {
             ETIME, "clock",
             fmt::format("a trial took {:.4f} s by the TSC and {:.4f} s by the kernel's clock",
                         by_tsc, by_clock));
-    if (auto up = check_links(); !up) return tl::unexpected<error>(up.error());
+    if (auto up = check_links(); !up && !plan.reset) return tl::unexpected<error>(up.error());
     trial_report r = report_of(plan, senders);
+    if (plan.locates_losses()) r.losses = losses_of(senders);
     r.tester_missed = missed() - missed_before;
     if (r.tester_missed != 0 && r.unheld.empty())
         r.unheld = fmt::format("the tester's own ports dropped {} frames", r.tester_missed);
     return r;
+}
+
+loss_places test_bed::losses_of(const std::vector<sender>& senders) const noexcept {
+    loss_places p;
+    for (const sender& s : senders) {
+        const sequence_account& a = accounts_[s.port];
+        const double interval_s = s.times.interval / hz_;
+        if (const auto last = a.last_missing(s.next))
+            p.last_s = std::max(p.last_s, s.times.time_of(*last) / hz_);
+        p.lost_s = std::max(p.lost_s, interval_s * static_cast<double>(s.next - a.received));
+        p.longest_gap_s =
+            std::max(p.longest_gap_s, interval_s * static_cast<double>(a.longest_gap(s.next)));
+    }
+    return p;
 }
 
 trial_report test_bed::report_of(const trial_plan& plan, const std::vector<sender>& senders) {
@@ -362,11 +394,14 @@ trial_report test_bed::report_of(const trial_plan& plan, const std::vector<sende
         const uint64_t arrived = std::min(s.next, a.received + damaged_[s.port]);
         r.streams.push_back(
             {s.next, a.received, s.next - arrived, a.duplicated, a.reordered, damaged_[s.port]});
-        whole &= s.next == s.total;
+        whole &= s.next == s.times.total;
         const double took = static_cast<double>(s.last - s.first) / hz_;
         r.sending_s = std::max(r.sending_s, took);
-        const double rate =
-            s.next > 1 && took > 0 ? static_cast<double>(s.next - 1) / took : plan.rate_fps;
+        double rate = plan.rate_fps;
+        if (s.next > 1 && took > 0)
+            rate = plan.burst_frames != 0
+                       ? static_cast<double>(s.next - 1) / took
+                       : plan.rate_fps * s.times.time_of(s.next - 1) / hz_ / took;
         slowest = slowest == 0 ? rate : std::min(slowest, rate);
     }
     r.offered_fps = slowest;

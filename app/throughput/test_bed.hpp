@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "accounting.hpp"
+#include "realtime.hpp"
 #include "run_file.hpp"
 #include "rxtx/port.hpp"
+#include "schedule.hpp"
 #include "station.hpp"
 
 struct rte_mbuf;
@@ -23,7 +25,21 @@ namespace turnpike::throughput {
 struct trial_plan {
     double rate_fps = 0;  ///< of each stream
     double duration_s = 0;
-    uint64_t burst_frames = 0;  ///< instead: this many frames as fast as the port takes them
+    uint64_t burst_frames = 0;        ///< instead: this many frames as fast as the port takes them
+    double then_fps = 0, then_s = 0;  ///< at another rate afterwards
+    bool reset =
+        false;  ///< the device restarts: links may be down, frames that a port refuses are lost
+
+    [[nodiscard]] double total_s() const noexcept { return duration_s + then_s; }
+    /// The places of lost frames are reported.
+    [[nodiscard]] bool locates_losses() const noexcept { return then_s > 0 || reset; }
+};
+
+/// Places of the lost frames in a trial, of the stream that lost for the longest time. Times of frames are those planned.
+struct loss_places {
+    double last_s = -1;        ///< of the last lost frame; -1: none was lost
+    double lost_s = 0;         ///< lost frames by the interval between frames, of the first rate
+    double longest_gap_s = 0;  ///< of consecutive frames
 };
 
 /// Frames of one direction.
@@ -46,6 +62,7 @@ struct trial_report {
     uint64_t tester_missed = 0;   ///< frames that our own ports dropped
     std::string unheld{};         ///< the reason that the trial does not count; empty: it counts
     latency_histogram latency{};  ///< TSC cycles
+    loss_places losses{};         ///< if the plan wants them
 
     [[nodiscard]] stream_counts total() const noexcept;
     /// Share of the sent frames that did not arrive intact.
@@ -78,8 +95,8 @@ class test_bed {
     /// A direction while its frames are sent.
     struct sender {
         unsigned port = 0;
-        uint64_t next = 0, total = 0;
-        double interval = 0;           ///< cycles; 0: as fast as possible
+        schedule times{};
+        uint64_t next = 0;
         uint64_t first = 0, last = 0;  ///< TSC of the first and last frame
     };
 
@@ -101,6 +118,8 @@ class test_bed {
     [[nodiscard]] bool send_all(std::vector<sender>& senders, uint64_t deadline) noexcept;
     [[nodiscard]] bool wait_for_frames() noexcept;
     [[nodiscard]] uint64_t missed() const noexcept;
+    [[nodiscard]] schedule schedule_of(const trial_plan& plan) const noexcept;
+    [[nodiscard]] loss_places losses_of(const std::vector<sender>& senders) const noexcept;
     [[nodiscard]] trial_report report_of(const trial_plan& plan,
                                          const std::vector<sender>& senders);
 
@@ -117,7 +136,9 @@ class test_bed {
     std::array<uint64_t, 2> damaged_{};
     uint64_t misdirected_ = 0, late_ = 0, foreign_ = 0, expected_ = 0;
     double max_lag_ = 0;
+    bool refused_are_lost_ = false;
     latency_histogram latency_{};
+    realtime_scope realtime_{};
 };
 
 }  // namespace turnpike::throughput

@@ -23,8 +23,8 @@ json counts_of(const stream_counts& c) {
 
 }  // namespace
 
-result<trial_report> trial_recorder::perform(const char* procedure, const trial_plan& plan,
-                                             unsigned attempts) {
+result<trial_report> trial_recorder::perform(const char* procedure, const trial_plan& plan) {
+    const unsigned attempts = plan.reset ? 1 : attempts_;
     for (unsigned attempt = 1;; ++attempt) {
         auto r = bed_.perform(plan);
         if (!r) return r;
@@ -52,6 +52,7 @@ void trial_recorder::record(const char* procedure, const trial_report& r) {
     } else {
         t["load_fps"] = r.plan.rate_fps;
         t["duration_s"] = r.plan.duration_s;
+        if (r.plan.then_s > 0) t.update({{"then_fps", r.plan.then_fps}, {"then_s", r.plan.then_s}});
     }
     if (r.streams.size() > 1)
         for (const stream_counts& s : r.streams) t["streams"].push_back(counts_of(s));

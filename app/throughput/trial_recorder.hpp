@@ -15,19 +15,16 @@ using progress = std::function<void(const std::string&)>;
 
 class trial_recorder {
   public:
-    static constexpr unsigned max_attempts = 5;
-
-    /// trials  an array that gets an object for each trial
+    /// trials    an array that gets an object for each trial
+    /// attempts  a trial that missed its rate a little is repeated, up to so many attempts; a reset is not
     trial_recorder(test_bed& bed, const std::string& size, nlohmann::json& trials,
-                   const progress& show)
-        : bed_(bed), size_(size), trials_(trials), show_(show) {}
+                   unsigned attempts, const progress& show)
+        : bed_(bed), size_(size), trials_(trials), attempts_(attempts), show_(show) {}
 
-    /// Perform a trial and record it. A trial that missed its rate a little is repeated.
+    /// Perform a trial and record it.
     ///
     /// Errors  the test bed's
-    [[nodiscard]] result<trial_report> perform(const char* procedure, const trial_plan& plan,
-                                               unsigned attempts = max_attempts);
-    [[nodiscard]] test_bed& bed() noexcept { return bed_; }
+    [[nodiscard]] result<trial_report> perform(const char* procedure, const trial_plan& plan);
 
   private:
     void record(const char* procedure, const trial_report& r);
@@ -35,6 +32,7 @@ class trial_recorder {
     test_bed& bed_;
     const std::string& size_;
     nlohmann::json& trials_;
+    const unsigned attempts_;
     const progress& show_;
 };
 

@@ -172,6 +172,7 @@ def test_bad_input_is_named():
             ((), (), "needs RUN.yaml, --result or --compare"),
             (("--result",), ("{}",), "0.json: is not a result of turnpike-throughput"),
             (("--compare",), (result(), "no JSON"), "1.json: is not a result of turnpike-throughput"),
+            (("--compare",), (result(), {**result(), "sizes": [{}]}), "lacks a member"),
             (("--compare",), (result(), {**result(), "sizes": [{"size": 64}]}), "has a member of another type"),
             (("--compare", "/nowhere"), (result(),), "/nowhere: cannot be read (No such file or directory)"),
             (("--result", "/nowhere", "--compare"), (result(), result()), "excludes")):

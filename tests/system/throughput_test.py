@@ -13,7 +13,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from lib import frames, tap  # noqa: E402
+from lib import frames, machine, tap  # noqa: E402
 from lib.dut import BUILD  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "app/throughput/turnpike-throughput")
@@ -53,8 +53,8 @@ class Run:
         with open(self.output, encoding="utf-8") as file:
             return json.load(file), out, errors
 
-    def size(self):
-        result, _out, _errors = self.end()
+    def size(self, seconds=60):
+        result, _out, _errors = self.end(seconds=seconds)
         assert result["complete"] and result["stopped"] is None, result
         return result["sizes"][0]
 
@@ -375,12 +375,85 @@ def test_a_direct_wire_that_is_none():
     assert "no frame passed the direct wire" in errors and not result["complete"], errors
 
 
+def test_a_capped_device_s_rate():
+    """Within 0.5 %: its buffer is 0.17 % of a trial's frames, the search's resolution 0.2 % of the rate. The lag that a trial may
+    have is less than the time in which the buffer fills."""
+    cap, device, rate = 20000, ",cap=20k,buffer=10", "max: 40k, max_lag_us: 200, settle_ms: 50, attempts: 40, realtime: true"
+    binary = Run("throughput: {method: rfc2544, trial_ms: 300, resolution: 40}", right=device, rate=rate).size(240)["throughput"]
+    goal = "{name: ndr, trial_ms: 300, sum_ms: 300, width_ppm: 2000}"
+    mlr = Run(f"throughput: {{method: mlrsearch, goals: [{goal}]}}", right=device, rate=rate).size(240)["throughput"]["goals"][0]
+    for found, whole in ((binary["throughput_fps"], binary), (mlr["conditional_throughput_fps"], mlr)):
+        machine.judge(found is not None and abs(found / cap - 1) <= 0.005, f"{found} frames/s of a device of {cap}: {whole}")
+
+
 def test_known_buffer():
     """A frame leaves every 5 ms, much later than a burst ends."""
     size = Run("back_to_back: {repeats: 2, max_frames: 100}", right=",cap=200,buffer=20",
                rate="max: 400, settle_ms: 1000").size()
     b = size["back_to_back"]
     assert b["min_frames"] == b["max_frames"] == b["buffer_frames"] == 20 and not b["limited"], b
+
+
+def test_system_recovery():
+    """The device loses every 20th frame until its 18000th: 600 ms of overload are 13200 frames, which the learning frames precede."""
+    size = Run("system_recovery: {rate: 20k, overload_ms: 600, then_ms: 1500, repeats: 2}", right=",loss_every=20,loss_until=18000",
+               rate=f"max: 40k, {ANY_LAG}").size()
+    found = size["system_recovery"]
+    assert found["overload_fps"] == 22000 and found["then_fps"] == 10000 and found["overload_s"] == 0.6, found
+    last = 18000 - 1 - FLOWS
+    recovery_ms = (last - 13200) / 10
+    first, second = found["results"]
+    assert first["overloaded"] and first["recovered"] and abs(first["recovery_ms"] - recovery_ms) < 0.01, (first, recovery_ms)
+    assert not second["overloaded"] and second["recovered"] and second["recovery_ms"] == 0, "it lost nothing any more"
+    assert found["complete"] and abs(found["mean_ms"] - recovery_ms / 2) < 0.01 and found["min_ms"] == 0, found
+    trial = size["trials"][0]
+    assert trial["then_fps"] == 10000 and trial["frames"]["sent"] == 13200 + 15000, trial
+
+
+def test_system_recovery_that_does_not_come():
+    result, out, _errors = Run("system_recovery: {rate: 10k, overload_ms: 100, then_ms: 100}", right=",loss_every=3").end()
+    found = result["sizes"][0]["system_recovery"]
+    assert not found["results"][0]["recovered"] and found["mean_ms"] is None, found
+    assert "not recovered: 1 of 1 trials" in out, out
+
+
+def test_reset():
+    """The device loses 4000 frames."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        marker = os.path.join(folder, "marker")
+        result, out, errors = Run(f"reset: {{rate: 10k, trial_ms: 1500, after_ms: 200, command: 'echo restarts; touch {marker}'}}",
+                                  right=f",outage={5000 + FLOWS}-4000").end()
+        assert os.path.exists(marker) and "restarts" in errors and "restarts" not in out, (out, errors)
+    size = result["sizes"][0]
+    row, trial = size["reset"]["results"][0], size["trials"][0]
+    assert row["recovered"] and row["counts"] and size["reset"]["complete"], row
+    assert abs(row["reset_ms"] - 400) < 0.01 and abs(row["longest_gap_ms"] - 400) < 0.01, (row, trial)
+    assert trial["frames"]["lost"] == 4000 and size["reset"]["mean_ms"] == row["reset_ms"], size
+    # Losses before and after are part of the time, not of the gap.
+    size = Run("reset: {rate: 10k, trial_ms: 1500, after_ms: 10, command: 'true'}", right=f",outage={5000 + FLOWS}-4000,"
+               "loss_every=100,loss_until=6000").size()
+    row = size["reset"]["results"][0]
+    assert abs(row["reset_ms"] - 400 - 0.1 * (5000 // 100)) < 0.01 and abs(row["longest_gap_ms"] - 400) < 0.01, row
+
+
+def test_a_reset_that_does_not_end():
+    result, out, _errors = Run("reset: {rate: 10k, trial_ms: 500, after_ms: 10, command: 'true'}", right=",outage=500-1000000").end()
+    reset = result["sizes"][0]["reset"]
+    assert not reset["results"][0]["recovered"] and reset["mean_ms"] is None, reset
+    assert "not recovered: 1 of 1 trials" in out, out
+
+
+def test_a_reset_s_link_goes_down():
+    """A device that takes the link with it: the trial goes on, and the next one waits for the link."""
+    size = Run("reset: {rate: 10k, trial_ms: 2000, after_ms: 10, repeats: 2, command: 'true'}", right=",flap=200-100").size()
+    assert len(size["reset"]["results"]) == 2 and size["reset"]["complete"], size["reset"]
+    assert all(row["reset_ms"] > 0 for row in size["reset"]["results"]), size["reset"]
+
+
+def test_commands_of_a_reset_that_fail():
+    for command, said in (("exit 3", "reset.command: ended with exit code 3"), ("kill -9 $$", "reset.command: ended by signal 9")):
+        result, _out, errors = Run(f"reset: {{rate: 1k, trial_ms: 300, after_ms: 10, command: '{command}'}}").end(1)
+        assert said in errors and not result["complete"] and not result["sizes"][0]["reset"]["complete"], errors
 
 
 def test_a_rate_above_the_sender_s():
@@ -427,6 +500,7 @@ def test_an_interrupted_run():
 def test_run_files_that_are_refused():
     for text, place, why in (("frame_loss: {trial: 100}", ":6", "trial"), ("frame_loss: {trial_ms: soon}", ":6", "number"),
                              ("latency: {trial_ms: 100}", ":6", "it needs throughput"),
+                             ("reset: {trial_ms: 100}", ":6", "it needs throughput, or its own rate"),
                              ("", ":1", "names no procedure")):
         result, out, errors = Run(text).end(2, 20)
         assert result is None and not out, (text, out)

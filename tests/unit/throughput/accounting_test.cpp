@@ -8,6 +8,8 @@
 #include <random>
 #include <set>
 
+#include "schedule.hpp"
+
 namespace turnpike::throughput {
 namespace {
 
@@ -73,6 +75,55 @@ TEST(latency_histogram_test, of_no_or_extreme_values_is_defined) {
     h.add(UINT64_MAX);
     EXPECT_EQ(h.percentile(50), 0);
     EXPECT_EQ(h.max(), UINT64_MAX);
+}
+
+TEST(sequence_account_test, places_of_missing_frames) {
+    constexpr uint64_t frames = 1000;
+    for (const std::vector<uint64_t>& missing : {std::vector<uint64_t>{},
+                                                 {0},
+                                                 {63},
+                                                 {64},
+                                                 {999},
+                                                 {5, 6, 7, 500},
+                                                 {127, 128, 129, 130, 900}}) {
+        sequence_account a;
+        a.reset(frames);
+        for (uint64_t n = 0; n < frames; ++n)
+            if (std::find(missing.begin(), missing.end(), n) == missing.end()) a.receive(n);
+        uint64_t longest = 0, run = 0;
+        for (size_t i = 0; i < missing.size(); ++i) {
+            run = i > 0 && missing[i] == missing[i - 1] + 1 ? run + 1 : 1;
+            longest = std::max(longest, run);
+        }
+        EXPECT_EQ(a.longest_gap(frames), longest);
+        EXPECT_EQ(a.last_missing(frames),
+                  missing.empty() ? std::nullopt : std::optional(missing.back()));
+        if (!missing.empty()) {
+            EXPECT_NE(a.last_missing(missing.back()), std::optional(missing.back()));
+        }
+    }
+}
+
+TEST(schedule_test, has_two_rates) {
+    const schedule s{.first = 10, .total = 15, .interval = 100, .then = 300};
+    EXPECT_EQ(s.due(0), 1u);
+    EXPECT_EQ(s.due(99), 1u);
+    EXPECT_EQ(s.due(100), 2u);
+    EXPECT_EQ(s.due(999), 10u);
+    EXPECT_EQ(s.due(1000), 11u);
+    EXPECT_EQ(s.due(1299), 11u);
+    EXPECT_EQ(s.due(1300), 12u);
+    EXPECT_EQ(s.due(1e9), 15u);
+    for (uint64_t n = 0; n < 15; ++n) {
+        EXPECT_EQ(s.due(s.time_of(n)), n + 1);
+        if (n > 0) {
+            EXPECT_EQ(s.due(s.time_of(n) - 1), n);
+        }
+    }
+    const schedule one{.first = 10, .total = 10, .interval = 100};
+    EXPECT_EQ(one.due(5000), 10u);
+    const schedule burst{.first = 10, .total = 10};
+    EXPECT_EQ(burst.due(0), 10u);
 }
 
 }  // namespace

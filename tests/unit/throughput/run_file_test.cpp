@@ -30,13 +30,15 @@ ports:
   - {name: a, device: "net_simnic0,wire=peer:net_simnic1", address: 10.0.0.2, gateway: 10.0.0.1}
   - {name: b, device: net_simnic1, gateway_mac: "02:00:00:00:00:05"}
 traffic: {flows_by: mac, flows: 10, vlan: 5, sizes: [68, imix], both_ways: true}
-rate: {max: 1.5M, min: 10k, tolerance_ppm: 500, max_lag_us: 20, settle_ms: 10}
+rate: {max: 1.5M, min: 10k, tolerance_ppm: 500, max_lag_us: 20, settle_ms: 10, attempts: 9, realtime: true}
 throughput:
   method: mlrsearch
   goals: [ndr, {preset: pdr, name: tight, loss_ppm: 10, exceed_ppm: 250000, trial_ms: 500, sum_ms: 1500, first_trial_ms: 100, width_ppm: 2000}]
 latency: {trial_ms: 250, percent: [50], direct: ["net_simnic2,wire=peer:net_simnic3", net_simnic3]}
 frame_loss: {trial_ms: 100}
 back_to_back: {repeats: 3, max_frames: 5000}
+system_recovery: {rate: 3k, overload_ms: 300, then_ms: 400, repeats: 2}
+reset: {rate: 4k, trial_ms: 900, after_ms: 100, command: "reboot it", repeats: 5}
 )",
                              "f.yaml");
     ASSERT_TRUE(r) << r.error().message();
@@ -46,6 +48,8 @@ back_to_back: {repeats: 3, max_frames: 5000}
     EXPECT_EQ(r->max_fps, 1.5e6);
     EXPECT_EQ(r->min_fps, 1e4);
     EXPECT_EQ(r->tolerance, 0.0005);
+    EXPECT_EQ(r->attempts, 9u);
+    EXPECT_TRUE(r->realtime);
     EXPECT_DOUBLE_EQ(r->max_lag_s, 20e-6);
     ASSERT_EQ(r->throughput.goals.size(), 2u);
     const search::goal& g = r->throughput.goals[1];
@@ -62,6 +66,15 @@ back_to_back: {repeats: 3, max_frames: 5000}
     EXPECT_EQ(r->latency.direct[1].where, "f.yaml:10");
     EXPECT_EQ(r->back_to_back.max_frames, 5000u);
     EXPECT_TRUE(r->ports[0].gateway && r->ports[1].gateway_mac);
+    EXPECT_EQ(r->system_recovery.rate_fps, 3e3);
+    EXPECT_DOUBLE_EQ(r->system_recovery.overload_s, 0.3);
+    EXPECT_DOUBLE_EQ(r->system_recovery.then_s, 0.4);
+    EXPECT_EQ(r->system_recovery.repeats, 2u);
+    EXPECT_EQ(r->reset.rate_fps, 4e3);
+    EXPECT_DOUBLE_EQ(r->reset.trial_s, 0.9);
+    EXPECT_DOUBLE_EQ(r->reset.after_s, 0.1);
+    EXPECT_EQ(r->reset.command, "reboot it");
+    EXPECT_EQ(r->reset.repeats, 5u);
 }
 
 TEST(run_file_test, names_a_table_and_a_tunnel) {
@@ -160,6 +173,9 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"ports: [{name: a, device: x, address: 10.0.0.2, gateway: 10.0.0.1, vxlan: {vni: "
                 "0}}, {name: b, device: y}]\n",
                 "from 1 to 16777215"},
+        refused{"system_recovery: {}\n", "needs throughput, or its own rate"},
+        refused{"reset: {}\n", "needs throughput, or its own rate"},
+        refused{"reset: {rate: 1k, trial_ms: 100, after_ms: 100}\n", "after_ms should be below"},
         refused{"throughput: {method: rfc2544}\nlatency: {direct: [net_simnic2]}\n",
                 "should have two devices"},
         refused{"throughput: {method: rfc2544}\nlatency: {percent: [101]}\n", "from 1 to 100"}));
