@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -19,6 +20,7 @@
 #include "options.hpp"
 #include "procedures.hpp"
 #include "result_page.hpp"
+#include "scale.hpp"
 #include "tables.hpp"
 #include "version.hpp"
 #include "yaml/write_file.hpp"
@@ -126,10 +128,42 @@ progress terminal_progress() {
     return [](const std::string& text) { fmt::print(stderr, "\r\x1b[K{:.150}", text); };
 }
 
+int publish_scale(const json& out, const options& o) {
+    if (!o.json_file.empty())
+        if (const auto written = yaml::write_file(o.json_file, out.dump(1) + "\n"); !written)
+            return refuse(written.error());
+    fmt::print("{}", o.json ? out.dump(1) + "\n" : scale_text(out));
+    return std::fflush(stdout) == 0 ? 0 : exit_failed;
+}
+
 void catch_signals() {
     struct sigaction action {};
     action.sa_handler = request_stop;
     for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+}
+
+int perform_scale_plan(const options& o) {
+    const auto plan = read_scale_plan(o.scale_file);
+    if (!plan) return refuse(plan.error());
+    std::vector<std::string> program{std::filesystem::read_symlink("/proc/self/exe")};
+    if (!o.eal.empty()) {
+        program.insert(program.end(), o.eal.begin(), o.eal.end());
+        program.emplace_back("--");
+    }
+    catch_signals();
+    json out{{"schema", "turnpike.throughput-scale/1"},
+             {"version", version},
+             {"name", plan->name},
+             {"stopped", nullptr}};
+    const auto done = perform_scale(*plan, program, stop_requested, out);
+    out["complete"] = done.has_value();
+    int code = 0;
+    if (!done) {
+        out["stopped"] = done.error().message();
+        code = done.error().code == ECANCELED ? 0 : refuse(done.error());
+    }
+    const int written = publish_scale(out, o);
+    return code != 0 ? code : written;
 }
 
 int publish(const json& out, const options& o) {
@@ -218,6 +252,7 @@ int show_results(const options& o) {
 int main(int argc, char** argv) {
     const auto line = read_command_line(argc, argv);
     if (!line.given) return line.exit_code;
+    if (!line.given->scale_file.empty()) return perform_scale_plan(*line.given);
     if (line.given->run_file.empty()) return show_results(*line.given);
     const auto settings = read_run(line.given->run_file);
     if (!settings) return refuse(settings.error());

@@ -20,6 +20,7 @@ command_line read_command_line(int argc, char** argv) {
         "Usage: turnpike-throughput [EAL options --] RUN.yaml [options]\n"
         "       turnpike-throughput --result RESULT.json [--html FILE]\n"
         "       turnpike-throughput --compare A.json B.json\n"
+        "       turnpike-throughput [EAL options --] scale PLAN.yaml [options]\n"
         "doc/throughput.md describes the run file and the result. Ctrl-C ends a run; the result "
         "has the trials up to then.");
     app.set_version_flag("--version", std::string("turnpike-throughput ") + version);
@@ -38,6 +39,11 @@ command_line read_command_line(int argc, char** argv) {
                    "write the result (JSON) to this file, also after Ctrl-C");
     app.add_option("--html", o.html_file, "write the result as one HTML page that stands alone")
         ->excludes(compare);
+    auto* const scale = app.add_subcommand(
+        "scale", "the same run for several setups of the device: workers, frequencies, SMT");
+    scale->add_option("PLAN", o.scale_file, "the setups: commands that start the device (YAML)")
+        ->required();
+    scale->fallthrough();
     result->excludes(run, compare);
     compare->excludes(run);
     std::vector<std::string> all(argv + 1, argv + argc);
@@ -52,9 +58,10 @@ command_line read_command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& e) {
         return {{}, app.exit(e) == 0 ? 0 : exit_refused};
     }
-    if (o.run_file.empty() && o.result_file.empty() && o.compare.empty()) {
-        fmt::print(stderr,
-                   "turnpike-throughput: needs RUN.yaml, --result or --compare; see --help\n");
+    if (o.run_file.empty() && o.result_file.empty() && o.compare.empty() && o.scale_file.empty()) {
+        fmt::print(
+            stderr,
+            "turnpike-throughput: needs RUN.yaml, --result, --compare or scale; see --help\n");
         return {{}, exit_refused};
     }
     return {std::move(o), 0};

@@ -13,10 +13,11 @@ inline constexpr int exit_refused = 2;  ///< invalid input
 
 struct options {
     std::vector<std::string> eal{};  ///< before "--"
-    // One of these three.
+    // One of these four.
     std::string run_file{};
     std::string result_file{};           ///< an earlier result
     std::vector<std::string> compare{};  ///< two results
+    std::string scale_file{};            ///< the plan of `scale`
 
     bool json = false;
     std::string json_file{};  ///< empty: none

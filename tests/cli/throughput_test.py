@@ -169,11 +169,17 @@ def test_an_earlier_result_is_shown_as_tables():
 
 def test_bad_input_is_named():
     for words, files, said in (
-            ((), (), "needs RUN.yaml, --result or --compare"),
+            ((), (), "needs RUN.yaml, --result, --compare or scale"),
             (("--result",), ("{}",), "0.json: is not a result of turnpike-throughput"),
             (("--compare",), (result(), "no JSON"), "1.json: is not a result of turnpike-throughput"),
             (("--compare",), (result(), {**result(), "sizes": [{}]}), "lacks a member"),
             (("--compare",), (result(), {**result(), "sizes": [{"size": 64}]}), "has a member of another type"),
+            (("scale",), (), "PLAN is required"),
+            (("scale",), ("steps: []",), "should have at least one step"),
+            (("scale",), ("steps: [{name: a}]",), "lacks the key 'run'"),
+            (("scale",), ("run: r\nsteps: [{name: a}, {name: a}]",), "has the name of another step"),
+            (("scale",), ("run: r\nsteps: [{name: a, units: none}]",), "should be a number above 0"),
+            (("scale", "/nowhere"), (), "/nowhere"),
             (("--compare", "/nowhere"), (result(),), "/nowhere: cannot be read (No such file or directory)"),
             (("--result", "/nowhere", "--compare"), (result(), result()), "excludes")):
         done = run(*words, files=files)

@@ -456,6 +456,66 @@ def test_commands_of_a_reset_that_fail():
         assert said in errors and not result["complete"] and not result["sizes"][0]["reset"]["complete"], errors
 
 
+class Scale:
+    """A plan with two steps, whose runs have different maxima over a whole cable; the device is a shell that writes a report."""
+
+    def __init__(self, more="", device="trap 'cp given.json report.json; exit' TERM; touch ready; sleep 60 & wait"):
+        self.folder = tempfile.TemporaryDirectory(prefix="turnpike-test-")
+        device = f"cd {self.folder.name}; {device}"
+        self.write("given.json", json.dumps({"workers": [{"packets": 100, "cpp": 50, "ipp": 90, "ipc": 1.8},
+                                                         {"packets": 300, "cpp": 70, "ipp": None, "ipc": None}]}))
+        for name, rate in (("a", "10k"), ("b", "20k")):
+            self.write(f"{name}.yaml", 'ports: [{name: l, device: "net_simnic0,wire=peer:net_simnic1"}, '
+                       '{name: r, device: "net_simnic1,wire=peer:net_simnic0"}]\ntraffic: {flows: 10}\n'
+                       f"rate: {{max: {rate}, {ANY_LAG}}}\nthroughput: {{method: rfc2544, trial_ms: 50}}\n")
+        self.write("plan.yaml", f"""ready: test -e {self.folder.name}/ready
+report: report.json
+unit: workers
+{more}
+steps:
+  - {{name: one, units: 1, run: a.yaml, device: {json.dumps(device)}}}
+  - {{name: four, units: 4, run: b.yaml, device: {json.dumps(device)}}}
+""")
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder.name, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def end(self, code=0):
+        output = os.path.join(self.folder.name, "scale.json")
+        done = subprocess.run([PROGRAM, "scale", os.path.join(self.folder.name, "plan.yaml"), "--output", output],
+                              capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+        with open(output, encoding="utf-8") as file:
+            return json.load(file), done.stdout, done.stderr
+
+
+def test_scale():
+    scale = Scale()
+    result, out, _errors = scale.end()
+    assert result["schema"] == "turnpike.throughput-scale/1" and result["complete"] and result["unit"] == "workers", result
+    one, four = result["steps"]
+    assert one["sizes"] == [{"size": "64", "throughput_fps": 10000, "speedup": 1, "efficiency": 1}], one["sizes"]
+    assert four["sizes"] == [{"size": "64", "throughput_fps": 20000, "speedup": 2, "efficiency": 0.5}], four["sizes"]
+    for step in (one, four):
+        assert (step["cpp"], step["ipp"], step["ipc"]) == (65, 90, 1.8) and step["result"]["complete"], step
+    rows = [line.split() for line in out.splitlines() if line.startswith(("one", "four"))]
+    assert rows == [["one", "1", "64", "0.010000", "1.00", "1.00", "65", "90", "1.80"],
+                    ["four", "4", "64", "0.020000", "2.00", "0.50", "65", "90", "1.80"]], out
+
+
+def test_scale_of_devices_that_fail():
+    for more, device, said in (("", "exit 7", "the device of step 'one' ended with exit code 7"),
+                               ("ready_ms: 300", "sleep 60", "was not ready within 0.3 s")):
+        result, out, errors = Scale(more, device).end(1)
+        assert said in errors and not result["complete"] and not result["steps"], errors
+        assert "not complete: " in out, out
+    scale = Scale()
+    scale.write("b.yaml", "ports: []\n")
+    result, _out, errors = scale.end(1)
+    assert "the run of step 'four' ended with exit code 2" in errors and len(result["steps"]) == 1, errors
+
+
 def test_a_rate_above_the_sender_s():
     size = Run("throughput: {method: rfc2544, trial_ms: 50, resolution: 20M}", rate=f"max: 1G, {ANY_LAG}").size()
     assert size["throughput"]["sender_limited"], size["throughput"]
