@@ -155,9 +155,10 @@ result<void> test_bed::select(const frame_size& size, double learning_fps) {
                                      .total = run_.traffic.flows,
                                      .interval = hz_ / learning_fps}});
     const double time = static_cast<double>(run_.traffic.flows) / learning_fps;
-    if (!send_all(senders, rte_rdtsc() + static_cast<uint64_t>(hz_ * (1 + 2 * time))) ||
-        !wait_for_frames())
-        return fail(ECANCELED, "learning frames", "stopped");
+    learned_ = 0;
+    const bool sent = send_all(senders, rte_rdtsc() + static_cast<uint64_t>(hz_ * (1 + 2 * time)));
+    expected_ = senders[0].next + senders[1].next;
+    if (!sent || !wait_for_frames()) return fail(ECANCELED, "learning frames", "stopped");
     return run_.reset.repeats != 0 ? wait_for_links() : check_links();
 }
 
@@ -215,7 +216,7 @@ void test_bed::take(unsigned port, rte_mbuf* frame, uint64_t now) noexcept {
             } else if (s.stream == port) {
                 ++misdirected_;
             } else if (trial_ == 0) {
-                break;
+                ++learned_;
             } else if ((tunnel && !in_tunnel) ||
                        !streams_[s.stream]->is_intact(bytes, s.sequence)) {
                 ++damaged_[s.stream];
@@ -285,10 +286,10 @@ bool test_bed::wait_for_frames() noexcept {
         if (stop_.load(std::memory_order_relaxed)) return false;
         for (unsigned p = 0; p < ports_.size(); ++p) poll(p);
         if (static_cast<double>(now - start) > realtime_s * hz_) realtime_.leave();
-        const bool all =
-            trial_ == 0 ||
-            accounts_[0].received + accounts_[1].received + damaged_[0] + damaged_[1] >= expected_;
-        if (!all) continue;
+        const uint64_t arrived =
+            trial_ == 0 ? learned_
+                        : accounts_[0].received + accounts_[1].received + damaged_[0] + damaged_[1];
+        if (arrived < expected_) continue;
         if (complete == 0) complete = now;
         if (static_cast<double>(now - complete) > duplicates_s * hz_) break;
     }

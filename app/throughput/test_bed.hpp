@@ -134,7 +134,7 @@ class test_bed {
     uint16_t last_trial_ = 0;
     std::array<sequence_account, 2> accounts_{};
     std::array<uint64_t, 2> damaged_{};
-    uint64_t misdirected_ = 0, late_ = 0, foreign_ = 0, expected_ = 0;
+    uint64_t misdirected_ = 0, late_ = 0, foreign_ = 0, expected_ = 0, learned_ = 0;
     double max_lag_ = 0;
     bool refused_are_lost_ = false;
     latency_histogram latency_{};

@@ -389,7 +389,7 @@ def test_a_capped_device_s_rate():
 def test_known_buffer():
     """A frame leaves every 5 ms, much later than a burst ends."""
     size = Run("back_to_back: {repeats: 2, max_frames: 100}", right=",cap=200,buffer=20",
-               rate="max: 400, settle_ms: 1000").size()
+               rate="max: 400, settle_ms: 3000").size()
     b = size["back_to_back"]
     assert b["min_frames"] == b["max_frames"] == b["buffer_frames"] == 20 and not b["limited"], b
 
