@@ -68,6 +68,9 @@ inventory objects() {
         const uint64_t max = all.bridges.size() * 100;
         all.interfaces.push_back(
             {.name = name, .kind = "routed", .port = name, .vlan = 7, .mtu = 1500, .up = true});
+        if (all.bridges.empty())  // nothing counts the other one
+            all.interfaces.back().counted = {
+                .rx_packets = 3, .rx_bytes = 300, .tx_packets = 2, .tx_bytes = 200};
         all.vrfs.push_back({name, 100'000, 3});
         all.fibs.push_back({name, "ipv4", 1 << 20});
         all.fibs.push_back({name, "ipv6", 4096});

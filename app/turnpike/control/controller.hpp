@@ -20,6 +20,7 @@
 #include "control/forwarding/acls.hpp"
 #include "control/forwarding/bridges.hpp"
 #include "control/forwarding/captures.hpp"
+#include "control/forwarding/interface_counts.hpp"
 #include "control/forwarding/interfaces.hpp"
 #include "control/forwarding/mirrors.hpp"
 #include "control/forwarding/ports.hpp"
@@ -203,6 +204,13 @@ class controller {
     [[nodiscard]] control::bridges& bridges() noexcept { return *bridges_; }
     [[nodiscard]] const control::tunnels& tunnels() const noexcept { return *tunnels_; }
     [[nodiscard]] const sflow_export& sflow() const noexcept { return *sflow_; }
+    /// Counters of an interface, and their epoch for rates; none: nothing counts it.
+    struct counted_interface {
+        uint64_t life = 0;
+        interface_counts::counts counts{};
+    };
+    /// By name, of the running configuration.
+    [[nodiscard]] std::map<std::string_view, counted_interface> counted_interfaces() const;
     [[nodiscard]] const mirrors& mirroring() const noexcept { return *mirrors_; }
     [[nodiscard]] const slow_path::reserved& reserved() const noexcept { return *reserved_; }
     [[nodiscard]] traces& tracing() noexcept { return *traces_; }
@@ -304,6 +312,7 @@ class controller {
     std::unique_ptr<control::bridges> bridges_;
     std::unique_ptr<control::tunnels> tunnels_;
     std::unique_ptr<mirrors> mirrors_;
+    std::unique_ptr<interface_counts> interface_counts_;
     std::unique_ptr<sflow_export> sflow_;
     std::unique_ptr<acls> acls_;
     std::unique_ptr<metrics_server> metrics_;

@@ -90,12 +90,26 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     handlers_.push_back(std::move(heard));
     tunnels_ = std::make_unique<control::tunnels>(*workers_, *hops_);
     mirrors_ = std::make_unique<mirrors>();
+    interface_counts_ = std::make_unique<interface_counts>();
     sflow_ = std::make_unique<sflow_export>();
     metrics_ = std::make_unique<metrics_server>([this](bool page) { return scrape(*this, page); });
-    config_handlers_ = {metrics_.get(),   captures_.get(),   workers_.get(), ports_.get(),
-                        vrfs_.get(),      interfaces_.get(), host_.get(),    bridges_.get(),
-                        tunnels_.get(),   acls_.get(),       mirrors_.get(), sflow_.get(),
-                        recursion_.get(), neighbours_.get(), groups_.get(),  tables_.get()};
+    config_handlers_ = {metrics_.get(),
+                        captures_.get(),
+                        workers_.get(),
+                        ports_.get(),
+                        vrfs_.get(),
+                        interfaces_.get(),
+                        host_.get(),
+                        bridges_.get(),
+                        tunnels_.get(),
+                        acls_.get(),
+                        mirrors_.get(),
+                        sflow_.get(),
+                        interface_counts_.get(),
+                        recursion_.get(),
+                        neighbours_.get(),
+                        groups_.get(),
+                        tables_.get()};
 
     auto empty = std::make_unique<state::configuration>();
     empty->fixed = config->fixed;
@@ -190,6 +204,7 @@ controller::~controller() {
     interfaces_.reset();
     tunnels_.reset();
     mirrors_.reset();
+    interface_counts_.reset();
     sflow_.reset();
     if (rcu_) rcu_->synchronize();
     workers_.reset();

@@ -3,11 +3,12 @@
 // its path above the current stage, so a stage does not know the stages behind it.
 //
 //   input   from stage iface_input on, by the ingress interface:
+//             all      [count_in], then
 //             routed   [vxlan_fast] [ip_fast] ip_input [urpf] [acl_in] lookup
 //             bridged  [acl_l2] [ip_input] [acl_in] bridge
 //             patched  xconnect [ip_input] [acl_in], then the output path of its peer
 //   output  behind stages ip_forward, bridge and flood, by the egress interface:
-//             [acl_out], then bridge; or [vlan_push], then vxlan_output; or [vlan_push] [mirror_out] tx
+//             [acl_out] [count_out], then bridge; or [vlan_push], then vxlan_output; or [vlan_push] [mirror_out] tx
 //
 // The owner of a feature sets its bit in the paths of the interfaces that have it; complete_paths() (graph.hpp) then
 // takes the fast paths out of paths with a stage whose work they do not do.

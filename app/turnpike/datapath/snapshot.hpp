@@ -36,6 +36,7 @@
 namespace turnpike::datapath {
 
 struct samplers;
+struct interface_counters;
 
 inline constexpr uint16_t max_ports = 32;  ///< RTE_MAX_ETHPORTS
 inline constexpr uint16_t tunnel_port =
@@ -102,6 +103,8 @@ struct snapshot {
     const tunnel_tables* tunnels = nullptr;  ///< null: there are none
     const mirror_tables* mirrors = nullptr;  ///< null: there are none
     samplers* sampling = nullptr;            ///< of the workers, for sFlow; null: there is none
+    /// [workers][max_interfaces], of interfaces with stages count_in and count_out; null: there are none
+    interface_counters* interface_counts = nullptr;
     next_hop* hops = nullptr;
     punt_rates punt{};               ///< of each interface and worker, by class
     packet::flow_hashing sharing{};  ///< hash parameters for ECMP

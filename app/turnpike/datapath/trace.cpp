@@ -67,8 +67,8 @@ void note(trace_step& now, const burst& b, uint32_t i) noexcept {
         default:
             break;
     }
-    for (const stage sends :
-         {stage::fragment, stage::vlan_push, stage::vxlan_output, stage::mirror_out, stage::tx})
+    for (const stage sends : {stage::fragment, stage::count_out, stage::vlan_push,
+                              stage::vxlan_output, stage::mirror_out, stage::tx})
         if ((b.at[static_cast<size_t>(sends)] >> i & 1) != 0) now.out = b.out[i];
 }
 
@@ -110,6 +110,13 @@ stage_mask would_sample(context& c, burst& b, packet_mask packets) noexcept {
 stage_mask would_mirror_in(context& c, burst& b, packet_mask packets) noexcept {
     return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::mirror_in));
 }
+/// Nor is anything counted.
+stage_mask would_count_in(context& c, burst& b, packet_mask packets) noexcept {
+    return go_on_input(*c.snapshot, b, packets, stage::count_in);
+}
+stage_mask would_count_out(context& c, burst& b, packet_mask packets) noexcept {
+    return go_on_output(*c.snapshot, b, packets, stage::count_out);
+}
 stage_mask would_mirror_out(context& c, burst& b, packet_mask packets) noexcept {
     return go_on_output(*c.snapshot, b, packets, stage::mirror_out);
 }
@@ -129,6 +136,8 @@ std::array<stage_row, stages> explained_stages() {
     all[static_cast<size_t>(stage::tx)].run = traced<stage::tx, would_send>;
     all[static_cast<size_t>(stage::punt)].run = traced<stage::punt, would_punt>;
     all[static_cast<size_t>(stage::mirror_in)].run = traced<stage::mirror_in, would_mirror_in>;
+    all[static_cast<size_t>(stage::count_in)].run = traced<stage::count_in, would_count_in>;
+    all[static_cast<size_t>(stage::count_out)].run = traced<stage::count_out, would_count_out>;
     all[static_cast<size_t>(stage::mirror_out)].run = traced<stage::mirror_out, would_mirror_out>;
     return all;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@ struct interface_report {
     uint16_t vlan = 0;  ///< 0: untagged
     uint16_t mtu = 0;
     bool up = false;
+    struct traffic {
+        uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
+    };
+    std::optional<traffic> counted{};  ///< none: nothing counts the interface
 };
 
 struct vrf_report {

@@ -185,11 +185,23 @@ constexpr rows<fib_report> of_fibs[] = {
      [](const fib_report& f) -> metric_value { return f.bytes; }},
 };
 
+template <uint64_t interface_report::traffic::*Count>
+metric_value count_of(const interface_report& i) {
+    return i.counted ? metric_value((*i.counted).*Count) : metric_value{};
+}
 constexpr rows<interface_report> of_interfaces[] = {
     {"up", gauge, "", "1: the interface has a link",
      [](const interface_report& i) -> metric_value { return uint64_t{i.up}; }},
     {"mtu", gauge, "bytes", "MTU: bytes of the Ethernet payload",
      [](const interface_report& i) -> metric_value { return uint64_t{i.mtu}; }},
+    {"rx", counter, "packets", "packets received by the interface, where it is counted",
+     count_of<&interface_report::traffic::rx_packets>},
+    {"rx", counter, "bytes", "bytes received by the interface, without its VLAN tag",
+     count_of<&interface_report::traffic::rx_bytes>},
+    {"tx", counter, "packets", "packets sent by the interface, where it is counted",
+     count_of<&interface_report::traffic::tx_packets>},
+    {"tx", counter, "bytes", "bytes sent by the interface, without its VLAN tag",
+     count_of<&interface_report::traffic::tx_bytes>},
 };
 
 constexpr rows<bridge_report> of_bridges[] = {

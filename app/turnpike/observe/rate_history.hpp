@@ -25,7 +25,7 @@ enum class rated_kind : uint8_t { port, interface, bridge, worker, drop };
 inline constexpr size_t max_rated = 6;
 /// Counters by kind, where `counts` has them:
 ///   port       rx_packets, rx_bytes, tx_packets, tx_bytes, rx_missed, drops
-///   interface  rx_packets, rx_bytes, tx_packets, tx_bytes (of tunnels)
+///   interface  rx_packets, rx_bytes, tx_packets, tx_bytes
 ///   bridge     rx_packets, rx_bytes, tx_packets, flooded
 ///   worker     packets, busy_cycles, total_cycles
 ///   drop       packets

@@ -8,12 +8,19 @@
 namespace turnpike::sources {
 
 /// The keys of a file.
-inline constexpr std::string_view file_keys[] = {
-    "eal",           "workers",   "mempool",       "tx",          "idle",
-    "pcie_profiles", "acl",       "ports",         "interfaces",  "tunnels",
-    "mirrors",       "xconnects", "bridges",       "vrfs",        "routes",
-    "icmp",          "punt_rate", "ecmp",          "drop_bogons", "resolve_via_default",
-    "neighbours",    "control",   "control_plane", "metrics",     "sflow"};
+inline constexpr std::string_view file_keys[] = {"eal",           "workers",
+                                                 "mempool",       "tx",
+                                                 "idle",          "pcie_profiles",
+                                                 "acl",           "ports",
+                                                 "interfaces",    "tunnels",
+                                                 "mirrors",       "xconnects",
+                                                 "bridges",       "vrfs",
+                                                 "routes",        "icmp",
+                                                 "punt_rate",     "ecmp",
+                                                 "drop_bogons",   "resolve_via_default",
+                                                 "neighbours",    "control",
+                                                 "control_plane", "metrics",
+                                                 "sflow",         "interface_counters"};
 
 /// JSON Schema (draft-07) of a file: complete for objects with a table (fields.hpp); other keys take any value.
 /// Additional members: "x-unit", "x-values" (the form of a text), and "x-change" (the effect on a running turnpike).

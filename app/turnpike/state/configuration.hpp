@@ -268,8 +268,9 @@ struct configuration {
     icmp messages{};
     state::punt_rate punt_rate{};
     ecmp sharing{};
-    bool default_resolves = false;  ///< default routes resolve gateways of recursive routes too
-    bool drops_special = false;     ///< drops packets to destinations not forwardable by RFC 6890
+    bool default_resolves = false;    ///< default routes resolve gateways of recursive routes too
+    bool interface_counters = false;  ///< interfaces that share a port have counters
+    bool drops_special = false;       ///< drops packets to destinations not forwardable by RFC 6890
     neighbour_limits limits{};
     named<port> ports{};
     named<interface> interfaces{};

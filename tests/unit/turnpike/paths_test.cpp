@@ -103,6 +103,29 @@ TEST_F(paths, follow_the_edges_of_the_table) {
     EXPECT_EQ(seen, 9U);
 }
 
+struct counted_paths : paths {
+    counted_paths() : paths(counted_configuration.c_str()) {}
+    static inline const std::string counted_configuration =
+        std::string("interface_counters: true\n") + of_all_kinds;
+};
+
+/// Routed interfaces that share a port, and bridges' routing interfaces, are counted beside the fast path.
+TEST_F(counted_paths, follow_the_edges_of_the_table) {
+    const snapshot& v = lab_.snapshot();
+    for (size_t i = 0; i < v.paths.size(); ++i) {
+        if (v.interfaces[i].kind == interface_kind::none) continue;
+        expect_edges(stage::iface_input, v.paths[i].input, i);
+        expect_edges(
+            v.interfaces[i].kind == interface_kind::bridged ? stage::bridge : stage::ip_forward,
+            v.paths[i].output, i);
+    }
+    const uint16_t vlan = v.port[3].by_vlan[7];
+    EXPECT_EQ(v.paths[vlan].input, bit(stage::count_in) | bit(stage::ip_fast) |
+                                       bit(stage::ip_input) | bit(stage::lookup));
+    EXPECT_EQ(v.paths[vlan].output, bit(stage::count_out) | bit(stage::vlan_push) | bit(stage::tx));
+    EXPECT_EQ(path_of(v, 0).input & bit(stage::count_in), 0U) << "alone on its port";
+}
+
 TEST_F(paths, have_the_stages_of_their_features) {
     const snapshot& v = lab_.snapshot();
     const stage_mask routed = bit(stage::ip_fast) | bit(stage::ip_input) | bit(stage::lookup);

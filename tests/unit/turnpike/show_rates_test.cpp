@@ -39,6 +39,14 @@ TEST_F(show_rates, count_what_passed_in_the_window) {
     EXPECT_EQ(rated("drops", "reason", "no_route")["port"], "west");
     EXPECT_NEAR(rated("workers", "lcore", 1)["1s"]["packets"].get<double>(), 7, 1e-6);
     EXPECT_GT(rated("workers", "lcore", 1)["1s"]["cpp"].get<double>(), 0);
+    json port_alone = rated("interfaces", "name", "west");
+    EXPECT_EQ(port_alone["1s"]["rx_bits"], west["1s"]["rx_bits"]);
+    for (const json& one : shown("interfaces")["interfaces"])
+        if (one["name"] == "west") {
+            port_alone.erase("name");
+            EXPECT_EQ(one["rates"], port_alone);
+            EXPECT_EQ(one["rx_bytes"].get<uint64_t>(), bytes);
+        }
     second_passes();
     EXPECT_NEAR(rated("ports", "name", "west")["1s"]["rx_packets"].get<double>(), 0, 1e-6);
     const json ten = rated("ports", "name", "west")["10s"];
@@ -98,9 +106,10 @@ TEST(show_rates_of, bridges_and_tunnels) {
         "tunnels:\n  - {name: far, vni: 7, local: 10.0.3.254, remote: 10.0.3.2, mtu: 1500}\n"
         "bridges:\n  - {name: lan, members: [{port: a}, {port: b}, {port: far}]}\n"
         "neighbours:\n  static:\n    - {address: 10.0.3.2, mac: \"02:00:00:00:00:0e\"}\n");
-    const auto rated = [&](observe::rated_kind kind) {
+    const auto rated = [&](observe::rated_kind kind, const std::string& name) {
         for (const auto& [key, e] : l.controller().rates().entries())
-            if (e.object.kind == kind) return observe::rate_history::over(e, 1000);
+            if (e.object.kind == kind && e.object.name == name)
+                return observe::rate_history::over(e, 1000);
         throw std::runtime_error("not rated");
     };
     l.control(1000);
@@ -110,11 +119,11 @@ TEST(show_rates_of, bridges_and_tunnels) {
         l.settle();
     }
     l.control(1000);
-    const auto bridge = rated(observe::rated_kind::bridge);
+    const auto bridge = rated(observe::rated_kind::bridge, "lan");
     ASSERT_TRUE(bridge);
     EXPECT_NEAR(bridge->per_s[0], 5, 1e-6) << "received";
     EXPECT_NEAR(bridge->per_s[3], 5, 1e-6) << "flooded";
-    const auto tunnel = rated(observe::rated_kind::interface);
+    const auto tunnel = rated(observe::rated_kind::interface, "far");
     ASSERT_TRUE(tunnel);
     EXPECT_NEAR(tunnel->per_s[2], 5, 1e-6) << "sent";
     EXPECT_NEAR(tunnel->per_s[3], 5 * 60, 1e-6) << "bytes of the inner frames";

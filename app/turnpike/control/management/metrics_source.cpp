@@ -16,6 +16,7 @@ namespace {
 std::string vrf_label(const std::string& name) { return name.empty() ? "main" : name; }
 
 void add_interfaces(controller& c, observe::inventory& to) {
+    const auto counted = c.counted_interfaces();
     for (const auto& [name, says] : c.running().interfaces) {
         const datapath::interface& i = c.snapshot().interfaces[c.interfaces().indexes().at(name)];
         const bool tunnelled = c.running().is_tunnel(says);
@@ -30,6 +31,10 @@ void add_interfaces(controller& c, observe::inventory& to) {
              .vlan = says.vlan,
              .mtu = i.mtu,
              .up = c.has_link(i)});
+        if (const auto at = counted.find(name); at != counted.end()) {
+            const interface_counts::counts& n = at->second.counts;
+            to.interfaces.back().counted = {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes};
+        }
     }
 }
 

@@ -70,6 +70,8 @@ json show_pcie(controller& c, const request_fields& f) {
 json show_interfaces(controller& c, const request_fields& f) {
     f.expect("");
     json all = json::array();
+    json rates = interface_rates_json(c);
+    const auto counted = c.counted_interfaces();
     for (const auto& [name, says] : c.running().interfaces) {
         const datapath::interface& i = c.snapshot().interfaces[c.interfaces().indexes().at(name)];
         const bool tunnelled = c.running().is_tunnel(says);
@@ -83,6 +85,15 @@ json show_interfaces(controller& c, const request_fields& f) {
                        {"mac", i.mac.text()}});
         all.back().update(json::parse(sources::json_of(
             sources::interface_fields(), sources::of_routed | sources::of_tunnel, says)));
+        const auto n = counted.find(name);
+        const auto count = [&](uint64_t interface_counts::counts::*of) {
+            return n == counted.end() ? json(nullptr) : json(n->second.counts.*of);
+        };
+        all.back().update({{"rx_packets", count(&interface_counts::counts::rx_packets)},
+                           {"rx_bytes", count(&interface_counts::counts::rx_bytes)},
+                           {"tx_packets", count(&interface_counts::counts::tx_packets)},
+                           {"tx_bytes", count(&interface_counts::counts::tx_bytes)},
+                           {"rates", rates.contains(name) ? std::move(rates[name]) : json()}});
     }
     return {{"interfaces", std::move(all)}};
 }

@@ -116,6 +116,30 @@ json history_json(const observe::rate_history::entry& e) {
 
 }  // namespace
 
+std::map<std::string_view, controller::counted_interface> controller::counted_interfaces() const {
+    std::map<std::string_view, counted_interface> out;
+    std::map<std::string_view, counted_interface> of_port;
+    for (const auto& p : ports_->open()) {
+        observe::port_totals n;
+        n.add(counted(p->port_index), p->before);
+        of_port.insert({p->name, {p->life, {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes}}});
+    }
+    const auto of_one = ports_of_one_interface(*running_);
+    for (const auto& [name, i] : running_->interfaces) {
+        const uint16_t ifindex = interfaces_->indexes().at(name);
+        if (running_->is_tunnel(i)) {
+            const tunnels::counts n = tunnels_->counted(ifindex);
+            out.insert({name, {ifindex, {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes}}});
+        } else if (of_one.contains(i.port)) {
+            if (const auto port = of_port.find(i.port); port != of_port.end())
+                out.insert({name, port->second});
+        } else if (const auto n = interface_counts_->counted(name)) {
+            out.insert({name, {ifindex, *n}});
+        }
+    }
+    return out;
+}
+
 std::vector<rated_object> controller::rated_objects() const {
     std::vector<rated_object> out;
     for (const auto& p : ports_->open()) {
@@ -123,12 +147,11 @@ std::vector<rated_object> controller::rated_objects() const {
         n.add(counted(p->port_index), p->before);
         add_port(out, *p, n);
     }
-    for (const auto& [name, t] : running_->tunnels) {
-        const uint16_t ifindex = interfaces_->indexes().at(name);
-        const tunnels::counts n = tunnels_->counted(ifindex);
+    for (const auto& [name, of] : counted_interfaces()) {
+        const interface_counts::counts& n = of.counts;
         out.push_back({.kind = rated_kind::interface,
-                       .life = ifindex,
-                       .name = name,
+                       .life = of.life,
+                       .name = std::string(name),
                        .counts = {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes}});
     }
     for (const auto& [name, b] : running_->bridges)
@@ -175,6 +198,14 @@ json page_rates(controller& c) {
             out["drops"].push_back(std::move(one));
         }
     }
+    return out;
+}
+
+json interface_rates_json(const controller& c) {
+    json out = json::object();
+    for (const auto& [key, e] : c.rates().entries())
+        if (e.object.kind == rated_kind::interface)
+            out[e.object.name] = entry_json(e, interface_rates);
     return out;
 }
 

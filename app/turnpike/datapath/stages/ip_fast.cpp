@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "datapath/graph.hpp"
+#include "datapath/interface_counters.hpp"
 #include "datapath/nexthop_group.hpp"
 #include "datapath/reverse_path.hpp"
 #include "datapath/stages/acl_verdict.hpp"
@@ -26,9 +27,9 @@ namespace {
 constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
 
 /// Stages that an output path of packets sent from here may have: this stage pushes the tag itself.
-constexpr stage_mask behind_ip_fast = bit(stage::bridge) | bit(stage::vlan_push) |
-                                      bit(stage::vxlan_output) | bit(stage::mirror_out) |
-                                      bit(stage::tx);
+constexpr stage_mask behind_ip_fast = bit(stage::count_out) | bit(stage::bridge) |
+                                      bit(stage::vlan_push) | bit(stage::vxlan_output) |
+                                      bit(stage::mirror_out) | bit(stage::tx);
 
 /// Next hops of packets; elements of packets not in the mask hold the first one's.
 /// destination  of packets not in the mask: out
@@ -375,6 +376,8 @@ stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
         b.common_iface != 0 ? forward_from(c, c.snapshot->interfaces[b.common_iface], b, packets, f)
                             : forward_from_each(c, b, packets, f);
     for_each(all.denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny; });
+    if ((c.snapshot->outputs & bit(stage::count_out)) != 0) [[unlikely]]
+        count_sent_tagged(c, b, all.tagged);
     const packet_mask left = packets & ~all.sent & ~all.denied;
     return go_on_output(*c.snapshot, b, all.sent & ~all.tagged, stage::acl_out) |
            go_on_output(*c.snapshot, b, all.tagged, stage::vlan_push) |

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/forwarding/interface_counts.hpp"
+
+#include "control/forwarding/workers.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using datapath::interface_kind;
+using datapath::max_interfaces;
+using datapath::stage;
+
+/// Interfaces that the stages count, by index.
+std::map<std::string, uint16_t, std::less<>> counted_by_stages(const change& c) {
+    std::map<std::string, uint16_t, std::less<>> out;
+    if (!c.after.interface_counters) return out;
+    const auto of_one = ports_of_one_interface(c.after);
+    for (const auto& [name, i] : c.after.interfaces) {
+        const uint16_t ifindex = c.ifindex_of.at(name);
+        const datapath::interface& is = c.snapshot->interfaces[ifindex];
+        const bool counts =
+            (is.kind == interface_kind::routed || is.kind == interface_kind::patched) &&
+            is.port != datapath::tunnel_port;
+        if (counts && !of_one.contains(i.port)) out.emplace(name, ifindex);
+    }
+    return out;
+}
+
+}  // namespace
+
+std::set<std::string_view> ports_of_one_interface(const state::configuration& in) {
+    std::set<std::string_view> out, shared;
+    for (const auto& [name, i] : in.interfaces) {
+        if (i.port.empty() || in.is_tunnel(i)) continue;
+        const bool first = !shared.contains(i.port) && out.insert(i.port).second;
+        if (first && i.vlan == 0) continue;
+        out.erase(i.port);
+        shared.insert(i.port);
+    }
+    return out;
+}
+
+class interface_counts::prepared_counts : public prepared_change {
+  public:
+    prepared_counts(interface_counts& of, const change& c) : of_(of) {
+        for (const auto& [name, ifindex] : counted_by_stages(c)) {
+            const auto was = of.interfaces_.find(name);
+            if (was != of.interfaces_.end() && was->second.ifindex == ifindex)
+                interfaces_.emplace(name, was->second);
+            else
+                interfaces_.emplace(name, counted_interface{ifindex, of.sum_of(ifindex)});
+            c.snapshot->paths[ifindex].input |= bit(stage::count_in);
+            c.snapshot->paths[ifindex].output |= bit(stage::count_out);
+        }
+        if (interfaces_.empty()) return;
+        if (of.workers_ == nullptr)
+            of.workers_.reset(
+                new datapath::interface_counters[size_t{max_workers()} * max_interfaces]);
+        c.snapshot->interface_counts = of.workers_.get();
+    }
+    void commit() noexcept override { of_.interfaces_.swap(interfaces_); }
+
+  private:
+    interface_counts& of_;
+    decltype(interface_counts::interfaces_) interfaces_{};
+};
+
+result<std::unique_ptr<prepared_change>> interface_counts::prepare(change& c) {
+    return std::make_unique<prepared_counts>(*this, c);
+}
+
+interface_counts::counts interface_counts::sum_of(uint16_t ifindex) const noexcept {
+    counts out;
+    if (workers_ == nullptr) return out;
+    for (size_t w = 0; w < max_workers(); ++w) {
+        const datapath::interface_counters& one = workers_[w * max_interfaces + ifindex];
+        out.rx_packets += one.rx_packets.read();
+        out.rx_bytes += one.rx_bytes.read();
+        out.tx_packets += one.tx_packets.read();
+        out.tx_bytes += one.tx_bytes.read();
+    }
+    return out;
+}
+
+std::optional<interface_counts::counts> interface_counts::counted(
+    const std::string& name) const noexcept {
+    const auto at = interfaces_.find(name);
+    if (at == interfaces_.end()) return std::nullopt;
+    counts out = sum_of(at->second.ifindex);
+    const counts& before = at->second.before;
+    out.rx_packets -= before.rx_packets;
+    out.rx_bytes -= before.rx_bytes;
+    out.tx_packets -= before.tx_packets;
+    out.tx_bytes -= before.tx_bytes;
+    return out;
+}
+
+}  // namespace turnpike::control
