@@ -152,7 +152,8 @@ constexpr command table[] = {
     {"show tunnels [TUNNEL]", "tunnels and their counters", show, nullptr, "tunnels",
      "name vni local remote interface vrf bridge mtu rx_packets rx_bytes tx_packets tx_bytes"},
     {"show mirrors [MIRROR]", "mirrors and their copies", show, nullptr, "mirrors",
-     "name ports direction vlan sample length to to_vlan packets bytes lost"},
+     "name ports bridge direction vlan list sample length to to_vlan packets bytes lost "
+     "unreachable"},
     {"show sflow", "export to sFlow collectors: samples, datagrams and losses", show},
     {"show acl [LIST]", "bound ACLs and their counters; the rules of one of them with theirs", show,
      acl_text, "acl"},
@@ -252,7 +253,9 @@ constexpr command table[] = {
     {"tunnel del NAME [--confirm SECONDS]", "delete a tunnel that is not a bridge port",
      change_object, changed},
     {"mirror add|replace NAME KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
-     "copy frames of ports to another port, e.g. ports west to probe", change_object, changed},
+     "copy frames of ports or a bridge to a port or, in ERSPAN, to an address, e.g. ports west to "
+     "probe",
+     change_object, changed},
     {"mirror del NAME [--confirm SECONDS]", "delete a mirror", change_object, changed},
     {"fdb add|replace BRIDGE MAC port PORT [vlan NUMBER] [--confirm SECONDS]",
      "add a static FDB entry", change_object, changed},

@@ -91,6 +91,9 @@ def test_what_is_in_it():
     assert value["turnpike_acl_permitted_packets_total", (("direction", "out"), ("interface", "west"), ("list", "edge"))] == 5
     assert value["turnpike_port_speed_bytes_per_second", (("port", "west"),)] == 25e9 / 8
     assert ("turnpike_port_speed_bytes_per_second", (("port", "(removed)"),)) not in value
+    assert value["turnpike_interface_tx_bytes_total", (("interface", "west"),)] == 200
+    assert ("turnpike_interface_tx_bytes_total", (("interface", AWKWARD),)) not in value, "nothing counts it"
+    assert value["turnpike_mirror_unreachable_packets_total", (("mirror", "west"),)] == 2
     assert value["turnpike_fib_routes", (("family", "ipv4"), ("vrf", AWKWARD))] == 100_000
     assert value["turnpike_neighbour_entries", (("state", "failed"),)] == 1
     assert ("turnpike_neighbour_entries", (("state", "limit"),)) not in value, "not a state"

@@ -4,7 +4,10 @@
 import collections
 import os
 import random
+import shutil
 import socket
+import struct
+import subprocess
 import sys
 import time
 
@@ -217,6 +220,96 @@ def test_copies_are_not_mirrored_again():
         assert not set(report["drops"]) - {"stopping"}, report["drops"]
 
 
+def erspan_rows(frames_of, path):
+    """Fields of the packets by tshark, which checks the outer checksum."""
+    with open(path, "wb") as f:
+        f.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65536, 1))
+        for frame in frames_of:
+            f.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
+    fields = ["ip.src", "ip.checksum.status", "gre.proto", "gre.sequence_number", "erspan.version", "erspan.vlan", "erspan.cos",
+              "erspan.spanid", "erspan.truncated", "eth.src", "_ws.malformed"]
+    done = subprocess.run(["tshark", "-n", "-r", path, "-o", "ip.check_checksum:TRUE", "-T", "fields", "-E", "separator=|",
+                           *(w for f in fields for w in ("-e", f))], capture_output=True, text=True, timeout=60, check=True)
+    os.unlink(path)
+    return [dict(zip(fields, line.split("|"))) for line in done.stdout.splitlines()]
+
+
+def test_copies_to_a_collector_in_erspan():
+    """Type II by IPv4 and type III by IPv6, through a router in front of the collector; tshark and Linux read them."""
+    if shutil.which("tshark") is None:
+        tap.skip("tshark is not installed")
+    with Lab() as lab:
+        members = {**routed(), "p2": {"addresses": ["10.0.3.1/24", "2001:db8:3::1/64"], "mtu": 1900,
+                                      "device": "net_af_packet2,iface=p2,framesz=2048,blocksz=4096,framecnt=512"}}
+        hosts, running, operator = lab_of(
+            lab, 3, speak=3, members=members, acl=[{"name": "udp-only", "rules": [{"action": "permit", "protocol": "udp"}]}],
+            routes=[{"to": "192.0.2.0/24", "via": "10.0.3.2"}],
+            mirrors=[{"name": "two", "ports": ["p0"], "remote": "192.0.2.9", "local": "10.0.3.1", "session": 1000},
+                     {"name": "own", "ports": ["p2"], "direction": "out", "remote": "192.0.2.9", "local": "10.0.3.1", "session": 1001},
+                     {"name": "three", "ports": ["p0"], "direction": "in", "list": "udp-only", "length": 100,
+                      "remote": "2001:db8:3::2", "local": "2001:db8:3::1", "session": 5, "erspan_type": 3}])
+        address(hosts)
+        collector = hosts[2]
+        collector.run("ip link set eth0 mtu 1900")
+        for words in ("addr add 10.0.3.2/24 dev eth0", "addr add 192.0.2.9/32 dev lo", "-6 addr add 2001:db8:3::2/64 dev eth0 nodad"):
+            collector.run(f"ip {words}")
+        there = collector.run("ip link add er0 type erspan seq key 1000 local 192.0.2.9 remote 10.0.3.1 erspan_ver 1 erspan 1",
+                              check=False).returncode == 0
+        if there:
+            collector.run("ip link set er0 up promisc on")
+        # The first copies wait for the collector's neighbour entries, or are dropped.
+        wait_until(lambda: collector.run("ping -c 1 -W 1 10.0.3.1", check=False).returncode == 0
+                   and collector.run("ping -c 1 -W 1 2001:db8:3::1", check=False).returncode == 0, "the collector's link")
+        ping(hosts[0], "10.0.2.2")
+        host, copies = Tap(hosts[0]), Tap(collector)
+        decapsulated = Tap(collector, "er0") if there else None
+        before = forget(operator, host, copies, *([decapsulated] if there else []))
+        router = mac(hosts[0].run("ip neigh show 10.0.1.1").stdout.split("lladdr ")[1].split()[0])
+        made = odd_frames(router, 200)
+        send(hosts[0], made)
+        settle(host, copies)
+        erspan = [f for f in copies.received if f[12:14] == b"\x08\0" and f[23] == 47]
+        by_session = lambda session: [f for f in erspan if int.from_bytes(f[44:46], "big") & 0x3FF == session]  # noqa: E731
+        of_host, mine = collections.Counter(host.sent + host.received), by_session(1000)
+        same([f[50:] for f in mine], host.sent + host.received, "type II")
+        # The port that sends the copies is mirrored, too, but not its copies.
+        assert not [f for f in by_session(1001) if f[50 + 12:50 + 14] == b"\x08\0" and f[50 + 23] == 47]
+        rows = erspan_rows(mine, f"/tmp/turnpike-erspan-{os.getpid()}.pcap")
+        for row, frame in zip(rows, mine):
+            inner = frame[50:]
+            tagged = inner[12:14] == b"\x81\0"
+            tci = int.from_bytes(inner[14:16], "big") if tagged else 0
+            assert (row["ip.src"].split(",")[0], int(row["gre.proto"], 16), int(row["erspan.version"])) == ("10.0.3.1", 0x88BE, 1), row
+            assert row["ip.checksum.status"].split(",")[0] == "1", row
+            assert int(row["erspan.spanid"]) == 1000 and int(row["erspan.vlan"]) == tci & 0xFFF, (row, tci)
+            assert int(row["erspan.cos"]) == tci >> 13 and int(row["erspan.truncated"]) == 0, row
+            assert mac(row["eth.src"].split(",")[1]) == inner[6:12], row
+        numbers = [int.from_bytes(f[38:42], "big") for f in mine]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), "sequence numbers of all copies of the mirror"
+        if there:
+            settle(decapsulated)
+            same([f for f in decapsulated.received if f in of_host], host.sent + host.received, "decapsulated by Linux")
+        # Type III: UDP only, cut to 100 bytes.
+        third = [f for f in copies.received if f[12:14] == b"\x86\xdd" and f[20] == 47]
+        wanted = [f[:100] for f in host.sent if is_udp(f)]
+        same([f[74:] for f in third], wanted, "type III by the list")
+        for row, frame in zip(erspan_rows(third, f"/tmp/turnpike-erspan3-{os.getpid()}.pcap"), third):
+            assert (int(row["gre.proto"], 16), int(row["erspan.version"]), int(row["erspan.spanid"])) == (0x22EB, 2, 5), row
+            cut = len(next(f for f in host.sent if f[:100] == frame[74:])) > 100
+            assert int(row["erspan.truncated"]) == cut, row
+        shown = counters(operator)
+        assert shown["three"]["packets"] - before["three"]["packets"] == len(third)
+        assert shown["two"]["unreachable"] == before["two"]["unreachable"] and shown["two"]["lost"] == 0
+        running.stop()
+
+
+def is_udp(frame):
+    kind, rest = frame[12:14], frame[14:]
+    if kind == b"\x81\0":
+        kind, rest = rest[2:4], rest[4:]
+    return (kind == b"\x08\0" and rest[9] == 17) or (kind == b"\x86\xdd" and rest[6] == 17)
+
+
 def test_bad_mirrors_are_refused_by_their_place():
     with Lab() as lab:
         _hosts, running, _operator = lab_of(lab, 3, members=routed(),
@@ -226,9 +319,17 @@ def test_bad_mirrors_are_refused_by_their_place():
                             ({"ports": ["p8"]}, "copies from 'p8', which is no port"), ({"ports": []}, "names no port"),
                             ({"ports": ["p0", "p0"]}, "names port 'p0' twice"), ({"length": 20}, "not '20'"),
                             ({"sample": 0}, "not '0'"), ({"vlan": 4095}, "not '4095'"), ({"direction": "up"}, "up"),
-                            ({"colour": "red"}, "colour")):
+                            ({"colour": "red"}, "colour"),
+                            ({"bridge": "only-p2"}, "either `ports` or `bridge`"), ({"list": "none"}, "not an access list"),
+                            ({"remote": "192.0.2.1"}, "either `to` or `remote`"), ({"session": 1024}, "not '1024'"),
+                            ({"session": 3}, "has `session`, which needs `remote`"),
+                            ({"to": None, "remote": "192.0.2.1"}, "needs `local`"),
+                            ({"to": None, "remote": "192.0.2.1", "local": "10.9.9.9"}, "not a local address"),
+                            ({"to": None, "remote": "10.0.2.1", "local": "10.0.1.1"}, "our own address on 'p1'"),
+                            ({"to": None, "remote": "192.0.2.1", "local": "2001:db8:1::1"}, "one family"),
+                            ({"to": None, "remote": "192.0.2.1", "local": "10.0.1.1", "erspan_type": 4}, "not '4'")):
             def change(config, members=wrong):
-                config["mirrors"] = [{**base, **members}]
+                config["mirrors"] = [{k: v for k, v in {**base, **members}.items() if v is not None}]
             output = rewrite(running, change)
             assert said in output and "turnpike.yaml:" in output, (wrong, output)
         assert "1 mirror" in rewrite(running, lambda c: c.update(mirrors=[base]))

@@ -90,6 +90,8 @@ struct change {
 
     /// ACLs that acls::compile_changed() has compiled, by name.
     std::map<std::string, std::shared_ptr<datapath::acl_list>, std::less<>> compiled{};
+    /// The lists of the next snapshot, by name; filled by acls.
+    std::map<std::string, std::shared_ptr<datapath::acl_list>, std::less<>> lists{};
 
     /// By worker: queues in a temporary snapshot that is published before `snapshot`, where queues move
     /// (queues.hpp).

@@ -29,6 +29,7 @@ rte_mbuf* control_tx::originate(uint16_t port, std::span<const uint8_t> frame) n
         }
         if (frame.empty()) {
             datapath::punted_of(m).mtu = 0;
+            datapath::punted_of(m).copy = false;
             counters_[port].originated.add(1);
             return m;
         }

@@ -45,6 +45,7 @@ struct burst {
         in_port = port;
         recirculations = 0;
         outer = 0;
+        copies = false;
     }
 
     /// Packets that wait for each stage, by stage; all 0 outside of dispatch().
@@ -69,8 +70,9 @@ struct burst {
     uint16_t common_iface = 0;  ///< ingress interface of all packets; 0: they have several
     /// behind a tunnel's end, or in a bridge that routes
     uint16_t recirculations = 0;
+    bool copies = false;  ///< mirrored frames on their way to a remote address: not mirrored again
     packet_mask outer =
-        0;  ///< VXLAN packets that vxlan_output made: errors about them go to no source
+        0;  ///< tunnel packets that were made here: errors about them go to no source
 
     std::array<rte_mbuf*, burst_max> packet;
     /// Length of the frame as received, where it is in one segment; 0: several segments.
@@ -100,6 +102,7 @@ struct punted {
     uint16_t domain = 0;
     /// of a packet that waits for its neighbour, or that exceeds it; 0: the egress interface's
     uint16_t mtu = 0;
+    bool copy = false;  ///< of a burst of copies: a mirrored frame
     punt_reason why = punt_reason::local;
     drop_reason drop = drop_reason::none;
 };

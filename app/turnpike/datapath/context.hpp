@@ -41,8 +41,9 @@ struct context {
     tunnel_worker_state* tunnelling = nullptr;  ///< per-worker tunnel state
     /// Bursts for copies and fragments; each walks the graph while the burst that it was made from
     /// waits. A frame flooded into tunnels may be flooded or fragmented once more behind them, so
-    /// at most four nest, and a mirror's copies of them. The masks of unused bursts are 0.
-    std::array<burst, 5> made{};
+    /// at most four nest, a mirror's copies of them, and of copies in GRE as many again. The masks of unused bursts
+    /// are 0.
+    std::array<burst, 9> made{};
     uint32_t bursts_in_use = 0;  ///< number of bursts in use
     /// stage table for these bursts: the one of the burst that they were made from
     const stage_row* table = all_stages;

@@ -130,6 +130,9 @@
       "Enlarge the packet pool (`mempool.buffers`), or limit floods by the members' `storm`.") \
     X(mirror_memory, "no free mbuf for a mirrored copy; the frame itself is forwarded", \
       "Enlarge the packet pool (`mempool.buffers`), or mirror less: `vlan` or `sample` of the mirror.") \
+    X(mirror_unreachable, "no path to a mirror's remote address, or its neighbour is not resolved yet; the frame itself is " \
+      "forwarded", \
+      "Ask `turnpikectl show route ADDRESS` for the path to the mirror's `remote`, and `show neighbours` for its next hop.") \
     X(vlan_no_headroom, "no headroom for a VLAN tag", \
       "Use turnpike's own packet pool for the port: its buffers have headroom for tags.") \
     /* Tunnels */ \

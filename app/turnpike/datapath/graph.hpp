@@ -52,7 +52,7 @@
     X(flood, NEXT(vlan_push, vxlan_output, mirror_out, tx, drop), DROPS(flood_no_member, flood_memory, clone_depth)) \
     X(vlan_push, NEXT(vxlan_output, mirror_out, tx, drop), DROPS(vlan_no_headroom)) \
     X(vxlan_output, NEXT(mirror_out, tx, punt, drop), DROPS(tunnel_too_big, tunnel_no_headroom)) \
-    X(mirror_out, NEXT(tx, drop), DROPS(mirror_memory)) \
+    X(mirror_out, NEXT(tx, drop), DROPS(mirror_memory, mirror_unreachable)) \
     X(tx, NEXT(drop), DROPS(tx_refused, port_down)) \
     X(punt, NEXT(drop), DROPS(punt_rate, punt_ring_full)) \
     X(drop, NEXT(), DROPS())

@@ -200,18 +200,21 @@ uint32_t worker::take_from_control() noexcept {
     return taken;
 }
 
-/// Packets of a port form a burst: recirculation compacts the burst, so it must not wait for
-/// others.
+/// Packets of a port form a burst, without mirrored copies, which form another: recirculation compacts the burst, so it must
+/// not wait for others.
 void worker::send_by_ports(uint32_t taken) noexcept {
     burst& b = burst_;
     const std::array<rte_mbuf*, burst_max> packets = b.packet;
     context_.sampled = false;
     for (packet_mask left = all_of(taken); left != 0;) {
         const auto port_of = [&](uint32_t i) { return punted_of(packets[i]).out.port; };
-        b.begin(0, port_of(static_cast<uint32_t>(std::countr_zero(left))));
+        const auto copy_of = [&](uint32_t i) { return punted_of(packets[i]).copy; };
+        const auto first = static_cast<uint32_t>(std::countr_zero(left));
+        b.begin(0, port_of(first));
+        b.copies = copy_of(first);
         packet_mask same = 0;
         for_each(left, [&](uint32_t i) {
-            if (port_of(i) != b.in_port) return;
+            if (port_of(i) != b.in_port || copy_of(i) != b.copies) return;
             same |= packet_mask{1} << i;
             b.packet[b.count++] = packets[i];
         });

@@ -48,7 +48,7 @@ struct tunnel_report {
 
 struct mirror_report {
     std::string name{};
-    uint64_t packets = 0, bytes = 0, lost = 0;  ///< copies
+    uint64_t packets = 0, bytes = 0, lost = 0, unreachable = 0;  ///< copies
 };
 
 struct sflow_report {

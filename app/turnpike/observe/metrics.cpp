@@ -245,10 +245,13 @@ constexpr rows<tunnel_report> of_tunnels[] = {
 constexpr rows<mirror_report> of_mirrors[] = {
     {"copied", counter, "packets", "copies sent to the mirror's destination",
      [](const mirror_report& m) -> metric_value { return m.packets; }},
-    {"copied", counter, "bytes", "bytes of these copies, without the mirror's VLAN tag",
+    {"copied", counter, "bytes", "bytes of these copies, without the mirror's VLAN tag or headers",
      [](const mirror_report& m) -> metric_value { return m.bytes; }},
     {"lost", counter, "packets", "copies not made for lack of a buffer",
      [](const mirror_report& m) -> metric_value { return m.lost; }},
+    {"unreachable", counter, "packets",
+     "copies not made for lack of a path to the mirror's remote address",
+     [](const mirror_report& m) -> metric_value { return m.unreachable; }},
 };
 
 constexpr rows<sflow_report> of_sflow[] = {

@@ -2,6 +2,7 @@
 // The keys of tunnels, mirrors, VRFs and static neighbours.
 #include <fmt/format.h>
 
+#include "packet/erspan.hpp"
 #include "sources/fields.hpp"
 #include "sources/yaml_acl_writer.hpp"
 #include "sources/yaml_routing.hpp"
@@ -178,16 +179,30 @@ constexpr accessor<mirror> direction_access() {
         [](mirror& m) { m.in = m.out = true; }};
 }
 
+template <std::optional<ip_address> mirror::*Address>
+constexpr accessor<mirror> mirror_address() {
+    return {[](const reader& from, const value_type&, const configuration&, mirror& into) {
+                into.*Address = read_end(from);
+            },
+            [](const mirror& m, const value_type&) {
+                return m.*Address ? write_value(*(m.*Address)) : written_value{};
+            },
+            [](mirror& m) { (m.*Address).reset(); }};
+}
+
 constexpr value_type vlan_type = number_type(1, state::last_vlan);
 
 constexpr field<mirror> mirror_rows[] = {
     {{.key = "ports",
       .type = list_type("the name of a port", "ports", 0, "PORT"),
-      .meaning = "Ports whose frames are copied",
-      .kinds = of_mirror,
-      .required = true,
-      .always_written = true},
+      .meaning = "Ports whose frames are copied; or `bridge`",
+      .kinds = of_mirror},
      access<member<&mirror::ports>, read_names>()},
+    {{.key = "bridge",
+      .type = text_type("the name of a bridge", any_length, "BRIDGE"),
+      .meaning = "Bridge whose ports' frames are copied",
+      .kinds = of_mirror},
+     access<member<&mirror::bridge>>()},
     {{.key = "direction",
       .type = word_type(direction_words),
       .meaning = "Copies received frames, sent ones, or both",
@@ -199,6 +214,11 @@ constexpr field<mirror> mirror_rows[] = {
       .meaning = "Copies only frames with this outer VLAN ID",
       .kinds = of_mirror},
      access<member<&mirror::vlan>>()},
+    {{.key = "list",
+      .type = text_type("the name of an access list", any_length, "LIST"),
+      .meaning = "Copies only frames that this access list permits",
+      .kinds = of_mirror},
+     access<member<&mirror::list>>()},
     {{.key = "sample",
       .type = number_type(1, 1'000'000'000),
       .meaning = "Copies one frame of so many",
@@ -212,16 +232,39 @@ constexpr field<mirror> mirror_rows[] = {
      access<member<&mirror::max_bytes>>()},
     {{.key = "to",
       .type = text_type("the name of a port", any_length, "PORT"),
-      .meaning = "Port that sends the copies",
-      .kinds = of_mirror,
-      .required = true,
-      .always_written = true},
+      .meaning = "Port that sends the copies; or `remote`",
+      .kinds = of_mirror},
      access<member<&mirror::to>>()},
     {{.key = "to_vlan",
       .type = vlan_type,
       .meaning = "VLAN ID of a tag in front of each copy (RSPAN)",
       .kinds = of_mirror},
      access<member<&mirror::to_vlan>>()},
+    {{.key = "remote",
+      .type = text_type("an address of one host", any_length, "ADDRESS"),
+      .meaning = "Address that gets the copies in GRE (ERSPAN)",
+      .kinds = of_mirror},
+     mirror_address<&mirror::remote>()},
+    {{.key = "local",
+      .type = text_type("an address of one host", any_length, "ADDRESS"),
+      .meaning = "With remote: source address of these packets, one of the router's own",
+      .kinds = of_mirror},
+     mirror_address<&mirror::local>()},
+    {{.key = "vrf",
+      .type = text_type("the name of a VRF", any_length, "VRF"),
+      .meaning = "With remote: VRF of these packets; without it, main",
+      .kinds = of_mirror},
+     access<member<&mirror::vrf>, read_vrf_of>()},
+    {{.key = "session",
+      .type = number_type(0, packet::max_erspan_session),
+      .meaning = "With remote: ERSPAN session ID",
+      .kinds = of_mirror},
+     access<member<&mirror::session>>()},
+    {{.key = "erspan_type",
+      .type = number_type(2, 3),
+      .meaning = "With remote: type of the ERSPAN header; 3 has a timestamp",
+      .kinds = of_mirror},
+     access<member<&mirror::erspan_type>>()},
 };
 
 uint32_t read_table(const reader& from, const value_type& type) {

@@ -69,16 +69,6 @@ class group_users {
     std::map<user, std::string> of_group_, of_local_;
 };
 
-/// The interface of a VRF that has a local address, or null.
-const std::string* owner_of(const configuration& in, const std::string& vrf, const ip_address& a) {
-    for (const auto& [name, i] : in.interfaces) {
-        if (i.vrf != vrf) continue;
-        for (const ip_prefix& p : i.addresses)
-            if (p.address == a) return &name;
-    }
-    return nullptr;
-}
-
 result<void> check_tunnel(const configuration& in, const std::string& name, const tunnel& t) {
     if (t.local.v6 != t.remote.v6)
         return refuse(t, fmt::format("tunnel '{}' is from {} to {}: both should be of one family",
@@ -96,6 +86,15 @@ result<void> check_tunnel(const configuration& in, const std::string& name, cons
 }
 
 }  // namespace
+
+const std::string* owner_of(const configuration& in, const std::string& vrf, const ip_address& a) {
+    for (const auto& [name, i] : in.interfaces) {
+        if (i.vrf != vrf) continue;
+        for (const ip_prefix& p : i.addresses)
+            if (p.address == a) return &name;
+    }
+    return nullptr;
+}
 
 joined_groups groups_of(const configuration& in) {
     joined_groups out;

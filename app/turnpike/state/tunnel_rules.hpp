@@ -14,6 +14,10 @@ namespace turnpike::state {
 using joined_groups = std::set<std::pair<std::string, ip_address>>;
 [[nodiscard]] joined_groups groups_of(const configuration& in);
 
+/// The interface of a VRF that has a local address, or null.
+[[nodiscard]] const std::string* owner_of(const configuration& in, const std::string& vrf,
+                                          const ip_address& a);
+
 /// Errors  EINVAL with location and reason
 [[nodiscard]] result<void> check_tunnels(const configuration& in);
 

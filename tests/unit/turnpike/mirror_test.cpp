@@ -134,5 +134,209 @@ TEST(mirror, cuts_and_tags_copies) {
     EXPECT_EQ(l.sent(2), one(wanted));
 }
 
+/// TCP or UDP over IPv4 to the destination port, in a frame of 60 bytes.
+byte_vector ip_frame(uint8_t protocol, uint8_t port) {
+    byte_vector ip = {0x45, 0, 0, 46, 0, 1, 0, 0, 64, protocol, 0, 0, 10, 0, 1, 2, 10, 0, 2, 2};
+    uint32_t sum = 0;
+    for (size_t i = 0; i < ip.size(); i += 2) sum += uint32_t{ip[i]} << 8 | ip[i + 1];
+    while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+    ip[10] = static_cast<uint8_t>(~sum >> 8);
+    ip[11] = static_cast<uint8_t>(~sum);
+    ip.insert(ip.end(), {0, 9, 0, port, 0, 26, 0, 0, 0, 0, 0, 0, 0x50, 2});
+    ip.resize(46);
+    return ethernet(uint16_t{0x0800}, ip, test::fdb_entry(2), test::fdb_entry(1));
+}
+
+TEST(mirror, copies_by_a_list) {
+    bridge_lab l(
+        "acl:\n  - {name: telnet, rules: [{action: permit, protocol: tcp, "
+        "destination_ports: 23, vlan: 9}]}\n" +
+        ports(3) +
+        "xconnects: [[p0, p1]]\n"
+        "mirrors:\n  - {name: m, ports: [p0], list: telnet, sample: 2, to: p2}\n");
+    byte_vector in_vlan = ip_frame(6, 23);
+    const byte_vector tag{0x81, 0, 0x60, 9};
+    in_vlan.insert(in_vlan.begin() + 12, tag.begin(), tag.end());
+    for (const byte_vector& f : {ip_frame(6, 23), ip_frame(17, 23), in_vlan, tagged})
+        EXPECT_EQ(l.send(0, f)[2].size(), 0U);
+    EXPECT_EQ(l.send(1, in_vlan)[2], one(in_vlan)) << "the second frame that the list permits";
+    // The device strips the tag: the list still sees it.
+    for (int i = 0; i < 2; ++i) {
+        rte_mbuf* const m = l.packet_of(without_tag(in_vlan));
+        m->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+        m->vlan_tci = 0x6009;
+        ASSERT_TRUE(l.offer_packet(0, m));
+    }
+    l.settle();
+    EXPECT_EQ(l.sent(2), one(in_vlan));
+}
+
+TEST(mirror, copies_by_a_list_of_layer_2) {
+    bridge_lab l(
+        "acl:\n  - {name: test, layer: 2, rules: [{action: permit, ethertype: 0x88b5, "
+        "vlan: 9}]}\n" +
+        ports(3) +
+        "xconnects: [[p0, p1]]\n"
+        "mirrors:\n  - {name: m, ports: [p0], list: test, to: p2}\n");
+    EXPECT_EQ(l.send(0, tagged)[2], one(tagged));
+    EXPECT_EQ(l.send(0, without_tag(tagged))[2].size(), 0U);
+    EXPECT_EQ(l.send(1, ip_frame(6, 23))[2].size(), 0U);
+}
+
+/// Frames of a bridge, not frames of a VLAN interface of its port.
+TEST(mirror, copies_the_frames_of_a_bridge) {
+    bridge_lab l(ports(3) + bridge("{port: p0}, {port: p1}") +
+                 "interfaces: [{port: p0, vlan: 7, addresses: [10.0.7.1/24]}]\n"
+                 "mirrors:\n  - {name: m, bridge: lan, direction: in, to: p2}\n"
+                 "  - {name: n, bridge: lan, direction: out, to: p2, to_vlan: 5}\n");
+    const byte_vector f = frame(everybody, test::fdb_entry(1));
+    byte_vector remote = f;
+    const byte_vector tag{0x81, 0, 0, 5};
+    remote.insert(remote.begin() + 12, tag.begin(), tag.end());
+    EXPECT_EQ(l.send(0, f)[2], (std::vector<byte_vector>{f, remote}));
+    byte_vector of_router = f;
+    const byte_vector seven{0x81, 0, 0, 7};
+    of_router.insert(of_router.begin() + 12, seven.begin(), seven.end());
+    EXPECT_EQ(l.send(0, of_router)[2].size(), 0U);
+    EXPECT_EQ(l.controller().mirroring().counted("m").packets, 1U);
+    EXPECT_EQ(l.controller().mirroring().counted("n").packets, 1U);
+}
+
+const std::string to_collector =
+    "ports:\n  - {name: p0, device: d0, descriptors: 256}\n"
+    "  - {name: p1, device: d1, descriptors: 256}\n"
+    "  - {name: p2, device: d2, descriptors: 256, addresses: [10.0.9.1/24, \"2001:db8:9::1/64\"]}\n"
+    "xconnects: [[p0, p1]]\n";
+const std::string its_neighbours =
+    "neighbours:\n  static:\n"
+    "    - {address: 10.0.9.2, mac: \"02:00:00:00:00:99\"}\n"
+    "    - {address: \"2001:db8:9::2\", mac: \"02:00:00:00:00:99\"}\n";
+
+/// The rest of a frame behind its first `bytes`.
+byte_vector after_headers(const byte_vector& f, size_t bytes) {
+    return {f.begin() + static_cast<ptrdiff_t>(bytes), f.end()};
+}
+
+TEST(mirror, copies_to_an_address_in_erspan_type_2) {
+    bridge_lab l(to_collector + its_neighbours +
+                 "mirrors:\n  - {name: m, ports: [p0, p2], remote: 10.0.9.2, local: 10.0.9.1, "
+                 "session: 1000}\n");
+    const byte_vector plain = frame(test::fdb_entry(2), test::fdb_entry(1));
+    // p2 announced its addresses: these frames were copied.
+    const auto before = l.controller().mirroring().counted("m");
+    const auto number = static_cast<uint8_t>(before.packets);
+    std::vector<byte_vector> copies = l.send(0, plain)[2];
+    ASSERT_EQ(copies.size(), 1U) << "and p2's copies are not copied";
+    const byte_vector& got = copies[0];
+    const byte_vector outer = {2,    0, 0, 0,  0, 0x99,   2, 0, 0,  0, 0, 0x0d, 8, 0,  //
+                               0x45, 0, 0, 96, 0, number, 0, 0, 64, 47};
+    EXPECT_EQ(byte_vector(got.begin(), got.begin() + 24), outer);
+    const byte_vector rest = {10,   0, 9,    1,    10, 0, 9, 2,       // addresses
+                              0x10, 0, 0x88, 0xbe, 0,  0, 0, number,  // GRE
+                              0x10, 0, 0x03, 0xe8, 0,  0, 0, 0};      // ERSPAN: untagged, port 0 in
+    EXPECT_EQ(byte_vector(got.begin() + 26, got.begin() + 50), rest);
+    packet::native_sum sum;
+    sum.add(got.data() + 14, 20);
+    EXPECT_EQ(sum.folded(), 0xffff);
+    EXPECT_EQ(after_headers(got, 50), plain);
+    copies = l.send(1, tagged)[2];
+    ASSERT_EQ(copies.size(), 1U);
+    const auto next = static_cast<uint8_t>(number + 1);
+    const byte_vector second = {
+        0x10, 0, 0x88, 0xbe, 0, 0, 0, next,
+        0x10, 9, 0x7b, 0xe8, 0, 0, 0, 1};  // VLAN 9, COS 3, tag in the frame, out
+    EXPECT_EQ(byte_vector(copies[0].begin() + 34, copies[0].begin() + 50), second);
+    EXPECT_EQ(after_headers(copies[0], 50), tagged);
+    const auto n = l.controller().mirroring().counted("m");
+    EXPECT_EQ(n.packets - before.packets, 2U);
+    EXPECT_EQ(n.bytes - before.bytes, plain.size() + tagged.size());
+    EXPECT_EQ(n.lost + n.unreachable, 0U);
+}
+
+TEST(mirror, copies_to_an_address_in_erspan_type_3) {
+    bridge_lab l(to_collector + its_neighbours +
+                 "mirrors:\n  - {name: m, ports: [p0], direction: in, length: 64, session: 5, "
+                 "erspan_type: 3, remote: \"2001:db8:9::2\", local: \"2001:db8:9::1\"}\n");
+    byte_vector longer = frame(test::fdb_entry(2), test::fdb_entry(1));
+    longer.resize(300, 7);
+    uint32_t before = 0;
+    for (int i = 0; i < 2; ++i) {
+        const auto copies = l.send(0, longer)[2];
+        ASSERT_EQ(copies.size(), 1U);
+        const byte_vector& got = copies[0];
+        ASSERT_EQ(got.size(), 14U + 40 + 8 + 12 + 64);
+        EXPECT_EQ(load_be<uint16_t>(&got[18]), 8 + 12 + 64) << "payload length";
+        EXPECT_EQ(got[20], 47);
+        EXPECT_EQ(got[21], 64) << "hop limit";
+        EXPECT_EQ(load_be<uint16_t>(&got[56]), 0x22eb);
+        EXPECT_EQ(load_be<uint32_t>(&got[58]), static_cast<uint32_t>(i)) << "sequence";
+        EXPECT_EQ(load_be<uint32_t>(&got[62]), 0x2000'0405U) << "version 2, truncated, session 5";
+        EXPECT_EQ(load_be<uint32_t>(&got[70]), 2U) << "in, units of 100 ns";
+        const auto stamp = load_be<uint32_t>(&got[66]);
+        if (i == 1) {
+            EXPECT_GT(stamp - before, 0U);
+            EXPECT_LT(stamp - before, 600'000'000U) << "a minute";
+        }
+        before = stamp;
+        EXPECT_EQ(after_headers(got, 74), byte_vector(longer.begin(), longer.begin() + 64));
+    }
+}
+
+/// Copies longer than the path's MTU leave in fragments, which are no more copied than whole ones.
+TEST(mirror, fragments_long_copies) {
+    bridge_lab l(to_collector + its_neighbours +
+                 "mirrors:\n  - {name: m, ports: [p0, p2], remote: 10.0.9.2, local: 10.0.9.1}\n");
+    byte_vector longer = frame(test::fdb_entry(2), test::fdb_entry(1));
+    longer.resize(1514, 7);
+    const uint64_t before = l.controller().mirroring().counted("m").packets;
+    const auto copies = l.send(0, longer)[2];
+    ASSERT_EQ(copies.size(), 2U);
+    byte_vector whole = after_headers(copies[0], 34);
+    const byte_vector second = after_headers(copies[1], 34);
+    whole.insert(whole.end(), second.begin(), second.end());
+    EXPECT_EQ(after_headers(whole, 16), longer);
+    EXPECT_EQ(l.controller().mirroring().counted("m").packets - before, 1U);
+}
+
+/// Without a route nothing is sent; while the neighbour is unknown, one copy of a burst waits for it, and is not mirrored when
+/// it leaves.
+TEST(mirror, counts_copies_without_a_path) {
+    bridge_lab l(
+        to_collector + its_neighbours +
+        "mirrors:\n  - {name: far, ports: [p0], direction: in, remote: 192.0.2.1, local: "
+        "10.0.9.1}\n"
+        "  - {name: near, ports: [p0], direction: in, remote: 10.0.9.7, local: 10.0.9.1}\n"
+        "  - {name: own, ports: [p2], direction: out, remote: 10.0.9.2, local: 10.0.9.1}\n");
+    const auto counted = [&](const char* name) { return l.controller().mirroring().counted(name); };
+    const byte_vector f = frame(test::fdb_entry(2), test::fdb_entry(1));
+    const uint64_t before = counted("own").packets;
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(l.offer(0, f));
+    l.settle();
+    EXPECT_EQ(l.sent(1).size(), 3U);
+    EXPECT_EQ(counted("far").unreachable, 3U);
+    EXPECT_EQ(counted("far").packets, 0U);
+    EXPECT_EQ(counted("near").unreachable, 2U);
+    EXPECT_EQ(counted("near").packets, 1U);
+    EXPECT_EQ(l.dropped(drop_reason::mirror_unreachable), 5U);
+    const auto asked = l.sent(2);
+    ASSERT_EQ(asked.size(), 2U);
+    const auto is_arp = [](const byte_vector& frame) {
+        return load_be<uint16_t>(&frame[12]) == packet::ether_type_arp;
+    };
+    EXPECT_TRUE(is_arp(asked[0]) != is_arp(asked[1])) << "the ARP request, and its copy";
+    // The collector answers, and the copy that waited leaves.
+    byte_vector reply(46, 0);
+    const byte_vector message = {0,  1, 8, 0, 6, 4, 0, 2, 2, 0,    0,  0, 0, 0x99,
+                                 10, 0, 9, 7, 2, 0, 0, 0, 0, 0x0d, 10, 0, 9, 1};
+    std::copy(message.begin(), message.end(), reply.begin());
+    ASSERT_TRUE(l.offer(
+        2, ethernet(packet::ether_type_arp, reply, {2, 0, 0, 0, 0, 0x0d}, {2, 0, 0, 0, 0, 0x99})));
+    l.settle();
+    const auto released = l.sent(2);
+    ASSERT_EQ(released.size(), 1U);
+    EXPECT_EQ(after_headers(released[0], 50), f);
+    EXPECT_EQ(counted("own").packets - before, 1U) << "the request only";
+}
+
 }  // namespace
 }  // namespace turnpike::datapath

@@ -89,12 +89,14 @@ class acls::prepared_acls : public prepared_change {
             for (const state::acl_binding& at : state::acl_bindings) {
                 const std::string& bound = i.*at.list;
                 if (bound.empty() || lists_.contains(bound)) continue;
-                auto ready = ready_list(c, *c.after.acls.at(bound));
-                if (!ready) return tl::unexpected<error>(ready.error());
-                lists_.emplace(bound, *ready);
+                if (auto done = add_list(c, bound); !done) return done;
             }
+        for (const auto& [name, m] : c.after.mirrors)
+            if (!m.list.empty() && !lists_.contains(m.list))
+                if (auto done = add_list(c, m.list); !done) return done;
         return {};
     }
+    [[nodiscard]] const acls::lists& compiled_lists() const noexcept { return lists_; }
     void bind(change& c) {
         for (const auto& [name, i] : c.after.interfaces)
             for (const state::acl_binding& at : state::acl_bindings) {
@@ -135,6 +137,12 @@ class acls::prepared_acls : public prepared_change {
   private:
     static constexpr size_t none = SIZE_MAX;
 
+    result<void> add_list(const change& c, const std::string& name) {
+        auto ready = ready_list(c, *c.after.acls.at(name));
+        if (!ready) return tl::unexpected<error>(ready.error());
+        lists_.emplace(name, *ready);
+        return {};
+    }
     /// The running list, with one rule changed, or a new one.
     result<list> ready_list(const change& c, const state::acl_list& config) {
         if (list same = of_.unchanged(c, config.name)) return same;
@@ -228,6 +236,8 @@ result<acls::lists> acls::compile_changed(const bound_lists& now,
     for (const auto& [name, i] : after.interfaces)
         for (const state::acl_binding& at : state::acl_bindings)
             if (!(i.*at.list).empty()) names.insert(i.*at.list);
+    for (const auto& [name, m] : after.mirrors)
+        if (!m.list.empty()) names.insert(m.list);
     const auto differs = [&](const std::string& name) {
         const state::acl_list *const was = says(name), *const is = &*after.acls.at(name);
         return was != is && (was == nullptr || !(*was == *is));
@@ -254,6 +264,7 @@ result<acls::lists> acls::compile_changed(const bound_lists& now,
 result<std::unique_ptr<prepared_change>> acls::prepare(change& c) {
     auto ready = std::make_unique<prepared_acls>(*this, c.workers.size());
     if (auto done = ready->compile_lists(c); !done) return tl::unexpected<error>(done.error());
+    c.lists = ready->compiled_lists();
     ready->bind(c);
     return ready;
 }

@@ -44,7 +44,7 @@ class acls : public config_handler {
                                                 const state::configuration& before,
                                                 const state::configuration& after) const;
     /// Needs ifindex_of and workers; fills the lists of snapshot.interfaces[]. A list that no
-    /// interface refers to is not compiled.
+    /// interface and no mirror refers to is not compiled.
     /// Errors  ENOMEM: a list exceeds its memory limit
     [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
@@ -104,7 +104,7 @@ class acls : public config_handler {
                                                 size_t max_rules) const;
 
     rcu::qsbr& rcu_;
-    lists lists_{};  ///< bound lists
+    lists lists_{};  ///< lists of interfaces and mirrors
     std::vector<std::unique_ptr<binding>> bindings_;
     bool incomplete_ = false;
 };

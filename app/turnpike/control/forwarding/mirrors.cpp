@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/forwarding/mirrors.hpp"
 
+#include <rte_cycles.h>
+
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "control/controller.hpp"
@@ -13,16 +17,78 @@ namespace {
 using datapath::mirror_tables;
 using datapath::stage;
 
-datapath::mirror mirror_of(const change& c, const state::mirror& m,
-                           datapath::mirror_worker_state* state) {
+/// Headers in front of copies to an address. The interface that has the local address exists (check_mirrors).
+std::shared_ptr<const datapath::erspan_end> remote_of(const change& c, const state::mirror& m) {
+    auto to = std::make_shared<datapath::erspan_end>();
+    for (const auto& [name, i] : c.after.interfaces)
+        if (i.vrf == m.vrf &&
+            std::any_of(i.addresses.begin(), i.addresses.end(),
+                        [&](const ip_prefix& p) { return p.address == *m.local; }))
+            to->interface = c.ifindex_of.at(name);
+    to->type = static_cast<uint8_t>(m.erspan_type);
+    to->v6 = m.remote->v6;
+    to->session = m.session;
+    to->remote = *m.remote;
+    using namespace std::chrono;
+    using units = duration<uint64_t, std::ratio<1, 10'000'000>>;
+    to->tsc = rte_rdtsc();
+    to->begun = duration_cast<units>(system_clock::now().time_since_epoch()).count();
+    to->units_per_cycle = 1e7 / static_cast<double>(rte_get_tsc_hz());
+    constexpr uint8_t ttl = 64 + 1;  // stage ip_forward decrements it
+    if (to->v6) {
+        auto& ip = packet::header_at<packet::ipv6_header>(to->ip.data());
+        ip.version_class_flow = 6u << 28;
+        ip.next_header = packet::protocol_gre;
+        ip.hop_limit = ttl;
+        ip.source = m.local->v6_bytes();
+        ip.destination = m.remote->v6_bytes();
+    } else {
+        auto& ip = packet::header_at<packet::ipv4_header>(to->ip.data());
+        ip.version_ihl = 0x45;
+        ip.ttl = ttl;
+        ip.protocol = packet::protocol_gre;
+        ip.source = m.local->v4();
+        ip.destination = m.remote->v4();
+    }
+    return to;
+}
+
+/// The list with counters, which nothing shows: classification needs them.
+std::shared_ptr<const datapath::bound_acl> bound_list_of(const change& c, const std::string& name) {
+    auto bound = std::make_shared<datapath::bound_acl>();
+    bound->list = c.lists.at(name);
+    for (size_t w = 0; w < max_workers(); ++w)
+        bound->counters.push_back(
+            std::make_unique<datapath::acl_counter[]>(bound->list->id_limit()));
+    return bound;
+}
+
+datapath::mirror mirror_of(const change& c, const state::mirror& m, datapath::mirror_state* state) {
     datapath::mirror to;
-    to.to = c.port_index_of.at(m.to);
+    if (m.remote)
+        to.remote = remote_of(c, m);
+    else
+        to.to = c.port_index_of.at(m.to);
+    if (!m.list.empty()) to.list = bound_list_of(c, m.list);
     if (m.to_vlan) to.tag = uint32_t{packet::ether_type_vlan} << 16 | *m.to_vlan;
     to.one_in = m.sample;
     to.max_bytes = m.max_bytes.value_or(UINT32_MAX);
     to.vlan = m.vlan;
     to.state = state;
     return to;
+}
+
+/// The interfaces of a bridge that are ports' untagged ones; and of the ports of a mirror of whole ports, index 0.
+std::vector<std::pair<uint16_t, uint16_t>> mirrored_by(const change& c, const state::mirror& m) {
+    std::vector<std::pair<uint16_t, uint16_t>> ports_and_interfaces;
+    for (const std::string& port : m.ports)
+        ports_and_interfaces.emplace_back(c.port_index_of.at(port), uint16_t{0});
+    if (m.bridge.empty()) return ports_and_interfaces;
+    for (const state::bridge_member& member : c.after.bridges.at(m.bridge).members)
+        if (c.after.tunnels.find(member.port) == nullptr)
+            ports_and_interfaces.emplace_back(c.port_index_of.at(member.port),
+                                              c.ifindex_of.at(member.port));
+    return ports_and_interfaces;
 }
 
 /// The stages of mirrored ports. A frame with its UDP checksum left to the device would be copied without it.
@@ -48,14 +114,15 @@ class mirrors::prepared_mirrors : public prepared_change {
         for (const auto& [name, m] : c.after.mirrors) {
             auto& state = states_[name];
             const auto was = of.states_.find(name);
-            state = was != of.states_.end()
-                        ? was->second
-                        : states::mapped_type(new datapath::mirror_worker_state[max_workers()]);
-            const datapath::mirror one = mirror_of(c, m, state.get());
-            for (const std::string& port : m.ports) {
-                const uint16_t index = c.port_index_of.at(port);
-                if (m.in) tables->in[index].push_back(one);
-                if (m.out) tables->out[index].push_back(one);
+            state =
+                was != of.states_.end() ? was->second : std::make_shared<datapath::mirror_state>();
+            if (state->workers == nullptr)
+                state->workers.reset(new datapath::mirror_worker_state[max_workers()]);
+            datapath::mirror one = mirror_of(c, m, state.get());
+            for (const auto& [port, ifindex] : mirrored_by(c, m)) {
+                one.interface = ifindex;
+                if (m.in) tables->in[port].push_back(one);
+                if (m.out) tables->out[port].push_back(one);
             }
         }
         tables_ = std::move(tables);
@@ -85,10 +152,11 @@ mirrors::counts mirrors::counted(const std::string& name) const noexcept {
     const auto of = states_.find(name);
     if (of == states_.end()) return out;
     for (size_t w = 0; w < max_workers(); ++w) {
-        const datapath::mirror_worker_state& one = of->second[w];
+        const datapath::mirror_worker_state& one = of->second->workers[w];
         out.packets += one.packets.read();
         out.bytes += one.bytes.read();
         out.lost += one.lost.read();
+        out.unreachable += one.unreachable.read();
     }
     return out;
 }
@@ -102,17 +170,23 @@ nlohmann::json show_mirrors(controller& c, const request_fields& f) {
         const mirrors::counts n = c.mirroring().counted(name);
         list.push_back({{"name", name},
                         {"ports", m.ports},
+                        {"bridge", m.bridge.empty() ? json(nullptr) : json(m.bridge)},
                         {"direction", m.in && m.out ? "both"
                                       : m.in        ? "in"
                                                     : "out"},
                         {"vlan", or_null(m.vlan)},
                         {"sample", m.sample},
                         {"length", or_null(m.max_bytes)},
-                        {"to", m.to},
+                        {"list", m.list.empty() ? json(nullptr) : json(m.list)},
+                        {"to", m.remote ? json(m.remote->text()) : json(m.to)},
                         {"to_vlan", or_null(m.to_vlan)},
+                        {"local", m.local ? json(m.local->text()) : json(nullptr)},
+                        {"session", m.remote ? json(m.session) : json(nullptr)},
+                        {"erspan_type", m.remote ? json(m.erspan_type) : json(nullptr)},
                         {"packets", n.packets},
                         {"bytes", n.bytes},
-                        {"lost", n.lost}});
+                        {"lost", n.lost},
+                        {"unreachable", n.unreachable}});
     }
     return {{"mirrors", std::move(list)}};
 }

@@ -19,19 +19,18 @@ class request_fields;
 /// Threads  control.
 class mirrors : public config_handler {
   public:
-    /// Needs port_index_of, ifindex_of and the snapshot's ports, interfaces and paths.
+    /// Needs port_index_of, ifindex_of, lists and the snapshot's ports, interfaces and paths.
     [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Totals of all workers.
     struct counts {
-        uint64_t packets = 0, bytes = 0, lost = 0;
+        uint64_t packets = 0, bytes = 0, lost = 0, unreachable = 0;
     };
     [[nodiscard]] counts counted(const std::string& name) const noexcept;
 
   private:
     class prepared_mirrors;
-    using states =
-        std::map<std::string, std::shared_ptr<datapath::mirror_worker_state[]>, std::less<>>;
+    using states = std::map<std::string, std::shared_ptr<datapath::mirror_state>, std::less<>>;
 
     states states_{};
     std::unique_ptr<const datapath::mirror_tables> shown_{};

@@ -102,8 +102,11 @@ void add_tunnels(controller& c, observe::inventory& to) {
 void add_mirrors(controller& c, observe::inventory& to) {
     for (const auto& [name, m] : c.running().mirrors) {
         const mirrors::counts n = c.mirroring().counted(name);
-        to.mirrors.push_back(
-            {.name = name, .packets = n.packets, .bytes = n.bytes, .lost = n.lost});
+        to.mirrors.push_back({.name = name,
+                              .packets = n.packets,
+                              .bytes = n.bytes,
+                              .lost = n.lost,
+                              .unreachable = n.unreachable});
     }
 }
 

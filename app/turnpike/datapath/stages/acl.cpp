@@ -14,6 +14,7 @@
 
 #include "datapath/graph.hpp"
 #include "datapath/pull_up.hpp"
+#include "datapath/read_headers.hpp"
 #include "datapath/stages/acl_verdict.hpp"
 #include "packet/nd.hpp"
 #include "state/l2_match.hpp"
@@ -298,6 +299,23 @@ packet_mask classify_out(const snapshot& v, burst& b, packet_mask packets,
         });
     for_each(denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny_out; });
     return l2_denied | denied;
+}
+
+packet_mask classify_mirrored(burst& b, packet_mask packets, const bound_acl& by,
+                              uint32_t worker) noexcept {
+    if (by.list->says().l2) {
+        const bridge_member none;
+        return packets &
+               ~classify_frames(b, packets, by, none, worker, [](uint32_t) { return uint16_t{0}; });
+    }
+    packet_mask ip = 0;
+    for_each(packets, [&](uint32_t i) {
+        packet::parsed& p = b.parsed[i];
+        const bool is_ip = read_headers(b.packet[i], p) && p.l3_drop == packet::drop_reason::none &&
+                           (p.l3 == packet::l3_kind::ipv4 || p.l3 == packet::l3_kind::ipv6);
+        ip |= packet_mask{is_ip} << i;
+    });
+    return ip & ~classify_all_lists(b, ip, by, worker);
 }
 
 stage_mask run_acl_l2(context& c, burst& b, packet_mask packets) noexcept {

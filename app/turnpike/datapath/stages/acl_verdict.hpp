@@ -34,6 +34,12 @@ acl_verdict classify_fast_ipv6(const fast_burst& b, packet_mask packets, uint8_t
                                const uint32_t* l3_bytes, const bound_acl& by,
                                uint32_t worker) noexcept;
 
+/// Classify frames as on the wire by the list of a mirror. Answers the permitted frames; a list of layer 3 permits no
+/// frame that is neither IPv4 nor IPv6.
+/// b  tag[] of `tagged` frames: tags that are not in the frame. Writes parsed
+packet_mask classify_mirrored(burst& b, packet_mask packets, const bound_acl& by,
+                              uint32_t worker) noexcept;
+
 /// Classify by the egress ACLs of out[]. Answers the denied packets, with drop[] set.
 /// Requires  parsed, where an interface has an ACL for IP packets
 packet_mask classify_out(const snapshot& v, burst& b, packet_mask packets,

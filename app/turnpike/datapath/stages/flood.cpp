@@ -129,6 +129,7 @@ class flooder {
         }
         burst& out = c_.made[c_.bursts_in_use];
         out.begin(0, b_.in_port);
+        out.copies = b_.copies;
         empty_packets empty(b_.packet[static_cast<size_t>(std::countr_zero(same))]->pool,
                             static_cast<uint32_t>(std::popcount(same)));
         for_each(same, [&](uint32_t i) {

@@ -49,6 +49,7 @@ class fragmenter {
     /// Requires  an unused burst in context.made
     fragmenter(context& c, burst& b) noexcept : c_(c), b_(b), pieces_(c.made[c.bursts_in_use]) {
         pieces_.begin(0, b.in_port);
+        pieces_.copies = b.copies;
         ++c_.bursts_in_use;
     }
     ~fragmenter() { --c_.bursts_in_use; }
@@ -130,6 +131,7 @@ class fragmenter {
                  go_on_output(*c_.snapshot, out, all_of(out.count), stage::fragment),
                  [](size_t, packet_mask) {});
         out.begin(0, b_.in_port);
+        out.copies = b_.copies;
     }
 
     context& c_;

@@ -151,7 +151,7 @@ stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
             return drop_packet(b, i, why, o.drops);
         }
         if (hop.out.interface == b.in[i] && kind == nexthop_kind::adjacency &&
-            v.interfaces[b.in[i]].send_redirects) [[unlikely]]
+            v.interfaces[b.in[i]].send_redirects && (b.outer >> i & 1) == 0) [[unlikely]]
             note_detour(c, b, i);
         // Cannot fail: checked above.
         if (v4)

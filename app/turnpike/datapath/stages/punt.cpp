@@ -50,6 +50,7 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
                         .out = b.out[i],
                         .domain = why == punt_reason::neigh_suppress ? b.domain[i] : uint16_t{0},
                         .mtu = has_mtu ? b.mtu[i] : uint16_t{0},
+                        .copy = b.copies,
                         .why = why,
                         .drop = sends_icmp ? b.drop[i] : drop_reason::none};
         if (rte_ring_sp_enqueue(ring_of(c, of), m) != 0) return refuse(drop_reason::punt_ring_full);
