@@ -163,6 +163,8 @@ constexpr command table[] = {
     {"show drops", "dropped packets, by reason", show, drops_text},
     {"show rates", "packets and bits per second over 1 s, 10 s and 1 min, and the load of workers",
      show, rates_text},
+    {"show latency", "time of sampled packets from rx_burst to tx_burst, by pair of ports", show,
+     nullptr, "latency", "in out samples mean_ns p50_ns p99_ns p999_ns max_ns"},
     {"show punt", "packets for the control thread, by interface and class", show, nullptr, "punt",
      "interface class rate punted dropped"},
     {"show cost", "cycles per packet, by worker, and the limiting resource", show, cost_text},

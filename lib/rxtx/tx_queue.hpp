@@ -22,6 +22,13 @@ struct refusal_hook {
     void* self = nullptr;
 };
 
+/// A packet whose sending is awaited, for a measurement.
+struct awaited_packet {
+    rte_mbuf* packet = nullptr;  ///< null: none
+    /// Called in front of the call of tx_burst that has the packet.
+    void (*sent)(awaited_packet& self, const counters::port_counters& port) noexcept = nullptr;
+};
+
 /// Threads  one worker.
 class tx_queue {
   public:
@@ -38,6 +45,9 @@ class tx_queue {
     [[nodiscard]] bool is(uint16_t port_id, uint16_t queue_id) const noexcept {
         return port_id_ == port_id && queue_id_ == queue_id;
     }
+
+    /// Look for this packet in everything that is sent; null: for none.
+    void await(awaited_packet* packet) noexcept { awaited_ = packet; }
 
     /// Add a packet; sends when the burst is full. `now` in TSC cycles.
     void push(rte_mbuf* packet, uint64_t now) noexcept {
@@ -88,7 +98,14 @@ class tx_queue {
         for (; i < n; ++i) sum += packets[i]->pkt_len;
         return sum;
     }
+    [[gnu::noinline]] void look_for_awaited(rte_mbuf* const* packets, uint16_t n) const noexcept {
+        if (awaited_->packet == nullptr) return;
+        if (std::find(packets, packets + n, awaited_->packet) != packets + n)
+            awaited_->sent(*awaited_, *counters_);
+    }
     void send(rte_mbuf** packets, uint16_t n) noexcept {
+        if (awaited_ != nullptr) [[unlikely]]
+            look_for_awaited(packets, n);
         uint64_t bytes = bytes_of(packets, n);
         uint16_t sent = rte_eth_tx_burst(port_id_, queue_id_, packets, n);
         if (sent < n) [[unlikely]] {
@@ -112,6 +129,7 @@ class tx_queue {
     uint16_t port_id_ = 0, queue_id_ = 0, waiting_ = 0;
     std::array<rte_mbuf*, burst> packets_{};
     refusal_hook refused_{};
+    awaited_packet* awaited_ = nullptr;
 };
 
 }  // namespace turnpike::rxtx

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "counters/latency_histogram.hpp"
 #include "observe/open_metrics.hpp"
 
 namespace {
@@ -82,6 +83,18 @@ inventory objects() {
         all.host_interfaces.push_back({.name = name, .carrier = true, .to_kernel = 4});
         all.tables.push_back({name, 4, 16});
         all.left_out.push_back({name, 2});
+    }
+    for (const char* out : {"west", awkward}) {
+        latency_report pair{.in = "east",
+                            .out = out,
+                            .bins = {},
+                            .samples = 8,
+                            .sum_ns = 1'000'000,
+                            .max_ns = 900'000};
+        pair.bins.resize(turnpike::counters::latency_histogram::bins);
+        pair.bins[turnpike::counters::latency_histogram::bin_of(1000)] = 6;
+        pair.bins[turnpike::counters::latency_histogram::bin_of(900'000)] = 2;
+        all.latencies.push_back(std::move(pair));
     }
     all.sflow.push_back({.datagrams = 3, .samples = 9});
     all.netlink.push_back({.messages = 3});

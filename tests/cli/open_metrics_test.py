@@ -58,7 +58,7 @@ def test_every_row_is_a_family_once():
     assert len(rows) > 80 and derived == 7, (len(rows), derived)
     others = [f for f in parsed if f.type in ("info", "histogram")]
     assert {f.name for f in others} == {"turnpike_build", "turnpike_port", "turnpike_interface", "turnpike_tunnel",
-                                        "turnpike_acl_rule", "turnpike_worker_rx_burst_packets"}, others
+                                        "turnpike_acl_rule", "turnpike_worker_rx_burst_packets", "turnpike_latency_seconds"}, others
     assert len(parsed) == len(rows) - derived + len(others), sorted(names)
     for family in parsed:
         assert family.name.startswith("turnpike_"), family.name
@@ -108,6 +108,16 @@ def test_bursts_are_a_histogram():
     assert bucket == {"1.0": 100, "4.0": 120, "8.0": 120, "16.0": 120, "31.0": 123, "+Inf": 31123}, bucket
     assert value["turnpike_worker_rx_burst_packets_count", (("lcore", "1"),)] == 31123
     assert value["turnpike_worker_rx_burst_packets_sum", (("lcore", "1"),)] == 1_000_000
+
+
+def test_latencies_are_histograms_of_seconds():
+    value = values()
+    pair = (("in", "east"), ("out", "west"))
+    bucket = {float(dict(labels)["le"]): v for (name, labels), v in value.items()
+              if name == "turnpike_latency_seconds_bucket" and dict(labels)["out"] == "west"}
+    assert bucket[512e-9] == 0 and bucket[1.024e-6] == 6 and bucket[float("inf")] == 8, bucket
+    assert bucket[(1 << 19) / 1e9] == 6 and bucket[(1 << 20) / 1e9] == 8, bucket
+    assert value["turnpike_latency_seconds_count", pair] == 8 and value["turnpike_latency_seconds_sum", pair] == 0.001
 
 
 def test_rules_of_short_lists():

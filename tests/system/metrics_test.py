@@ -65,7 +65,7 @@ def test_prometheus_scrapes_what_show_shows():
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         west, dut, _east = cabled(lab)
         path = os.path.join(folder, "control.sock")
-        running = start(lab, dut, control={"socket": path}, metrics={"listen": LISTEN})
+        running = start(lab, dut, control={"socket": path}, metrics={"listen": LISTEN}, latency={"sample": 1})
         ping(west, EAST[0])
         config = {"global": {"scrape_interval": "500ms", "scrape_timeout": "400ms"},
                   "scrape_configs": [{"job_name": "turnpike", "static_configs": [{"targets": [LISTEN]}]}]}
@@ -101,6 +101,10 @@ def test_prometheus_scrapes_what_show_shows():
         types = json.loads(fetched(connected(dut, ("127.0.0.1", 9090)), "/api/v1/metadata")[2])["data"]
         assert types["turnpike_worker_rx_burst_packets"][0]["type"] == "histogram", types
         assert types["turnpike_interface"][0]["type"] == "info" and types["turnpike_port_rx_bytes"][0]["unit"] == "bytes", types
+        assert types["turnpike_latency_seconds"][0]["type"] == "histogram", types
+        for pair in operator.show("latency")["latency"]:
+            assert 0 < pair["p50_ns"] <= pair["p99_ns"] <= pair["p999_ns"] <= pair["max_ns"], pair
+        assert len(operator.show("latency")["latency"]) >= 2
         total = query("sum(turnpike_port_rx_packets_total) - sum(turnpike_balance_rx_packets_total)")
         assert total[0]["value"][1] == "0", total
         prometheus.send_signal(signal.SIGTERM)
@@ -111,7 +115,7 @@ def test_prometheus_scrapes_what_show_shows():
 def test_formats_and_pages():
     with Lab() as lab:
         west, dut, _east = cabled(lab)
-        running = start(lab, dut, metrics={"listen": LISTEN})
+        running = start(lab, dut, metrics={"listen": LISTEN}, latency={"sample": 1})
         ping(west, EAST[0])
         headers, body = get(dut)
         assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8", headers
@@ -120,6 +124,9 @@ def test_formats_and_pages():
         value = samples(body)
         assert value['turnpike_interface_up{interface="west"}'] == 1
         assert value['turnpike_fib_routes{vrf="main",family="ipv4"}'] > 2, body
+        for pair in ('{in="west",out="east"}', '{in="east",out="west"}'):
+            assert value[f"turnpike_latency_seconds_count{pair}"] > 0, body
+            assert 0 < value[f"turnpike_latency_seconds_sum{pair}"] < 10, body
         assert value["turnpike_process_gather_seconds"] < (1 if SANITIZED else 0.05)
         headers, body = get(dut, Accept=f"{OPEN};q=0.6,text/plain;version=0.0.4;q=0.5")
         assert headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0"), headers

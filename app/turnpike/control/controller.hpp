@@ -22,6 +22,7 @@
 #include "control/forwarding/captures.hpp"
 #include "control/forwarding/interface_counts.hpp"
 #include "control/forwarding/interfaces.hpp"
+#include "control/forwarding/latency_samples.hpp"
 #include "control/forwarding/mirrors.hpp"
 #include "control/forwarding/ports.hpp"
 #include "control/forwarding/punt_counts.hpp"
@@ -211,6 +212,7 @@ class controller {
     };
     /// By name, of the running configuration.
     [[nodiscard]] std::map<std::string_view, counted_interface> counted_interfaces() const;
+    [[nodiscard]] const latency_samples& latencies() const noexcept { return *latency_; }
     [[nodiscard]] const mirrors& mirroring() const noexcept { return *mirrors_; }
     [[nodiscard]] const slow_path::reserved& reserved() const noexcept { return *reserved_; }
     [[nodiscard]] traces& tracing() noexcept { return *traces_; }
@@ -313,6 +315,7 @@ class controller {
     std::unique_ptr<control::tunnels> tunnels_;
     std::unique_ptr<mirrors> mirrors_;
     std::unique_ptr<interface_counts> interface_counts_;
+    std::unique_ptr<latency_samples> latency_;
     std::unique_ptr<sflow_export> sflow_;
     std::unique_ptr<acls> acls_;
     std::unique_ptr<metrics_server> metrics_;

@@ -91,6 +91,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     tunnels_ = std::make_unique<control::tunnels>(*workers_, *hops_);
     mirrors_ = std::make_unique<mirrors>();
     interface_counts_ = std::make_unique<interface_counts>();
+    latency_ = std::make_unique<latency_samples>();
     sflow_ = std::make_unique<sflow_export>();
     metrics_ = std::make_unique<metrics_server>([this](bool page) { return scrape(*this, page); });
     config_handlers_ = {metrics_.get(),
@@ -106,6 +107,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
                         mirrors_.get(),
                         sflow_.get(),
                         interface_counts_.get(),
+                        latency_.get(),
                         recursion_.get(),
                         neighbours_.get(),
                         groups_.get(),
@@ -205,6 +207,7 @@ controller::~controller() {
     tunnels_.reset();
     mirrors_.reset();
     interface_counts_.reset();
+    latency_.reset();
     sflow_.reset();
     if (rcu_) rcu_->synchronize();
     workers_.reset();

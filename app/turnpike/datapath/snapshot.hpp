@@ -37,6 +37,7 @@ namespace turnpike::datapath {
 
 struct samplers;
 struct interface_counters;
+struct latency_samplers;
 
 inline constexpr uint16_t max_ports = 32;  ///< RTE_MAX_ETHPORTS
 inline constexpr uint16_t tunnel_port =
@@ -102,6 +103,7 @@ struct snapshot {
     const bridge_tables* bridges = nullptr;  ///< null: there are none
     const tunnel_tables* tunnels = nullptr;  ///< null: there are none
     const mirror_tables* mirrors = nullptr;  ///< null: there are none
+    latency_samplers* latency = nullptr;     ///< of the workers; null: no latency is measured
     samplers* sampling = nullptr;            ///< of the workers, for sFlow; null: there is none
     /// [workers][max_interfaces], of interfaces with stages count_in and count_out; null: there are none
     interface_counters* interface_counts = nullptr;

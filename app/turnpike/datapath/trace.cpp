@@ -103,6 +103,9 @@ stage_mask carefully(context&, burst& b, packet_mask packets) noexcept {
 }
 
 /// No sample is taken: samplers are the workers'.
+stage_mask would_stamp(context& c, burst& b, packet_mask packets) noexcept {
+    return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::stamp));
+}
 stage_mask would_sample(context& c, burst& b, packet_mask packets) noexcept {
     return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::sample));
 }
@@ -132,6 +135,7 @@ std::array<stage_row, stages> traced_stages() {
 std::array<stage_row, stages> explained_stages() {
     std::array<stage_row, stages> all = traced_stages();
     all[static_cast<size_t>(stage::ip_fast)].run = traced<stage::ip_fast, carefully>;
+    all[static_cast<size_t>(stage::stamp)].run = traced<stage::stamp, would_stamp>;
     all[static_cast<size_t>(stage::sample)].run = traced<stage::sample, would_sample>;
     all[static_cast<size_t>(stage::tx)].run = traced<stage::tx, would_send>;
     all[static_cast<size_t>(stage::punt)].run = traced<stage::punt, would_punt>;

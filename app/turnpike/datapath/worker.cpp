@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "datapath/latency.hpp"
 #include "datapath/read_headers.hpp"
 #include "datapath/stages/acl_verdict.hpp"
 #include "datapath/stages/tunnel_exit.hpp"
@@ -54,6 +55,11 @@ void worker::adopt(const snapshot* now) noexcept {
     const worker_queues& queues =
         parts_.number < now->queues.size() ? now->queues[parts_.number] : none;
     queues_ = &queues;
+    latency_sampler* const latency =
+        now->latency != nullptr && parts_.number < now->latency->of_worker.size()
+            ? now->latency->of_worker[parts_.number].get()
+            : nullptr;
+    if (latency != nullptr) latency->know(context_.counters.data());
     for (uint16_t p = 0; p < max_ports; ++p) {
         const bool here = now->port[p].state != nullptr && queues.tx[p] >= 0;
         const uint16_t id = now->port[p].ethdev_id, queue = static_cast<uint16_t>(queues.tx[p]);
@@ -62,6 +68,7 @@ void worker::adopt(const snapshot* now) noexcept {
         if (here && !context_.tx[p].usable())
             context_.tx[p] =
                 rxtx::tx_queue(id, queue, context_.counters[p], {copy_if_captured, this});
+        context_.tx[p].await(latency);
         const packet_mask one = packet_mask{1} << p;
         ports_ = here ? ports_ | one : ports_ & ~one;
         called_ = here && now->port[p].needs_periodic_tx ? called_ | one : called_ & ~one;

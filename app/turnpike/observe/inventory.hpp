@@ -51,6 +51,13 @@ struct mirror_report {
     uint64_t packets = 0, bytes = 0, lost = 0, unreachable = 0;  ///< copies
 };
 
+/// Times of sampled packets from port to port.
+struct latency_report {
+    std::string in{}, out{};
+    std::vector<uint64_t> bins{};  ///< [counters::latency_histogram::bins]
+    uint64_t samples = 0, sum_ns = 0, max_ns = 0;
+};
+
 struct sflow_report {
     uint64_t datagrams = 0, unsent = 0, samples = 0, drops = 0, lost_samples = 0, lost_drops = 0;
 };
@@ -98,6 +105,7 @@ struct inventory {
     std::vector<bridge_report> bridges{};
     std::vector<tunnel_report> tunnels{};
     std::vector<mirror_report> mirrors{};
+    std::vector<latency_report> latencies{};
     std::vector<host_interface_report> host_interfaces{};
     std::vector<table_report> tables{};
     std::vector<sflow_report> sflow{};      ///< one, or none

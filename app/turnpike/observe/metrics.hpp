@@ -96,6 +96,11 @@ inline constexpr std::string_view burst_histogram = "worker_rx_burst_packets",
                                       "calls of rx_burst by number of packets returned, without "
                                       "empty ones";
 
+/// A histogram of the times of sampled packets, by pair of ports.
+inline constexpr std::string_view latency_histogram = "latency_seconds",
+                                  latency_histogram_help =
+                                      "time of sampled packets from rx_burst to tx_burst";
+
 /// Facts as labels of a constant 1.
 struct info_family {
     std::string_view name, help;

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "counters/latency_histogram.hpp"
 #include "observe/metrics.hpp"
 
 namespace turnpike::observe {
@@ -268,6 +269,32 @@ void add_objects(exposition& out, const inventory& all) {
                  });
 }
 
+/// Buckets end at powers of two of nanoseconds.
+void add_latencies(exposition& out, const inventory& all) {
+    using counters::latency_histogram;
+    constexpr unsigned first = 8, last = 30;  // 256 ns to 1.07 s
+    out.begin(fmt::format("turnpike_{}", observe::latency_histogram), "histogram", "", "seconds",
+              latency_histogram_help);
+    for (const latency_report& one : all.latencies) {
+        uint64_t sum = 0;
+        size_t bin = 0;
+        for (unsigned power = first; power <= last; ++power) {
+            const uint64_t end = uint64_t{1} << power;
+            for (; bin < latency_histogram::bin_of(end); ++bin) sum += one.bins[bin];
+            out.suffixed("_bucket",
+                         labels_text({{"in", one.in},
+                                      {"out", one.out},
+                                      {"le", fmt::to_string(static_cast<double>(end) / 1e9)}}),
+                         sum);
+        }
+        const std::string pair = labels_text({{"in", one.in}, {"out", one.out}});
+        out.suffixed("_bucket", labels_text({{"in", one.in}, {"out", one.out}, {"le", "+Inf"}}),
+                     one.samples);
+        out.suffixed("_count", pair, one.samples);
+        out.suffixed("_sum", pair, static_cast<double>(one.sum_ns) / 1e9);
+    }
+}
+
 void add_totals(exposition& out, const scraped& s) {
     const auto none = [](const auto&) { return std::string(); };
     const process_sample process{&s};
@@ -337,6 +364,7 @@ std::string to_exposition(const scraped& s, exposition_format f) {
     add_lists(out, s.numbers);
     add_routing(out, s);
     add_objects(out, s.objects);
+    add_latencies(out, s.objects);
     return std::move(out).text();
 }
 

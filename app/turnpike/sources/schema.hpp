@@ -20,7 +20,8 @@ inline constexpr std::string_view file_keys[] = {"eal",           "workers",
                                                  "drop_bogons",   "resolve_via_default",
                                                  "neighbours",    "control",
                                                  "control_plane", "metrics",
-                                                 "sflow",         "interface_counters"};
+                                                 "sflow",         "interface_counters",
+                                                 "latency"};
 
 /// JSON Schema (draft-07) of a file: complete for objects with a table (fields.hpp); other keys take any value.
 /// Additional members: "x-unit", "x-values" (the form of a text), and "x-change" (the effect on a running turnpike).

@@ -155,6 +155,12 @@ constexpr field<configuration> settings_rows[] = {
       .meaning = "Counts packets of interfaces that share a port: doc/control.md",
       .kinds = of_settings},
      access<member<&configuration::interface_counters>>()},
+    {{.key = "latency.sample",
+      .type = number_type(0, 16'777'216, "packets"),
+      .meaning =
+          "Measures the latency of one packet of so many, of each worker; 0: none: doc/measure.md",
+      .kinds = of_settings},
+     access<member<&configuration::latency_sample>>()},
     {{.key = "resolve_via_default",
       .type = truth_type(),
       .meaning = "Default routes resolve gateways of recursive routes too: doc/routing.md",

@@ -82,7 +82,8 @@ result<changes> diff(const configuration& before, const configuration& after) {
         !(before.messages == after.messages) || !(before.punt_rate == after.punt_rate) ||
         !(before.sharing == after.sharing) || before.drops_special != after.drops_special ||
         before.default_resolves != after.default_resolves ||
-        before.interface_counters != after.interface_counters || !(before.limits == after.limits) ||
+        before.interface_counters != after.interface_counters ||
+        before.latency_sample != after.latency_sample || !(before.limits == after.limits) ||
         !(before.control == after.control) || !(before.pcie_profiles == after.pcie_profiles) ||
         !(before.control_plane == after.control_plane) || !(before.metrics == after.metrics) ||
         !(before.sflow == after.sflow);

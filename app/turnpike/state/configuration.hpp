@@ -270,6 +270,7 @@ struct configuration {
     ecmp sharing{};
     bool default_resolves = false;    ///< default routes resolve gateways of recursive routes too
     bool interface_counters = false;  ///< interfaces that share a port have counters
+    uint32_t latency_sample = 0;      ///< measures the latency of one packet of so many; 0: of none
     bool drops_special = false;       ///< drops packets to destinations not forwardable by RFC 6890
     neighbour_limits limits{};
     named<port> ports{};

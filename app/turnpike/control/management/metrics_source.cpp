@@ -110,6 +110,10 @@ void add_mirrors(controller& c, observe::inventory& to) {
     }
 }
 
+void add_latencies(controller& c, observe::inventory& to) {
+    to.latencies = c.latencies().counted();
+}
+
 void add_sflow(controller& c, observe::inventory& to) {
     if (c.running().sflow.collectors.empty()) return;
     const sflow_export::counts n = c.sflow().counted();
@@ -161,7 +165,7 @@ observe::scraped scrape(controller& c, bool page) {
     observe::scraped out;
     out.numbers = c.report();
     for (const auto add : {add_interfaces, add_vrfs, add_bridges, add_tunnels, add_mirrors,
-                           add_sflow, add_host_interfaces, add_tables})
+                           add_latencies, add_sflow, add_host_interfaces, add_tables})
         add(c, out.objects);
     if (page) {
         out.rates = page_rates(c).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

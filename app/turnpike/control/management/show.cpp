@@ -326,6 +326,8 @@ constexpr subject subjects[] = {
     {"neigh-suppress", show_neigh_suppress,
      "IP-to-MAC bindings in bridges with neigh_suppress; filter: bridge"},
     {"tunnels", show_tunnels, "tunnels, with counters by tunnel and by VNI"},
+    {"latency", show_latency,
+     "time of sampled packets from rx_burst to tx_burst, by pair of ports"},
     {"mirrors", show_mirrors, "mirrors, with the frames that they copied"},
     {"sflow", show_sflow, "export to sFlow collectors: samples, datagrams and losses"},
     {"acl", show_acl, "ACLs where they are bound, with counters"},

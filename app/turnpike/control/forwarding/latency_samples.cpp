@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/forwarding/latency_samples.hpp"
+
+#include <rte_cycles.h>
+#include <rte_mbuf_dyn.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "control/controller.hpp"
+#include "control/management/show.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using counters::latency_histogram;
+
+/// Bit of the mbufs of sampled packets.
+/// Errors  none is free
+result<uint64_t> sampled_flag() {
+    static const int bit = [] {
+        rte_mbuf_dynflag wanted{};
+        constexpr std::string_view name = "turnpike_latency_sample";
+        name.copy(wanted.name, sizeof wanted.name - 1);
+        return rte_mbuf_dynflag_register(&wanted);
+    }();
+    if (bit < 0) return fail(ENOSPC, "latency", "no flag of mbufs is free for sampled packets");
+    return uint64_t{1} << bit;
+}
+
+std::vector<std::string> names_of_ports(const change& c) {
+    std::vector<std::string> out;
+    for (const auto& [name, port] : c.after.ports) {
+        const uint16_t index = c.port_index_of.at(name);
+        if (out.size() <= index) out.resize(index + size_t{1});
+        out[index] = name;
+    }
+    return out;
+}
+
+/// The end of the bin that has the sample of this rank, but no more than the maximum.
+uint64_t quantile_ns(const observe::latency_report& of, double q) {
+    const auto rank = static_cast<uint64_t>(q * static_cast<double>(of.samples));
+    uint64_t seen = 0;
+    for (size_t bin = 0; bin < of.bins.size(); ++bin) {
+        seen += of.bins[bin];
+        if (seen > rank) return std::min(latency_histogram::end_of(bin), of.max_ns);
+    }
+    return of.max_ns;
+}
+
+}  // namespace
+
+class latency_samples::prepared_samples : public prepared_change {
+  public:
+    prepared_samples(latency_samples& of, std::shared_ptr<session> next, uint32_t one_in)
+        : of_(of), session_(std::move(next)), one_in_(one_in) {}
+    /// This object now has the previous session, and is destroyed after a grace period.
+    void commit() noexcept override {
+        if (session_ != nullptr)
+            session_->samplers.one_in.store(one_in_, std::memory_order_relaxed);
+        of_.session_.swap(session_);
+    }
+
+  private:
+    latency_samples& of_;
+    std::shared_ptr<session> session_;
+    uint32_t one_in_;
+};
+
+result<std::unique_ptr<prepared_change>> latency_samples::prepare(change& c) {
+    const uint32_t one_in = c.after.latency_sample;
+    std::shared_ptr<session> next;
+    if (one_in != 0) {
+        const auto flag = sampled_flag();
+        if (!flag) return tl::unexpected<error>(flag.error());
+        auto ports = names_of_ports(c);
+        const bool goes_on = session_ != nullptr && session_->ports == ports &&
+                             session_->samplers.of_worker.size() == c.workers.size();
+        if (goes_on) {
+            next = session_;
+        } else {
+            next = std::make_shared<session>();
+            next->ports = std::move(ports);
+            for (size_t w = 0; w < c.workers.size(); ++w)
+                next->samplers.of_worker.push_back(std::make_unique<datapath::latency_sampler>(
+                    static_cast<uint16_t>(next->ports.size()), *flag,
+                    1e9 / static_cast<double>(rte_get_tsc_hz()), rte_rdtsc() + w));
+        }
+        c.snapshot->latency = &next->samplers;
+        for (datapath::port_snapshot& port : c.snapshot->port)
+            if (port.state != nullptr) port.in_front |= bit(datapath::stage::stamp);
+    }
+    return std::make_unique<prepared_samples>(*this, std::move(next), one_in);
+}
+
+std::vector<observe::latency_report> latency_samples::counted() const {
+    std::vector<observe::latency_report> out;
+    if (session_ == nullptr) return out;
+    const auto& ports = session_->ports;
+    for (uint16_t in = 0; in < ports.size(); ++in)
+        for (uint16_t to = 0; to < ports.size(); ++to) {
+            observe::latency_report sum{.in = ports[in], .out = ports[to]};
+            sum.bins.resize(latency_histogram::bins);
+            for (const auto& worker : session_->samplers.of_worker) {
+                const latency_histogram& one = worker->of(in, to);
+                for (size_t bin = 0; bin < sum.bins.size(); ++bin) {
+                    const uint64_t n = one.samples[bin].read();
+                    sum.bins[bin] += n;
+                    sum.samples += n;
+                }
+                sum.sum_ns += one.sum_ns.read();
+                sum.max_ns = std::max(sum.max_ns, one.max_ns.read());
+            }
+            if (sum.samples != 0) out.push_back(std::move(sum));
+        }
+    return out;
+}
+
+nlohmann::json show_latency(controller& c, const request_fields& f) {
+    using nlohmann::json;
+    f.expect("");
+    json pairs = json::array();
+    for (const observe::latency_report& one : c.latencies().counted())
+        pairs.push_back(
+            {{"in", one.in},
+             {"out", one.out},
+             {"samples", one.samples},
+             {"mean_ns", static_cast<double>(one.sum_ns) / static_cast<double>(one.samples)},
+             {"p50_ns", quantile_ns(one, 0.5)},
+             {"p99_ns", quantile_ns(one, 0.99)},
+             {"p999_ns", quantile_ns(one, 0.999)},
+             {"max_ns", one.max_ns}});
+    const uint32_t one_in = c.running().latency_sample;
+    return {{"sample", one_in}, {"latency", std::move(pairs)}};
+}
+
+}  // namespace turnpike::control

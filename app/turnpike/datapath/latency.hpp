@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Latency: the time of sampled packets from rx_burst to tx_burst, as histograms by pair of ports (`latency.sample`). Stage
+// stamp, which is in the paths only while sampling is on, remembers one packet of a worker at a time; its tx_queue finds it.
+//
+//   rx -> [stamp] -> ... -> tx -> tx_queue::send -> latency_histogram of (ingress port, egress port)
+//
+// A packet that is dropped or consumed is forgotten with the next sample; its mbuf has lost the flag when it is used again.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "counters/latency_histogram.hpp"
+#include "datapath/burst.hpp"
+#include "rxtx/tx_queue.hpp"
+
+namespace turnpike::datapath {
+
+using counters::latency_histogram;
+
+/// The sampled packet of a worker, and its histograms.
+/// Threads  the worker's; histograms are read by any
+class alignas(64) latency_sampler : public rxtx::awaited_packet {
+  public:
+    /// ports  numbers of ports are below it
+    latency_sampler(uint16_t ports, uint64_t mbuf_flag, double ns_per_cycle, uint64_t seed)
+        : awaited_packet{nullptr, &latency_sampler::sent},
+          ports_(ports),
+          flag_(mbuf_flag),
+          ns_per_cycle_(ns_per_cycle),
+          random_(seed | 1),
+          histograms_(std::make_unique<latency_histogram[]>(size_t{ports} * ports)) {}
+
+    /// Counts received packets, and remembers one of `one_in`.
+    void take(const burst& b, packet_mask packets, uint32_t one_in) noexcept;
+    /// counters  of the worker's ports: an element's index is the port's number
+    void know(const counters::port_counters* counters) noexcept { counters_ = counters; }
+
+    [[nodiscard]] const latency_histogram& of(uint16_t in, uint16_t out) const noexcept {
+        return histograms_[size_t{in} * ports_ + out];
+    }
+
+  private:
+    [[nodiscard]] uint32_t next_gap(uint32_t one_in) noexcept;
+    static void sent(rxtx::awaited_packet& packet, const counters::port_counters& by) noexcept;
+
+    const uint16_t ports_;
+    uint16_t in_ = 0;    ///< ingress port of the packet
+    uint32_t left_ = 1;  ///< packets up to the next sample
+    const uint64_t flag_;
+    const double ns_per_cycle_;
+    uint64_t random_;
+    uint64_t since_ = 0;  ///< TSC
+    const counters::port_counters* counters_ = nullptr;
+    std::unique_ptr<latency_histogram[]> histograms_;
+};
+
+struct latency_samplers {
+    std::atomic<uint32_t> one_in{1};
+    std::vector<std::unique_ptr<latency_sampler>> of_worker{};
+};
+
+}  // namespace turnpike::datapath
