@@ -75,7 +75,8 @@ void note(trace_step& now, const burst& b, uint32_t i) noexcept {
 template <stage S, stage_function* Run>
 stage_mask traced(context& c, burst& b, packet_mask packets) noexcept {
     const auto first = static_cast<uint32_t>(std::countr_zero(packets));
-    if (S == stage::tx && !is_made(c, b)) c.traced->sent.record(b.packet[first], RTE_MBUF_F_TX_VLAN);
+    if (S == stage::tx && !is_made(c, b))
+        c.traced->sent.record(b.packet[first], RTE_MBUF_F_TX_VLAN);
     if constexpr (S == stage::rx || S == stage::tx || S == stage::drop)
         if (c.captured != nullptr) copy_for_captures(c, b, S, packets);
     trace_step* const now = line_for(c, b, S, packets);
