@@ -138,7 +138,7 @@ result<void> link_socket::set_link(uint32_t index, const link_settings& to) {
     return request(m);
 }
 
-result<void> link_socket::tell_carrier(uint32_t index, bool on) {
+result<void> link_socket::set_carrier(uint32_t index, bool on) {
     alignas(nlmsghdr) buffer room{};
     nlmsghdr* m = mnl_nlmsg_put_header(room.data());
     m->nlmsg_type = RTM_SETLINK;

@@ -54,7 +54,7 @@ class link_socket {
     [[nodiscard]] result<void> set_link(uint32_t index, const link_settings& to);
     /// Set the interface's operational state, which the kernel notifies at once. (It delays its own
     /// notification of a lost carrier by up to a second: net/core/link_watch.c.)
-    [[nodiscard]] result<void> tell_carrier(uint32_t index, bool on);
+    [[nodiscard]] result<void> set_carrier(uint32_t index, bool on);
     /// Errors  none if the address exists already
     [[nodiscard]] result<void> add_address(uint32_t index, const ip_prefix& a);
     /// Errors  none if the address does not exist

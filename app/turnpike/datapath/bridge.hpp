@@ -283,7 +283,7 @@ class bridge_worker_state {
 
     /// Rate limit for copies of ARP and ND to control: about 2,000 per second, bursts of 64.
     bool may_tell(uint64_t now) noexcept {
-        return telling_.take({.interval = again_cycles_, .depth = 64 * again_cycles_}, now);
+        return message_limit_.take({.interval = again_cycles_, .depth = 64 * again_cycles_}, now);
     }
     /// Send a source address to control, at most once per period.
     void learn(fdb_key key, uint16_t ifindex, uint64_t now) noexcept;
@@ -318,7 +318,7 @@ class bridge_worker_state {
     rte_ring* learnt_;
     std::atomic<uint64_t*> talking_;
     uint64_t again_cycles_;
-    token_bucket telling_{};
+    token_bucket message_limit_{};
     counters::counter messages_lost_;  ///< messages lost because the ring was full
     // The kernel zeroes these pages on first write: without bridges they take no memory.
     pages<uint64_t> maps_;

@@ -3,9 +3,9 @@
 // everything that forwarding needs, so that a routed packet costs one FIB lookup and one cache line.
 //
 //   0      1        2       3      4     6      8            12    16             24              28  32      40     64
-//   | kind | reason | tells | used | mtu | 0    | port, iface | tag | rewrite 0..7 | rewrite 8..11 | 0 | group | 0    |
+//   | kind | reason | icmp  | used | mtu | 0    | port, iface | tag | rewrite 0..7 | rewrite 8..11 | 0 | group | 0    |
 //
-// kind       drop       the packet is freed and counted under `reason`; where `tells` is set, its
+// kind       drop       the packet is freed and counted under `reason`; where `sends_icmp` is set, its
 //                       source gets an ICMP error
 //            local      one of the router's own addresses: the packet is punted
 //            glean      the neighbour's MAC address is unknown: the packet is punted, and control
@@ -63,7 +63,7 @@ struct alignas(64) next_hop {
     std::atomic<nexthop_kind> kind{nexthop_kind::drop};
     /// kinds drop and failed: drop reason to count
     drop_reason reason = drop_reason::no_route;
-    bool tells = false;  ///< kinds drop and failed: send an ICMP error to the source
+    bool sends_icmp = false;  ///< kinds drop and failed: send an ICMP error to the source
     std::atomic<bool> used{false};
     std::atomic<uint16_t> mtu{0};
     alignas(8) egress out{};

@@ -407,7 +407,7 @@ void host_stack::show_carriers() noexcept {
         if (const bool up = s_.link_of(v.interfaces[ifindex]); up != a->device.carrier()) {
             a->device.set_carrier(up);
             // If this fails, the kernel's notification triggers it later.
-            static_cast<void>(netns_->asking.tell_carrier(a->device.index(), up));
+            static_cast<void>(netns_->asking.set_carrier(a->device.index(), up));
         }
 }
 

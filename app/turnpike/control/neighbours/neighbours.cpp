@@ -50,7 +50,7 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
     h.set_vlan(on.vlan);
     h.set_addresses({}, on.mac);
     h.reason = drop_reason::neighbour_failed;
-    h.tells = true;
+    h.sends_icmp = true;
     entry* made = e.get();
     const uint32_t index = made->hop;  // the entry may be destroyed
     try {

@@ -130,7 +130,7 @@ void icmp_errors::send(const owned_mbuf& p, const icmp_error& error) {
     context_.route_own(owned_mbuf(message, context_.out), source_of(p), about.in_interface);
 }
 
-void icmp_errors::tell_as_receiver(const owned_mbuf& p, const icmp_error& error, uint16_t by) {
+void icmp_errors::send_as_receiver(const owned_mbuf& p, const icmp_error& error, uint16_t by) {
     const packet::parsed& about = p.about().parsed;
     if (!packet::may_report(p.lead(), about, error) || !may_send(error, about.is_ipv4())) return;
     // The Ethernet header with its tags, with swapped addresses.
@@ -160,7 +160,7 @@ void too_big::handle(owned_mbuf p) {
     const uint16_t by = about.out.interface;
     const datapath::snapshot& v = *context_.published.load(std::memory_order_relaxed);
     if (v.interfaces[by].port == datapath::tunnel_port)
-        errors_.tell_as_receiver(
+        errors_.send_as_receiver(
             p,
             icmp_error_of(
                 about.parsed.is_ipv4() ? drop_reason::ipv4_too_big : drop_reason::ipv6_too_big,

@@ -25,7 +25,7 @@ class icmp_errors {
     void send(const owned_mbuf& p, const packet::icmp_error& error);
     /// The same for a bridged frame: from its destination's address, by the interface where a reply
     /// would arrive. by: index of a tunnel's interface
-    void tell_as_receiver(const owned_mbuf& p, const packet::icmp_error& error, uint16_t by);
+    void send_as_receiver(const owned_mbuf& p, const packet::icmp_error& error, uint16_t by);
 
   private:
     [[nodiscard]] bool may_send(const packet::icmp_error& error, bool v4) noexcept;

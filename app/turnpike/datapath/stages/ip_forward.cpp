@@ -103,7 +103,7 @@ void end_here(const snapshot& v, burst& b, uint32_t i, nexthop_kind kind, next_h
         return;
     }
     if (kind == nexthop_kind::local) return o.punt(b, i, punt_reason::local);
-    if (hop.tells) return o.send_icmp_error(b, i, hop.reason);
+    if (hop.sends_icmp) return o.send_icmp_error(b, i, hop.reason);
     drop_packet(b, i, hop.reason, o.drops);
 }
 
