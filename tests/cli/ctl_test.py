@@ -66,9 +66,9 @@ def test_what_may_be_next():
     assert {"show", "apply", "reload", "completion"} <= set(candidates("")), candidates("")
     assert "complete" not in candidates("") and "manual" not in candidates("")
     assert candidates("sh") == {"show": "state and counters, as a table"}
-    assert set(candidates("show", "ro")) == {"routes", "route"}
+    assert set(candidates("show", "ro")) == {"routes", "route", "route-summary"}
     assert candidates("show", "dr")["drops"].startswith("dropped packets")
-    assert set(candidates("show", "routes", "::/0", "")) == {"longer", "vrf"}
+    assert set(candidates("show", "routes", "::/0", "")) == {"longer", "origin", "vrf"}
     assert set(candidates("show", "routes", "::/0", "l")) == {"longer"}
     assert set(candidates("completion", "")) == {"bash", "zsh", "fish"}
     assert candidates("apply", "") == {"": "file"} == candidates("--socket", "")
@@ -165,7 +165,7 @@ def test_fish_completes():
             return dict((row + "\t").split("\t")[:2] for row in done.stdout.splitlines())
 
         assert asked("turnpikectl sho") == {"show": "state and counters, as a table"}
-        assert set(asked("turnpikectl show ro")) == {"route", "routes"}
+        assert set(asked("turnpikectl show ro")) == {"route", "routes", "route-summary"}
         assert f"{folder}/script" in asked(f"turnpikectl apply {folder}/scr"), asked(f"turnpikectl apply {folder}/scr")
         server = Server({"result": {"neighbours": [{"address": "2001:db8::2"}]}})
         assert set(asked(f"turnpikectl --socket {server.path} show route 2001:")) == {"2001:db8::2"}

@@ -660,7 +660,7 @@ TEST_F(machine, gateways_beyond_the_limit_are_refused_and_change_nothing) {
 TEST_F(machine, a_flush_gives_up_what_waits_and_forgets) {
     packet_for(host);
     packet_for(host6);
-    n->flush(elsewhere, drop_reason::port_down, now);
+    n->flush({.interface = elsewhere}, drop_reason::port_down, now);
     EXPECT_EQ(n->pending(), 2U);
     n->flush({.interface = here}, drop_reason::port_down, now);
     EXPECT_EQ(gave_up[drop_reason::port_down], 2);

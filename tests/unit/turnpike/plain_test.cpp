@@ -29,7 +29,7 @@ struct end_case {
 
     bool operator==(const end_case&) const = default;
 };
-std::array<ending, burst_max>* endings = nullptr;
+std::array<end_case, burst_max>* endings = nullptr;
 
 template <stage Door>
 stage_mask run_door(context&, burst& b, packet_mask packets) noexcept {
@@ -89,9 +89,9 @@ constexpr const char* router =
 
 class plain_stage : public ::testing::Test {
   protected:
-    std::array<ending, burst_max> through(bool plain, const std::vector<byte_vector>& frames) {
+    std::array<end_case, burst_max> through(bool plain, const std::vector<byte_vector>& frames) {
         const auto table = table_with(plain);
-        std::array<ending, burst_max> out;
+        std::array<end_case, burst_max> out;
         endings = &out;
         context c;
         c.snapshot = seen_ != nullptr ? seen_ : &lab_.snapshot();
