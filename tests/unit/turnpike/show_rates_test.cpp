@@ -41,7 +41,8 @@ TEST_F(show_rates, count_what_passed_in_the_window) {
     EXPECT_GT(rated("workers", "lcore", 1)["1s"]["cpp"].get<double>(), 0);
     json port_alone = rated("interfaces", "name", "west");
     EXPECT_EQ(port_alone["1s"]["rx_bits"], west["1s"]["rx_bits"]);
-    for (const json& one : shown("interfaces")["interfaces"])
+    const json interfaces = shown("interfaces");
+    for (const json& one : interfaces["interfaces"])
         if (one["name"] == "west") {
             port_alone.erase("name");
             EXPECT_EQ(one["rates"], port_alone);

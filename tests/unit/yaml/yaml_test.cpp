@@ -130,8 +130,8 @@ TEST(yaml_tree, quotes_and_tags_make_a_text_of_nothing) {
     EXPECT_EQ(node(nul).find("a")->text(), std::string_view("x\0y", 3));
 }
 
-TEST(yaml_tree, a_merge_key_is_a_key) {
-    const document d = parsed("<<: {a: 1}\nb: 2");
+TEST(yaml_tree, a_quoted_merge_key_is_a_key) {
+    const document d = parsed("\"<<\": {a: 1}\nb: 2");
     EXPECT_FALSE(node(d).find("a"));
     EXPECT_TRUE(node(d).find("<<")->find("a"));
 }
