@@ -102,6 +102,7 @@ std::optional<size_t> end_of_place(const read_words& words, std::string_view pat
     }
     for (size_t i = 0; i < words.size(); ++i) {
         std::string word = words[i].second;
+        if (i < 2 && words[i].first != "KEY") continue;  // the verb and the kind of the object
         if (word == key) return i + 1;
         for (const auto& [from, to] :
              {std::pair("acl_", "acl."), {"l2_", "acl.l2_"}, {"storm_", "storm."}})
@@ -140,8 +141,10 @@ error by_words(error e, const given& g) {
         for (size_t i = 0; i < 2; ++i)
             for (size_t w = 0; w < std::min<size_t>(2, change.words.size()); ++w) {
                 const auto& [kind, word] = change.words[w];
-                if (kind != "KEY" && path.starts_with("." + word))
-                    path.remove_prefix(1 + word.size());
+                const size_t bytes = 1 + word.size();  // a whole step: "add" is in "address", too
+                if (kind != "KEY" && path.starts_with("." + word) &&
+                    (path.size() == bytes || path[bytes] == '.' || path[bytes] == '['))
+                    path.remove_prefix(bytes);
             }
         if (path.starts_with('.')) path.remove_prefix(1);
         const auto place = end_of_place(change.words, path);

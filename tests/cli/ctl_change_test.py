@@ -154,6 +154,8 @@ def test_errors_have_the_words_of_the_command():
             ("set port west mtu -1", f"do[0].set.port.mtu {number}", f"set port west mtu: {number}"),
             ("port replace west rx_queues 2 mtu -1", f"do[0].replace.port.mtu {number}",
              f"port replace west rx_queues 2 mtu: {number}"),
+            ("address add west ::1/128", "do[0].add.address.address is ::1, which cannot be a host's address",
+             "address add west ::1/128: address is ::1, which cannot be a host's address"),
             ("set tx.drain_us x", f"do[0].set.tx.drain_us {number}", f"set tx.drain_us: {number}"),
             ("member add lan up storm_broadcast 0", "do[0].add.member.storm.broadcast is wrong",
              "member add lan up storm_broadcast: is wrong"),

@@ -12,22 +12,22 @@ namespace turnpike::datapath {
 
 bool erspan_end::push(rte_mbuf* m, uint32_t sequence, const packet::erspan_facts& of,
                       packet::parsed& out) const noexcept {
-    constexpr uint32_t l2_bytes = packet::ethernet_bytes;
+    constexpr uint32_t ether_bytes = packet::ethernet_bytes;
     const uint32_t ip_bytes = v6 ? sizeof(packet::ipv6_header) : sizeof(packet::ipv4_header);
     const uint32_t headers_bytes = packet::erspan_bytes(type);
     if (m->pkt_len + ip_bytes + headers_bytes > UINT16_MAX) return false;
     auto* const to = reinterpret_cast<uint8_t*>(
-        rte_pktmbuf_prepend(m, static_cast<uint16_t>(l2_bytes + ip_bytes + headers_bytes)));
+        rte_pktmbuf_prepend(m, static_cast<uint16_t>(ether_bytes + ip_bytes + headers_bytes)));
     if (to == nullptr) return false;
     out = {};
-    out.l2_bytes = l2_bytes;
-    out.l3_bytes = m->pkt_len - l2_bytes;
+    out.l2_bytes = ether_bytes;
+    out.l3_bytes = m->pkt_len - ether_bytes;
     out.type = v6 ? packet::ether_type_ipv6 : packet::ether_type_ipv4;
     out.upper_protocol = packet::protocol_gre;
-    out.upper_offset = static_cast<uint16_t>(l2_bytes + ip_bytes);
-    std::memset(to, 0, l2_bytes);
+    out.upper_offset = static_cast<uint16_t>(ether_bytes + ip_bytes);
+    std::memset(to, 0, ether_bytes);
     store_be(to + offsetof(packet::ethernet_header, type), out.type);
-    uint8_t* const l3 = to + l2_bytes;
+    uint8_t* const l3 = to + ether_bytes;
     std::memcpy(l3, ip.data(), ip_bytes);
     if (v6) {
         out.l3 = packet::l3_kind::ipv6;
