@@ -20,6 +20,7 @@ from lib.telemetry import Telemetry  # noqa: E402
 # of 800.
 RATE, DESCRIPTORS = "5k" if SANITIZED else "50k", 4096
 FORWARDS_AGAIN_S = 15 if SANITIZED else 3
+COUNTED = {"rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "rates"}  # of an interface
 SEED = 20240229  # of the random changes; with TURNPIKE_LONG=1 a new one each time
 LISTS = {"acl": [{"name": "l", "default": "permit", "rules": []}]}
 
@@ -205,7 +206,8 @@ def everything_shown(operator):
              for p in operator.show("ports")["ports"] if p["name"] != "(removed)"]
     acls = [{k: a[k] for k in ("port", "direction", "list")} for a in operator.show("acl")["acl"]]
     return {"routes": routes, "static": static, "ports": ports, "acl": acls,
-            "interfaces": operator.show("interfaces")["interfaces"]}
+            "interfaces": [{key: value for key, value in one.items() if key not in COUNTED}
+                           for one in operator.show("interfaces")["interfaces"]]}
 
 
 def looked_up(operator, count):
