@@ -15,6 +15,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import frames, machine, tap  # noqa: E402
 from lib.dut import BUILD  # noqa: E402
+from lib.hosts import wait_until  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "app/throughput/turnpike-throughput")
 FLOWS = 50
@@ -318,7 +319,13 @@ class KernelVtep:
                       "link set vxlan7 master br0", "link set dut2 master br0", "address add 10.0.1.1/24 dev dut1",
                       "link set lo up", "link set dut1 up", "link set dut2 up", "link set vxlan7 up", "link set br0 up"):
             ip(*words.split(), inside=self.name)
+        wait_until(lambda: all(self.is_up(inner) for inner in ("dut1", "dut2", "br0")), "the links are up")
+        time.sleep(0.2)  # the kernel activates their queues just after (linkwatch_do_dev)
         return self
+
+    def is_up(self, interface):
+        command = ["ip", "netns", "exec", self.name, "cat", f"/sys/class/net/{interface}/operstate"]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=20).stdout == "up\n"
 
     def __exit__(self, *_):
         for port in self.ports:
