@@ -58,7 +58,8 @@ std::string table(std::string_view name, const std::vector<std::string_view>& he
     const auto is_number = [&](size_t i) { return headings[i].starts_with('#'); };
     const auto text = [&](size_t i) { return headings[i].substr(is_number(i) ? 1 : 0); };
     std::string out = fmt::format(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><thead><tr>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}, "
+        "table\"><table><thead><tr>",
         name);
     for (size_t i = 0; i < headings.size(); ++i)
         out +=

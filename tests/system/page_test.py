@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """HTML pages in a real browser (headless Chromium): of a running router by its metrics port, by turnpikectl, and written at
-the end; of a result of turnpike-throughput. At three sizes and in both themes, without a message on the console and without a
-horizontal scroll bar."""
+the end; of a result of turnpike-throughput. At three sizes and in both themes, without a message on the console, without a
+horizontal scroll bar, and without a violation of axe-core's accessibility rules (devtools/setup fetches them where there is npm)."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import struct
@@ -34,6 +35,9 @@ const style = getComputedStyle(document.body), root = document.documentElement;
 console.log('probe ' + JSON.stringify({wide, back: style.backgroundColor, text: style.color, width: innerWidth,
     scroll: root.scrollWidth > root.clientWidth}));
 </script>"""
+# Answers with the broken rules and their elements (axe-core's `axe.run`), and the number of rules that were kept.
+AXE_PROBE = """<script>axe.run().then(r => console.log('axe ' + JSON.stringify({kept: r.passes.length, broken:
+    r.violations.map(v => [v.id, v.help, v.nodes.map(n => n.html.slice(0, 200))])}) + ' end'));</script>"""
 # A window of the browser has at least 500 pixels; a frame may be narrower.
 FRAME = """<!doctype html><meta name="color-scheme" content="light dark"><title>frame</title><style>body{{margin:0}}</style>
 <iframe src="page.html" style="border:0;display:block;width:{}px;height:{}px"></iframe>"""
@@ -62,10 +66,34 @@ def png_size(path):
     return struct.unpack(">II", head[16:24])
 
 
+def axe_core():
+    """axe-core's script, which devtools/setup fetches."""
+    script = pathlib.Path(__file__).resolve().parents[2] / ".sdk/axe-core/axe.min.js"
+    if not script.exists():
+        tap.skip("npm could not fetch axe-core")
+    return script.read_text(encoding="utf-8")
+
+
+def write_page(folder, page, *scripts):
+    """A copy of the page with scripts at its end."""
+    with open(os.path.join(folder, "page.html"), "w", encoding="utf-8") as file:
+        page = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+        file.write(page.replace("</body>", "".join(scripts) + "</body>"))
+
+
+def check_accessibility(host, folder, page):
+    """The rules of axe-core, in both themes (contrast differs)."""
+    write_page(folder, page, "<script>", axe_core(), "</script>", AXE_PROBE)
+    for theme in range(2):
+        _out, said = chromium(host, folder, f"--blink-settings=preferredColorScheme={theme}", "--virtual-time-budget=30000",
+                              "--dump-dom", f"file://{folder}/page.html")
+        found = json.loads(next(re.search(r"axe (\{.*\}) end", line)[1] for line in said if "axe {" in line))
+        assert found["kept"] >= 10 and not found["broken"], json.dumps(found, indent=1)
+
+
 def look_at(host, folder, page):
     """The page at each width and in both themes."""
-    with open(os.path.join(folder, "page.html"), "w", encoding="utf-8") as file:
-        file.write(re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", page).replace("</body>", PROBE + "</body>"))
+    write_page(folder, page, PROBE)
     for name, width in WIDTHS.items():
         frame = os.path.join(folder, name + ".html")
         with open(frame, "w", encoding="utf-8") as file:
@@ -149,6 +177,23 @@ def test_the_page_of_a_throughput_run():
             assert part in page, part
         look_at(lab.host("reader"), folder, page)
         keep_screenshots(folder)
+
+
+def test_the_pages_are_accessible():
+    if shutil.which("chromium") is None:
+        tap.skip("chromium is not installed")
+    axe_core()
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        _west, dut, _east = cabled(lab)
+        html = os.path.join(folder, "at-the-end.html")
+        start(lab, dut, options=["--report-html", html]).stop()
+        check_accessibility(dut, folder, pathlib.Path(html).read_text(encoding="utf-8"))
+        run = Run("throughput: {method: rfc2544, trial_ms: 50, resolution: 2k}\nlatency: {trial_ms: 50}\n"
+                  "frame_loss: {trial_ms: 50}\nback_to_back: {repeats: 2, max_frames: 100}", right=",cap=5000,buffer=20")
+        run.size()
+        path = os.path.join(folder, "result.html")
+        subprocess.run([THROUGHPUT, "--result", run.output, "--html", path], check=True, capture_output=True)
+        check_accessibility(dut, folder, pathlib.Path(path).read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
