@@ -82,7 +82,7 @@ void every_change_fails_whole() {
     oracle expected;
     std::vector<address> at;
     // Next hops grow until ids outgrow one byte, and nodes until the arena is full.
-    for (uint32_t step = 0; step < (turnpike::test::sanitized ? 350 : 700); ++step) {
+    for (uint32_t step = 0; step < (turnpike::test::sanitized ? 280 : 700); ++step) {
         const unsigned length = random.any_length();
         const address a = random.any_address().masked(length);
         const uint64_t next_hop = step;

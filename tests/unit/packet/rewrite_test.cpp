@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/packet_bytes.hpp"
+#include "lib/sanitized.hpp"
 #include "packet/ipv4.hpp"
 #include "packet/ipv6.hpp"
 
@@ -14,7 +15,7 @@ using test::byte_vector;
 
 TEST(rewrite, ttl_of_every_value_and_protocol_keeps_the_checksum_right) {
     for (int ttl = 0; ttl < 256; ++ttl)
-        for (int protocol = 0; protocol < 256; ++protocol) {
+        for (int protocol = 0; protocol < 256; protocol += turnpike::test::slow ? 5 : 1) {
             byte_vector packet = test::ipv4({.id = static_cast<uint16_t>(ttl * 257 ^ protocol * 31),
                                              .ttl = static_cast<uint8_t>(ttl),
                                              .protocol = static_cast<uint8_t>(protocol)},
