@@ -128,11 +128,22 @@ progress terminal_progress() {
     return [](const std::string& text) { fmt::print(stderr, "\r\x1b[K{:.150}", text); };
 }
 
-int publish_scale(const json& out, const options& o) {
+constexpr const char *run_schema = "turnpike.throughput/1",
+                     *scale_schema = "turnpike.throughput-scale/1";
+
+/// Writes and prints a result of either schema.
+int publish(const json& out, const options& o) {
+    const bool is_scale = out.at("schema") == scale_schema;
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
     if (!o.json_file.empty())
         if (const auto written = yaml::write_file(o.json_file, out.dump(1) + "\n"); !written)
             return refuse(written.error());
-    fmt::print("{}", o.json ? out.dump(1) + "\n" : scale_text(out));
+    if (!o.html_file.empty())
+        if (const auto written =
+                yaml::write_file(o.html_file, is_scale ? to_scale_page(out) : to_page(out));
+            !written)
+            return refuse(written.error());
+    fmt::print("{}", o.json ? out.dump(1) + "\n" : is_scale ? scale_text(out) : to_text(out));
     return std::fflush(stdout) == 0 ? 0 : exit_failed;
 }
 
@@ -151,10 +162,8 @@ int perform_scale_plan(const options& o) {
         program.emplace_back("--");
     }
     catch_signals();
-    json out{{"schema", "turnpike.throughput-scale/1"},
-             {"version", version},
-             {"name", plan->name},
-             {"stopped", nullptr}};
+    json out{
+        {"schema", scale_schema}, {"version", version}, {"name", plan->name}, {"stopped", nullptr}};
     const auto done = perform_scale(*plan, program, stop_requested, out);
     out["complete"] = done.has_value();
     int code = 0;
@@ -162,20 +171,8 @@ int perform_scale_plan(const options& o) {
         out["stopped"] = done.error().message();
         code = done.error().code == ECANCELED ? 0 : refuse(done.error());
     }
-    const int written = publish_scale(out, o);
+    const int written = publish(out, o);
     return code != 0 ? code : written;
-}
-
-int publish(const json& out, const options& o) {
-    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
-    if (!o.json_file.empty())
-        if (const auto written = yaml::write_file(o.json_file, out.dump(1) + "\n"); !written)
-            return refuse(written.error());
-    if (!o.html_file.empty())
-        if (const auto written = yaml::write_file(o.html_file, to_page(out)); !written)
-            return refuse(written.error());
-    fmt::print("{}", o.json ? out.dump(1) + "\n" : to_text(out));
-    return std::fflush(stdout) == 0 ? 0 : exit_failed;
 }
 
 int perform(const run& settings, const options& o, const char* program) {
@@ -183,7 +180,7 @@ int perform(const run& settings, const options& o, const char* program) {
     const bool has_direct = !settings.latency.direct.empty();
     if (!start_eal(o.eal, program, has_direct ? 2 * memory_mb : memory_mb)) return exit_failed;
     catch_signals();
-    json out{{"schema", "turnpike.throughput/1"},
+    json out{{"schema", run_schema},
              {"version", version},
              {"name", settings.name},
              {"complete", false},
@@ -215,22 +212,28 @@ int perform(const run& settings, const options& o, const char* program) {
     return code != 0 ? code : written;
 }
 
-result<json> read_result(const std::string& file) {
+bool is_of(const json& out, const char* schema) {
+    return out.is_object() && out.value("schema", json()) == schema;
+}
+
+result<json> read_result(const std::string& file, bool scale_too) {
     std::ifstream in(file);
     if (!in) return fail(ENOENT, file, "cannot be read");
     json out = json::parse(in, nullptr, false);
-    if (!out.is_object() || out.value("schema", json()) != "turnpike.throughput/1")
-        return fail(EINVAL, file, "is not a result of turnpike-throughput (turnpike.throughput/1)");
-    return out;
+    if (is_of(out, run_schema) || (scale_too && is_of(out, scale_schema))) return out;
+    return fail(EINVAL, file,
+                fmt::format("is not a result of turnpike-throughput ({}{})", run_schema,
+                            scale_too ? std::string(" or ") + scale_schema : ""));
 }
 
 /// An earlier result, or two.
 int show_results(const options& o) {
-    const auto first = read_result(o.compare.empty() ? o.result_file : o.compare[0]);
+    const bool compares = !o.compare.empty();
+    const auto first = read_result(compares ? o.compare[0] : o.result_file, !compares);
     if (!first) return refuse(first.error());
     try {
-        if (o.compare.empty()) return publish(*first, o);
-        const auto second = read_result(o.compare[1]);
+        if (!compares) return publish(*first, o);
+        const auto second = read_result(o.compare[1], false);
         if (!second) return refuse(second.error());
         const json compared = compare(*first, *second);
         if (!o.json_file.empty())

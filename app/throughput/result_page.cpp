@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <vector>
@@ -159,24 +160,109 @@ std::string setup_section(const json& result) {
                        "<p class=\"soft\">" + html_text(traffic) + "</p>");
 }
 
+/// Up to <main>.
+///
+/// of     the result that the page shows
+/// setup  a run's result, which names the kind of figures; null: none
+std::string page_head_of(const json& of, const json& setup) {
+    const auto name = of.value("name", std::string());
+    std::string out = begin_page({.title = "turnpike-throughput " + name}) + "<header>";
+    if (setup.is_object())
+        out += fmt::format("<p class=\"verdict\"><strong>{}</strong>: {}</p>",
+                           html_text(setup.at("kind").get<std::string>()),
+                           html_text(setup.at("setup").get<std::string>()));
+    return out + fmt::format(
+                     "<h1>Throughput{}</h1><p class=\"soft\">turnpike-throughput {}{}</p>"
+                     "</header><main>\n",
+                     name.empty() ? "" : " of " + html_text(name),
+                     html_text(of.at("version").get<std::string>()),
+                     of.at("complete").get<bool>()
+                         ? ""
+                         : "; not complete: " + html_text(of.value("stopped", json()).is_string()
+                                                              ? of["stopped"].get<std::string>()
+                                                              : "stopped"));
+}
+
+/// A value of each step for each size, in the sizes' order.
+template <class Add>
+void for_each_size(const json& steps, const Add& add) {
+    for (const json& step : steps)
+        for (const json& size : step.at("sizes")) add(step, size);
+}
+
+std::string steps_section(const json& steps) {
+    std::vector<std::string> series;
+    std::vector<bar_group> groups;
+    for (const json& step : steps) series.push_back(step.at("name").get<std::string>());
+    for_each_size(steps, [&](const json& step, const json& size) {
+        const std::string name = size_name(size);
+        auto g = std::ranges::find(groups, name, &bar_group::name);
+        if (g == groups.end()) g = groups.insert(g, {.name = name});
+        g->values.resize(series.size(), -1);
+        const auto at = std::ranges::find(series, step.at("name").get<std::string>());
+        g->values[static_cast<size_t>(at - series.begin())] = number_or(size, "throughput_fps", -1);
+    });
+    return section("throughput", "Throughput by frame size",
+                   grouped_bars("frames per second", series, groups));
+}
+
+/// Empty where all steps have the same number of units.
+std::string speedup_section(const json& steps, const std::string& unit) {
+    std::vector<chart_series> all;
+    chart_series linear{.name = "linear"};
+    for_each_size(steps, [&](const json& step, const json& size) {
+        const double units = step.at("units").get<double>();
+        const auto add = [&](const std::string& name, double value) {
+            auto s = std::ranges::find(all, name, &chart_series::name);
+            if (s == all.end()) s = all.insert(s, {.name = name});
+            s->points.emplace_back(units, value);
+        };
+        add(size_name(size), number_or(size, "speedup", 0));
+        const double first = steps.front().at("units").get<double>();
+        if (linear.points.empty() || linear.points.back().first != units)
+            linear.points.emplace_back(units, units / first);
+    });
+    if (linear.points.size() < 2) return {};
+    all.push_back(std::move(linear));
+    return section("speedup", "Speedup",
+                   line_chart("Speedup over the first step", {.title = unit},
+                              {.title = "throughput / the first step's"}, all));
+}
+
+std::string scale_section(const json& steps, const std::string& unit) {
+    const auto figure = [](const json& of, const char* name, int digits) {
+        const double n = number_or(of, name, -1);
+        return n < 0 ? std::string("-") : fmt::format("{:.{}f}", n, digits);
+    };
+    std::vector<table_row> rows;
+    for_each_size(steps, [&](const json& step, const json& size) {
+        rows.push_back({html_text(step.at("name").get<std::string>()),
+                        fmt::format("{:g}", step.at("units").get<double>()), size_name(size),
+                        fmt::format("{:.6f}", number_or(size, "throughput_fps", 0) / 1e6),
+                        figure(size, "speedup", 2), figure(size, "efficiency", 2),
+                        figure(step, "cpp", 0), figure(step, "ipp", 0), figure(step, "ipc", 2)});
+    });
+    const std::string units = "#" + html_text(unit);
+    return section(
+        "steps", "Setups of the device",
+        table("Setups of the device",
+              {"step", units, "frames", "#Mfps", "#speedup", "#efficiency", "#CPP", "#IPP", "#IPC"},
+              rows));
+}
+
 }  // namespace
+
+std::string to_scale_page(const json& scaled) {
+    const json steps = scaled.value("steps", json::array());
+    const auto unit = scaled.at("unit").get<std::string>();
+    return page_head_of(scaled, steps.empty() ? json() : steps.front().at("result")) +
+           steps_section(steps) + speedup_section(steps, unit) + scale_section(steps, unit) +
+           "</main>" + end_page();
+}
 
 std::string to_page(const json& result) {
     const json sizes = result.value("sizes", json::array());
-    const auto name = result.value("name", std::string());
-    std::string out = begin_page({.title = "turnpike-throughput " + name});
-    out += fmt::format(
-        "<header><p class=\"verdict\"><strong>{}</strong>: {}</p><h1>Throughput{}</h1>"
-        "<p class=\"soft\">turnpike-throughput {}{}</p></header><main>\n",
-        html_text(result.at("kind").get<std::string>()),
-        html_text(result.at("setup").get<std::string>()),
-        name.empty() ? "" : " of " + html_text(name),
-        html_text(result.at("version").get<std::string>()),
-        result.at("complete").get<bool>()
-            ? ""
-            : "; not complete: " + html_text(result.value("stopped", json()).is_string()
-                                                 ? result["stopped"].get<std::string>()
-                                                 : "stopped"));
+    std::string out = page_head_of(result, result);
     out += throughput_section(sizes) + loss_section(sizes) +
            latency_section(sizes, tester_method_of(result)) + recovery_section(sizes) +
            course_section(sizes) + setup_section(result);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A result (turnpike.throughput/1) as one HTML page that stands alone.
+// Results as HTML pages that stand alone.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,6 +9,13 @@ namespace turnpike::throughput {
 
 /// Throughput by frame size beside the line rate, loss by load, latency percentiles, and the search's course. The first line
 /// names the setup and the kind of figures (functional rate or rate).
+///
+/// result  turnpike.throughput/1
 [[nodiscard]] std::string to_page(const nlohmann::json& result);
+
+/// Throughput of each step by frame size, the speedup by the units, and the table. The same first line.
+///
+/// scaled  turnpike.throughput-scale/1
+[[nodiscard]] std::string to_scale_page(const nlohmann::json& scaled);
 
 }  // namespace turnpike::throughput

@@ -21,7 +21,7 @@ from lib.control_socket import Operator  # noqa: E402
 from lib.dut import BUILD  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, answers, cabled, ping, start  # noqa: E402
-from throughput_test import PROGRAM as THROUGHPUT, Run  # noqa: E402
+from throughput_test import PROGRAM as THROUGHPUT, Run, Scale  # noqa: E402
 
 CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
 WIDTHS = {"telephone": 390, "tablet": 820, "screen": 1440}
@@ -175,8 +175,13 @@ def test_the_page_of_a_throughput_run():
             page = file.read()
         for part in ("functional rate", "Throughput by frame size", "Frame loss rate", "Course of the search", "net_simnic"):
             assert part in page, part
-        look_at(lab.host("reader"), folder, page)
+        reader = lab.host("reader")
+        look_at(reader, folder, page)
         keep_screenshots(folder)
+        scale = Scale()
+        scale.end()
+        with open(scale.page, encoding="utf-8") as file:
+            look_at(reader, folder, file.read())
 
 
 def test_the_pages_are_accessible():
@@ -194,6 +199,9 @@ def test_the_pages_are_accessible():
         path = os.path.join(folder, "result.html")
         subprocess.run([THROUGHPUT, "--result", run.output, "--html", path], check=True, capture_output=True)
         check_accessibility(dut, folder, pathlib.Path(path).read_text(encoding="utf-8"))
+        scale = Scale()
+        scale.end()
+        check_accessibility(dut, folder, pathlib.Path(scale.page).read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

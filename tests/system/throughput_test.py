@@ -498,11 +498,12 @@ steps:
             file.write(text)
 
     def end(self, code=0):
-        output = os.path.join(self.folder.name, "scale.json")
-        done = subprocess.run([PROGRAM, "scale", os.path.join(self.folder.name, "plan.yaml"), "--output", output],
-                              capture_output=True, text=True, timeout=120, check=False)
+        self.output = os.path.join(self.folder.name, "scale.json")
+        self.page = os.path.join(self.folder.name, "scale.html")
+        done = subprocess.run([PROGRAM, "scale", os.path.join(self.folder.name, "plan.yaml"), "--output", self.output,
+                               "--html", self.page], capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
-        with open(output, encoding="utf-8") as file:
+        with open(self.output, encoding="utf-8") as file:
             return json.load(file), done.stdout, done.stderr
 
 
@@ -518,6 +519,16 @@ def test_scale():
     rows = [line.split() for line in out.splitlines() if line.startswith(("one", "four"))]
     assert rows == [["one", "1", "64", "0.010000", "1.00", "1.00", "65", "90", "1.80"],
                     ["four", "4", "64", "0.020000", "2.00", "0.50", "65", "90", "1.80"]], out
+    with open(scale.page, encoding="utf-8") as file:
+        page = file.read()
+    for part in ("functional rate", "Throughput by frame size", "Speedup over the first step", "0.020000"):
+        assert part in page, part
+    again = subprocess.run([PROGRAM, "--result", scale.output, "--html", scale.page], capture_output=True, text=True, check=True)
+    assert again.stdout == out
+    with open(scale.page, encoding="utf-8") as file:
+        assert file.read() == page
+    refused = subprocess.run([PROGRAM, "--compare", scale.output, scale.output], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2 and "is not a result" in refused.stderr, refused
 
 
 def test_scale_of_devices_that_fail():
