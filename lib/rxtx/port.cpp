@@ -309,6 +309,13 @@ void port::close() noexcept {
     id_ = none;
 }
 
+port port::detach() noexcept {
+    port out;
+    out.id_ = std::exchange(id_, none);
+    out.started_ = std::exchange(started_, false);
+    return out;
+}
+
 port::port(port&& other) noexcept { *this = std::move(other); }
 
 port& port::operator=(port&& other) noexcept {

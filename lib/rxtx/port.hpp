@@ -86,6 +86,8 @@ class port {
     /// Stop and close the device. Later queries report no link and zero counters; later settings
     /// are ignored.
     void close() noexcept;
+    /// The device alone, to be closed by the answer's destruction. This object is as after close().
+    [[nodiscard]] port detach() noexcept;
 
     port(port&& other) noexcept;
     port& operator=(port&& other) noexcept;

@@ -44,7 +44,10 @@ result<state::changes> controller::apply(std::shared_ptr<const state::configurat
                                          const lost_ports& lost) noexcept {
     auto came = attempt(config, lost);
     if (came) operator_config_ = std::move(config);
-    if (!came && ports_ != nullptr && ports_->any_to_come_back()) bring_back(came.error());
+    if (!came && ports_ != nullptr && ports_->any_to_come_back())
+        bring_back(
+            came.error(), [this] { return attempt(operator_config_, {}); },
+            [this](uint16_t port) { link_changed(port, false); });
     return came;
 }
 
@@ -150,6 +153,7 @@ size_t controller::after_rings() const noexcept {
 result<void> controller::prepare_beside(control_calls& calls, transaction& u,
                                         const lost_ports& lost) {
     if (auto done = compare(u, lost); !done || u.nothing) return done;
+    u.c->beside = true;
     if (auto done = prepare_owners(u, after_rings() - 1); !done) return done;
     if (auto done = calls.run([&] { return prepare_owners(u, after_rings()); }); !done) return done;
     if (auto done = prepare_owners(u, config_handlers_.size()); !done) return done;
@@ -168,7 +172,6 @@ result<state::changes> controller::finish_beside(std::optional<transaction>& u,
     }
     if (!so_far) {
         u.reset();
-        if (ports_->any_to_come_back()) bring_back(so_far.error());
         take_held();
         return tl::unexpected<error>(std::move(so_far.error()));
     }
@@ -177,37 +180,66 @@ result<state::changes> controller::finish_beside(std::optional<transaction>& u,
     return std::move(u->what);
 }
 
+/// During the loan, which a failed preparation leaves as it was.
+/// Answers  the differences; then, or if ports were closed for a change that failed, the tables are lent again at once: no
+///          other transaction may come before the rest is done
+result<state::changes> controller::attempt_beside(control_calls& calls,
+                                                  std::optional<transaction>& u,
+                                                  result<void> so_far,
+                                                  const lost_ports& lost) noexcept {
+    try {
+        if (so_far) so_far = prepare_beside(calls, *u, lost);
+    } catch (...) {
+        so_far = tl::unexpected<error>(error_of_exception());
+    }
+    if (!so_far && u) u->undo_from(after_rings());  // closes devices
+    auto came = calls.run([&] {
+        auto out = finish_beside(u, std::move(so_far));
+        lend();
+        return out;
+    });
+    if (!u) return came;
+    settle(*u);
+    u.reset();  // closes removed ports, and frees replaced objects
+    return came;
+}
+
 result<state::changes> controller::apply_beside(
     control_calls& calls, const std::shared_ptr<const state::configuration>& config,
     const lost_ports& lost) noexcept {
     if (!calls.connected()) return apply(config, lost);
     std::optional<transaction> u;
     result<void> done;
-    bool lent = false;
     try {
         u.emplace(config);
         done = compile_beside(calls, *u);
-        calls.run([this] { lend(); });
-        lent = true;
-        if (done) done = prepare_beside(calls, *u, lost);
+        host_->wait_for_upkeep();
     } catch (...) {
         done = tl::unexpected<error>(error_of_exception());
     }
-    if (!done && u) u->undo_from(after_rings());  // closes devices
-    auto came = calls.run([&] {
-        if (!lent) lend();
-        auto out = finish_beside(u, std::move(done));
-        if (u) lend();  // at once: no other transaction may come before this one is freed
-        return out;
-    });
-    if (!u) return came;
-    settle(*u);
-    u.reset();  // closes removed ports, and frees replaced objects
+    calls.run([this] { lend(); });
+    auto came = attempt_beside(calls, u, std::move(done), lost);
+    if (!came && ports_->any_to_come_back())
+        bring_back(
+            came.error(), [&] { return reopen_beside(calls); },
+            [&](uint16_t port) { calls.run([&] { link_changed(port, false); }); });
     calls.run([this] {
         end_loan();
         take_held();
     });
     return came;
+}
+
+/// Opens the ports with `to_come_back` by a transaction of the running configuration, during the loan.
+result<state::changes> controller::reopen_beside(control_calls& calls) noexcept {
+    std::optional<transaction> u;
+    result<void> so_far;
+    try {
+        u.emplace(operator_config_);
+    } catch (...) {
+        so_far = tl::unexpected<error>(error_of_exception());
+    }
+    return attempt_beside(calls, u, std::move(so_far), {});
 }
 
 result<void> controller::check_buffers(const state::configuration& config) const {
@@ -365,9 +397,11 @@ void controller::settle(transaction& u) noexcept {
 }
 
 /// Remove ports from the workers' snapshot, and close them.
+/// devices  gets the devices, which are to be closed; null: they are closed here
 /// Answers  the previous snapshot
 std::unique_ptr<datapath::snapshot> controller::take_out(
-    const std::vector<std::shared_ptr<open_port>>& some) {
+    const std::vector<std::shared_ptr<open_port>>& some, std::vector<rxtx::port>* devices) {
+    if (devices != nullptr) devices->reserve(devices->size() + some.size());
     auto next = std::make_unique<datapath::snapshot>(*snapshot_);
     for (datapath::worker_queues& q : next->queues)
         for (const auto& port : some) {
@@ -377,26 +411,31 @@ std::unique_ptr<datapath::snapshot> controller::take_out(
     std::unique_ptr<datapath::snapshot> before = std::move(snapshot_);
     publish(std::move(next));
     wait_for_grace_period();
-    for (const auto& port : some) port->lose();
+    for (const auto& port : some) {
+        rxtx::port device = port->lose();
+        if (devices != nullptr) devices->push_back(std::move(device));
+    }
     return before;
 }
 
 /// The change failed after ports were closed for it: reopen each with the old configuration, or
 /// mark it lost.
-void controller::bring_back(error& why) noexcept {
+/// reopen  a transaction that opens the ports with `to_come_back`; went_down: of a port that stays without a device
+void controller::bring_back(error& why, const std::function<result<state::changes>()>& reopen,
+                            const std::function<void(uint16_t port)>& went_down) noexcept {
     try {
         std::string again, lost;
         const auto closed = ports_->give_up();
         for (const auto& port : closed) {
             port->to_come_back = true;
-            const auto came = attempt(running_, {});
+            const auto came = reopen();
             port->to_come_back = false;
             if (came) {
                 --changes_;  // no difference to the running configuration
                 again += (again.empty() ? "'" : ", '") + port->name + "'";
                 continue;
             }
-            link_changed(port->port_index, false);
+            went_down(port->port_index);
             lost += "; port '" + port->name +
                     "' has no device now, since it could not be reopened: " + came.error().text;
         }
@@ -409,8 +448,11 @@ void controller::bring_back(error& why) noexcept {
 
 /// A rollback ran out of memory: rebuild the tables of the running configuration.
 void controller::complete() {
-    const bool done =
-        apply(std::make_unique<const state::configuration>(*operator_config_)).has_value();
+    log_completion(
+        apply(std::make_unique<const state::configuration>(*operator_config_)).has_value());
+}
+
+void controller::log_completion(bool done) {
     observe::log(done ? observe::log_level::notice : observe::log_level::error,
                  done ? "routes and ACLs are restored after the refused change"
                       : "out of memory: a refused change is not rolled back completely; retrying");

@@ -34,6 +34,7 @@ struct change {
     const state::configuration& after;
     const state::changes& what;
     const datapath::snapshot* running = nullptr;  ///< published snapshot; null at the start
+    bool beside = false;                          ///< prepared by management, which may block
     /// the operator's configurations, without learned objects
     std::shared_ptr<const state::configuration> operators_before{}, operators_after{};
     /// next snapshot, filled by the owners

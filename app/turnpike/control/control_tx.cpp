@@ -83,6 +83,15 @@ void control_tx::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept
     rte_pktmbuf_free(packet);
 }
 
+void control_tx::drop_received(uint16_t port, std::span<rte_mbuf* const> packets,
+                               drop_reason why) noexcept {
+    for (rte_mbuf* const m : packets) {
+        counters_[port].rx_packets.add(1);
+        counters_[port].rx_bytes.add(m->pkt_len);
+        drop(m, port, why);
+    }
+}
+
 void control_tx::consume(rte_mbuf* packet, uint16_t port) noexcept {
     counters_[port].consumed.add(1);
     rte_pktmbuf_free(packet);

@@ -44,6 +44,9 @@ class control_tx {
 
     /// Free a packet under a drop reason, at the port where it was received or originated.
     void drop(rte_mbuf* packet, uint16_t port, datapath::drop_reason why) noexcept;
+    /// Free packets of a port's receive ring that no worker polls: counted as received, and dropped.
+    void drop_received(uint16_t port, std::span<rte_mbuf* const> packets,
+                       datapath::drop_reason why) noexcept;
     /// Free a packet to us after it was handled.
     void consume(rte_mbuf* packet, uint16_t port) noexcept;
     /// Count a request that became its reply: consumed and originated.

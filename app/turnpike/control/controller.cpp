@@ -134,7 +134,10 @@ void controller::tick(uint64_t now_ms) noexcept {
         if (sflow_->wants_counters()) give_sflow_counters();
         if (incomplete() && now_ms >= next_complete_ms_) {
             next_complete_ms_ = now_ms + complete_ms;
-            complete();
+            if (managed_)
+                complete_due_.store(true, std::memory_order_release);
+            else
+                complete();
         }
         retry_left_out(now_ms);
         log_left_out(now_ms);
@@ -156,9 +159,32 @@ void controller::retry_left_out(uint64_t now_ms) {
     const bool fib = left_out_.fib != 0 && now_ms >= next_fib_retry_ms_;
     if (fib) next_fib_retry_ms_ = now_ms + fib_retry_ms;
     if (!fib && !has_room()) return;
+    if (managed_) return retry_due_.store(true, std::memory_order_release);
     retries_left_out_ = true;
     static_cast<void>(apply(operator_config_));
     retries_left_out_ = false;
+}
+
+void controller::close_vanished(control_calls& calls) {
+    if (!any_vanished_.exchange(false, std::memory_order_acquire)) return;
+    std::vector<rxtx::port> devices;
+    calls.run([&] { devices.swap(vanished_); });
+}
+
+/// Retries compare all objects: with a full FIB, that takes long.
+void controller::repeat_beside(control_calls& calls) {
+    const bool left_out = retry_due_.exchange(false, std::memory_order_acquire),
+               refused = complete_due_.exchange(false, std::memory_order_acquire);
+    if (!left_out && !refused) return;
+    std::shared_ptr<const state::configuration> now;
+    calls.run([&] {
+        now = refused ? std::make_shared<const state::configuration>(*operator_config_)
+                      : operator_config_;
+        retries_left_out_ = left_out;
+    });
+    const bool done = apply_beside(calls, now, {}).has_value();
+    calls.run([&] { retries_left_out_ = false; });
+    if (refused) log_completion(done);
 }
 
 void controller::log_left_out(uint64_t now_ms) {
@@ -180,11 +206,12 @@ void controller::take_punted() noexcept {
     workers_->take_punted([this](rte_mbuf* m) { slow_path_.handle(m, *slow_path_context_); });
 }
 
-/// Unplugged devices: their ports become lost, and their links go down.
+/// Unplugged devices: their ports become lost, and their links go down. Management closes them, which may wait for the kernel.
 void controller::look_for_vanished() {
     for (const auto& port : ports_->open()) {
         if (!port->device.vanished()) continue;
-        static_cast<void>(take_out({port}));
+        static_cast<void>(take_out({port}, managed_ ? &vanished_ : nullptr));
+        any_vanished_.store(managed_, std::memory_order_release);
         events_.device_gone(port->name, port->config.device);
         link_changed(port->port_index, false);
     }
@@ -198,7 +225,7 @@ void controller::poll_links(uint64_t now_ms) {
         if (up == was) continue;
         events_.link(port->name, up, now_ms);
         link_changed(port->port_index, up);
-        host_->show_carriers();
+        host_->links_changed();
     }
     groups_->update_members([this](const datapath::next_hop& hop) {
         return link_of(snapshot_->interfaces[hop.out.interface]);

@@ -113,7 +113,14 @@ class controller {
     void answer_scrapes(control_calls& calls) {
         if (metrics_->asked()) with_loan(calls, [this] { metrics_->answer(); });
     }
-    /// Whether a management thread answers scrapes; else control does.
+    /// The transactions that control repeats itself without a management thread: objects of the kernel that were left out,
+    /// and a rollback that ran out of memory.
+    /// Threads  management
+    void repeat_beside(control_calls& calls);
+    /// Closes devices that were unplugged.
+    /// Threads  management
+    void close_vanished(control_calls& calls);
+    /// Whether a management thread answers scrapes and repeats transactions; else control does.
     void set_managed(bool on) noexcept { managed_ = on; }
     /// From now on, management reads and changes the tables; tick() only handles packets without them.
     void lend() noexcept;
@@ -202,6 +209,7 @@ class controller {
     [[nodiscard]] const control::ports& ports() const noexcept { return *ports_; }
     [[nodiscard]] const control::interfaces& interfaces() const noexcept { return *interfaces_; }
     [[nodiscard]] const control::host_stack& host_interfaces() const noexcept { return *host_; }
+    [[nodiscard]] control::host_stack& host_interfaces() noexcept { return *host_; }
     [[nodiscard]] control::bridges& bridges() noexcept { return *bridges_; }
     [[nodiscard]] const control::tunnels& tunnels() const noexcept { return *tunnels_; }
     [[nodiscard]] const sflow_export& sflow() const noexcept { return *sflow_; }
@@ -242,6 +250,9 @@ class controller {
     result<void> compile_beside(control_calls& calls, transaction& u) const;
     result<state::changes> finish_beside(std::optional<transaction>& u,
                                          result<void> so_far) noexcept;
+    result<state::changes> attempt_beside(control_calls& calls, std::optional<transaction>& u,
+                                          result<void> so_far, const lost_ports& lost) noexcept;
+    result<state::changes> reopen_beside(control_calls& calls) noexcept;
     void tick_lent(uint64_t now_ms) noexcept;
     void hold(rte_mbuf* m) noexcept;
     [[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles_for(
@@ -251,11 +262,14 @@ class controller {
         const state::configuration& config) const;
     result<void> exchange(transaction& u);
     std::unique_ptr<datapath::snapshot> take_out(
-        const std::vector<std::shared_ptr<open_port>>& some);
-    void bring_back(error& why) noexcept;
+        const std::vector<std::shared_ptr<open_port>>& some,
+        std::vector<rxtx::port>* devices = nullptr);
+    void bring_back(error& why, const std::function<result<state::changes>()>& reopen,
+                    const std::function<void(uint16_t port)>& went_down) noexcept;
     void look_for_vanished();
     [[nodiscard]] bool incomplete() const noexcept;
     void complete();
+    static void log_completion(bool done);
     [[nodiscard]] bool has_room();
     void retry_left_out(uint64_t now_ms);
     void log_left_out(uint64_t now_ms);
@@ -293,6 +307,7 @@ class controller {
     left_out left_out_{}, logged_left_out_{};
     uint32_t hops_when_left_out_ = 0;  ///< next hops in use then
     bool retries_left_out_ = false;
+    std::atomic<bool> retry_due_{false}, complete_due_{false};  ///< for repeat_beside()
     std::atomic<const datapath::snapshot*> published_{nullptr};
     std::unique_ptr<datapath::snapshot> snapshot_;
     // rcu_ is destroyed before the objects that its deferred frees refer to: declared last of these
@@ -327,6 +342,8 @@ class controller {
     slow_path::slow_path slow_path_;
     bool lent_ = false;
     bool managed_ = false;
+    std::vector<rxtx::port> vanished_{};  ///< to be closed by close_vanished()
+    std::atomic<bool> any_vanished_{false};
     struct held_packet {
         rte_mbuf* m;
         bool answered;  ///< a reply is sent already

@@ -72,7 +72,8 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
         std::make_unique<control_tx>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
     traces_ = std::make_unique<traces>(*workers_, *control_tx_, *rcu_);
     captures_ = std::make_unique<captures>(*workers_, *control_tx_, *rcu_);
-    ports_ = std::make_unique<control::ports>(pool_, [this](uint16_t p) { return counted(p); });
+    ports_ = std::make_unique<control::ports>(pool_, *control_tx_,
+                                              [this](uint16_t p) { return counted(p); });
     interfaces_ = std::make_unique<control::interfaces>(*hops_);
     acls_ = std::make_unique<acls>(*rcu_);
     register_handlers();
@@ -219,6 +220,7 @@ controller::~controller() {
 /// Shutdown, after the workers have stopped: free the packets in the rings.
 void controller::drop_leftovers() {
     for (const auto& port : ports_->open()) port->device.set_link(false);
+    ports_->empty_shut_ports(drop_reason::stopping);
     workers_->empty(
         [this](rte_mbuf* m) {
             control_tx_->drop(m, datapath::punted_of(m).in_port, drop_reason::stopping);
@@ -258,6 +260,7 @@ void controller::poll_ports() {
 void controller::take_down() noexcept {
     if (metrics_) metrics_->close();
     if (captures_) captures_->close();
+    vanished_.clear();
     if (ports_ && !ports_->open().empty()) {
         removed_ = ports_->removed();
         ports_->close();

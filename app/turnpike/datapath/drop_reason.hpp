@@ -191,9 +191,11 @@
       "Give the host more memory: an allocation of the control thread failed.") \
     /* Sending */ \
     X(port_down, "egress port has no link", \
-      "Check the cable, the peer and `turnpikectl show ports`: the egress port has no link.") \
+      "Check the cable, the peer, the port's `shutdown` and `turnpikectl show ports`: the egress port has no link.") \
     X(stopping, "in the receive ring when turnpike stopped", \
-      "Nothing: turnpike stopped at that moment.")
+      "Nothing: turnpike stopped at that moment.") \
+    X(port_shutdown, "in the receive ring of a port that was taken out of service by `shutdown`", \
+      "Nothing: the frames arrived before the port was put back into service.")
 
 // The remedies of lib/packet's reasons, in that list's order: lib/packet does not depend on turnpike's commands and settings.
 #define TURNPIKE_PACKET_DROP_REMEDIES(X) \

@@ -15,7 +15,7 @@
 // name, next stages, drop reasons. In packet order: edges point forward only.
 // clang-format off
 #define TURNPIKE_STAGES(X) \
-    X(rx, NEXT(stamp, sample, mirror_in, iface_input, drop), DROPS(runt, ether_not_contiguous, stopping)) \
+    X(rx, NEXT(stamp, sample, mirror_in, iface_input, drop), DROPS(runt, ether_not_contiguous, stopping, port_shutdown)) \
     X(stamp, NEXT(sample, mirror_in, iface_input), DROPS()) \
     X(sample, NEXT(mirror_in, iface_input), DROPS()) \
     X(mirror_in, NEXT(iface_input), DROPS()) \

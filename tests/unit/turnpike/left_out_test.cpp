@@ -48,6 +48,20 @@ class left_out_objects : public ::testing::Test {
         return lab_.controller().routes().lookup(ip_address::from_v4(0x1400'0001 + (n << 8)));
     }
     bool has(uint32_t n) { return hop_of(n) != datapath::fixed_nexthop::no_route; }
+    /// Hosts that answered recently keep their entries.
+    void leave_four_out() {
+        auto& known = lab_.controller().neighbours();
+        const uint16_t east = lab_.controller().interfaces().indexes().at("east");
+        for (uint32_t host = 100; host < 110; ++host) {
+            const mac_address mac{{2, 0, 0, 0, 1, static_cast<uint8_t>(host)}};
+            known.learn(east, *by(host).via, mac, true, 1);
+            known.confirm(east, *by(host).via, {.mac = mac, .solicited = true}, 1);
+        }
+        learn([](state::configuration& c) {
+            for (uint32_t n = 1; n <= 10; ++n) c.learned.set(network(n), {.members = {by(n)}});
+        });
+        EXPECT_EQ(no_room(), (left_out{.neighbours = 4}));
+    }
     left_out no_room() { return lab_.controller().no_room(); }
     nlohmann::json shown() {
         requests r(lab_.controller(), "none.yaml");
@@ -114,21 +128,29 @@ TEST_F(left_out_objects, the_operators_routes_come_first_and_are_refused_as_ever
 }
 
 TEST_F(left_out_objects, they_are_taken_in_as_soon_as_there_is_room) {
-    // Hosts that answered recently keep their entries.
-    auto& known = lab_.controller().neighbours();
-    const uint16_t east = lab_.controller().interfaces().indexes().at("east");
-    for (uint32_t host = 100; host < 110; ++host) {
-        const mac_address mac{{2, 0, 0, 0, 1, static_cast<uint8_t>(host)}};
-        known.learn(east, *by(host).via, mac, true, 1);
-        known.confirm(east, *by(host).via, {.mac = mac, .solicited = true}, 1);
-    }
-    learn([](state::configuration& c) {
-        for (uint32_t n = 1; n <= 10; ++n) c.learned.set(network(n), {.members = {by(n)}});
-    });
-    EXPECT_EQ(no_room(), (left_out{.neighbours = 4}));
+    leave_four_out();
     for (int i = 0; i < 30 && no_room().any(); ++i) paused([&] { lab_.control(100); });
     EXPECT_FALSE(no_room().any());
     for (uint32_t n = 1; n <= 10; ++n) EXPECT_TRUE(has(n)) << n;
+}
+
+/// A retry compares all routes, so control leaves it to management.
+TEST_F(left_out_objects, they_are_taken_in_by_management) {
+    leave_four_out();
+    controller& c = lab_.controller();
+    control_calls calls;
+    c.set_managed(true);
+    c.repeat_beside(calls);
+    EXPECT_EQ(no_room(), (left_out{.neighbours = 4})) << "nothing is due";
+    for (int i = 0; i < 30; ++i) paused([&] { lab_.control(100); });
+    EXPECT_EQ(no_room(), (left_out{.neighbours = 4})) << "control does not do it";
+    paused([&] { c.repeat_beside(calls); });
+    EXPECT_FALSE(no_room().any());
+    for (uint32_t n = 1; n <= 10; ++n) EXPECT_TRUE(has(n)) << n;
+    const uint64_t changes = c.changes();
+    paused([&] { c.repeat_beside(calls); });
+    EXPECT_EQ(c.changes(), changes) << "nothing is due any more";
+    c.set_managed(false);
 }
 
 /// A VRF's routes with a small FIB.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The tables are lent to another thread: packets that need none of them are handled meanwhile, others afterwards, and none is
 // lost. The threads share no data otherwise (TSan).
+#include <ethdev_driver.h>
 #include <gtest/gtest.h>
+#include <rte_ethdev.h>
 
 #include <atomic>
 #include <nlohmann/json.hpp>
@@ -288,6 +290,99 @@ TEST_F(loan, a_refused_change_leaves_what_was) {
         EXPECT_NE(came.error().message().find("port 'north'"), std::string::npos)
             << came.error().message();
     });
+    EXPECT_EQ(l_.way("10.9.0.1"), 1U);
+}
+
+/// A device's driver may wait for the kernel while it is closed.
+TEST_F(loan, an_unplugged_device_is_closed_by_management) {
+    std::vector<std::thread::id> closers;
+    const auto note = [](uint16_t, rte_eth_event_type, void* to, void*) {
+        static_cast<std::vector<std::thread::id>*>(to)->push_back(std::this_thread::get_id());
+        return 0;
+    };
+    const std::string routed = router("{to: 10.9.0.0/16, via: 10.0.2.2}",
+                                      "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n");
+    auto wanted = l_.read(routed);
+    wanted->ports.add("north", {.device = "net_null_n,no-rx=1"});
+    wanted->interfaces.add("north",
+                           {.port = "north", .addresses = {*parse_prefix("10.0.3.254/24")}});
+    const std::shared_ptr<const state::configuration> with = std::move(wanted),
+                                                      as_before = l_.read(routed);
+    auto& control = l_.controller();
+    const auto north = [&]() -> const control::open_port& {
+        return **std::find_if(control.ports().open().begin(), control.ports().open().end(),
+                              [](const auto& p) { return p->name == "north"; });
+    };
+    control.set_managed(true);
+    std::thread::id management;
+    beside_control([&] {
+        management = std::this_thread::get_id();
+        const auto opened = control.apply_beside(calls_, with, {});
+        ASSERT_TRUE(opened) << opened.error().message();
+        const uint16_t id = calls_.run([&] { return north().device.id(); });
+        ASSERT_EQ(rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, note, &closers),
+                  0);
+        rte_eth_dev_callback_process(&rte_eth_devices[id], RTE_ETH_EVENT_INTR_RMV, nullptr);
+        while (!calls_.run([&] { return north().lost; })) std::this_thread::yield();
+        EXPECT_TRUE(closers.empty());
+        EXPECT_FALSE(calls_.run([&] { return north().device.driver(); }).empty());
+        control.close_vanished(calls_);
+        rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, note, &closers);
+        EXPECT_EQ(closers, std::vector{management});
+        ASSERT_TRUE(control.apply_beside(calls_, as_before, {}));
+    });
+    control.set_managed(false);
+    EXPECT_EQ(l_.way("10.9.0.1"), 1U);
+}
+
+/// A device may take seconds to open.
+TEST_F(loan, ports_closed_for_a_refused_change_are_reopened_by_management) {
+    std::vector<std::thread::id> openers;
+    const auto note = [](uint16_t, rte_eth_event_type, void* to, void*) {
+        static_cast<std::vector<std::thread::id>*>(to)->push_back(std::this_thread::get_id());
+        return 0;
+    };
+    ASSERT_EQ(rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, note, &openers), 0);
+    const std::string routed = router("{to: 10.9.0.0/16, via: 10.0.2.2}",
+                                      "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n");
+    const auto with = [&](const std::string& arguments) {
+        auto wanted = l_.read(routed);
+        wanted->ports.add("north", {.device = "net_null_n,no-rx=1" + arguments});
+        wanted->interfaces.add("north",
+                               {.port = "north", .addresses = {*parse_prefix("10.0.3.254/24")}});
+        return std::shared_ptr<const state::configuration>(std::move(wanted));
+    };
+    const std::shared_ptr<const state::configuration> as_before = l_.read(routed);
+    const auto good = with(""), bad = with(",bogus=1");
+    const auto& shown = l_.controller();
+    unsigned pings = 0;
+    std::thread::id management;
+    beside_control(
+        [&] {
+            management = std::this_thread::get_id();
+            const auto opened = l_.controller().apply_beside(calls_, good, {});
+            ASSERT_TRUE(opened) << opened.error().message();
+            const uint64_t changes = shown.changes();
+            openers.clear();
+            const auto refused = l_.controller().apply_beside(calls_, bad, {});
+            ASSERT_FALSE(refused);
+            EXPECT_NE(refused.error().text.find("with reopened ports: 'north'"), std::string::npos)
+                << refused.error().text;
+            EXPECT_EQ(shown.changes(), changes);
+            EXPECT_EQ(openers, std::vector{management});
+            const auto again = l_.controller().apply_beside(calls_, good, {});
+            ASSERT_TRUE(again) << again.error().message();
+            EXPECT_TRUE(again->empty()) << "it runs";
+            ASSERT_TRUE(l_.controller().apply_beside(calls_, as_before, {}));
+        },
+        [&] {
+            if (pings == 50) return;
+            pings += l_.offer(0, ping_);
+            count_replies();
+        });
+    rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, note, &openers);
+    EXPECT_GT(pings, 0U);
+    EXPECT_EQ(got_.echo, pings);
     EXPECT_EQ(l_.way("10.9.0.1"), 1U);
 }
 

@@ -33,6 +33,32 @@ TEST(reload, what_is_the_same_changes_nothing) {
     EXPECT_EQ(l.way("10.9.0.1"), 1);
 }
 
+/// The ring of a port without set_link_down (net_ring here) fills while no worker polls it.
+TEST(reload, frames_that_waited_in_a_port_with_shutdown_are_dropped) {
+    constexpr unsigned stale = 40;  // more than one burst
+    const std::string routed = router("{to: 10.9.0.0/16, via: 10.0.2.2}");
+    const std::string device = "device: d0,";
+    std::string shut = routed;
+    shut.replace(shut.find(device), device.size(), device + " shutdown: true,");
+    lab l(routed);
+    for (unsigned round = 1; round <= 2; ++round) {
+        ASSERT_TRUE(l.apply(shut));
+        for (unsigned i = 0; i < stale; ++i)
+            ASSERT_TRUE(l.offer(0, datagram(parse_address("10.9.0.1")->v4())));
+        l.settle();
+        EXPECT_EQ(l.dropped(drop_reason::port_shutdown), (round - 1) * stale)
+            << "no worker polls it";
+        ASSERT_TRUE(l.path_lab::apply(routed));
+        l.settle();
+        for (const byte_vector& frame : l.sent(1))
+            EXPECT_NE(frame[12] << 8 | frame[13], 0x0800) << "a stale frame is forwarded";
+        EXPECT_EQ(l.dropped(drop_reason::port_shutdown), round * stale);
+        l.links(true);
+        EXPECT_EQ(l.way("10.9.0.1"), 1);
+        l.check_balance();
+    }
+}
+
 /// Sending packets in several buffers costs drivers their vector paths: only where frames take
 /// them.
 TEST(reload, several_buffers_are_asked_for_where_frames_take_them) {

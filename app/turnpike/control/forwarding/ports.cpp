@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <net/if.h>
+#include <rte_ethdev.h>
 
 #include <algorithm>
 #include <array>
@@ -172,6 +173,9 @@ class ports::prepared_ports : public prepared_change {
     void commit() noexcept override {
         committed_ = true;
         for (size_t i = 0; i < rows_.size(); ++i) {
+            // Before a worker polls it again: its driver may have received all the time.
+            if (rows_[i].port->config.shutdown && !configs_[i].shutdown)
+                of_.empty_receive_rings(*rows_[i].port, datapath::drop_reason::port_shutdown);
             std::swap(rows_[i].port->config, configs_[i]);
             open_[i] = rows_[i].port;
         }
@@ -344,16 +348,35 @@ class ports::prepared_ports : public prepared_change {
     bool committed_ = false;
 };
 
-void open_port::lose() noexcept {
+void ports::empty_receive_rings(const open_port& port, datapath::drop_reason why) noexcept {
+    constexpr uint32_t most = 65536;  // at least one full ring; bounds the loop under load
+    if (port.lost) return;
+    std::array<rte_mbuf*, datapath::burst_max> packets;
+    for (uint16_t queue = 0; queue < port.config.rx_queues; ++queue)
+        for (uint32_t taken = 0; taken < most;) {
+            const uint16_t n =
+                rte_eth_rx_burst(port.device.id(), queue, packets.data(), datapath::burst_max);
+            if (n == 0) break;
+            out_.drop_received(port.port_index, std::span(packets).first(n), why);
+            taken += n;
+        }
+}
+
+void ports::empty_shut_ports(datapath::drop_reason why) noexcept {
+    for (const auto& port : open_)
+        if (port->config.shutdown) empty_receive_rings(*port, why);
+}
+
+rxtx::port open_port::lose() noexcept {
     last.id = device.id();
     last.rx_missed = device.rx_missed();
     try {
         last.pcie_counts = device.xstats("pcie_");
     } catch (const std::bad_alloc&) {  // unknown then
     }
-    device.close();
     state.link_up.store(false, std::memory_order_relaxed);
     lost = true;
+    return device.detach();
 }
 
 result<std::unique_ptr<prepared_change>> ports::prepare(change& c) {

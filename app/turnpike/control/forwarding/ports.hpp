@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "control/change.hpp"
+#include "control/control_tx.hpp"
 #include "observe/report.hpp"
 #include "rxtx/port.hpp"
 
@@ -60,8 +61,9 @@ struct open_port {
     [[nodiscard]] std::map<std::string, uint64_t> pcie_counts() const {
         return lost ? last.pcie_counts : device.xstats("pcie_");
     }
-    /// Close the device, which no worker refers to any more. The port becomes lost.
-    void lose() noexcept;
+    /// Give up the device, which no worker refers to any more. The port becomes lost.
+    /// Answers  the device, still open
+    rxtx::port lose() noexcept;
 };
 
 /// Lost ports that a change should open although their configuration is unchanged. A port that does
@@ -77,7 +79,9 @@ class ports : public config_handler {
     /// counted  total counts at an index, of all workers and control
     using count_function = std::function<observe::port_totals(uint16_t port_index)>;
 
-    ports(rte_mempool* pool, count_function counted) : pool_(pool), counted_(std::move(counted)) {}
+    /// out  of packets that are received but not forwarded
+    ports(rte_mempool* pool, control_tx& out, count_function counted)
+        : pool_(pool), out_(out), counted_(std::move(counted)) {}
 
     /// Needs workers; fills port_index_of, snapshot.port, snapshot.queues, hand_over, closes_first and
     /// open_rest.
@@ -100,13 +104,17 @@ class ports : public config_handler {
     /// Set the devices' MAC filters, where they change: promiscuous, or the interfaces' unicast and group addresses.
     /// Some drivers take milliseconds for it, or stop receiving meanwhile.
     void listen(const datapath::snapshot& v) noexcept;
+    /// Drop the packets that wait in the receive rings of ports with `shutdown`, which no worker polls.
+    void empty_shut_ports(datapath::drop_reason why) noexcept;
     /// Close all ports, for shutdown.
     void close() noexcept { open_.clear(); }
 
   private:
     class prepared_ports;
+    void empty_receive_rings(const open_port& port, datapath::drop_reason why) noexcept;
 
     rte_mempool* pool_;
+    control_tx& out_;
     count_function counted_;
     std::vector<std::shared_ptr<open_port>> open_;
 };

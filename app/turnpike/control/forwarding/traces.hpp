@@ -14,6 +14,7 @@
 
 namespace turnpike::control {
 
+class control_calls;
 class controller;
 class history;
 class request_fields;
@@ -56,7 +57,7 @@ class traces {
 
 [[nodiscard]] nlohmann::json start_trace(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_trace(controller& c, const request_fields& f);
-[[nodiscard]] nlohmann::json explain_request(controller& c, const history& past,
-                                             const request_fields& f);
+[[nodiscard]] nlohmann::json explain_request(controller& c, control_calls& calls,
+                                             const history& past, const request_fields& f);
 
 }  // namespace turnpike::control

@@ -5,7 +5,6 @@
 #include <net/if.h>
 #include <rte_mbuf.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -23,11 +22,8 @@ using datapath::drop_reason;
 
 constexpr unsigned max_frames = 64;  ///< per TAP and iteration
 constexpr size_t longest_frame = 65536;
-constexpr uint64_t follow_ms = 5;          ///< notifications within this time are one change
-constexpr uint64_t learn_again_ms = 1000;  ///< retry interval
-constexpr uint64_t carrier_ms = 10;
-constexpr uint64_t restore_ms = 500;    ///< interval of looks for lost interfaces and namespaces
-constexpr uint64_t introduce_ms = 200;  ///< from an interface's creation until it is set up
+constexpr uint64_t follow_ms = 5;              ///< notifications within this time are one change
+constexpr uint64_t learn_again_ms = 1000;      ///< retry interval
 constexpr unsigned receive_bytes = 32U << 20;  ///< about 140,000 messages
 
 void say(const std::string& what, const error& why) {
@@ -57,6 +53,9 @@ result<std::shared_ptr<host_stack::netns_handle>> host_stack::open(
         auto asking = netlink::link_socket::open({}, 0);
         if (!asking) return tl::unexpected<error>(asking.error());
         out->asking = std::move(*asking);
+        auto beside = netlink::link_socket::open({}, 0);
+        if (!beside) return tl::unexpected<error>(beside.error());
+        out->upkeep_asking = std::move(*beside);
         out->any.reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         if (out->any.get() < 0) return fail(errno, network_namespace, "cannot open a socket");
         auto listening = netlink::link_socket::open(netlink_monitor::groups(), receive_bytes);
@@ -75,11 +74,13 @@ class host_stack::prepared_stack : public prepared_change {
         : of_(of),
           before_(c.before),
           after_(c.after),
+          beside_(c.beside),
           operators_before_(c.operators_before),
           operators_after_(c.operators_after) {}
 
     result<void> get_ready(change& c) {
         const state::control_plane& wanted = after_.control_plane;
+        if (beside_) of_.conclude_upkeep();
         if (!wanted.netlink) return {};
         const bool stays = of_.netns_ != nullptr &&
                            of_.netns_->network_namespace == wanted.network_namespace &&
@@ -118,7 +119,7 @@ class host_stack::prepared_stack : public prepared_change {
     }
     void settle() noexcept override {
         try {
-            of_.settle(operators_before_);
+            of_.settle(operators_before_, beside_ || !of_.upkeep_.connected());
         } catch (const std::bad_alloc&) {
             observe::log(observe::log_level::error,
                          "out of memory: the kernel's interfaces were not updated; reload");
@@ -137,7 +138,7 @@ class host_stack::prepared_stack : public prepared_change {
         out->name = name;
         out->accept_ra = says.accept_ra;
         out->settings = {i.mac, i.mtu, false};
-        auto device = make_tap(*netns_, name, says.accept_ra, out->settings);
+        auto device = make_tap(*netns_, netns_->asking, name, says.accept_ra, out->settings);
         if (!device) return tl::unexpected<error>(device.error());
         out->device = std::move(*device);
         return out;
@@ -145,13 +146,15 @@ class host_stack::prepared_stack : public prepared_change {
 
     host_stack& of_;
     const state::configuration &before_, &after_;
+    const bool beside_;
     std::shared_ptr<const state::configuration> operators_before_, operators_after_;
     std::shared_ptr<netns_handle> netns_{};
     all taps_{};
     std::map<uint16_t, netlink::link_socket::link_settings> settings_{};
 };
 
-result<tap> host_stack::make_tap(netns_handle& in, const std::string& name, bool accept_ra,
+result<tap> host_stack::make_tap(const netns_handle& in, netlink::link_socket& asking,
+                                 const std::string& name, bool accept_ra,
                                  const netlink::link_socket::link_settings& settings) {
     tap out;
     auto done = netlink::in_namespace(in.network_namespace, [&]() -> result<void> {
@@ -162,7 +165,7 @@ result<tap> host_stack::make_tap(netns_handle& in, const std::string& name, bool
         return set_router_sysctls(name, accept_ra);
     });
     if (!done) return tl::unexpected<error>(done.error());
-    if (auto set = in.asking.set_link(out.index(), settings); !set)
+    if (auto set = asking.set_link(out.index(), settings); !set)
         return tl::unexpected<error>(set.error());
     return out;
 }
@@ -202,17 +205,18 @@ void host_stack::take_settings(
 }
 
 /// For existing TAPs: restore settings that the operator or a device has changed.
-void host_stack::settle(const std::shared_ptr<const state::configuration>& before) {
+/// may_block  false: control's own transaction; look_after() sets links
+void host_stack::settle(const std::shared_ptr<const state::configuration>& before, bool may_block) {
     for (const auto& [ifindex, a] : taps_) {
         if (!a->settings.up) {
             a->settings = a->wanted;
             a->settings.up = false;
-            continue;  // set_up_new_interfaces() does this for a new TAP
+            continue;  // look_after() does this for a new TAP
         }
-        change_link(*a);
+        if (may_block) change_link(*a);
         const state::interface* is = operators_->interfaces.find(a->name);
         if (is != nullptr && std::exchange(a->accept_ra, is->accept_ra) != is->accept_ra)
-            set_sysctls(*a);
+            set_sysctls(*netns_, a->name, a->accept_ra);
         // Addresses that the kernel gave or took away are not the operator's: a daemon may give one again
         // meanwhile.
         static const std::vector<ip_prefix> none;
@@ -224,7 +228,7 @@ void host_stack::settle(const std::shared_ptr<const state::configuration>& befor
     if (netns_ != nullptr) netns_->follower->set_ours(ours());
 }
 
-/// A refused change is retried by restore_lost().
+/// A refused change is retried by look_after().
 void host_stack::change_link(attached& a) {
     if (a.settings == a.wanted) return;
     if (auto done = netns_->asking.set_link(a.device.index(), a.wanted); !done) {
@@ -235,14 +239,14 @@ void host_stack::change_link(attached& a) {
     a.refused.clear();
     a.settings = a.wanted;
     // An MTU below 1280 disables IPv6 and its sysctls; a larger one enables it with defaults.
-    set_sysctls(a);
+    set_sysctls(*netns_, a.name, a.accept_ra);
 }
 
-void host_stack::set_sysctls(const attached& a) {
-    if (auto done = netlink::in_namespace(netns_->network_namespace,
-                                          [&] { return set_router_sysctls(a.name, a.accept_ra); });
+void host_stack::set_sysctls(const netns_handle& in, const std::string& name, bool accept_ra) {
+    if (auto done = netlink::in_namespace(in.network_namespace,
+                                          [&] { return set_router_sysctls(name, accept_ra); });
         !done)
-        say(a.name, done.error());
+        say(name, done.error());
 }
 
 void host_stack::change_addresses(const attached& a, const std::vector<ip_prefix>& had,
@@ -260,81 +264,6 @@ void host_stack::change_addresses(const attached& a, const std::vector<ip_prefix
     for (const ip_prefix& p : wanted)
         if (lacks(had, p))
             if (auto done = netns_->asking.add_address(index, p); !done) say(a.name, done.error());
-}
-
-/// Adds addresses some time after the interface: a daemon that gets both notifications at once may
-/// not attach the addresses to the interface (zebra 8.4 under load, permanently).
-void host_stack::set_up_new_interfaces(uint64_t now_ms) {
-    for (const auto& [ifindex, a] : taps_) {
-        if (a->settings.up) continue;
-        if (a->due_ms == 0) a->due_ms = now_ms + introduce_ms;
-        if (now_ms < a->due_ms) continue;
-        change_link(*a);
-        if (!a->settings.up) {
-            a->due_ms = now_ms + restore_ms;
-            continue;
-        }
-        if (const state::interface* i = operators_->interfaces.find(a->name); i != nullptr)
-            change_addresses(*a, {}, i->addresses);
-    }
-}
-
-bool host_stack::is_lost(const attached& a) const noexcept {
-    ifreq r{};
-    a.name.copy(r.ifr_name, IFNAMSIZ - 1);
-    return ::ioctl(netns_->any.get(), SIOCGIFINDEX, &r) != 0 ||
-           static_cast<uint32_t>(r.ifr_ifindex) != a.device.index();
-}
-
-result<void> host_stack::restore(uint16_t ifindex, attached& a) {
-    auto down = a.wanted;
-    down.up = false;
-    auto made = make_tap(*netns_, a.name, a.accept_ra, down);
-    if (!made) return tl::unexpected<error>(made.error());
-    unwatch(a.device.fd());
-    a.device = std::move(*made);  // closes the old one, wherever it is
-    a.settings = down;
-    a.due_ms = 0;  // set_up_new_interfaces() does the rest
-    watch(a.device.fd(), ifindex);
-    observe::log(observe::log_level::warning,
-                 "the kernel's interface was deleted, renamed or moved, and is made again",
-                 {{"interface", a.name}});
-    return {};
-}
-
-/// Logs an error when it begins, not every time.
-void host_stack::restore_lost() {
-    result<void> done;
-    const auto note = [&](result<void> one) {
-        if (!one && done) done = std::move(one);
-    };
-    bool any = false;
-    if (is_replaced(*netns_)) {
-        auto opened = open(netns_->network_namespace);
-        if (opened) {
-            netns_ = std::move(*opened);
-            any = true;
-            observe::log(observe::log_level::warning, "the network namespace was made again",
-                         {{"namespace", netns_->network_namespace}});
-        } else {
-            note(tl::unexpected<error>(opened.error()));
-        }
-    }
-    for (const auto& [ifindex, a] : taps_) {
-        if (is_lost(*a)) {
-            any = true;
-            note(restore(ifindex, *a));
-        } else if (a->settings.up) {
-            change_link(*a);
-        }
-    }
-    if (any) {
-        netns_->follower->set_ours(ours());
-        next_carrier_ms_ = 0;
-    }
-    const std::string now = done ? std::string() : done.error().message();
-    if (now != not_restored_ && !done) say("the kernel's interfaces", done.error());
-    not_restored_ = now;
 }
 
 sources::netlink_rib::followed host_stack::ours() const {
@@ -401,16 +330,6 @@ void host_stack::take_frames(uint16_t ifindex, attached& a) {
     }
 }
 
-void host_stack::show_carriers() noexcept {
-    const datapath::snapshot& v = *s_.published.load(std::memory_order_relaxed);
-    for (const auto& [ifindex, a] : taps_)
-        if (const bool up = s_.link_of(v.interfaces[ifindex]); up != a->device.carrier()) {
-            a->device.set_carrier(up);
-            // If this fails, the kernel's notification triggers it later.
-            static_cast<void>(netns_->asking.set_carrier(a->device.index(), up));
-        }
-}
-
 void host_stack::learn(uint64_t now_ms) {
     to_learn_ = true;
     if (now_ms < next_learn_ms_) return;
@@ -434,15 +353,7 @@ void host_stack::exchange_frames() {
 
 void host_stack::tick(uint64_t now_ms) {
     if (netns_ == nullptr) return;
-    if (now_ms >= next_restore_ms_) {
-        next_restore_ms_ = now_ms + restore_ms;
-        restore_lost();
-    }
-    if (now_ms >= next_carrier_ms_) {
-        next_carrier_ms_ = now_ms + carrier_ms;
-        set_up_new_interfaces(now_ms);
-        show_carriers();
-    }
+    look_after(now_ms);
     exchange_frames();
     const bool is_due = now_ms >= next_follow_ms_;
     if (!is_due && !netns_->follower->has_more()) return;
@@ -458,7 +369,7 @@ std::vector<host_stack::shown_tap> host_stack::shown() const {
         out.push_back(
             {ifindex,
              a->device.index(),
-             a->device.carrier(),
+             a->carrier,
              {a->counted.given.read(), a->counted.taken.read(), a->counted.not_taken.read()}});
     return out;
 }

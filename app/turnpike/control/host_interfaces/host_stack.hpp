@@ -8,7 +8,9 @@
 //   worker <-- control_tx <-------------- tick() <------- TAP <-- kernel <-- daemon
 //   controller::learn <-- netlink_monitor <--netlink-- kernel
 //
-// A deleted, renamed or moved TAP is made again, and so are all TAPs when their namespace is made again.
+// A deleted, renamed or moved TAP is made again, and so are all TAPs when their namespace is made again. Requests to the kernel
+// that wait for its RTNL lock, which any program may hold for seconds, are executed by another thread (upkeep.hpp): carriers,
+// links and addresses of new TAPs, repair.
 #pragma once
 
 #include <sys/types.h>
@@ -25,11 +27,12 @@
 #include "control/change.hpp"
 #include "control/control_tx.hpp"
 #include "control/host_interfaces/tap.hpp"
+#include "control/host_interfaces/upkeep.hpp"
 #include "control/routing/netlink_monitor.hpp"
 
 namespace turnpike::control {
 
-/// Threads  control.
+/// Threads  control, or management during a loan, except where noted.
 class host_stack : public config_handler {
   public:
     struct dependencies {
@@ -58,8 +61,17 @@ class host_stack : public config_handler {
     void tick(uint64_t now_ms);
     /// Send the kernel's packets only; reads nothing that a change prepares.
     void exchange_frames();
-    /// Update the TAPs' carriers after link changes.
-    void show_carriers() noexcept;
+    /// The TAPs' carriers are compared with the links in the next iteration.
+    void links_changed() noexcept { next_carrier_ms_ = 0; }
+    /// Another thread executes requests that may block, until end_upkeep(). Before it begins (true), and after it has ended.
+    void connect_upkeep(bool on) noexcept { upkeep_.connect(on); }
+    /// Threads  the other one
+    void serve_upkeep() noexcept { upkeep_.serve(); }
+    /// Wait until no request is executed.
+    /// Threads  management
+    void wait_for_upkeep() const noexcept { upkeep_.wait(); }
+    /// Threads  any
+    void end_upkeep() noexcept { upkeep_.end(); }
     [[nodiscard]] bool runs() const noexcept { return netns_ != nullptr; }
 
     /// For operators.
@@ -81,8 +93,9 @@ class host_stack : public config_handler {
         std::string network_namespace;
         /// device and inode of its name in /run/netns; a namespace made again under the name has others
         std::optional<std::pair<dev_t, ino_t>> identity{};
-        owned_fd any{};  ///< for ioctls
-        netlink::link_socket asking;
+        owned_fd any{};                      ///< for ioctls
+        netlink::link_socket asking;         ///< of transactions
+        netlink::link_socket upkeep_asking;  ///< of the upkeep's thread
         std::unique_ptr<netlink_monitor> follower;
     };
     struct attached {
@@ -91,6 +104,7 @@ class host_stack : public config_handler {
         netlink::link_socket::link_settings settings{};  ///< that the kernel has, as far as known
         netlink::link_socket::link_settings wanted{};
         bool accept_ra = false;
+        bool carrier = false;   ///< that the kernel has
         std::string refused{};  ///< the kernel's last refusal of `wanted`, which is logged once
         rate_limit rate{0}, alert_rate{0};
         struct {
@@ -100,12 +114,34 @@ class host_stack : public config_handler {
     };
     using all = std::map<uint16_t, std::shared_ptr<attached>>;  ///< by interface index
     class prepared_stack;
+    /// Requests for one TAP, and their outcome. A weak reference: a TAP that a change removes goes at once.
+    struct job {
+        std::weak_ptr<attached> of{};
+        std::string name{};
+        netlink::link_socket::link_settings wanted{};
+        bool accept_ra = false;
+        std::vector<ip_prefix> addresses{};  ///< to add after the link is set
+        bool makes = false, sets_link = false;
+        std::optional<bool> carrier{};
+
+        tap device{};  ///< made; after its adoption, the lost one
+        bool made = false, link_set = false, carrier_set = false;
+        std::string refused{};
+    };
+    struct batch {
+        std::shared_ptr<netns_handle> in{};
+        bool opens = false;  ///< the namespace again
+        std::vector<job> jobs{};
+
+        std::shared_ptr<netns_handle> opened{};
+        std::string refused{};
+    };
 
     [[nodiscard]] static result<std::shared_ptr<netns_handle>> open(
         const std::string& network_namespace);
     /// A TAP that is down, with the settings of a router's interface.
-    [[nodiscard]] static result<tap> make_tap(netns_handle& in, const std::string& name,
-                                              bool accept_ra,
+    [[nodiscard]] static result<tap> make_tap(const netns_handle& in, netlink::link_socket& asking,
+                                              const std::string& name, bool accept_ra,
                                               const netlink::link_socket::link_settings& settings);
     /// Whether the name in /run/netns leads to another namespace now.
     [[nodiscard]] static bool is_replaced(const netns_handle& n) noexcept;
@@ -115,15 +151,20 @@ class host_stack : public config_handler {
     void take_settings(const std::map<uint16_t, netlink::link_socket::link_settings>& settings,
                        uint32_t rate_before,
                        std::shared_ptr<const state::configuration> after) noexcept;
-    void settle(const std::shared_ptr<const state::configuration>& before);
+    void settle(const std::shared_ptr<const state::configuration>& before, bool may_block);
     void change_link(attached& a);
-    void set_sysctls(const attached& a);
-    void restore_lost();
+    static void set_sysctls(const netns_handle& in, const std::string& name, bool accept_ra);
     [[nodiscard]] bool is_lost(const attached& a) const noexcept;
-    [[nodiscard]] result<void> restore(uint16_t ifindex, attached& a);
     void change_addresses(const attached& a, const std::vector<ip_prefix>& had,
                           const std::vector<ip_prefix>& wanted);
-    void set_up_new_interfaces(uint64_t now_ms);
+    void look_after(uint64_t now_ms);
+    [[nodiscard]] std::optional<job> job_for(uint16_t ifindex, attached& a, bool repairs,
+                                             bool opens, uint64_t now_ms);
+    static void execute(batch& b) noexcept;
+    static void execute(job& j, netns_handle& in);
+    void conclude_upkeep();
+    void adopt(batch& b, uint64_t now_ms);
+    [[nodiscard]] bool adopt(job& j, uint64_t now_ms);
     static void give_to(attached& a, owned_mbuf p) noexcept;
     void take_frames(uint16_t ifindex, attached& a);
     void learn(uint64_t now_ms);
@@ -135,7 +176,8 @@ class host_stack : public config_handler {
     std::shared_ptr<const state::configuration> operators_{};  ///< its addresses are the TAPs'
     owned_fd ready_{};  ///< epoll: readable TAPs, by interface index
     uint64_t next_follow_ms_ = 0, next_learn_ms_ = 0, next_carrier_ms_ = 0, next_restore_ms_ = 0;
-    std::string not_restored_{};  ///< the last error of restore_lost(), which is logged once
+    std::string not_restored_{};  ///< the last error of a repair, which is logged once
+    upkeep<batch> upkeep_{[](batch& b) { execute(b); }};
     bool to_learn_ = false;
     std::vector<uint8_t> frame_;
 };

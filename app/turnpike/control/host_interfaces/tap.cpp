@@ -27,7 +27,7 @@ result<tap> tap::create(const std::string& name) {
     if (::ioctl(out.fd(), TUNSETIFF, &r) != 0)
         return failed(errno == EBUSY ? "the namespace has an interface of that name already"
                                      : "the kernel cannot create the interface");
-    out.set_carrier(false);
+    static_cast<void>(out.set_carrier(false));
     const owned_fd any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (any.get() < 0 || ::ioctl(any.get(), SIOCGIFINDEX, &r) != 0)
         return failed("its ifindex is unknown");
@@ -35,9 +35,9 @@ result<tap> tap::create(const std::string& name) {
     return out;
 }
 
-void tap::set_carrier(bool on) noexcept {
+bool tap::set_carrier(bool on) const noexcept {
     unsigned value = on ? 1 : 0;
-    if (::ioctl(fd(), TUNSETCARRIER, &value) == 0) carrier_ = on;
+    return ::ioctl(fd(), TUNSETCARRIER, &value) == 0;
 }
 
 bool tap::write(std::span<const iovec> frame) noexcept {

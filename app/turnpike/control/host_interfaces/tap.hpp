@@ -13,7 +13,7 @@
 
 namespace turnpike::control {
 
-/// Threads  control. Does not block.
+/// Threads  one that reads and writes frames, which does not block, and another one that sets the carrier.
 class tap {
   public:
     /// Created down, without carrier; in the network namespace of the calling thread.
@@ -22,8 +22,8 @@ class tap {
 
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
     [[nodiscard]] uint32_t index() const noexcept { return index_; }  ///< ifindex
-    [[nodiscard]] bool carrier() const noexcept { return carrier_; }
-    void set_carrier(bool on) noexcept;
+    /// May wait for other programs: the kernel's RTNL lock. False: refused.
+    [[nodiscard]] bool set_carrier(bool on) const noexcept;
 
     /// Write a frame. False: the interface is down, or out of memory.
     [[nodiscard]] bool write(std::span<const iovec> frame) noexcept;
@@ -33,7 +33,6 @@ class tap {
   private:
     owned_fd fd_{};
     uint32_t index_ = 0;
-    bool carrier_ = false;
 };
 
 }  // namespace turnpike::control

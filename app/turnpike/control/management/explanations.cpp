@@ -259,16 +259,20 @@ json explanation_json(controller& c, const history& past, const explanation& e) 
 
 }  // namespace
 
-json explain_request(controller& c, const history& past, const request_fields& f) {
+json explain_request(controller& c, control_calls& calls, const history& past,
+                     const request_fields& f) {
     const bool whole = f.has("frame");
     f.expect(whole ? "port frame"
                    : "port from to protocol source_port destination_port ttl vlan bytes source_mac "
                      "destination_mac");
-    const arrival at = arrival_of(c, f);
-    const frame_bytes frame =
-        whole ? from_hex(f.text("frame")) : frame_of(c.snapshot(), at.port, at.vlan, f);
-    auto explained = parsed(explain(c, at.port, frame), "frame");
-    return explanation_json(c, past, *explained);
+    // The synthetic packet needs a buffer, and control's thread. Its rules, which can be a million, do not.
+    const auto explained = calls.run([&] {
+        const arrival at = arrival_of(c, f);
+        const frame_bytes frame =
+            whole ? from_hex(f.text("frame")) : frame_of(c.snapshot(), at.port, at.vlan, f);
+        return parsed(explain(c, at.port, frame), "frame");
+    });
+    return c.with_loan(calls, [&] { return explanation_json(c, past, *explained); });
 }
 
 }  // namespace turnpike::control

@@ -42,13 +42,18 @@ void yield_to_control() noexcept {
 
 management::management(const dependencies& around)
     : around_(around), telemetry_(around.controller, around.calls) {
-    around_.calls.connect();
-    around_.controller.set_managed(true);
+    connect(true);
     try {
+        upkeep_ = std::thread([this] {
+            pthread_setname_np(pthread_self(), "turnpike-host");
+            leave_lcores_alone(around_.cpus);
+            around_.controller.host_interfaces().serve_upkeep();
+        });
         thread_ = std::thread([this] { work(); });
     } catch (...) {
-        around_.calls.connect(false);
-        around_.controller.set_managed(false);
+        around_.controller.host_interfaces().end_upkeep();
+        if (upkeep_.joinable()) upkeep_.join();
+        connect(false);
         throw;
     }
 }
@@ -60,8 +65,15 @@ management::~management() {
         around_.controller.pass_as_reader();
     }
     thread_.join();
-    around_.calls.connect(false);
-    around_.controller.set_managed(false);
+    around_.controller.host_interfaces().end_upkeep();
+    upkeep_.join();
+    connect(false);
+}
+
+void management::connect(bool on) noexcept {
+    around_.calls.connect(on);
+    around_.controller.set_managed(on);
+    around_.controller.host_interfaces().connect_upkeep(on);
 }
 
 void management::work() noexcept {
@@ -74,6 +86,8 @@ void management::work() noexcept {
             around_.requests.tick();
             telemetry_.serve();
             around_.controller.answer_scrapes(around_.calls);
+            around_.controller.repeat_beside(around_.calls);
+            around_.controller.close_vanished(around_.calls);
             around_.between();
         } catch (const std::exception& e) {  // out of memory
             observe::log(observe::log_level::error, e.what());

@@ -46,11 +46,12 @@ class management {
 
   private:
     void work() noexcept;
+    void connect(bool on) noexcept;
 
     const dependencies around_;
     telemetry telemetry_;
     std::atomic<bool> stop_{false}, ended_{false};
-    std::thread thread_;
+    std::thread thread_, upkeep_;  ///< the latter: requests to the kernel that may block
 };
 
 }  // namespace turnpike::control

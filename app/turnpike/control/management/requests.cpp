@@ -83,7 +83,7 @@ struct request_table {
         return r.calls_.run([&] { return start_trace(r.controller_, f); });
     }
     static json explain(requests& r, const request_fields& f, const sources::socket_peer&) {
-        return r.calls_.run([&] { return explain_request(r.controller_, r.changes_.past(), f); });
+        return explain_request(r.controller_, r.calls_, r.changes_.past(), f);
     }
     static json capture(requests& r, const request_fields& f, const sources::socket_peer& from) {
         return r.calls_.run(

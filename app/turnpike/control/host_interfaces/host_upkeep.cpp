@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The host stack's requests to the kernel that may wait for its RTNL lock: planned and adopted by control, executed by another
+// thread (upkeep.hpp).
+#include <net/if.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+
+#include "control/host_interfaces/host_stack.hpp"
+#include "observe/log.hpp"
+
+namespace turnpike::control {
+namespace {
+
+constexpr uint64_t carrier_ms = 10;
+constexpr uint64_t restore_ms = 500;    ///< interval of looks for lost interfaces and namespaces
+constexpr uint64_t introduce_ms = 200;  ///< from an interface's creation until it is set up
+
+}  // namespace
+
+bool host_stack::is_lost(const attached& a) const noexcept {
+    ifreq r{};
+    a.name.copy(r.ifr_name, IFNAMSIZ - 1);
+    return ::ioctl(netns_->any.get(), SIOCGIFINDEX, &r) != 0 ||
+           static_cast<uint32_t>(r.ifr_ifindex) != a.device.index();
+}
+
+/// The requests that a TAP needs; none: none.
+/// repairs  whether lost TAPs and refused settings are tried again; opens: the namespace, and thus the TAP, is made again
+std::optional<host_stack::job> host_stack::job_for(uint16_t ifindex, attached& a, bool repairs,
+                                                   bool opens, uint64_t now_ms) {
+    job out{.name = a.name, .wanted = a.wanted, .accept_ra = a.accept_ra};
+    out.makes = opens || (repairs && is_lost(a));
+    if (out.makes) return out;
+    if (a.settings.up) {
+        out.sets_link = repairs && a.settings != a.wanted;
+    } else {
+        // Addresses some time after the interface: a daemon that gets both notifications at once may not attach the
+        // addresses to the interface (zebra 8.4 under load, permanently).
+        if (a.due_ms == 0) a.due_ms = now_ms + introduce_ms;
+        out.sets_link = now_ms >= a.due_ms;
+        if (const state::interface* i = operators_->interfaces.find(a.name);
+            out.sets_link && i != nullptr)
+            out.addresses = i->addresses;
+    }
+    const datapath::snapshot& v = *s_.published.load(std::memory_order_relaxed);
+    if (const bool up = s_.link_of(v.interfaces[ifindex]); up != a.carrier) out.carrier = up;
+    if (!out.sets_link && !out.carrier) return std::nullopt;
+    return out;
+}
+
+/// Finds TAPs that differ from the configuration and the links, and leaves the requests to the other thread.
+void host_stack::look_after(uint64_t now_ms) {
+    if (batch* const done = upkeep_.done(); done != nullptr) {
+        adopt(*done, now_ms);
+        upkeep_.adopted();
+    }
+    if (!upkeep_.idle() || now_ms < next_carrier_ms_) return;
+    next_carrier_ms_ = now_ms + carrier_ms;
+    const bool repairs = now_ms >= next_restore_ms_;
+    if (repairs) next_restore_ms_ = now_ms + restore_ms;
+    auto b = std::make_unique<batch>();
+    b->in = netns_;
+    b->opens = repairs && is_replaced(*netns_);
+    for (const auto& [ifindex, a] : taps_)
+        if (auto j = job_for(ifindex, *a, repairs, b->opens, now_ms)) {
+            j->of = a;
+            b->jobs.push_back(std::move(*j));
+        }
+    if (b->jobs.empty() && !b->opens) {
+        if (repairs) not_restored_.clear();
+        return;
+    }
+    upkeep_.plan(std::move(b));
+    if (upkeep_.connected()) return;
+    adopt(*upkeep_.done(), now_ms);
+    upkeep_.adopted();
+}
+
+void host_stack::execute(batch& b) noexcept {
+    try {
+        if (b.opens) {
+            auto opened = open(b.in->network_namespace);
+            if (!opened) {
+                b.refused = opened.error().message();
+                return;
+            }
+            b.opened = std::move(*opened);
+        }
+        for (job& j : b.jobs) execute(j, b.opened != nullptr ? *b.opened : *b.in);
+    } catch (const std::exception&) {  // out of memory: planned again
+    }
+}
+
+void host_stack::execute(job& j, netns_handle& in) {
+    if (j.makes) {
+        auto down = j.wanted;
+        down.up = false;
+        auto made = make_tap(in, in.upkeep_asking, j.name, j.accept_ra, down);
+        j.made = made.has_value();
+        if (made)
+            j.device = std::move(*made);
+        else
+            j.refused = made.error().message();
+        return;
+    }
+    const std::shared_ptr<attached> a = j.of.lock();
+    if (a == nullptr) return;
+    const uint32_t index = a->device.index();
+    if (j.sets_link) {
+        const auto set = in.upkeep_asking.set_link(index, j.wanted);
+        j.link_set = set.has_value();
+        if (set) {
+            // An MTU below 1280 disables IPv6 and its sysctls; a larger one enables it with defaults.
+            set_sysctls(in, j.name, j.accept_ra);
+            for (const ip_prefix& p : j.addresses)
+                if (auto added = in.upkeep_asking.add_address(index, p); !added)
+                    observe::log(observe::log_level::error,
+                                 j.name + ": " + added.error().message());
+        } else {
+            j.refused = set.error().message();
+        }
+    }
+    if (!j.carrier) return;
+    j.carrier_set = a->device.set_carrier(*j.carrier);
+    // If this fails, the kernel's notification triggers it later.
+    static_cast<void>(in.upkeep_asking.set_carrier(index, *j.carrier));
+}
+
+/// Returns  whether the TAP is another one now
+bool host_stack::adopt(job& j, uint64_t now_ms) {
+    const std::shared_ptr<attached> a = j.of.lock();
+    const auto at =
+        std::find_if(taps_.begin(), taps_.end(), [&](const auto& one) { return one.second == a; });
+    if (a == nullptr || at == taps_.end()) return false;
+    if (j.made) {
+        unwatch(a->device.fd());
+        std::swap(a->device, j.device);  // the other thread closes the old one, wherever it is
+        a->settings = j.wanted;
+        a->settings.up = false;
+        a->carrier = false;
+        a->due_ms = 0;  // the next jobs do the rest
+        watch(a->device.fd(), at->first);
+        observe::log(observe::log_level::warning,
+                     "the kernel's interface was deleted, renamed or moved, and is made again",
+                     {{"interface", a->name}});
+        return true;
+    }
+    if (j.link_set) {
+        a->refused.clear();
+        a->settings = j.wanted;
+    } else if (j.sets_link) {
+        if (a->refused != j.refused)
+            observe::log(observe::log_level::error, j.name + ": " + j.refused);
+        a->refused = j.refused;
+        if (!a->settings.up) a->due_ms = now_ms + restore_ms;
+    }
+    if (j.carrier_set) a->carrier = *j.carrier;
+    return false;
+}
+
+/// Logs an error when it begins, not every time.
+void host_stack::adopt(batch& b, uint64_t now_ms) {
+    if (b.in != netns_) return;  // a change has another namespace
+    bool any = b.opened != nullptr;
+    if (any) {
+        netns_.swap(b.opened);
+        observe::log(observe::log_level::warning, "the network namespace was made again",
+                     {{"namespace", netns_->network_namespace}});
+    }
+    bool repairs = b.opens;
+    std::string refused = b.refused;
+    for (job& j : b.jobs) {
+        any |= adopt(j, now_ms);
+        repairs |= j.makes;
+        if (j.makes && refused.empty()) refused = j.refused;
+    }
+    if (any) {
+        netns_->follower->set_ours(ours());
+        next_carrier_ms_ = 0;
+    }
+    if (!refused.empty() && refused != not_restored_)
+        observe::log(observe::log_level::error, "the kernel's interfaces: " + refused);
+    if (repairs) not_restored_ = refused;
+}
+
+/// For a change: what is done counts, and what is not begun is planned again afterwards.
+void host_stack::conclude_upkeep() {
+    upkeep_.conclude();
+    if (batch* const done = upkeep_.done(); done != nullptr) {
+        adopt(*done, 0);
+        upkeep_.adopted();
+    }
+}
+
+}  // namespace turnpike::control
