@@ -2,7 +2,6 @@
 #include "observe/baseline.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace turnpike::observe {
 namespace {
@@ -29,7 +28,7 @@ baseline::baseline(const report& now) : start_(false), duration_s_(now.duration_
             ports_.emplace(p.life, port{p.rx_missed, p.totals, p.pcie.counts});
     }
     for (const worker_report& w : now.workers) workers_.emplace(w.lcore, w);
-    for (const acl_report& a : now.acls) lists_.emplace(a.life, a);
+    for (const acl_report& a : now.acls) lists_.emplace(a.life, list{a, {}});
     for (const punt_report& p : now.punt) punt_.emplace(std::pair(p.life, p.of), p);
 }
 
@@ -92,20 +91,21 @@ void baseline::take_off_worker(worker_report& now) const {
 void baseline::take_off_list(acl_report& now) const {
     const auto at = lists_.find(now.life);
     if (at == lists_.end()) return;
-    take(now.permitted, at->second.permitted);
-    take(now.denied, at->second.denied);
+    const list& then_list = at->second;
+    take(now.permitted, then_list.counted.permitted);
+    take(now.denied, then_list.counted.denied);
     // Most rules are where they were, or all behind an edit moved by the same number; the map is for the others.
-    const auto& rules = at->second.rules;
-    std::unordered_map<uint64_t, const acl_rule_report*> by_life;
+    const auto& rules = then_list.counted.rules;
+    auto& position = then_list.position;
     size_t next = now.first_rule;
     const auto find = [&](uint64_t life) -> const acl_rule_report* {
         if (next < rules.size() && rules[next].life == life) return &rules[next++];
-        if (by_life.empty())
-            for (const acl_rule_report& t : rules) by_life.emplace(t.life, &t);
-        const auto there = by_life.find(life);
-        if (there == by_life.end()) return nullptr;
-        next = static_cast<size_t>(there->second - rules.data()) + 1;
-        return there->second;
+        if (position.empty())
+            for (size_t i = 0; i < rules.size(); ++i) position.emplace(rules[i].life, i);
+        const auto there = position.find(life);
+        if (there == position.end()) return nullptr;
+        next = there->second + 1;
+        return &rules[there->second];
     };
     for (acl_rule_report& r : now.rules) {
         const acl_rule_report* const then = find(r.life);

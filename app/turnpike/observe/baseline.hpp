@@ -9,11 +9,13 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 
 #include "observe/report.hpp"
 
 namespace turnpike::observe {
 
+/// Threads  one at a time, also for const members.
 class baseline {
   public:
     /// The start: subtracts nothing.
@@ -36,6 +38,11 @@ class baseline {
         port_totals totals{};
         std::map<std::string, uint64_t> pcie{};
     };
+    struct list {
+        acl_report counted{};
+        /// Positions of rules by life; made when the first rule is elsewhere, so that each later page costs its own rules.
+        mutable std::unordered_map<uint64_t, size_t> position{};
+    };
     void take_off_port(port_report& now) const;
     void take_off_worker(worker_report& now) const;
 
@@ -44,7 +51,7 @@ class baseline {
     std::map<uint64_t, port> ports_{};  ///< by life
     port_totals removed_{};
     std::map<unsigned, worker_report> workers_{};  ///< by lcore
-    std::map<uint64_t, acl_report> lists_{};       ///< by life
+    std::map<uint64_t, list> lists_{};             ///< by life
     std::map<std::pair<uint64_t, datapath::punt_class>, punt_report>
         punt_{};  ///< by life and class
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "lib/eal.hpp"
 #include "reload_lab.hpp"
@@ -167,6 +168,38 @@ TEST(clear, lists_change) {
     ASSERT_TRUE(l.apply(config(web + echo)));
     pass();
     EXPECT_EQ(shown().permitted, 2U);
+}
+
+/// A client reads a list of a million rules in pages, and may do so after `clear counters`.
+TEST(clear, a_page_of_rules_costs_no_more_in_a_longer_list) {
+    const auto config = [](unsigned rules, const std::string& first) {
+        std::string all = "acl:\n  - name: a\n    default: permit\n    rules:\n" + first;
+        for (unsigned n = 1; n <= rules; ++n)
+            all += "      - {action: deny, protocol: udp, destination_ports: " + std::to_string(n) +
+                   "}\n";
+        return all +
+               "ports:\n  - {name: west, device: d0, acl: {in: a}}\n"
+               "  - {name: east, device: d1}\nxconnects: [[west, east]]\n";
+    };
+    using clock = std::chrono::steady_clock;
+    const auto cost = [&](unsigned rules) {
+        lab l(config(rules, ""));
+        l.controller().clear_counters();
+        // All rules are elsewhere than at that time.
+        EXPECT_TRUE(l.apply(config(rules, "      - {action: deny, protocol: tcp}\n")));
+        auto least = clock::duration::max();
+        for (unsigned i = 0; i < 30; ++i) {
+            const auto began = clock::now();
+            for (unsigned page = 0; page < 10; ++page)
+                EXPECT_EQ(l.controller().shown_acls(rules / 2 + page, 1, true).lists.size(), 1U);
+            least = std::min(least, clock::now() - began);
+        }
+        return least;
+    };
+    const auto of_few = cost(200), of_many = cost(20'000);
+    EXPECT_LT(of_many, 10 * of_few)
+        << std::chrono::nanoseconds(of_many).count() << " ns and "
+        << std::chrono::nanoseconds(of_few).count() << " ns for ten pages of a rule";
 }
 
 }  // namespace

@@ -294,6 +294,13 @@ acls::totals acls::binding::classified() const noexcept {
     return sum;
 }
 
+const acls::binding::page_totals& acls::binding::totals_of_page(size_t first_rule) const {
+    const auto now = std::chrono::steady_clock::now();
+    if (first_rule == 0 || now - paged.at > std::chrono::seconds(1))
+        paged = {classified(), live.list->bytes(), now};
+    return paged;
+}
+
 /// The grace period is over: the previous binding's counters are final.
 void acls::binding::end_before() noexcept {
     for (size_t w = 0; w < earlier.size(); ++w)
@@ -308,15 +315,15 @@ void acls::binding::end_before() noexcept {
 }
 
 observe::acl_report acls::report_of(const binding& b, size_t first_rule, size_t max_rules) const {
-    const totals sum = b.classified();
+    const binding::page_totals& sums = b.totals_of_page(first_rule);
     const state::acl_list& says = b.says();
     observe::acl_report out{.interface = b.interface_name,
                             .direction = std::string(b.direction),
                             .list = says.name,
                             .life = b.life,
-                            .permitted = sum.permitted,
-                            .denied = sum.denied,
-                            .bytes = b.live.list->bytes(),
+                            .permitted = sums.classified.permitted,
+                            .denied = sums.classified.denied,
+                            .bytes = sums.bytes,
                             .first_rule = first_rule};
     const size_t end = first_rule + std::min(max_rules, says.rules.size() + 1 - first_rule);
     for (size_t position = first_rule; position < end; ++position) {

@@ -10,6 +10,7 @@
 // the list is bound again with counters for it, and all counters continue.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -87,10 +88,20 @@ class acls : public config_handler {
         /// by worker and id: counts taken over from `before`
         std::vector<std::vector<count>> earlier{};
         totals earlier_totals{};  ///< of all earlier lists in this place
+        /// The sums on the last page that began with the list's first rule; later pages show the same.
+        struct page_totals {
+            totals classified{};
+            uint64_t bytes = 0;
+            std::chrono::steady_clock::time_point at{};
+        };
+        mutable page_totals paged{};
 
         [[nodiscard]] const state::acl_list& says() const noexcept { return live.list->says(); }
         [[nodiscard]] count counted(size_t worker, uint32_t id) const noexcept;
         [[nodiscard]] totals classified() const noexcept;
+        /// classified() and the table's memory, or for a page behind the first, what the first page showed, for at most a
+        /// second: these sums cost a look at each rule.
+        [[nodiscard]] const page_totals& totals_of_page(size_t first_rule) const;
         void end_before() noexcept;
     };
     class prepared_acls;
