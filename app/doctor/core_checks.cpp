@@ -54,6 +54,11 @@ std::string boot_option(const machine& m, std::string_view name) {
 void check_cores(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     const auto there = online(m);
     const auto missing = minus(p.cpus, there);
+    if (!p.unread_lcores.empty())
+        out.push_back({.level = severity::warning,
+                       .subject = p.unread_lcores,
+                       .text = "is no list of lcores: no check of cores says anything of them",
+                       .remedy = {"-l 0,2-3, --lcores 0@2,1@3 or -c 0xd"}});
     if (!missing.empty())
         out.push_back({.level = severity::error,
                        .subject = "cpu " + list_text(missing),

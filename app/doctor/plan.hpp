@@ -12,7 +12,4 @@ namespace turnpike::doctor {
 /// Errors: as sources::load().
 [[nodiscard]] result<plan> plan_of(const std::filesystem::path& configuration);
 
-/// The CPUs of EAL's -l, -c and --lcores; empty without any of them.
-[[nodiscard]] std::set<unsigned> cpus_of(const std::vector<std::string>& eal_arguments);
-
 }  // namespace turnpike::doctor

@@ -67,6 +67,12 @@ def test_a_tuned_machine_has_nothing_to_do():
     has(found, "ddio", "note", "not read", "rdmsr")
 
 
+def test_lcores_that_cannot_be_read_are_said():
+    for eal in ("-l 0-x", "--lcores=(0,1", "-c 0xg"):
+        found, _code = examined("xeon-tuned", {"west": "0000:3b:00.0"}, eal)
+        has(found, "cores", "warning", eal, "no list of lcores", "--lcores 0@2")
+
+
 def test_an_untuned_machine():
     found, code = examined("xeon-untuned", {"west": "0000:3b:00.0", "east": "0000:3b:00.1"}, "--lcores=0@0,1@1,2@9")
     assert code == 1

@@ -91,6 +91,18 @@ def test_missing_hugepages_are_named():
     assert "EAL: Detected" not in said, "EAL was started"
 
 
+def test_two_by_default_without_a_hugetlbfs():
+    """Without EAL options for its memory: no mounted hugetlbfs is needed, and two processes share no files."""
+    with Lab() as lab:
+        running = []
+        for name in ("one", "two"):
+            config = ring_to_null(eal="-l 0-1 --no-pci", mempool={"buffers": 4096},
+                                  control={"socket": f"/run/{name}.sock"})
+            running.append(Turnpike(lab, lab.host(name), config))
+        for t in running:
+            t.stop()
+
+
 def test_without_hugepages_if_optional():
     config = ring_to_null()
     config["eal"]["hugepages"] = "optional"

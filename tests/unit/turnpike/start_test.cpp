@@ -9,11 +9,13 @@
 
 #include "control/eal/eal.hpp"
 #include "control/eal/hugepages.hpp"
+#include "state/lcores.hpp"
 
 namespace turnpike::control {
 namespace {
 
 using words = std::vector<std::string>;
+using state::cpus_of_lcores;
 
 TEST(merge_eal_options, the_command_line_wins) {
     EXPECT_EQ(merge_eal_options({"-l", "0-1", "--no-pci"}, {"-l", "2"}),
@@ -102,6 +104,25 @@ TEST(allow_only_configured, the_operators_list_counts) {
     for (const words& list : {words{"-a", "0000:5e:00.0"}, words{"--allow=0000:5e:00.0"},
                               words{"-b", "0000:5e:00.0"}, words{"--no-pci"}})
         EXPECT_EQ(allowed_for(list, {"0000:3b:00.0"}), list);
+}
+
+TEST(lcores_option, as_it_was_given) {
+    EXPECT_EQ(state::lcores_option({"--no-pci", "-l", "0-x", "-n", "4"}), "-l 0-x");
+    EXPECT_EQ(state::lcores_option({"--lcores=(0"}), "--lcores=(0");
+    EXPECT_EQ(state::lcores_option({"--no-pci", "--log-level=8"}), "");
+}
+
+TEST(prefer_in_memory, unless_the_operator_decides) {
+    const auto with = [](words options) {
+        prefer_in_memory(options);
+        return options;
+    };
+    EXPECT_EQ(with({}), words{"--in-memory"});
+    EXPECT_EQ(with({"-l", "0-1", "--no-pci"}), (words{"-l", "0-1", "--no-pci", "--in-memory"}));
+    for (const words& own : {words{"--in-memory"}, words{"--no-huge", "-m", "64"},
+                             words{"--huge-dir=/mnt/huge"}, words{"--file-prefix", "west"},
+                             words{"--proc-type=primary"}, words{"--huge-unlink=never"}})
+        EXPECT_EQ(with(own), own);
 }
 
 TEST(workers_expected, are_all_lcores_but_the_main_one) {

@@ -121,7 +121,7 @@ TEST_F(upkeep_thread, none_is_needed) {
     upkeep_.adopted();
     EXPECT_TRUE(upkeep_.idle());
     EXPECT_EQ(gone_.size(), 1U);
-    // A thread that has ended leaves work to nobody.
+    // Without the thread, the caller does the work.
     start();
     stop();
     plan(7);

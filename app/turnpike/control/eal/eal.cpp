@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -22,6 +21,7 @@
 #include "control/eal/hugepages.hpp"
 #include "control/forwarding/packet_pool.hpp"
 #include "observe/console.hpp"
+#include "state/lcores.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -76,76 +76,6 @@ size_t cpus_allowed() {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<size_t>(CPU_COUNT(&set)) : 1;
 }
 
-/// Parser of EAL's list of lcores: "2,4-6", and with CPUs "0@2,(1-3)@(4,6)" (rte_eal_init() --lcores).
-class lcore_list {
-  public:
-    explicit lcore_list(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
-
-    /// The CPU of each lcore, of several CPUs the first; empty if the text is in another syntax.
-    std::vector<unsigned> cpus() {
-        do {
-            const bool is_group = next_is('(');
-            const std::vector<unsigned> lcores = set();
-            std::vector<unsigned> on = lcores;
-            if (take('@')) on = set();
-            if (lcores.empty() || on.empty()) return {};
-            // The lcores of a group share its CPUs.
-            for (size_t i = 0; i < lcores.size(); ++i)
-                out_.push_back(is_group || on.size() != lcores.size() ? on.front() : on[i]);
-        } while (take(','));
-        return at_ == end_ ? out_ : std::vector<unsigned>{};
-    }
-
-  private:
-    static constexpr unsigned max_cpu = CPU_SETSIZE - 1;
-
-    [[nodiscard]] bool next_is(char c) const noexcept { return at_ != end_ && *at_ == c; }
-    bool take(char c) noexcept {
-        if (!next_is(c)) return false;
-        ++at_;
-        return true;
-    }
-    bool number(unsigned& into) noexcept {
-        const auto read = std::from_chars(at_, end_, into);
-        at_ = read.ptr;
-        return read.ec == std::errc{} && into <= max_cpu;
-    }
-    bool range(std::vector<unsigned>& into) {
-        unsigned first = 0, last = 0;
-        if (!number(first)) return false;
-        last = first;
-        if (take('-') && (!number(last) || last < first)) return false;
-        for (unsigned n = first; n <= last; ++n) into.push_back(n);
-        return true;
-    }
-    /// "4", "4-6" or "(4,6-7)"; empty on any other syntax.
-    std::vector<unsigned> set() {
-        std::vector<unsigned> some;
-        if (!take('(')) return range(some) ? some : std::vector<unsigned>{};
-        do
-            if (!range(some)) return {};
-        while (take(','));
-        return take(')') ? some : std::vector<unsigned>{};
-    }
-
-    const char *at_, *end_;
-    std::vector<unsigned> out_{};
-};
-
-/// Parses a hexadecimal mask, with or without 0x; empty on any other syntax.
-std::vector<unsigned> cpu_mask(std::string_view text) {
-    if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
-    std::vector<unsigned> out;
-    for (unsigned digit = 0; digit < text.size(); ++digit) {
-        unsigned bits = 0;
-        const char* at = &text[text.size() - 1 - digit];
-        if (std::from_chars(at, at + 1, bits, 16).ec != std::errc{}) return {};
-        for (unsigned bit = 0; bit < 4; ++bit)
-            if ((bits >> bit & 1) != 0) out.push_back(4 * digit + bit);
-    }
-    return out;
-}
-
 /// An address without a device: EAL then probes no PCI device at its start, and later the ones it is asked to.
 constexpr std::string_view no_pci_device = "ffff:ff:1f.7";
 
@@ -187,7 +117,7 @@ int init_without_usage(int argc, char** argv) {
 result<void> check_hugepages(const state::configuration& config,
                              std::vector<std::string>& options) {
     if (given(options, "--no-huge")) return {};
-    const std::vector<unsigned> lcores = cpus_of_lcores(options);
+    const std::vector<unsigned> lcores = state::cpus_of_lcores(options);
     const unsigned node = node_of_cpu("/", lcores.empty() ? 0 : lcores.front());
     const uint64_t bytes = bytes_needed(config, workers_expected(config, lcores));
     const std::string shortfall =
@@ -227,23 +157,6 @@ std::vector<std::string> merge_eal_options(const std::vector<std::string>& file,
     return merged;
 }
 
-std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options) {
-    for (size_t i = 0; i < options.size(); ++i) {
-        const std::string& word = options[i];
-        if (!is_option(word) || family(word) != "-c") continue;
-        const bool mask = word[1] == 'c';
-        std::string_view value;
-        if (const size_t equal = word.find('='); equal != std::string::npos)
-            value = std::string_view(word).substr(equal + 1);
-        else if (word.size() > 2 && word[1] != '-')
-            value = std::string_view(word).substr(2);
-        else if (i + 1 < options.size())
-            value = options[i + 1];
-        return mask ? cpu_mask(value) : lcore_list(value).cpus();
-    }
-    return {};
-}
-
 void allow_only_configured(std::vector<std::string>& options, const state::configuration& config) {
     std::vector<std::string> allowed;
     const auto add = [&](const std::string& device) {
@@ -266,6 +179,14 @@ void allow_only_configured(std::vector<std::string>& options, const state::confi
     }
 }
 
+void prefer_in_memory(std::vector<std::string>& options) {
+    constexpr std::string_view decisions[] = {"--in-memory", "--no-huge",     "--no-shconf",
+                                              "--huge-dir",  "--huge-unlink", "--file-prefix",
+                                              "--proc-type", "--legacy-mem"};
+    if (std::ranges::none_of(decisions, [&](std::string_view one) { return given(options, one); }))
+        options.emplace_back("--in-memory");
+}
+
 uint32_t workers_expected(const state::configuration& config, const std::vector<unsigned>& lcores) {
     if (!config.workers.empty()) return static_cast<uint32_t>(config.workers.size());
     const size_t all = lcores.empty() ? cpus_allowed() : lcores.size();
@@ -275,9 +196,9 @@ uint32_t workers_expected(const state::configuration& config, const std::vector<
 result<void> check_lcores(const std::vector<std::string>& options, const std::string& root) {
     std::string online;
     std::getline(std::ifstream(root + "/sys/devices/system/cpu/online") >> std::ws, online);
-    const std::vector<unsigned> there = lcore_list(online).cpus();
+    const std::vector<unsigned> there = state::cpus_of_list(online);
     if (there.empty()) return {};
-    std::vector<unsigned> missing = cpus_of_lcores(options);
+    std::vector<unsigned> missing = state::cpus_of_lcores(options);
     std::erase_if(missing, [&](unsigned cpu) {
         return std::find(there.begin(), there.end(), cpu) != there.end();
     });
@@ -299,6 +220,7 @@ result<void> start_eal(const state::configuration& config,
                        const std::vector<std::string>& command) {
     std::vector<std::string> options = merge_eal_options(config.fixed.eal_options.args, command);
     if (auto checked = check_lcores(options, "/"); !checked) return checked;
+    prefer_in_memory(options);
     if (auto checked = check_hugepages(config, options); !checked) return checked;
     allow_only_configured(options, config);
     options.insert(options.begin(), "turnpike");

@@ -15,12 +15,12 @@ namespace turnpike::control {
 [[nodiscard]] std::vector<std::string> merge_eal_options(const std::vector<std::string>& file,
                                                          const std::vector<std::string>& command);
 
-/// The CPU of each lcore in EAL's options ("-l 2,4-5", "--lcores=0@2,(1,2)@(4-5)", "-c 0x34"), in that order; of
-/// several CPUs, the first. Empty if there are none, or in a syntax that only EAL parses.
-[[nodiscard]] std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options);
 /// Restricts EAL to the PCI devices of the configured ports, and of its own options, unless these have a list: another
 /// process may use the others. Devices of ports that are added later are probed then.
 void allow_only_configured(std::vector<std::string>& options, const state::configuration& config);
+/// Adds --in-memory unless the options say where EAL's memory and its shared files are: several processes then run side by
+/// side, without a hugetlbfs mount, and leave no files. Secondary processes of DPDK need --file-prefix instead.
+void prefer_in_memory(std::vector<std::string>& options);
 /// Expected number of workers: the lcores of the file, else `lcores` without the main one,
 /// else the process's CPUs; at least one.
 [[nodiscard]] uint32_t workers_expected(const state::configuration& config,

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state/lcores.hpp"
+
+#include <sched.h>
+
+#include <charconv>
+
+namespace turnpike::state {
+namespace {
+
+/// Parser of EAL's list of lcores: "2,4-6", and with CPUs "0@2,(1-3)@(4,6)" (rte_eal_init() --lcores).
+class lcore_list {
+  public:
+    explicit lcore_list(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
+
+    /// The CPU of each lcore, of several CPUs the first; empty if the text is in another syntax.
+    std::vector<unsigned> cpus() {
+        do {
+            const bool is_group = next_is('(');
+            const std::vector<unsigned> lcores = set();
+            std::vector<unsigned> on = lcores;
+            if (take('@')) on = set();
+            if (lcores.empty() || on.empty()) return {};
+            // The lcores of a group share its CPUs.
+            for (size_t i = 0; i < lcores.size(); ++i)
+                out_.push_back(is_group || on.size() != lcores.size() ? on.front() : on[i]);
+        } while (take(','));
+        return at_ == end_ ? out_ : std::vector<unsigned>{};
+    }
+
+  private:
+    static constexpr unsigned max_cpu = CPU_SETSIZE - 1;
+
+    [[nodiscard]] bool next_is(char c) const noexcept { return at_ != end_ && *at_ == c; }
+    bool take(char c) noexcept {
+        if (!next_is(c)) return false;
+        ++at_;
+        return true;
+    }
+    bool number(unsigned& into) noexcept {
+        const auto read = std::from_chars(at_, end_, into);
+        at_ = read.ptr;
+        return read.ec == std::errc{} && into <= max_cpu;
+    }
+    bool range(std::vector<unsigned>& into) {
+        unsigned first = 0, last = 0;
+        if (!number(first)) return false;
+        last = first;
+        if (take('-') && (!number(last) || last < first)) return false;
+        for (unsigned n = first; n <= last; ++n) into.push_back(n);
+        return true;
+    }
+    /// "4", "4-6" or "(4,6-7)"; empty on any other syntax.
+    std::vector<unsigned> set() {
+        std::vector<unsigned> some;
+        if (!take('(')) return range(some) ? some : std::vector<unsigned>{};
+        do
+            if (!range(some)) return {};
+        while (take(','));
+        return take(')') ? some : std::vector<unsigned>{};
+    }
+
+    const char *at_, *end_;
+    std::vector<unsigned> out_{};
+};
+
+/// Parses a hexadecimal mask, with or without 0x; empty on any other syntax.
+std::vector<unsigned> cpu_mask(std::string_view text) {
+    if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
+    std::vector<unsigned> out;
+    for (unsigned digit = 0; digit < text.size(); ++digit) {
+        unsigned bits = 0;
+        const char* at = &text[text.size() - 1 - digit];
+        if (std::from_chars(at, at + 1, bits, 16).ec != std::errc{}) return {};
+        for (unsigned bit = 0; bit < 4; ++bit)
+            if ((bits >> bit & 1) != 0) out.push_back(4 * digit + bit);
+    }
+    return out;
+}
+
+/// -c, -l and --lcores, the short ones also with their value attached.
+bool names_lcores(std::string_view word) {
+    if (word.starts_with("--")) return word.substr(0, word.find('=')) == "--lcores";
+    return word.starts_with("-c") || word.starts_with("-l");
+}
+
+}  // namespace
+
+std::vector<unsigned> cpus_of_list(std::string_view text) { return lcore_list(text).cpus(); }
+
+std::string lcores_option(const std::vector<std::string>& options) {
+    for (size_t i = 0; i < options.size(); ++i)
+        if (names_lcores(options[i]))
+            return options[i] + (i + 1 < options.size() && options[i].find('=') == std::string::npos
+                                     ? " " + options[i + 1]
+                                     : "");
+    return {};
+}
+
+std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options) {
+    for (size_t i = 0; i < options.size(); ++i) {
+        const std::string& word = options[i];
+        if (!names_lcores(word)) continue;
+        const bool mask = word[1] == 'c';
+        std::string_view value;
+        if (const size_t equal = word.find('='); equal != std::string::npos)
+            value = std::string_view(word).substr(equal + 1);
+        else if (word.size() > 2 && word[1] != '-')
+            value = std::string_view(word).substr(2);
+        else if (i + 1 < options.size())
+            value = options[i + 1];
+        return mask ? cpu_mask(value) : lcore_list(value).cpus();
+    }
+    return {};
+}
+
+}  // namespace turnpike::state

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lcores in EAL's options.
+// Source  DPDK, EAL parameters: -c, -l, --lcores
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace turnpike::state {
+
+/// The CPUs of a list, such as "2,4-6" (also Linux' cpulist), or "0@2,(1-3)@(4,6)"; empty in another syntax.
+[[nodiscard]] std::vector<unsigned> cpus_of_list(std::string_view text);
+
+/// The CPU of each lcore in EAL's options ("-l 2,4-5", "--lcores=0@2,(1,2)@(4-5)", "-c 0x34"), in that order; of
+/// several CPUs, the first. Empty if there are none, or in a syntax that only EAL parses.
+[[nodiscard]] std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options);
+
+/// The option that cpus_of_lcores() reads, as in "-l 2,4-5"; empty if there is none.
+[[nodiscard]] std::string lcores_option(const std::vector<std::string>& options);
+
+}  // namespace turnpike::state
