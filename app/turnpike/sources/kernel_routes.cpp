@@ -288,6 +288,12 @@ bool apply_to_stack(route_stack& to, const netlink::route& r) {
     return true;
 }
 
+bool has_equal(const route_stack& in, const netlink::route& r) {
+    const kernel_route one = route_of(r);
+    return std::any_of(in.routes.begin(), in.routes.end(),
+                       [&](const kernel_route& a) { return are_same(a, one); });
+}
+
 bool apply_interface_change(route_stack& to, const interface_change& c) {
     using enum interface_change::kind;
     const bool v4_only = c.what == last_ipv4_address || c.what == first_ipv4_address;

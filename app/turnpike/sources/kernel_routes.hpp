@@ -70,6 +70,9 @@ struct route_stack {
 /// Returns  whether the kernel's routes are certain; if not, a new dump is necessary
 [[nodiscard]] bool apply_to_stack(route_stack& to, const netlink::route& r);
 
+/// Whether there is a route that is equal but for flags that change by themselves.
+[[nodiscard]] bool has_equal(const route_stack& in, const netlink::route& r);
+
 /// A change of an interface that affects routes.
 /// ready  operational again: IPv6 routes wait for that (addrconf_notify)
 struct interface_change {

@@ -41,6 +41,8 @@ void netlink_rib::begin_part(const dump_part& p) {
     listed_->part = p;
     listed_->next = {{.v6 = p.v6}, 0};
     if (p.what != part_kind::routes) return;
+    std::erase_if(listed_twice_,
+                  [&](const auto& of) { return of.first == p.of && of.second.address.v6 == p.v6; });
     if (const table* const t = table_of(p.of)) {
         const auto first = t->kernel.lower_bound(listed_->next);
         listed_->direct = first.at_end() || (*first).to.address.v6 != p.v6;
@@ -80,6 +82,20 @@ bool netlink_rib::mark(const netlink::message& m) {
     return false;
 }
 
+/// IPv6 can have two equal routes (fib6_add_rt2node: a route that replaces another is not compared with later ones), and a
+/// dump can list one route twice (fib6_dump_table starts again when the tree changes). When one of the two is deleted, only
+/// another dump tells whether one is left.
+void netlink_rib::note_listed_twice(const netlink::route& r) {
+    listed& l = *listed_;
+    if ((r.how & NLM_F_MULTI) == 0 || !l.part.v6) return;
+    if (std::exchange(l.last, r.to) != r.to) return;
+    const table* const t = table_of(r.table);
+    if (t == nullptr) return;
+    const kernel_table& in = l.direct ? t->kernel : l.routes;
+    const kernel_table::stack_id s = in.at(r.to);
+    if (s != kernel_table::none && has_equal(in.stack(s), r)) listed_twice_.emplace(r.table, r.to);
+}
+
 bool netlink_rib::mark_route(const netlink::route& r) {
     listed& l = *listed_;
     if (r.table == RT_TABLE_LOCAL) {
@@ -89,6 +105,7 @@ bool netlink_rib::mark_route(const netlink::route& r) {
             l.local_routes.insert(r.to);
         return false;
     }
+    note_listed_twice(r);
     if (l.direct) return false;
     if (!is_stored(r)) return true;
     const kernel_table::stack_id before = l.routes.at(r.to);

@@ -386,7 +386,8 @@ void netlink_rib::apply_route(const netlink::route& r) {
     route_stack s = before == kernel_table::none
                         ? route_stack{.v6 = r.to.address.v6, .is_default = r.to.length == 0}
                         : t->kernel.stack(before);
-    if (!apply_to_stack(s, r)) doubtful_.insert(r.table);
+    const bool may_stay = r.gone && listed_twice_.erase({r.table, r.to}) != 0;
+    if (!apply_to_stack(s, r) || may_stay) doubtful_.insert(r.table);
     store(r.table, *t, r.to, s);
 }
 

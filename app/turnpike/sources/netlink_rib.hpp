@@ -118,6 +118,7 @@ class netlink_rib {
         std::set<std::pair<uint32_t, ip_address>> neighbours{};
         std::set<ip_prefix> local_routes{};
         kernel_table routes{};
+        std::optional<ip_prefix> last{};       ///< of the routes that the reply has listed
         bool direct = false;                   ///< the table was empty: routes are taken at once
         bool is_complete = false;              ///< the sweep has begun
         ip_prefix next{};                      ///< of the sweep of routes
@@ -129,6 +130,7 @@ class netlink_rib {
     /// Returns  whether the message is taken
     bool mark(const netlink::message& m);
     bool mark_route(const netlink::route& r);
+    void note_listed_twice(const netlink::route& r);
     void find_gone();
     bool sweep_routes(const std::function<bool()>& may_go_on);
     void change_listed(const std::function<bool(route_stack&)>& with);
@@ -172,6 +174,7 @@ class netlink_rib {
     std::unordered_map<uint32_t, std::set<uint32_t>> groups_of_{};  ///< by member
     std::optional<listed> listed_{};                                ///< during a dump
     std::set<uint32_t> doubtful_{};                                 ///< tables
+    std::set<std::pair<uint32_t, ip_prefix>> listed_twice_{};  ///< by table: note_listed_twice()
     bool changed_ = false;
 };
 

@@ -123,6 +123,24 @@ TEST_F(netlink_monitor_test, a_round_takes_a_millisecond) {
     equals_the_kernel(*m);
 }
 
+/// The kernel has two equal IPv6 routes, of which one goes.
+TEST_F(netlink_monitor_test, one_of_two_equal_routes_stays) {
+    const std::string linked = "2001:db8:9::/48 dev west metric 100 proto static";
+    run({"route add blackhole 2001:db8:9::/48 metric 100 proto static", "route append " + linked,
+         "route replace " + linked});
+    const auto m = start();
+    follow(*m);
+    const uint64_t parts = m->counted().parts;
+    for (const unsigned left : {1U, 0U}) {
+        run({"route del " + linked});
+        for (unsigned n = 0; n < 3; ++n) round(*m);
+        follow(*m);
+        EXPECT_EQ(m->learned().routes.find(*parse_prefix("2001:db8:9::/48")) != nullptr, left != 0);
+        equals_the_kernel(*m);
+    }
+    EXPECT_EQ(m->counted().parts, parts + 1) << "a dump after the first of them";
+}
+
 TEST_F(netlink_monitor_test, changes_during_a_dump_stay) {
     const auto m = start(small_buffer);
     follow(*m);
