@@ -59,11 +59,12 @@ result<bool> controller::learn(const state::learned& now) noexcept {
         return fail(ENOMEM, {}, "nothing changed");
     }
     std::swap(learned_, before);
-    const bool is_direct = learn_routes(before);
+    bool is_direct = learn_routes(before);
     if (!is_direct && !make_groups_ahead()) {
         std::swap(learned_, before);
         return false;
     }
+    if (!is_direct && groups_->has_ahead()) is_direct = learn_routes(before);
     ++learned_batches_.all;
     if (is_direct) return true;
     ++learned_batches_.transactions;
@@ -73,8 +74,8 @@ result<bool> controller::learn(const state::learned& now) noexcept {
     return tl::unexpected<error>(came.error());
 }
 
-/// Makes the tables of new groups before their transaction.
-/// Returns  whether all are made, or memory is short: the transaction then reports it
+/// Makes the tables of new groups before their routes.
+/// Returns  whether all are made, or memory is short: a transaction then reports it
 bool controller::make_groups_ahead() noexcept {
     try {
         return groups_->make_ahead(learned_);
@@ -83,25 +84,39 @@ bool controller::make_groups_ahead() noexcept {
     }
 }
 
-/// Where only routes change, by next hops that are prepared, their tables are written: no other object depends on them.
+/// The next hop of a new target of the kernel's; none: a transaction has to prepare it.
+std::optional<uint32_t> controller::make_hop(const state::route_target& target) {
+    if (!groups_->is_ready(target)) return std::nullopt;
+    std::vector<uint32_t> hops;
+    for (const state::route_member& m : target.members) {
+        if (!m.via) return std::nullopt;
+        const bool grouped = target.members.size() > 1 && running_->sharing.uses_neigh(*m.via);
+        const auto hop =
+            neighbours_->add_gateway(interfaces_->indexes().at(m.interface), *m.via, grouped);
+        if (!hop) return std::nullopt;
+        hops.push_back(*hop);
+    }
+    return groups_->hop_of(target, hops, *running_, [this](const datapath::next_hop& hop) {
+        return link_of(snapshot_->interfaces[hop.out.interface]);
+    });
+}
+
+/// Where only routes change, their tables are written: no other object depends on them.
 /// Returns  whether all changes are applied
 bool controller::learn_routes(const state::learned& before) noexcept {
-    if (followed_ == nullptr || incomplete() || before.addresses != learned_.addresses ||
-        before.neighbours != learned_.neighbours)
+    if (!running_->control_plane.netlink || incomplete() ||
+        before.addresses != learned_.addresses || before.neighbours != learned_.neighbours)
         return false;
-    static const state::route_set none;
+    const auto new_hop = [this](const state::route_target& t) { return make_hop(t); };
     try {
         for (const auto& [name, index] : vrfs_->indexes()) {
-            const auto of_vrf = learned_.vrf_routes.find(name);
-            const state::route_set& all = name.empty()                          ? learned_.routes
-                                          : of_vrf != learned_.vrf_routes.end() ? of_vrf->second
-                                                                                : none;
-            state::route_set& running =
-                name.empty() ? followed_->learned : followed_->vrfs.find(name)->learned;
-            const state::route_set next = state::followed_routes(*followed_, name, all);
+            state::route_set& running = followed_->routes.at(name);
+            const state::route_set next =
+                state::followed_routes(*running_, name, learned_.routes_of(name));
             const state::route_changes what = state::diff(running, next);
             if (recursion_->depends_on(index, what) ||
-                !tables_->of(index).learn(running, next, what))
+                (tables_->of(index).has_link_routes() && neighbours_->any_in(what)) ||
+                !tables_->of(index).learn(running, next, what, new_hop, !left_out_.any()))
                 return false;
         }
         return true;
@@ -327,11 +342,13 @@ result<void> controller::exchange(transaction& u) {
 result<void> controller::compare(transaction& u, const lost_ports& lost) {
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
     if (operator_config_ != nullptr) state::take_back(learned_, *operator_config_, *u.operators);
-    u.followed = state::with_learned(*u.operators, learned_, &u.neighbours_left_out);
-    u.config = u.followed == nullptr ? u.operators : u.followed;
+    u.config = state::with_addresses(*u.operators, learned_);
+    if (u.config == nullptr) u.config = u.operators;
+    u.learned = std::make_unique<state::followed>(state::follow(*u.config, learned_));
     auto what = state::diff(*running_, *u.config);
     if (!what) return tl::unexpected<error>(what.error());
     u.what = std::move(*what);
+    state::add_learned(u.what, *followed_, *u.learned);
     ports_->add_lost(u.what, *u.config, lost);
     // running_ stays the same object, which owners refer to, even if line numbers in the file
     // changed.
@@ -344,6 +361,7 @@ result<void> controller::compare(transaction& u, const lost_ports& lost) {
     u.c.emplace(change{.before = *running_,
                        .after = *u.config,
                        .what = u.what,
+                       .learned = *u.learned,
                        .running = snapshot_.get(),
                        .operators_before = operator_config_,
                        .operators_after = u.operators,
@@ -377,11 +395,11 @@ result<void> controller::finish(transaction& u) {
     publish(std::move(c.snapshot));
     control_tx_->sample_drops_in(snapshot_->sampling);
     const std::shared_ptr<const state::configuration> was = std::exchange(running_, u.config);
-    followed_ = u.followed;
+    followed_.swap(u.learned);
     wait_for_grace_period();
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();
     left_out_ = c.out;
-    left_out_.permanent += u.neighbours_left_out;
+    left_out_.permanent += followed_->neighbours_left_out;
     left_out_.fib = tables_->left_out();
     hops_when_left_out_ = hops_->in_use();
     punt_counts_->follow(interfaces_->indexes());

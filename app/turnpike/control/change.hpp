@@ -33,9 +33,10 @@ struct change {
     const state::configuration& before;
     const state::configuration& after;
     const state::changes& what;
+    const state::followed& learned;               ///< the kernel's objects beside `after`
     const datapath::snapshot* running = nullptr;  ///< published snapshot; null at the start
     bool beside = false;                          ///< prepared by management, which may block
-    /// the operator's configurations, without learned objects
+    /// the operator's configurations, without learned addresses
     std::shared_ptr<const state::configuration> operators_before{}, operators_after{};
     /// next snapshot, filled by the owners
     std::unique_ptr<datapath::snapshot> snapshot = std::make_unique<datapath::snapshot>();

@@ -142,6 +142,8 @@ class controller {
         return learned_batches_;
     }
     [[nodiscard]] const state::configuration& running() const noexcept { return *running_; }
+    /// The kernel's routes and permanent neighbours that are in force beside running().
+    [[nodiscard]] const state::followed& followed() const noexcept { return *followed_; }
     /// running() with shared ownership.
     [[nodiscard]] const std::shared_ptr<const state::configuration>& running_state()
         const noexcept {
@@ -238,6 +240,7 @@ class controller {
     struct transaction;
     void give_sflow_counters();
     [[nodiscard]] bool learn_routes(const state::learned& before) noexcept;
+    [[nodiscard]] std::optional<uint32_t> make_hop(const state::route_target& target);
     [[nodiscard]] bool make_groups_ahead() noexcept;
     result<state::changes> attempt(std::shared_ptr<const state::configuration> config,
                                    const lost_ports& lost) noexcept;
@@ -299,9 +302,9 @@ class controller {
     const isa::kernel<packet::plain_ipv4_function>* plain_ipv4_ = nullptr;
 
     std::shared_ptr<const state::configuration> running_;
-    std::shared_ptr<const state::configuration> operator_config_;  ///< without learned state
-    /// running_, if it has learned objects: learn() replaces its learned routes.
-    std::shared_ptr<state::configuration> followed_;
+    std::shared_ptr<const state::configuration> operator_config_;  ///< without learned addresses
+    /// Beside running_: learn() replaces its routes.
+    std::unique_ptr<state::followed> followed_ = std::make_unique<state::followed>();
     state::learned learned_{};
     learned_batches learned_batches_{};
     left_out left_out_{}, logged_left_out_{};

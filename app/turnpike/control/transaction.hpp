@@ -24,12 +24,11 @@ struct controller::transaction {
         while (ready.size() > owner) ready.pop_back();
     }
 
-    std::shared_ptr<const state::configuration> operators;  ///< without learned state
-    std::shared_ptr<state::configuration> followed{};       ///< with it
-    std::shared_ptr<const state::configuration> config{};
+    std::shared_ptr<const state::configuration> operators;  ///< without learned addresses
+    std::shared_ptr<const state::configuration> config{};   ///< with them
+    std::unique_ptr<state::followed> learned{};
     state::changes what{};
     bool nothing = false;  ///< to be done
-    size_t neighbours_left_out = 0;
     std::vector<pcie::nic_profile> profiles{};
     acls::lists compiled{};  ///< before the loan
     std::optional<change> c{};

@@ -71,12 +71,9 @@ result<changes> diff(const configuration& before, const configuration& after) {
         static const route_set none;
         const vrf* const b = before.vrfs.find(name);
         out.vrf_routes.emplace(name, diff(b == nullptr ? none : b->routes, a.routes));
-        out.vrf_learned.emplace(name, diff(b == nullptr ? none : b->learned, a.learned));
     }
     out.neighbours = diff_neighbours(before.neighbours, after.neighbours);
-    out.learned_neighbours = diff_neighbours(before.learned_neighbours, after.learned_neighbours);
     out.routes = diff(before.routes, after.routes);
-    out.learned = diff(before.learned, after.learned);
     out.settings =
         !(before.sending == after.sending) || !(before.idle == after.idle) ||
         !(before.messages == after.messages) || !(before.punt_rate == after.punt_rate) ||
@@ -88,6 +85,15 @@ result<changes> diff(const configuration& before, const configuration& after) {
         !(before.control_plane == after.control_plane) || !(before.metrics == after.metrics) ||
         !(before.sflow == after.sflow);
     return out;
+}
+
+void add_learned(changes& to, const followed& before, const followed& after) {
+    static const route_set none;
+    for (const auto& [vrf, routes] : after.routes) {
+        const auto b = before.routes.find(vrf);
+        to.learned[vrf] = diff(b == before.routes.end() ? none : b->second, routes);
+    }
+    to.learned_neighbours = diff_neighbours(before.neighbours, after.neighbours);
 }
 
 size_t changes::route_count() const noexcept {
@@ -103,8 +109,8 @@ size_t changes::removed_routes() const noexcept {
 }
 
 size_t changes::learned_count() const noexcept {
-    size_t n = learned.size();
-    for (const auto& [name, of_vrf] : vrf_learned) n += of_vrf.size();
+    size_t n = 0;
+    for (const auto& [name, of_vrf] : learned) n += of_vrf.size();
     return n;
 }
 

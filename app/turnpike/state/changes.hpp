@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "state/configuration.hpp"
+#include "state/learned.hpp"
 
 namespace turnpike::state {
 
@@ -25,10 +26,13 @@ struct changes {
     change_list<std::string> ports, interfaces, bridges, tunnels, mirrors, acls, vrfs;
     /// Changed ports that are closed and reopened.
     std::vector<std::string> reopened;
-    change_list<neighbour_name> neighbours, learned_neighbours;
-    route_changes routes, learned;
+    change_list<neighbour_name> neighbours;
+    route_changes routes;
     /// Changes of the VRFs that exist afterwards.
-    std::map<std::string, route_changes> vrf_routes, vrf_learned;
+    std::map<std::string, route_changes> vrf_routes;
+    /// Changes of the kernel's objects (add_learned()); routes by VRF, "": main.
+    std::map<std::string, route_changes, std::less<>> learned;
+    change_list<neighbour_name> learned_neighbours;
     bool workers = false;
     /// sending, idle, messages, sharing, limits, control, control_plane, metrics, sflow or pcie_profiles
     bool settings = false;
@@ -49,5 +53,8 @@ struct changes {
 
 /// Errors  EBUSY with the location: a difference that needs a restart
 [[nodiscard]] result<changes> diff(const configuration& before, const configuration& after);
+
+/// Adds the differences of the kernel's objects.
+void add_learned(changes& to, const followed& before, const followed& after);
 
 }  // namespace turnpike::state

@@ -121,9 +121,8 @@ inline constexpr std::string_view interface_kind_names[] = {"patched", "routed",
 
 /// A VRF: a separate route table for its interfaces.
 struct vrf {
-    uint32_t table = 0;   ///< table number in the kernel
-    route_set routes{};   ///< compared by themselves
-    route_set learned{};  ///< likewise: of the kernel's table of that number
+    uint32_t table = 0;  ///< table number in the kernel
+    route_set routes{};  ///< compared by themselves
     origin where{};
     bool operator==(const vrf& other) const noexcept { return table == other.table; }
 };
@@ -282,24 +281,10 @@ struct configuration {
     std::map<neighbour_name, neighbour> neighbours{};
     named<vrf> vrfs{};
     route_set routes{};  ///< routes of the main VRF
-    /// Routes of the kernel's main table via mirrored interfaces. They are in no file, and configuration
-    /// changes keep them (controller::learn).
-    route_set learned{};
-    /// Permanent neighbour entries of the kernel likewise, without entries that the operator configured.
-    std::map<neighbour_name, mac_address> learned_neighbours{};
 
-    /// The operator's routes of a VRF; "": main.
+    /// The routes of a VRF; "": main.
     [[nodiscard]] const route_set& routes_of(const std::string& vrf) const {
         return vrf.empty() ? routes : vrfs.at(vrf).routes;
-    }
-    /// Routes of a VRF learned from the kernel.
-    [[nodiscard]] const route_set& learned_of(const std::string& vrf) const {
-        return vrf.empty() ? learned : vrfs.at(vrf).learned;
-    }
-    [[nodiscard]] size_t learned_routes() const noexcept {
-        size_t n = learned.size();
-        for (const auto& [name, v] : vrfs) n += v.learned.size();
-        return n;
     }
     [[nodiscard]] route_set& routes_of(const std::string& vrf) {
         return vrf.empty() ? routes : vrfs.find(vrf)->routes;

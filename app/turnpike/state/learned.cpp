@@ -38,19 +38,16 @@ bool can_be(const configuration& in, const route_member& m) {
                         [&](const ip_prefix& a) { return m.via && a.address == *m.via; });
 }
 
-/// Answers  the number of neighbours beyond the limit
-size_t add_neighbours(configuration& to, const learned& l) {
-    const size_t most = to.limits.limit / 2;
-    size_t left_out = 0;
+void add_neighbours(const configuration& in, const learned& l, followed& to) {
+    const size_t most = in.limits.limit / 2;
     for (const auto& [name, mac] : l.neighbours) {
         const route_member there{.via = name.address, .interface = name.interface};
-        if (!can_be(to, there) || to.neighbours.contains(name)) continue;
-        if (to.neighbours.size() + to.learned_neighbours.size() < most)
-            to.learned_neighbours.emplace_hint(to.learned_neighbours.end(), name, mac);
+        if (!can_be(in, there) || in.neighbours.contains(name)) continue;
+        if (in.neighbours.size() + to.neighbours.size() < most)
+            to.neighbours.emplace_hint(to.neighbours.end(), name, mac);
         else
-            ++left_out;
+            ++to.neighbours_left_out;
     }
-    return left_out;
 }
 
 }  // namespace
@@ -95,17 +92,35 @@ void take_back(learned& l, const configuration& said_before, const configuration
     }
 }
 
-std::shared_ptr<configuration> with_learned(const configuration& said, const learned& l,
-                                            size_t* neighbours_left_out) {
-    if (!said.control_plane.netlink || l.empty()) return nullptr;
+std::shared_ptr<const configuration> with_addresses(const configuration& said, const learned& l) {
+    if (!said.control_plane.netlink || l.addresses.empty()) return nullptr;
     auto both = std::make_shared<configuration>(said);
     add_addresses(*both, l);
-    both->learned = followed_routes(*both, {}, l.routes);
-    for (const auto& [name, routes] : l.vrf_routes)
-        if (vrf* const v = both->vrfs.find(name)) v->learned = followed_routes(*both, name, routes);
-    const size_t left_out = add_neighbours(*both, l);
-    if (neighbours_left_out != nullptr) *neighbours_left_out = left_out;
     return both;
+}
+
+size_t followed::route_count() const noexcept {
+    size_t n = 0;
+    for (const auto& [vrf, of_vrf] : routes) n += of_vrf.size();
+    return n;
+}
+
+const route_set& learned::routes_of(const std::string& vrf) const {
+    static const route_set none;
+    if (vrf.empty()) return routes;
+    const auto of_vrf = vrf_routes.find(vrf);
+    return of_vrf == vrf_routes.end() ? none : of_vrf->second;
+}
+
+followed follow(const configuration& in, const learned& l) {
+    static const learned none;
+    const learned& from = in.control_plane.netlink ? l : none;
+    followed out;
+    out.routes.emplace("", followed_routes(in, {}, from.routes));
+    for (const auto& [name, v] : in.vrfs)
+        out.routes.emplace(name, followed_routes(in, name, from.routes_of(name)));
+    add_neighbours(in, from, out);
+    return out;
 }
 
 }  // namespace turnpike::state

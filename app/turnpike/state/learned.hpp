@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Objects learned from the kernel (sources/netlink_rib.hpp), and their merge into the configuration. On a
-// conflict the operator's objects take precedence.
+// Objects learned from the kernel (sources/netlink_rib.hpp), and those of them that count beside a configuration. On a
+// conflict the operator's objects take precedence. Addresses are merged into a copy of the configuration; routes and
+// neighbours, which are many and change often, stay beside it.
 #pragma once
 
 #include <map>
@@ -17,9 +18,8 @@ struct learned {
     std::map<std::string, std::vector<ip_prefix>, std::less<>> addresses{};  ///< by interface
     std::map<neighbour_name, mac_address> neighbours{};
     std::map<std::string, route_set, std::less<>> vrf_routes{};  ///< by VRF
-    [[nodiscard]] bool empty() const noexcept {
-        return routes.empty() && vrf_routes.empty() && addresses.empty() && neighbours.empty();
-    }
+    /// The routes of a VRF; "": main.
+    [[nodiscard]] const route_set& routes_of(const std::string& vrf) const;
 };
 
 /// The learned routes of a VRF (empty: main) in a configuration. Next hops that it cannot use are left out: via absent
@@ -28,16 +28,26 @@ struct learned {
 [[nodiscard]] route_set followed_routes(const configuration& in, const std::string& vrf,
                                         const route_set& routes);
 
+/// The kernel's routes and permanent neighbours that count beside a configuration. They are in no file, and changes of
+/// the configuration keep them (controller::learn).
+struct followed {
+    std::map<std::string, route_set, std::less<>> routes{};  ///< of each VRF; "": main
+    std::map<neighbour_name, mac_address> neighbours{};      ///< the operator's are left out
+    size_t neighbours_left_out = 0;                          ///< beyond half of neighbours.limit
+    [[nodiscard]] size_t route_count() const noexcept;
+};
+
+/// The learned objects that count beside a configuration, which has the learned addresses: followed_routes(), and
+/// permanent neighbours via mirrored interfaces, up to half of neighbours.limit.
+[[nodiscard]] followed follow(const configuration& in, const learned& l);
+
 /// Removes addresses that the operator deleted and that the kernel only had from the configuration.
 void take_back(learned& l, const configuration& said_before, const configuration& says) noexcept;
 
-/// The operator's configuration with the learned objects: addresses of mirrored interfaces, after the configured ones,
-/// followed_routes(), and static neighbours via these interfaces. Conflicting objects are omitted: an address on another
-/// interface's network, a neighbour that the operator configured, or neighbours beyond half of neighbours.limit.
-/// neighbours_left_out  number of neighbours beyond that limit; null: not counted
+/// The operator's configuration with the learned addresses of mirrored interfaces after the configured ones. An address
+/// on another interface's network is left out.
 /// Returns  null if there is nothing to add
-[[nodiscard]] std::shared_ptr<configuration> with_learned(const configuration& said,
-                                                          const learned& l,
-                                                          size_t* neighbours_left_out = nullptr);
+[[nodiscard]] std::shared_ptr<const configuration> with_addresses(const configuration& said,
+                                                                  const learned& l);
 
 }  // namespace turnpike::state

@@ -34,7 +34,7 @@ TEST(learned, the_operators_word_counts) {
     ASSERT_TRUE(read) << read.error().message();
     const auto says = std::make_shared<const state::configuration>(std::move(*read));
     state::learned l;
-    EXPECT_EQ(with_learned(*says, l), nullptr);
+    EXPECT_EQ(with_addresses(*says, l), nullptr);
     const auto lead = [](const char* by, const char* via) {
         return route_target{.members = {{address_of(via), by}}, .protocol = RTPROT_BGP};
     };
@@ -54,22 +54,23 @@ TEST(learned, the_operators_word_counts) {
     fixed("west", "10.0.1.3");   // the operator's own
     fixed("west", "10.0.1.1");   // ourselves
     fixed("south", "10.0.3.2");  // no interface of the kernel's
-    const auto both = with_learned(*says, l);
-    EXPECT_EQ(both->learned.size(), 3U);
+    const auto both = with_addresses(*says, l);
+    const state::followed beside = follow(*both, l);
+    const state::route_set& routes = beside.routes.at("");
+    EXPECT_EQ(routes.size(), 3U);
     const auto type_of = [](const state::route_set& in, const char* to) {
         return in.find(prefix_of(to))->type;
     };
-    EXPECT_EQ(type_of(both->learned, "10.5.0.0/16"), state::route_type::unicast);
+    EXPECT_EQ(type_of(routes, "10.5.0.0/16"), state::route_type::unicast);
     // A shorter prefix would be another way than the kernel's.
-    EXPECT_EQ(type_of(both->learned, "10.6.0.0/16"), state::route_type::not_followed);
-    EXPECT_EQ(type_of(both->learned, "10.7.0.0/16"), state::route_type::not_followed);
+    EXPECT_EQ(type_of(routes, "10.6.0.0/16"), state::route_type::not_followed);
+    EXPECT_EQ(type_of(routes, "10.7.0.0/16"), state::route_type::not_followed);
     EXPECT_EQ(both->interfaces.at("west").addresses,
               (std::vector{prefix_of("10.0.1.1/24"), prefix_of("10.0.1.9/24"),
                            prefix_of("10.0.4.1/24")}));
     EXPECT_EQ(both->interfaces.at("south").addresses, std::vector{prefix_of("10.0.3.1/24")});
-    ASSERT_EQ(both->learned_neighbours.size(), 1U);
-    EXPECT_EQ(both->learned_neighbours.begin()->first.address, address_of("10.0.1.2"));
-    EXPECT_TRUE(says->learned.empty());
+    ASSERT_EQ(beside.neighbours.size(), 1U);
+    EXPECT_EQ(beside.neighbours.begin()->first.address, address_of("10.0.1.2"));
     EXPECT_EQ(says->interfaces.at("west").addresses.size(), 1U);
 }
 
@@ -87,18 +88,26 @@ TEST(learned, routes_go_to_their_vrfs) {
     red.set(prefix_of("10.8.0.0/16"), state::target_on_link("east"));  // another VRF's
     l.vrf_routes["blue"] = red;                                        // not there
     l.addresses["west"] = {prefix_of("10.0.2.7/24")};  // east's network, but of another VRF
-    const auto both = with_learned(*says, l);
-    EXPECT_EQ(both->learned_of("red").size(), 4U);
-    EXPECT_EQ(both->learned_of("red").find(prefix_of("10.8.0.0/16"))->type,
+    const auto both = with_addresses(*says, l);
+    const state::followed beside = follow(*both, l);
+    EXPECT_EQ(beside.routes.at("red").size(), 4U);
+    EXPECT_EQ(beside.routes.at("red").find(prefix_of("10.8.0.0/16"))->type,
               state::route_type::not_followed);
-    EXPECT_EQ(both->learned_routes(), 4U);
-    EXPECT_TRUE(both->learned.empty());
+    EXPECT_EQ(beside.route_count(), 4U);
+    EXPECT_TRUE(beside.routes.at("").empty());
     EXPECT_EQ(both->interfaces.at("west").addresses.back(), prefix_of("10.0.2.7/24"));
-    const auto what = state::diff(*says, *both);
+    auto what = state::diff(*says, *says);
     ASSERT_TRUE(what);
+    EXPECT_TRUE(what->empty());
+    add_learned(*what, {}, beside);
     EXPECT_EQ(what->learned_count(), 4U);
-    EXPECT_EQ(what->vrf_learned.at("red").set.size(), 4U);
+    EXPECT_EQ(what->learned.at("red").set.size(), 4U);
     EXPECT_FALSE(what->empty());
+    // The operator has no control plane any more.
+    auto alone = *says;
+    alone.control_plane.netlink = false;
+    EXPECT_EQ(with_addresses(alone, l), nullptr);
+    EXPECT_EQ(follow(alone, l).route_count(), 0U);
 }
 
 TEST(control_plane, is_read_written_and_refused) {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Objects of the kernel that find no room are left out and counted; all others are followed, and those are tried again.
 #include <gtest/gtest.h>
+#include <linux/rtnetlink.h>
+
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "control/management/requests.hpp"
 #include "lib/eal.hpp"
+#include "lib/own_namespace.hpp"
 #include "lib/path_lab.hpp"
 
 namespace turnpike::control {
@@ -13,14 +17,20 @@ namespace {
 using namespace test;
 
 constexpr const char* small =
+    "control_plane: {netlink: true}\n"
     "ports:\n"
-    "  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
-    "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"]}\n"
+    "  - {name: west, device: d0, addresses: [10.0.1.254/24], host_interface: true}\n"
+    "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"], "
+    "host_interface: true}\n"
     "neighbours: {max_entries: 16, reachable_ms: 50, retransmit_ms: 10}\n";
 
 class left_out_objects : public ::testing::Test {
   protected:
-    void TearDown() override { lab_.check_balance(); }
+    void TearDown() override {
+        lab_.settle();  // frames of the host interfaces
+        for (const uint16_t port : {uint16_t{0}, uint16_t{1}}) lab_.sent(port);
+        lab_.check_balance();
+    }
 
     static ip_prefix network(uint32_t n) {
         return {ip_address::from_v4(0x1400'0000 + (n << 8)), 24};
@@ -28,15 +38,16 @@ class left_out_objects : public ::testing::Test {
     static state::route_member by(uint32_t host) {
         return {.via = ip_address::from_v4(0x0a00'0200 + host), .interface = "east"};
     }
-    /// Applies the configuration with these routes of the kernel.
-    void learn(const std::function<void(state::configuration&)>& fill,
-               const std::string& more = "") {
-        std::shared_ptr<state::configuration> wanted = lab_.read(small + more);
-        fill(*wanted);
-        paused([&] {
-            const auto done = lab_.controller().apply(wanted);
-            ASSERT_TRUE(done) << done.error().message();
-        });
+    /// Learns these routes of the kernel.
+    void learn(const std::function<void(state::route_set&)>& fill) {
+        state::learned kernel;
+        fill(kernel.routes);
+        for (bool done = false; !done && !HasFatalFailure();)
+            paused([&] {
+                const auto learnt = lab_.controller().learn(kernel);
+                ASSERT_TRUE(learnt) << learnt.error().message();
+                done = *learnt;
+            });
     }
     /// Changes wait for workers, which only this thread polls.
     void paused(const std::function<void()>& change) {
@@ -50,6 +61,8 @@ class left_out_objects : public ::testing::Test {
     bool has(uint32_t n) { return hop_of(n) != datapath::fixed_nexthop::no_route; }
     /// Hosts that answered recently keep their entries.
     void leave_four_out() {
+        for (int i = 0; i < 10; ++i) paused([&] { lab_.control(100); });  // host interfaces are up
+        // Hosts that answered recently keep their entries.
         auto& known = lab_.controller().neighbours();
         const uint16_t east = lab_.controller().interfaces().indexes().at("east");
         for (uint32_t host = 100; host < 110; ++host) {
@@ -57,8 +70,15 @@ class left_out_objects : public ::testing::Test {
             known.learn(east, *by(host).via, mac, true, 1);
             known.confirm(east, *by(host).via, {.mac = mac, .solicited = true}, 1);
         }
-        learn([](state::configuration& c) {
-            for (uint32_t n = 1; n <= 10; ++n) c.learned.set(network(n), {.members = {by(n)}});
+        // The kernel has these routes, too: control reads them in the end.
+        for (uint32_t n = 1; n <= 10; ++n)
+            ASSERT_EQ(std::system(("ip route add " + network(n).text() + " via " +
+                                   by(n).via->text() + " dev east")
+                                      .c_str()),
+                      0);
+        learn([](state::route_set& kernel) {
+            for (uint32_t n = 1; n <= 10; ++n)
+                kernel.set(network(n), {.members = {by(n)}, .protocol = RTPROT_BOOT});
         });
         EXPECT_EQ(no_room(), (left_out{.neighbours = 4}));
     }
@@ -69,12 +89,13 @@ class left_out_objects : public ::testing::Test {
         return nlohmann::json::parse(r.answer(request, {}))["result"]["no_room"];
     }
 
+    own_namespace apart_{};
     running_lab lab_{small};
 };
 
 TEST_F(left_out_objects, a_peer_with_too_many_next_hops_stops_nothing) {
-    learn([](state::configuration& c) {
-        for (uint32_t n = 1; n <= 40; ++n) c.learned.set(network(n), {.members = {by(n)}});
+    learn([](state::route_set& kernel) {
+        for (uint32_t n = 1; n <= 40; ++n) kernel.set(network(n), {.members = {by(n)}});
     });
     size_t there = 0;
     for (uint32_t n = 1; n <= 40; ++n) there += has(n);
@@ -86,22 +107,22 @@ TEST_F(left_out_objects, a_peer_with_too_many_next_hops_stops_nothing) {
                                        {"paths", 0},
                                        {"permanent_neighbours", 0}}));
     // A route that goes and another that comes, by a gateway that is there.
-    learn([](state::configuration& c) {
-        for (uint32_t n = 2; n <= 40; ++n) c.learned.set(network(n), {.members = {by(n)}});
-        c.learned.set(network(100), {.members = {by(2)}});
+    learn([](state::route_set& kernel) {
+        for (uint32_t n = 2; n <= 40; ++n) kernel.set(network(n), {.members = {by(n)}});
+        kernel.set(network(100), {.members = {by(2)}});
     });
     EXPECT_FALSE(has(1));
     EXPECT_TRUE(has(100));
     EXPECT_EQ(no_room(), (left_out{.neighbours = 25}));
-    learn([](state::configuration& c) { c.learned.set(network(40), {.members = {by(40)}}); });
+    learn([](state::route_set& kernel) { kernel.set(network(40), {.members = {by(40)}}); });
     EXPECT_TRUE(has(40));
     EXPECT_FALSE(no_room().any());
 }
 
 TEST_F(left_out_objects, a_group_forwards_by_the_members_that_have_room) {
-    learn([](state::configuration& c) {
-        for (uint32_t n = 1; n <= 13; ++n) c.learned.set(network(n), {.members = {by(n)}});
-        c.learned.set(network(50), {.members = {by(30), by(31), by(32)}});
+    learn([](state::route_set& kernel) {
+        for (uint32_t n = 1; n <= 13; ++n) kernel.set(network(n), {.members = {by(n)}});
+        kernel.set(network(50), {.members = {by(30), by(31), by(32)}});
     });
     EXPECT_TRUE(has(50));
     EXPECT_EQ(no_room(), (left_out{.paths = 2}));
@@ -112,11 +133,10 @@ TEST_F(left_out_objects, the_operators_routes_come_first_and_are_refused_as_ever
     std::string routes = "routes:\n";
     for (uint32_t n = 1; n <= 15; ++n)
         routes += "  - {to: " + network(100 + n).text() + ", via: " + by(n).via->text() + "}\n";
-    learn(
-        [](state::configuration& c) {
-            for (uint32_t n = 1; n <= 40; ++n) c.learned.set(network(n), {.members = {by(n)}});
-        },
-        routes);
+    ASSERT_TRUE(lab_.apply(small + routes));
+    learn([](state::route_set& kernel) {
+        for (uint32_t n = 1; n <= 40; ++n) kernel.set(network(n), {.members = {by(n)}});
+    });
     for (uint32_t n = 101; n <= 115; ++n) EXPECT_TRUE(has(n)) << n;
     EXPECT_TRUE(has(15)) << "by a gateway of the operator's";
     EXPECT_EQ(no_room(), (left_out{.neighbours = 24}));

@@ -87,10 +87,10 @@ class machine : public ::testing::Test {
     result<void> apply() {
         const state::configuration before;
         const state::changes none;
-        change c{.before = before, .after = wanted, .what = none};
+        change c{.before = before, .after = wanted, .what = none, .learned = learned};
         change::table& main = c.tables.emplace_back();
         main.operators.set = &wanted.routes;
-        main.learned.set = &wanted.learned;
+        main.learned.set = &learned.routes[""];
         uint16_t ifindex = here;
         for (const char* name : {"here", "elsewhere"}) {
             if (wanted.interfaces.find(name) == nullptr)
@@ -151,6 +151,7 @@ class machine : public ::testing::Test {
 
     rte_mempool* pool = nullptr;
     state::configuration wanted;
+    state::followed learned;
     std::unique_ptr<rcu::qsbr> domain;
     std::unique_ptr<next_hops> hops;
     std::unique_ptr<route_tables> table;
@@ -578,21 +579,21 @@ TEST_F(machine, a_gateway_that_is_our_own_link_local_address) {
     wanted.routes.target_index(state::target_via(self, "here"));
     ASSERT_FALSE(apply());
     wanted.routes = {};
-    wanted.learned.target_index(state::target_via(self, "here"));
-    wanted.learned.target_index(state::target_via(other, "here"));
+    learned.routes[""].target_index(state::target_via(self, "here"));
+    learned.routes[""].target_index(state::target_via(other, "here"));
     ASSERT_TRUE(apply());
     ASSERT_EQ(learned_hops.size(), 2U);
     EXPECT_EQ(learned_hops[0], std::vector{datapath::fixed_nexthop::unreachable});
     EXPECT_GE(learned_hops[1].at(0), datapath::fixed_nexthop::first_free);
     EXPECT_EQ(n->size(), 1U);
-    wanted.learned = {};
+    learned.routes.clear();
     ASSERT_TRUE(apply());
 }
 
 /// Next hops of the kernel's routes leave one entry in eight to others, and those without room stop nothing.
 TEST_F(machine, kernel_gateways_beyond_the_limit_are_left_out) {
     for (uint32_t i = 0; i < 9; ++i)
-        wanted.learned.target_index(
+        learned.routes[""].target_index(
             state::target_via(ip_address::from_v4(0x0a00'0100 + i), "here"));
     ASSERT_TRUE(apply());
     size_t there = 0;
@@ -605,9 +606,9 @@ TEST_F(machine, kernel_gateways_beyond_the_limit_are_left_out) {
     ASSERT_TRUE(add_gateway(host)) << "and so has the operator's gateway";
     wanted.routes = {};
     // One that goes makes room for one that was left out, when its entry has gone.
-    wanted.learned = {};
+    learned.routes.clear();
     for (uint32_t i = 1; i < 9; ++i)
-        wanted.learned.target_index(
+        learned.routes[""].target_index(
             state::target_via(ip_address::from_v4(0x0a00'0100 + i), "here"));
     ASSERT_TRUE(apply());
     EXPECT_TRUE(n->has_room());
@@ -616,7 +617,7 @@ TEST_F(machine, kernel_gateways_beyond_the_limit_are_left_out) {
     for (const auto& hops_of_target : learned_hops) there += hops_of_target.at(0) != no_nexthop;
     EXPECT_EQ(there, 7U);
     EXPECT_FALSE(n->has_room());
-    wanted.learned = {};
+    learned.routes.clear();
     ASSERT_TRUE(apply());
     EXPECT_TRUE(n->has_room());
 }

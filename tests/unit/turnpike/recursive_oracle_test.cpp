@@ -7,6 +7,7 @@
 
 #include "control/routing/recursion.hpp"
 #include "lib/eal.hpp"
+#include "lib/own_namespace.hpp"
 #include "lib/path_lab.hpp"
 #include "lib/sanitized.hpp"
 #include "state/next_hop_rules.hpp"
@@ -22,7 +23,8 @@ using plain_ways = std::map<std::string, double>;
 /// How a gateway is found, by reading the state.
 class reference {
   public:
-    explicit reference(const state::configuration& of) : of_(of) {}
+    reference(const state::configuration& of, const state::route_set& learned)
+        : of_(of), learned_(learned) {}
 
     /// None: it is not resolved.
     [[nodiscard]] std::optional<plain_ways> of_target(const state::route_target& t) const {
@@ -113,19 +115,21 @@ class reference {
             }
         for (const state::route& r : of_.routes)
             offer(r.to, {0, 3, &of_.routes.targets()[r.target], {}});
-        for (const state::route& r : of_.learned)
-            offer(r.to, {0, 0, &of_.learned.targets()[r.target], {}});
+        for (const state::route& r : learned_)
+            offer(r.to, {0, 0, &learned_.targets()[r.target], {}});
         return best;
     }
 
     const state::configuration& of_;
+    const state::route_set& learned_;
 };
 
 constexpr const char* oracle_box =
+    "control_plane: {netlink: true}\n"
     "ports:\n"
-    "  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
-    "  - {name: east, device: d1, addresses: [10.0.2.254/24]}\n"
-    "  - {name: north, device: d2, addresses: [10.0.3.254/24 MORE]}\n";
+    "  - {name: west, device: d0, addresses: [10.0.1.254/24], host_interface: true}\n"
+    "  - {name: east, device: d1, addresses: [10.0.2.254/24], host_interface: true}\n"
+    "  - {name: north, device: d2, addresses: [10.0.3.254/24 MORE], host_interface: true}\n";
 
 class random_recursion : public ::testing::Test {
   protected:
@@ -200,7 +204,7 @@ class random_recursion : public ::testing::Test {
         return out;
     }
     void compare(const state::configuration& is, unsigned step) {
-        const reference expected(is);
+        const reference expected(is, kernel_.routes);
         for (const state::route& r : is.routes) {
             const state::route_target& t = is.routes.targets()[r.target];
             if (!t.recursive) continue;
@@ -230,7 +234,9 @@ class random_recursion : public ::testing::Test {
         wanted_.clear();
     }
 
+    own_namespace apart_{};
     running_lab lab_{box_of(false)};
+    state::learned kernel_{};
     std::mt19937 random_{7};
     std::map<std::vector<state::route_member>, uint32_t> hops_;
     std::set<std::vector<state::route_member>> wanted_;
@@ -246,22 +252,28 @@ TEST_F(random_recursion, as_the_reference_has_it) {
         if (below(40) == 0) more = !more;
         auto next = lab_.read(box_of(more));
         next->routes = last->routes;
-        next->learned = last->learned;
         next->default_resolves = last->default_resolves != (below(20) == 0);
         for (uint32_t n = 1 + below(3); n > 0; --n)
-            below(3) == 0 ? change(next->learned, true) : change(next->routes, false);
+            below(3) == 0 ? change(kernel_.routes, true) : change(next->routes, false);
         if (below(100) == 0) next->routes = {};
         *last = *next;
         lab_.worker().pause();
         const auto applied = lab_.controller().apply(std::move(next));
+        const auto learnt = lab_.controller().learn(kernel_);
         lab_.worker().resume();
         ASSERT_TRUE(applied) << applied.error().message();
+        ASSERT_TRUE(learnt && *learnt);
         ASSERT_NO_FATAL_FAILURE(compare(*last, step));
         if (step % 64 == 0) lab_.settle();
     }
     EXPECT_GT(resolved_, steps);
     EXPECT_GT(unresolved_, steps);
+    kernel_ = {};
     ASSERT_TRUE(lab_.apply(box_of(false)));
+    lab_.worker().pause();
+    EXPECT_TRUE(*lab_.controller().learn(kernel_));
+    lab_.worker().resume();
+    ASSERT_TRUE(lab_.apply(std::string(box_of(false)) + "icmp: {rate: 7}\n")) << "a transaction";
     lab_.settle();
     for (uint16_t port = 0; port < 3; ++port) (void)lab_.sent(port);
     EXPECT_EQ(lab_.controller().hops().in_use(), hops) << "each hop came back";

@@ -39,9 +39,9 @@ void add_interfaces(controller& c, observe::inventory& to) {
 }
 
 /// Targets are few, so their uses are summed; routes are not visited.
-void add_sources(const std::string& vrf, const state::configuration& all, observe::inventory& to) {
-    const state::route_set& learned = all.learned_of(vrf);
-    to.sources.push_back({vrf_label(vrf), "operator", all.routes_of(vrf).size()});
+void add_sources(const std::string& vrf, const controller& c, observe::inventory& to) {
+    const state::route_set& learned = c.followed().routes.at(vrf);
+    to.sources.push_back({vrf_label(vrf), "operator", c.running().routes_of(vrf).size()});
     std::map<uint8_t, uint64_t> by_protocol;
     for (size_t t = 0; t < learned.targets().size(); ++t)
         if (const uint32_t n = learned.uses_of(t); n != 0)
@@ -57,7 +57,7 @@ void add_vrfs(controller& c, observe::inventory& to) {
         to.vrfs.push_back({vrf_label(name), v4.routes, v6.routes});
         to.fibs.push_back({vrf_label(name), "ipv4", v4.bytes()});
         to.fibs.push_back({vrf_label(name), "ipv6", v6.bytes()});
-        add_sources(name, c.running(), to);
+        add_sources(name, c, to);
     }
 }
 

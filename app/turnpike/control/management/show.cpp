@@ -177,7 +177,7 @@ json show_config(controller& c, const request_fields& f) {
             {"acls", d.acls.size()},
             {"static_neighbours", d.neighbours.size()},
             {"routes", d.routes.size()},
-            {"learned_routes", d.learned_routes()}};
+            {"learned_routes", c.followed().route_count()}};
 }
 
 json show_version(controller& c, const request_fields& f) {
@@ -259,7 +259,7 @@ json show_control_plane(controller& c, const request_fields& f) {
                 {"namespace", name_or_null(says.network_namespace)},
                 {"rate", says.rate},
                 {"interfaces", std::move(all)},
-                {"routes", c.running().learned_routes()},
+                {"routes", c.followed().route_count()},
                 {"asking", nullptr}};
     json& no_room = out["no_room"];
     c.no_room().each([&](const char* reason, size_t count) { no_room[reason] = count; });

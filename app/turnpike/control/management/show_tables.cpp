@@ -71,7 +71,7 @@ json hop_json(controller& c, uint32_t index) {
 namespace {
 
 const state::route_target* learned_route(controller& c, uint8_t vrf, const ip_prefix& to) {
-    return c.running().learned_of(c.vrfs().name_of(vrf)).find(to);
+    return c.followed().routes.at(c.vrfs().name_of(vrf)).find(to);
 }
 
 /// Source of a route; of a learned one, its protocol.
@@ -306,7 +306,7 @@ json show_neighbours(controller& c, const request_fields& f) {
                         {"next_hop", n.hop},
                         {"gateway", n.gateway},
                         {"static", n.fixed},
-                        {"learned", c.running().learned_neighbours.contains({on, n.address})},
+                        {"learned", c.followed().neighbours.contains({on, n.address})},
                         {"held", n.pending}});
         return true;
     });

@@ -75,7 +75,7 @@ class neighbours::prepared_neighbours : public prepared_change {
     }
     /// The kernel's permanent entries: routes and networks decide which are used.
     result<void> add_permanent(change& c) {
-        for (const auto& [name, mac] : after_.learned_neighbours) {
+        for (const auto& [name, mac] : c.learned.neighbours) {
             if (is_own_link_local(c.ifindex_of.at(name.interface), name.address)) continue;
             if (entry* const e = add_learned(c, name); e != nullptr)
                 fixed_.emplace(e, mac);
@@ -271,6 +271,43 @@ result<std::unique_ptr<prepared_change>> neighbours::prepare(change& c) {
     if (auto done = ready->add_all(c); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->find_interfaces(c); !done) return tl::unexpected<error>(done.error());
     return ready;
+}
+
+std::optional<uint32_t> neighbours::add_gateway(uint16_t interface, const ip_address& a,
+                                                bool grouped) {
+    const datapath::interface* const on = interfaces_[interface].about;
+    if (on == nullptr || (a.is_link_local() && a.v6_bytes() == on->addresses->v6.front()))
+        return std::nullopt;
+    entry* e = find(interface, a);
+    if (e == nullptr || (!e->gateway && !e->fixed)) {
+        if (learned_ >= max_learned(limits_)) return std::nullopt;
+        if (e == nullptr) {
+            e = make(interface, a, 0);
+            if (e == nullptr) return std::nullopt;
+            e->state = neighbour_state::failed;  // resolved on first use
+        }
+        ++learned_;
+    }
+    e->gateway = true;
+    e->grouped |= grouped;
+    keep_rank(*e);
+    return e->hop;
+}
+
+bool neighbours::any_in(const state::route_changes& what) const {
+    std::vector<uint16_t> with_entries;
+    for (size_t i = 0; i < interfaces_.size(); ++i)
+        if (interfaces_[i].entries != 0) with_entries.push_back(static_cast<uint16_t>(i));
+    const auto contains_any = [&](const ip_prefix& to) {
+        return std::any_of(with_entries.begin(), with_entries.end(), [&](uint16_t i) {
+            const auto first = entries_.lower_bound({i, to.address});
+            return first != entries_.end() && first->first.first == i &&
+                   to.contains(first->first.second);
+        });
+    };
+    return std::any_of(what.removed.begin(), what.removed.end(), contains_any) ||
+           std::any_of(what.set.begin(), what.set.end(),
+                       [&](const state::route& r) { return contains_any(r.to); });
 }
 
 known_neighbour neighbours::shown(const entry& e) const {

@@ -98,6 +98,13 @@ class neighbours : public config_handler {
     /// Gateways of routes and static neighbours; deletes the entries of removed interfaces.
     [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
+    /// The next hop of a gateway of the kernel's routes, without a transaction. Its entry stays until a transaction finds
+    /// no route by it.
+    /// grouped  the gateway is a member of an ECMP group that leaves out failed neighbours
+    /// Returns  none: no room, or our own address: a transaction decides. Throws std::bad_alloc with nothing changed
+    [[nodiscard]] std::optional<uint32_t> add_gateway(uint16_t interface, const ip_address& a,
+                                                      bool grouped);
+
     /// Send a packet that lacks only the MAC address, queue it, or drop it. Takes ownership.
     void resolve(rte_mbuf* packet, uint16_t interface, const ip_address& a, uint64_t now_ms);
     /// The same for a packet punted by a neighbour's next hop. False: the index is not a
@@ -130,6 +137,8 @@ class neighbours : public config_handler {
     /// The neighbour of a next hop; none: not a neighbour's next hop.
     [[nodiscard]] std::optional<known_neighbour> of_hop(uint32_t hop) const;
 
+    /// Whether the prefix of a changed route contains a neighbour.
+    [[nodiscard]] bool any_in(const state::route_changes& what) const;
     [[nodiscard]] bool knows(uint16_t interface, const ip_address& a) const noexcept {
         return entries_.contains({interface, a});
     }

@@ -37,6 +37,26 @@ bool sends(const datapath::next_hop& hop, const group_member& m) noexcept {
     return kind >= nexthop_kind::failed && !(m.use_neigh && kind == nexthop_kind::failed);
 }
 
+/// None: unicast.
+std::optional<uint32_t> fixed_hop_of(state::route_type type) noexcept {
+    using enum state::route_type;
+    switch (type) {
+        case unicast:
+            break;
+        case blackhole:
+            return datapath::fixed_nexthop::blackhole;
+        case unreachable:
+            return datapath::fixed_nexthop::unreachable;
+        case prohibit:
+            return datapath::fixed_nexthop::prohibited;
+        case local:
+            return datapath::fixed_nexthop::local;
+        case not_followed:
+            return datapath::fixed_nexthop::not_followed;
+    }
+    return std::nullopt;
+}
+
 /// The members' scores for buckets: log(u) / weight, with u uniform in (0, 1]. Among members of equal weight, u decides.
 /// For the best member of each weight, (u - 1) / weight is an upper bound of the score, so most need no logarithm, which
 /// takes the time of twenty u.
@@ -237,9 +257,7 @@ void nexthop_groups::want_ahead(const state::learned& next) {
         for (size_t t = 0; t < routes.targets().size(); ++t) {
             const auto& of = routes.targets()[t].members;
             if (routes.uses_of(t) == 0 || of.size() < 2) continue;
-            members key;
-            for (const state::route_member& m : of)
-                key.push_back({.name = name_of(m), .weight = m.weight});
+            members key = by_names(routes.targets()[t]);
             if (!present.contains(key)) needed.insert(std::move(key));
         }
     };
@@ -268,6 +286,71 @@ nexthop_groups::members nexthop_groups::by_names(const members& some) {
     members out;
     for (const group_member& m : some) out.push_back({.name = m.name, .weight = m.weight});
     return out;
+}
+
+nexthop_groups::members nexthop_groups::by_names(const state::route_target& target) {
+    members out;
+    for (const state::route_member& m : target.members)
+        out.push_back({.name = name_of(m), .weight = m.weight});
+    return out;
+}
+
+bool nexthop_groups::is_ready(const state::route_target& target) const {
+    return target.members.size() < 2 || ahead_.contains(by_names(target));
+}
+
+/// Members without a next hop are left out.
+nexthop_groups::shared_by nexthop_groups::key_of(const state::route_target& target,
+                                                 const std::vector<uint32_t>& hops,
+                                                 const state::ecmp& sharing) {
+    shared_by key{.mtu = target.members.front().via ? target.mtu : uint16_t{0}};
+    for (size_t m = 0; m < hops.size(); ++m)
+        if (hops[m] != no_nexthop)
+            key.of.push_back(
+                {.name = hops.size() == 1 ? 0 : name_of(target.members[m]),
+                 .hop = hops[m],
+                 .weight = target.members[m].weight,
+                 .use_neigh = hops.size() > 1 && sharing.uses_neigh(*target.members[m].via)});
+    return key;
+}
+
+std::vector<bool> nexthop_groups::able_of(const members& some, const classify& can_send) const {
+    std::vector<bool> able;
+    for (const group_member& m : some)
+        able.push_back(sends(hops_[m.hop], m) && can_send(hops_[m.hop]));
+    return able;
+}
+
+/// Null: no next hop is left.
+std::shared_ptr<nexthop_groups::group> nexthop_groups::make(const members& of, uint16_t mtu,
+                                                            const classify& can_send) {
+    nexthop_handle hop = hops_.take();
+    if (!hop) return nullptr;
+    auto able = able_of(of, can_send);
+    auto table = first_table(of, able);
+    auto g = std::make_shared<group>(*this, std::move(hop));
+    g->members = of;
+    g->able = std::move(able);
+    hops_[g->hop].mtu.store(mtu != 0 ? mtu : UINT16_MAX, std::memory_order_relaxed);
+    publish(*g, std::move(table));
+    hops_[g->hop].kind.store(nexthop_kind::group, std::memory_order_release);
+    return g;
+}
+
+std::optional<uint32_t> nexthop_groups::hop_of(const state::route_target& target,
+                                               const std::vector<uint32_t>& hops,
+                                               const state::configuration& running,
+                                               const classify& can_send) {
+    if (const auto fixed = fixed_hop_of(target.type)) return fixed;
+    shared_by key = key_of(target, hops, running.sharing);
+    if (key.of.size() == 1 && key.mtu == 0) return key.of.front().hop;
+    if (const auto there = groups_.find(key); there != groups_.end()) return there->second->hop;
+    // Workers know by the snapshot whether there are groups.
+    const uint32_t limit = running.limits.limit;
+    if (groups_.empty() || groups_.size() >= limit - limit / reserved_share) return std::nullopt;
+    auto g = make(key.of, key.mtu, can_send);
+    if (g == nullptr) return std::nullopt;
+    return groups_.emplace(std::move(key), std::move(g)).first->second->hop;
 }
 
 nexthop_group::owned nexthop_groups::first_table(const members& of, const std::vector<bool>& able) {
@@ -301,7 +384,8 @@ nexthop_groups::shown nexthop_groups::of_hop(uint32_t hop) const {
 /// changed.
 class nexthop_groups::prepared_groups : public prepared_change {
   public:
-    explicit prepared_groups(nexthop_groups& of) : of_(of) {}
+    prepared_groups(nexthop_groups& of, const change& c)
+        : of_(of), can_send_([&c](const datapath::next_hop& hop) { return has_link(c, hop); }) {}
 
     result<void> add(change& c) {
         for (change::table& table : c.tables)
@@ -371,29 +455,8 @@ class nexthop_groups::prepared_groups : public prepared_change {
     }
     result<uint32_t> hop_of(const change& c, const state::route_target& target,
                             const std::vector<uint32_t>& hops, bool learned = false) {
-        using enum state::route_type;
-        switch (target.type) {
-            case unicast:
-                break;
-            case blackhole:
-                return datapath::fixed_nexthop::blackhole;
-            case unreachable:
-                return datapath::fixed_nexthop::unreachable;
-            case prohibit:
-                return datapath::fixed_nexthop::prohibited;
-            case local:
-                return datapath::fixed_nexthop::local;
-            case not_followed:
-                return datapath::fixed_nexthop::not_followed;
-        }
-        shared_by key{.mtu = target.members.front().via ? target.mtu : uint16_t{0}};
-        for (size_t m = 0; m < hops.size(); ++m)
-            if (hops[m] != no_nexthop)
-                key.of.push_back({.name = hops.size() == 1 ? 0 : name_of(target.members[m]),
-                                  .hop = hops[m],
-                                  .weight = target.members[m].weight,
-                                  .use_neigh = hops.size() > 1 &&
-                                               c.after.sharing.uses_neigh(*target.members[m].via)});
+        if (const auto fixed = fixed_hop_of(target.type)) return *fixed;
+        shared_by key = key_of(target, hops, c.after.sharing);
         if (key.of.size() == 1 && key.mtu == 0) return key.of.front().hop;
         if (const auto there = after_.find(key); there != after_.end()) return there->second->hop;
         const uint32_t limit = c.after.limits.limit;
@@ -429,43 +492,29 @@ class nexthop_groups::prepared_groups : public prepared_change {
         }
         const std::shared_ptr<group>& g = was->second;
         if (g->members != wanted) {
-            auto able = able_of(c, wanted);
+            auto able = of_.able_of(wanted, can_send_);
             auto table = make_group(wanted, able, {});
             others_.push_back({g, std::move(wanted), std::move(able), std::move(table)});
         }
         return recursive_.emplace(std::move(key), g).first->second->hop;
     }
-    std::vector<bool> able_of(const change& c, const members& some) const {
-        std::vector<bool> able;
-        for (const group_member& m : some) able.push_back(can_send(c, of_.hops_[m.hop], m));
-        return able;
-    }
     result<std::shared_ptr<group>> make(const change& c, const members& key, uint16_t mtu) {
-        nexthop_handle hop = of_.hops_.take();
-        if (!hop)
+        auto g = of_.make(key, mtu, can_send_);
+        if (g == nullptr)
             return fail(ENOSPC, c.after.file,
                         "no next hop is left for routes that several neighbours share, or that are "
                         "recursive; allow more neighbours (neighbours.limit)");
-        auto able = able_of(c, key);
-        auto table = of_.first_table(key, able);
-        auto g = std::make_shared<group>(of_, std::move(hop));
-        g->members = key;
-        g->able = std::move(able);
-        of_.hops_[g->hop].mtu.store(mtu != 0 ? mtu : UINT16_MAX, std::memory_order_relaxed);
-        of_.publish(*g, std::move(table));
-        of_.hops_[g->hop].kind.store(nexthop_kind::group, std::memory_order_release);
         return g;
     }
     /// A bridge checks its members' links itself.
-    static bool can_send(const change& c, const datapath::next_hop& hop,
-                         const group_member& m) noexcept {
+    static bool has_link(const change& c, const datapath::next_hop& hop) noexcept {
         const datapath::port_state* const port = c.snapshot->port[hop.out.port].state;
-        return sends(hop, m) &&
-               (c.snapshot->interfaces[hop.out.interface].bridge != 0 ||
-                (port != nullptr && port->link_up.load(std::memory_order_relaxed)));
+        return c.snapshot->interfaces[hop.out.interface].bridge != 0 ||
+               (port != nullptr && port->link_up.load(std::memory_order_relaxed));
     }
 
     nexthop_groups& of_;
+    const classify can_send_;
     /// New members of an existing group.
     struct other_members {
         std::shared_ptr<group> of;
@@ -480,7 +529,7 @@ class nexthop_groups::prepared_groups : public prepared_change {
 };
 
 result<std::unique_ptr<prepared_change>> nexthop_groups::prepare(change& c) {
-    auto ready = std::make_unique<prepared_groups>(*this);
+    auto ready = std::make_unique<prepared_groups>(*this, c);
     if (auto done = ready->add(c); !done) return tl::unexpected<error>(done.error());
     return ready;
 }

@@ -82,6 +82,18 @@ class nexthop_groups : public config_handler {
     /// Throws std::bad_alloc
     [[nodiscard]] bool make_ahead(const state::learned& next);
 
+    /// Whether hop_of() takes no time for a target: it is no group, or make_ahead() has made its table.
+    [[nodiscard]] bool is_ready(const state::route_target& target) const;
+    /// Whether there are tables of make_ahead().
+    [[nodiscard]] bool has_ahead() const noexcept { return !ahead_.empty(); }
+    /// The next hop of a learned target, without a transaction. Its group stays until a transaction finds no route by it.
+    /// hops  of its members
+    /// Returns  none: a transaction has to decide. Throws std::bad_alloc with nothing changed
+    [[nodiscard]] std::optional<uint32_t> hop_of(const state::route_target& target,
+                                                 const std::vector<uint32_t>& hops,
+                                                 const state::configuration& running,
+                                                 const classify& can_send);
+
     struct shown_member {
         uint32_t hop = 0;
         uint16_t weight = 1;
@@ -137,12 +149,19 @@ class nexthop_groups : public config_handler {
     };
     class prepared_groups;
 
+    [[nodiscard]] static shared_by key_of(const state::route_target& target,
+                                          const std::vector<uint32_t>& hops,
+                                          const state::ecmp& sharing);
+    [[nodiscard]] std::vector<bool> able_of(const members& some, const classify& can_send) const;
+    [[nodiscard]] std::shared_ptr<group> make(const members& of, uint16_t mtu,
+                                              const classify& can_send);
     void publish(group& g, datapath::nexthop_group::owned next) noexcept;
     void discard(datapath::nexthop_group::owned table) noexcept;
     void update_members(group& g, const classify& can_send, uint32_t& buckets_left);
     void want_ahead(const state::learned& next);
     /// Only the fields that determine the buckets.
     [[nodiscard]] static members by_names(const members& some);
+    [[nodiscard]] static members by_names(const state::route_target& target);
     [[nodiscard]] datapath::nexthop_group::owned first_table(const members& of,
                                                              const std::vector<bool>& able);
     static constexpr uint64_t scores_at_once = 4U << 20;  ///< some milliseconds

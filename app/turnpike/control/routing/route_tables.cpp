@@ -33,8 +33,8 @@ class vrfs::prepared_vrfs : public prepared_change {
             t.vrf = index;
             t.operators.set = &c.after.routes_of(name);
             t.operators.what = main ? &c.what.routes : &c.what.vrf_routes.at(name);
-            t.learned.set = &c.after.learned_of(name);
-            t.learned.what = main ? &c.what.learned : &c.what.vrf_learned.at(name);
+            t.learned.set = &c.learned.routes.at(name);
+            t.learned.what = &c.what.learned.at(name);
             c.snapshot->vrf.resize(std::max<size_t>(c.snapshot->vrf.size(), index + size_t{1}));
         }
         c.vrf_index_of = after_;

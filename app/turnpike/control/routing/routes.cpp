@@ -204,31 +204,45 @@ state::route_target routes::key_of(const state::route_target& t) {
     return out;
 }
 
-/// The next hops of the targets of `next`; none: one of them has to be prepared.
+/// The next hops of the targets of `next`; none: a transaction has to prepare one of them, or to release some.
 std::optional<std::vector<uint32_t>> routes::known_hops(const state::route_set& running,
-                                                        const state::route_set& next) const {
+                                                        const state::route_set& next,
+                                                        const make_hop& make, bool may_release) {
     const auto before = running.targets(), after = next.targets();
     std::vector<uint32_t> out(after.size(), no_nexthop);
+    size_t used = 0;
     for (size_t t = 0; t < after.size(); ++t) {
-        if (next.uses_of(t) == 0) continue;
-        if (t < before.size() && running.uses_of(t) != 0 && before[t] == after[t]) {
+        const bool was = t < before.size() && running.uses_of(t) != 0, is = next.uses_of(t) != 0;
+        const bool stays = was && is && before[t] == after[t];
+        if (was && !stays && !may_release) return std::nullopt;
+        if (!is) continue;
+        ++used;
+        if (stays) {
             out[t] = learned_.hop_of_target[t];
             continue;
         }
-        const auto known = prepared_.find(key_of(after[t]));
-        if (known == prepared_.end() || known->second == no_nexthop) return std::nullopt;
+        const auto [known, is_new] = prepared_.try_emplace(key_of(after[t]), no_nexthop);
+        if (is_new) {
+            const auto made = make(after[t]);
+            if (!made) {
+                prepared_.erase(known);
+                return std::nullopt;
+            }
+            known->second = *made;
+        }
+        if (known->second == no_nexthop) return std::nullopt;
         out[t] = known->second;
     }
+    if (prepared_.size() > 2 * used + max_unused_hops) return std::nullopt;
     return out;
 }
 
 bool routes::learn(state::route_set& running, const state::route_set& next,
-                   const state::route_changes& what) {
-    // Neighbours depend on on-link routes. Routes that were left out are counted by transactions.
-    if (incomplete_ || links_ || !left_out_.empty() || &running != learned_.set ||
-        what.size() > many_writes)
+                   const state::route_changes& what, const make_hop& make, bool may_release) {
+    // Routes that were left out are counted by transactions.
+    if (incomplete_ || !left_out_.empty() || &running != learned_.set || what.size() > many_writes)
         return false;
-    auto known = known_hops(running, next);
+    auto known = known_hops(running, next, make, may_release);
     if (!known) return false;
     routes_with_hops learned{&next, std::move(*known)};
     const auto lacks = [](const std::vector<uint32_t>& of, std::optional<uint32_t> target) {

@@ -38,14 +38,20 @@ class routes {
     [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change::table& t,
                                                                    bool retries = false);
 
-    /// Replaces the kernel's routes without a transaction, where the last transaction prepared their next hops, and no
-    /// neighbour depends on routes: only the FIB is written.
-    /// running  the kernel's routes in the running configuration; on success, it becomes `next`
-    /// what     their differences
-    /// Returns  false: nothing changed; a transaction is necessary
+    /// The next hop of a target that had none; empty: a transaction is necessary. It stays until a transaction finds no
+    /// route by it.
+    using make_hop = std::function<std::optional<uint32_t>(const state::route_target&)>;
+    /// Replaces the kernel's routes without a transaction, where no neighbour depends on them: only the FIB is written.
+    /// running      the kernel's routes in force; on success, it becomes `next`
+    /// what         their differences
+    /// may_release  whether next hops may be without routes until the next transaction; there are never many
+    /// Returns  false: no route changed; a transaction is necessary
     [[nodiscard]] bool learn(state::route_set& running, const state::route_set& next,
-                             const state::route_changes& what);
+                             const state::route_changes& what, const make_hop& make,
+                             bool may_release);
 
+    /// Whether a route may be on-link: neighbours in its prefix depend on it.
+    [[nodiscard]] bool has_link_routes() const noexcept { return links_; }
     /// Number of kernel routes that the FIB has no room for.
     [[nodiscard]] size_t left_out() const noexcept { return left_out_.size(); }
     /// Whether routes were removed since some were left out.
@@ -90,11 +96,13 @@ class routes {
         void order();
     };
     class prepared_routes;
-    /// Next hops by the part of a target that determines them, as of the last transaction.
+    /// Next hops by the part of a target that determines them, of the last transaction and of learn() since.
     using hops_of_targets = std::map<state::route_target, uint32_t>;
     [[nodiscard]] static state::route_target key_of(const state::route_target& t);
-    [[nodiscard]] std::optional<std::vector<uint32_t>> known_hops(
-        const state::route_set& running, const state::route_set& next) const;
+    [[nodiscard]] std::optional<std::vector<uint32_t>> known_hops(const state::route_set& running,
+                                                                  const state::route_set& next,
+                                                                  const make_hop& make,
+                                                                  bool may_release);
     [[nodiscard]] static bool lead_to_links(const state::route_set& some) noexcept;
 
     routes() = default;
@@ -140,8 +148,9 @@ class routes {
     std::set<ip_prefix> left_out_;      ///< prefixes of kernel routes without room
     size_t full_v4_ = 0, full_v6_ = 0;  ///< numbers of routes when they were left out
     bool links_ = false;                ///< some route of the operator or the kernel is on-link
-    routes_with_hops operators_{}, learned_{};  ///< of the running configuration
-    hops_of_targets prepared_;                  ///< the kernel's
+    routes_with_hops operators_{}, learned_{};       ///< of the running configuration
+    hops_of_targets prepared_;                       ///< the kernel's
+    static constexpr size_t max_unused_hops = 1024;  ///< beside as many as are in use
 };
 
 }  // namespace turnpike::control

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A network namespace for the thread of a test: host interfaces do not touch those of the machine.
+#pragma once
+
+#include <sched.h>
+
+#include "lib/require.hpp"
+
+namespace turnpike::test {
+
+/// Needs root.
+struct own_namespace {
+    own_namespace() { REQUIRE(::unshare(CLONE_NEWNET) == 0); }
+};
+
+}  // namespace turnpike::test
