@@ -42,15 +42,16 @@ double ratio_or(const reader& r, std::string_view key, double otherwise) {
 
 vxlan_tunnel tunnel_of(const reader& r, const run_port& p) {
     r.expect_map({"vni", "remote", "inner_mac"});
-    const auto v4 = [&r](const std::optional<ip_address>& a, const char* what) {
-        if (!a || a->v6) r.refuse(std::string("needs ") + what);
-        return a->v4();
-    };
-    vxlan_tunnel t{.vni = static_cast<uint32_t>(r.at("vni").number(1, (1u << 24) - 1)),
-                   .local = v4(p.address, "the port's own IPv4 address (address: ...)")};
+    if (!p.address) r.refuse("needs the port's own address (address: ...)");
     std::optional<ip_address> remote = p.gateway;
     if (r.has("remote")) remote = r.at("remote").taken(parse_address(r.at("remote").text()));
-    t.remote = v4(remote, "the IPv4 address of the device's VTEP (remote: ...)");
+    if (!remote || remote->v6 != p.address->v6)
+        r.refuse(
+            "needs the address of the device's VTEP (remote: ...), of the same family as the "
+            "port's");
+    vxlan_tunnel t{.vni = static_cast<uint32_t>(r.at("vni").number(1, (1u << 24) - 1)),
+                   .local = *p.address,
+                   .remote = *remote};
     if (r.has("inner_mac")) {
         t.inner_mac = r.at("inner_mac").taken(parse_mac(r.at("inner_mac").text()));
         if (t.inner_mac->is_group()) r.at("inner_mac").refuse("should be a unicast MAC address");

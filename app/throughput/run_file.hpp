@@ -22,7 +22,9 @@ struct run_port {
     std::optional<ip_address> gateway{};  ///< the device's address, resolved by ARP or ND
     std::optional<vxlan_tunnel> vxlan{};  ///< frames of this port are encapsulated, both ways
 
-    [[nodiscard]] uint32_t encapsulation_bytes() const noexcept { return vxlan ? vxlan_bytes : 0; }
+    [[nodiscard]] uint32_t encapsulation_bytes() const noexcept {
+        return vxlan ? vxlan_bytes(*vxlan) : 0;
+    }
 };
 
 enum class search_method : uint8_t { none, binary, mlr };

@@ -178,7 +178,8 @@ mac_address test_bed::device_mac(unsigned port) const noexcept {
 void test_bed::answer(unsigned port, std::span<const uint8_t> question, bool in_tunnel) noexcept {
     rte_mbuf* m = rte_pktmbuf_alloc(pool_);
     if (m == nullptr) return;
-    const uint32_t outer = in_tunnel ? vxlan_bytes : 0, most = outer + max_reply_bytes;
+    const uint32_t outer = in_tunnel ? run_.ports[port].encapsulation_bytes() : 0,
+                   most = outer + max_reply_bytes;
     auto* at = reinterpret_cast<uint8_t*>(rte_pktmbuf_append(m, static_cast<uint16_t>(most)));
     const auto a = stations_[port].receive(question, {at + outer, max_reply_bytes});
     foreign_ += a.control ? 0 : 1;

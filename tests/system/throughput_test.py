@@ -180,6 +180,7 @@ def decoded(path, *fields):
         tap.skip("tshark is not installed")
     words = ["tshark", "-n", "-r", path, "-T", "fields", "-E", "separator=|", "-o", "tcp.analyze_sequence_numbers:FALSE"]
     words += [w for protocol in ("ip", "tcp", "udp") for w in ("-o", f"{protocol}.check_checksum:TRUE")]
+    words += ["-o", "udp.ignore_ipv6_zero_checksum:TRUE"]  # of tunnels: RFC 6935
     words += ["-d", "udp.port==9,data", "-d", "tcp.port==9,data"]  # a stamp may look like a message of another protocol
     fields = (*fields, "_ws.malformed", "_ws.expert.severity")
     done = subprocess.run(words + [w for f in fields for w in ("-e", f)], capture_output=True, text=True, check=True, timeout=60)
@@ -267,8 +268,8 @@ def test_destinations_of_a_table():
     assert all(t["frames"]["received"] == t["frames"]["sent"] > 0 and not t["foreign"] for t in trials), trials
 
 
-def vtep(here, there, more=""):
-    return f", address: 10.0.0.{here}, vxlan: {{vni: 7, remote: 10.0.0.{there}{more}}}"
+def vtep(here, there, more="", network="10.0.0."):
+    return f', address: "{network}{here}", vxlan: {{vni: 7, remote: "{network}{there}"{more}}}'
 
 
 def test_a_transit_of_vxlan():
@@ -286,14 +287,24 @@ def test_a_transit_of_vxlan():
 
 
 def test_frames_of_vxlan_have_valid_headers():
+    check_headers_of_vxlan("10.0.0.", "ip", "174")
+
+
+def test_frames_of_vxlan_over_ipv6_have_valid_headers():
+    check_headers_of_vxlan("2001:db8::", "ipv6", "194")
+
+
+def check_headers_of_vxlan(network, layer, length):
+    """`length` of a frame of 128 bytes, without FCS, in the tunnel."""
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         path = os.path.join(folder, "sent.pcap")
-        Run("back_to_back: {repeats: 1, max_frames: 10}", wires=(f"record:{path}", "sink"), ports=(vtep(1, 2), vtep(2, 1)),
-            traffic="flows: 50, sizes: [128]").size()
-        rows = decoded(path, "frame.len", "vxlan.vni", "ip.src", "ip.dst", "udp.dstport", "udp.srcport")
+        Run("back_to_back: {repeats: 1, max_frames: 10}", wires=(f"record:{path}", "sink"), traffic="flows: 50, sizes: [128]",
+            ports=(vtep(1, 2, network=network), vtep(2, 1, network=network))).size()
+        rows = decoded(path, "frame.len", "vxlan.vni", f"{layer}.src", f"{layer}.dst", "udp.dstport", "udp.srcport")
     assert len(rows) > 50, len(rows)
     for n, row in enumerate(rows[:50]):
-        assert row[:5] == ["174", "7", f"10.0.0.1,198.18.0.{n}", f"10.0.0.2,198.19.0.{n}", "4789,9"], row
+        inner = (f",198.18.0.{n}", f",198.19.0.{n}") if layer == "ip" else ("", "")
+        assert row[:5] == [length, "7", f"{network}1{inner[0]}", f"{network}2{inner[1]}", "4789,9"], row
     assert len({row[5] for row in rows[:50]}) == 50, "a source port for each flow"
 
 
@@ -303,6 +314,9 @@ def ip(*words, inside=None):
 
 class KernelVtep:
     """Linux as a VTEP between `left`, which has the tunnel, and `right`: a bridge in a network namespace."""
+
+    def __init__(self, network, length):
+        self.network, self.length = network, length
 
     def __enter__(self):
         self.name = f"tput{os.getpid()}"
@@ -315,8 +329,12 @@ class KernelVtep:
                 command = ["ethtool", "-K", interface, "tx", "off"]
                 subprocess.run([*(["ip", "netns", "exec", namespace] if namespace else []), *command], check=True,
                                capture_output=True, timeout=20)
-        for words in ("link add vxlan7 type vxlan id 7 local 10.0.1.1 remote 10.0.1.2 dstport 4789", "link add br0 type bridge",
-                      "link set vxlan7 master br0", "link set dut2 master br0", "address add 10.0.1.1/24 dev dut1",
+        # Tunnels over IPv6 have no UDP checksum (RFC 6935), which Linux must be told.
+        over = "udp6zerocsumrx" if ":" in self.network else ""
+        nodad = "nodad" if ":" in self.network else ""
+        for words in (f"link add vxlan7 type vxlan id 7 local {self.network}1 remote {self.network}2 dstport 4789 {over}",
+                      "link add br0 type bridge", "link set vxlan7 master br0", "link set dut2 master br0",
+                      f"address add {self.network}1/{self.length} dev dut1 {nodad}",
                       "link set lo up", "link set dut1 up", "link set dut2 up", "link set vxlan7 up", "link set br0 up"):
             ip(*words.split(), inside=self.name)
         wait_until(lambda: all(self.is_up(inner) for inner in ("dut1", "dut2", "br0")), "the links are up")
@@ -334,11 +352,20 @@ class KernelVtep:
 
 
 def test_linux_as_a_vtep():
-    with KernelVtep() as device, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+    check_linux_as_a_vtep("10.0.1.", 24)
+
+
+def test_linux_as_a_vtep_over_ipv6():
+    check_linux_as_a_vtep("2001:db8:1::", 64)
+
+
+def check_linux_as_a_vtep(network, length):
+    with KernelVtep(network, length) as device, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         file = os.path.join(folder, "run.yaml")
         with open(file, "w", encoding="utf-8") as run:
             run.write(f"""ports:
-  - {{name: left, device: "net_af_packet0,iface={device.ports[0]}", address: 10.0.1.2, gateway: 10.0.1.1, vxlan: {{vni: 7}}}}
+  - {{name: left, device: "net_af_packet0,iface={device.ports[0]}", address: "{network}2", gateway: "{network}1",
+     vxlan: {{vni: 7}}}}
   - {{name: right, device: "net_af_packet1,iface={device.ports[1]}"}}
 traffic: {{flows_by: mac, flows: 20, both_ways: true, sizes: [100]}}
 rate: {{max: 2k, {ANY_LAG}}}

@@ -97,9 +97,9 @@ back_to_back: {}
     EXPECT_EQ(r->seed, 9u);
     ASSERT_TRUE(r->ports[0].vxlan && r->ports[1].vxlan);
     EXPECT_EQ(r->ports[0].vxlan->vni, 7u);
-    EXPECT_EQ(r->ports[0].vxlan->local, 0x0a000102u);
-    EXPECT_EQ(r->ports[0].vxlan->remote, 0x0a000101u) << "the gateway";
-    EXPECT_EQ(r->ports[1].vxlan->remote, 0x0a000201u);
+    EXPECT_EQ(r->ports[0].vxlan->local, ip_address::from_v4(0x0a000102));
+    EXPECT_EQ(r->ports[0].vxlan->remote, ip_address::from_v4(0x0a000101)) << "the gateway";
+    EXPECT_EQ(r->ports[1].vxlan->remote, ip_address::from_v4(0x0a000201));
     EXPECT_TRUE(r->ports[1].vxlan->inner_mac);
     EXPECT_EQ(r->ports[1].encapsulation_bytes(), 50u);
 }
@@ -166,10 +166,13 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"traffic: {pcap: none.pcap}\nback_to_back: {}\n", "none.pcap: No such file"},
         refused{"traffic: {pcap: none.pcap, sizes: [64]}\nback_to_back: {}\n", "is of flows"},
         refused{"ports: [{name: a, device: x, vxlan: {vni: 1}}, {name: b, device: y}]\n",
-                "needs the port's own IPv4 address"},
+                "needs the port's own address"},
         refused{"ports: [{name: a, device: x, address: 10.0.0.2, vxlan: {vni: 1}}, {name: b, "
                 "device: y}]\n",
-                "needs the IPv4 address of the device's VTEP"},
+                "needs the address of the device's VTEP"},
+        refused{"ports: [{name: a, device: x, address: 10.0.0.2, vxlan: {vni: 1, remote: "
+                "\"2001:db8::1\"}}, {name: b, device: y}]\n",
+                "of the same family as the port's"},
         refused{"ports: [{name: a, device: x, address: 10.0.0.2, gateway: 10.0.0.1, vxlan: {vni: "
                 "0}}, {name: b, device: y}]\n",
                 "from 1 to 16777215"},
