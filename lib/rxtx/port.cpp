@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rxtx/port.hpp"
 
+#include <net/if.h>
 #include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
@@ -15,7 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/hardware.hpp"
 #include "rxtx/driver_facts.hpp"
+#include "rxtx/driver_messages.hpp"
 #include "rxtx/frame_room.hpp"
 
 namespace turnpike::rxtx {
@@ -66,7 +69,36 @@ bool has_other_arguments(uint16_t id, const std::string& device) {
     return had != nullptr && arguments_of(device) != (had->args != nullptr ? had->args : "");
 }
 
-result<uint16_t> probe(const std::string& device) {
+/// An interface of the kernel that a device's driver needs, and that does not exist; net_tap and virtio_user make theirs.
+std::string missing_interface(const std::string& device) {
+    for (const std::string_view maker : {"net_tap", "net_virtio_user", "virtio_user"})
+        if (device.starts_with(maker)) return {};
+    std::string name = kernel_interface_of(device);
+    return ::if_nametoindex(name.c_str()) == 0 ? name : std::string();
+}
+
+/// Why EAL's probe of a device failed.
+error probe_error(int code, const std::string& device, const driver_messages& log) {
+    if (code == EFAULT)  // rte_devargs_parse(): no bus takes the name
+        return {ENODEV, "",
+                "device '" + device_name(device) +
+                    "' is neither a virtual device of a driver that is loaded, as net_xsk0 or "
+                    "net_af_packet0, nor a bus address, as 0000:3b:00.0"};
+    const std::string opens = "device '" + device + "' cannot be opened: ";
+    if (const std::string name = missing_interface(device); !name.empty())
+        return {ENODEV, "",
+                opens + "there is no interface '" + name +
+                    "' in this network namespace (ip link shows them)"};
+    if (const std::string reason = log.reason(); !reason.empty())
+        // A driver's -1 is no errno value.
+        return {code == 1 ? EIO : code, "", opens + reason};
+    return {code, "",
+            opens +
+                "no driver takes it; check its name, its arguments and, for a PCI address, that "
+                "it is bound to vfio-pci"};
+}
+
+result<uint16_t> probe(const std::string& device, const driver_messages& log) {
     if (auto already = find_port(device)) {
         if (!has_other_arguments(*already, device)) return already;
         return fail(EEXIST, "",
@@ -75,24 +107,38 @@ result<uint16_t> probe(const std::string& device) {
                         "as net_af_packet7");
     }
     const int code = rte_dev_probe(device.c_str());
-    if (code != 0 && code != -EEXIST)
-        return fail(
-            -code, "",
-            "device '" + device +
-                "' cannot be opened by any driver; look for its "
-                "driver's own message above, and check name, arguments and (for a PCI address) "
-                "that it is bound to vfio-pci");
+    if (code != 0 && code != -EEXIST) return tl::unexpected<error>(probe_error(-code, device, log));
     return find_port(device);
+}
+
+/// Completes an error by the driver's own reason.
+result<void> with_reason(result<void> done, const driver_messages& log) {
+    if (done) return done;
+    if (const std::string reason = log.reason();
+        !reason.empty() && done.error().text.find(reason) == std::string::npos)
+        done.error().text += "; the driver's reason: " + reason;
+    return done;
 }
 
 }  // namespace
 
 result<port> port::open(const port_settings& settings) {
+    const driver_messages log;
+    const auto set_up = [&settings](port& p) -> result<void> {
+        if (const int code =
+                rte_eth_dev_callback_register(p.id_, RTE_ETH_EVENT_INTR_RMV, note_gone, nullptr);
+            code != 0)
+            return fail(-code, p.where_, "cannot register for the device's events");
+        if (auto done = p.configure(settings); !done) return done;
+        if (auto done = p.set_up_queues(settings); !done) return done;
+        if (auto done = p.set_mtu(settings.mtu); !done) return done;
+        return p.set_promiscuous(settings.promiscuous);
+    };
     port p;
     p.name_ = settings.name;
     p.where_ =
         settings.where.empty() ? settings.name : settings.where + ": port '" + settings.name + "'";
-    const auto id = probe(settings.device);
+    const auto id = probe(settings.device, log);
     if (!id) return fail(id.error().code, p.where_, id.error().text);
     if (open_devices[*id].exchange(true))
         return fail(EBUSY, p.where_,
@@ -101,15 +147,7 @@ result<port> port::open(const port_settings& settings) {
     p.id_ = *id;
     p.device_ = settings.device;
     gone_devices[*id].store(false, std::memory_order_relaxed);
-    if (const int code =
-            rte_eth_dev_callback_register(*id, RTE_ETH_EVENT_INTR_RMV, note_gone, nullptr);
-        code != 0)
-        return fail(-code, p.where_, "cannot register for the device's events");
-    if (auto done = p.configure(settings); !done) return tl::unexpected<error>(done.error());
-    if (auto done = p.set_up_queues(settings); !done) return tl::unexpected<error>(done.error());
-    if (auto done = p.set_mtu(settings.mtu); !done) return tl::unexpected<error>(done.error());
-    if (auto done = p.set_promiscuous(settings.promiscuous); !done)
-        return tl::unexpected<error>(done.error());
+    if (auto done = with_reason(set_up(p), log); !done) return tl::unexpected<error>(done.error());
     return p;
 }
 
@@ -286,8 +324,9 @@ result<void> port::set_promiscuous(bool on) {
 }
 
 result<void> port::start() {
+    const driver_messages log;
     if (const int code = rte_eth_dev_start(id_); code != 0)
-        return fail(-code, where_, driver_ + " does not start");
+        return with_reason(fail(-code, where_, driver_ + " does not start"), log);
     started_ = true;
     return {};
 }

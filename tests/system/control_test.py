@@ -82,6 +82,26 @@ def test_show_diff_and_apply_under_traffic():
         assert operator.lines.readline() == b""
 
 
+def test_the_drivers_reason_is_in_the_answer():
+    """Why a device cannot be opened, for the client; turnpike's log has it, too."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        _west, dut, _east = cabled(lab)
+        path = socket_in(folder)
+        running = start(lab, dut, control={"socket": path})
+        for device, reasons in {
+                "net_xsk9,iface=nosuch": ("there is no interface 'nosuch' in this network namespace",),
+                "net_af_packet9,iface=nosuch": ("there is no interface 'nosuch' in this network namespace",),
+                "net_xks9,iface=lo": ("device 'net_xks9' is neither a virtual device of a driver", "nor a bus address"),
+                "net_af_packet9,iface=lo,blocksz=8": ("frame size exceeds block size",)}.items():
+            done = subprocess.run([CTL, "--socket", path, "port", "add", "ghost", "device", device, "addresses", "10.77.0.1/24"],
+                                  capture_output=True, text=True, timeout=30, check=False)
+            assert done.returncode == 1, (device, done)
+            for reason in reasons:
+                assert reason in done.stderr and reason in running.output(), (device, done.stderr)
+            assert "not permitted" not in done.stderr and "Bad address" not in done.stderr, done.stderr
+        running.stop()
+
+
 def test_a_port_is_shut_down_and_taken_into_service_again():
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         west, dut, _east = cabled(lab)

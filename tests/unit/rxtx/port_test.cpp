@@ -101,6 +101,15 @@ TEST_F(ports, what_the_driver_refuses_twice_is_a_counted_drop) {
 TEST_F(ports, refusals_name_the_place_and_what_to_do) {
     EXPECT_NE(refused(settings("net_nonsense0")).find("f.yaml:1: port 'p': device 'net_nonsense0'"),
               std::string::npos);
+    EXPECT_NE(refused(settings("net_nonsense0")).find("neither a virtual device of a driver"),
+              std::string::npos);
+    EXPECT_NE(refused(settings("net_af_packet7,iface=nosuch")).find("no interface 'nosuch'"),
+              std::string::npos);
+    EXPECT_NE(refused(settings("net_af_packet7,iface=lo,blocksz=7")).find("blocksz=7' cannot be"),
+              std::string::npos);
+    EXPECT_NE(refused(settings("net_af_packet7,iface=lo,blocksz=7")).find("exceeds block size"),
+              std::string::npos)
+        << refused(settings("net_af_packet7,iface=lo,blocksz=7"));
     port_settings many = settings("net_null0");
     many.tx_queues = 5000;
     EXPECT_NE(refused(many).find("TX queues"), std::string::npos);
