@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A network namespace for the thread of a test: host interfaces do not touch those of the machine.
+// A network namespace for the thread of a test: its host interfaces are apart from the machine's interfaces.
 #pragma once
 
 #include <sched.h>
