@@ -137,6 +137,7 @@ class Router:
         self.operator = Operator(self.socket, 60)
         self.pings = Pings(self.west, "10.0.1.1")
         self.bfd = Bfd(lab, box, peer)
+        self.daemon = box.start("ip -batch -", stdin=subprocess.PIPE, text=True)
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
@@ -169,6 +170,15 @@ class Router:
     def exchange_port(self, number):
         port = {"name": "north", "device": "net_af_packet1,iface=n0", "addresses": ["10.0.3.1/24"]}
         self.operator.result("change", do=[{"add": {"port": port}} if number % 2 == 0 else {"del": {"port": {"name": "north"}}}])
+
+    def change_routes(self, number):
+        """A twentieth of a second of a daemon's changes, 500 a second, each by a next hop that is new."""
+        began = time.time()
+        self.daemon.stdin.write("".join(
+            f"route replace 40.0.{at % 200}.0/24 via 10.9.{at >> 8}.{at & 255} dev peer onlink proto bgp\n"
+            for at in range(25 * number, 25 * number + 25)))
+        self.daemon.stdin.flush()
+        time.sleep(max(0, began + 0.05 - time.time()))
 
     def scrape(self, _):
         with socket.socket(socket.AF_UNIX) as s:
@@ -220,10 +230,13 @@ def test_requests_do_not_stop_punted_packets():
             "flush fdb": router.flush,
             "an ACL replaced each 100 ms": router.replace_acl,
             "reload of a million routes": router.load_routes,
+            "500 route changes a second": router.change_routes,
             "configuration": router.configuration,
             "save": lambda _: ask("save"),
             "rollback": lambda _: ask("rollback", back=1)}
         pauses = {name: router.measure(name, act) for name, act in acts.items()}
+        learned = [r for r in ask("show", what="routes", **{"from": "40.0.0.0/24"})["routes"] if r["origin"] == "learned"]
+        assert len(learned) >= 200 / 4 and all(r["via"].startswith("10.9.") for r in learned), learned
         alive = router.watchdog.longest()
         print(f"# longest time between two messages to the watchdog: {alive:.2f} s", flush=True)
         assert alive < router.watchdog.INTERVAL_S
