@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A network namespace for the thread of a test: its host interfaces are apart from the machine's interfaces.
+// A separate network namespace for the thread of a test.
 #pragma once
 
 #include <sched.h>
