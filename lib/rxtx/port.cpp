@@ -407,9 +407,9 @@ bool port::vanished() const noexcept {
     return id_ != none && gone_devices[id_].load(std::memory_order_acquire);
 }
 
-bool port::link_up() const noexcept {
+bool port::link_up(uint16_t id) noexcept {
     rte_eth_link link{};
-    return id_ != none && rte_eth_link_get_nowait(id_, &link) == 0 &&
+    return id != none && rte_eth_link_get_nowait(id, &link) == 0 &&
            link.link_status == RTE_ETH_LINK_UP;
 }
 

@@ -104,7 +104,10 @@ class port {
     /// "0000:3b:00.0"; empty if it is not a PCI device.
     [[nodiscard]] std::string pci_address() const;
     [[nodiscard]] packet::mac_address mac() const noexcept;
-    [[nodiscard]] bool link_up() const noexcept;
+    [[nodiscard]] bool link_up() const noexcept { return link_up(id_); }
+    /// The same of an open port's ID. May wait: drivers ask the kernel for it under its RTNL lock (net_xsk, mlx5).
+    /// Threads  any, while the port is not closed
+    [[nodiscard]] static bool link_up(uint16_t id) noexcept;
     /// NUMA node; -1: the device's bus has none, or the kernel does not report it.
     [[nodiscard]] int node() const noexcept;
     /// Link speed; 0: the device does not report it.

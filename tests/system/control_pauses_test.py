@@ -226,6 +226,7 @@ def test_requests_do_not_stop_punted_packets():
             "check of the file": lambda _: ask("check", file=router.turnpike.config),
             "reload of the same": lambda _: ask("reload"),
             "a port added, deleted": router.exchange_port,
+            "explain": lambda _: ask("explain", port="east", **{"from": "10.0.2.9", "to": "10.0.1.2"}),
             "scrape": router.scrape,
             "flush fdb": router.flush,
             "an ACL replaced each 100 ms": router.replace_acl,
@@ -244,6 +245,68 @@ def test_requests_do_not_stop_punted_packets():
         router.turnpike.stop()
     quiet = pauses.pop("nothing")
     long = {name: f"{ms:.1f} ms" for name, ms in pauses.items() if ms > LONGEST_MS + quiet}
+    machine.judge(not long, str(long))
+
+
+class RtnlHolder:
+    """Holds the kernel's RTNL lock for a time, as any program can: the deletion of a group of interfaces is one request."""
+    INTERFACES, HELD_S = 60, 0.5  # the kernel takes some 17 ms for each bridge
+
+    def __init__(self, host, folder):
+        self.host, self.folder = host, folder
+
+    def batch(self, *lines):
+        path = os.path.join(self.folder, "batch")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("\n".join(lines) + "\n")
+        self.host.run(f"ip -batch {path}", timeout=60)
+
+    def make(self):
+        self.batch(*(f"link add held{n} group 7 type bridge" for n in range(self.INTERFACES)))
+
+    def hold(self, *first):
+        """Requests, and then the deletion at once. The seconds that all took."""
+        began = time.time()
+        self.batch(*first, "link del group 7")
+        return time.time() - began
+
+
+@tap.limit(180)
+def test_nothing_waits_for_the_kernels_lock():
+    """A TAP's carrier is lost, and a TAP is deleted, while another program has RTNL."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-rtnl-") as folder:
+        wait_for_hugepages()
+        west, dut, peer, box = lab.host("west"), lab.host("dut", True), lab.host("peer"), lab.host("box")
+        lab.cable(west, "eth0", dut, "w0")
+        lab.cable(peer, "eth0", dut, "p0")
+        give(west, 1)
+        devices = {"west": ({"device": "net_af_packet0,iface=w0"}, ["10.0.1.1/24"]),
+                   "peer": ({"device": "net_xsk0,iface=p0", "host_interface": True}, ["10.0.4.1/24"])}
+        # Like the pings before other processes, so that the kernel's lock is measured, and not the machine's load.
+        running = Turnpike(lab, dut, router_config(devices, (), control_plane={"netlink": True, "namespace": box.ns}),
+                           under=["chrt", "--rr", "1"])
+        has = lambda text: text in box.run("ip addr show peer", check=False).stdout  # noqa: E731
+        wait_until(lambda: has("10.0.4.1/24") and has("LOWER_UP"), "the kernel has the interface")
+        pings = Pings(west, "10.0.1.1")
+        holder = RtnlHolder(peer, folder)
+        cases = {"a carrier that is lost": (lambda: holder.hold("link set eth0 down"), lambda: has("NO-CARRIER")),
+                 "an interface that is deleted": (lambda: box.run("ip link del peer") and holder.hold(),
+                                                  lambda: has("10.0.4.1/24"))}
+        pauses = {}
+        for name, (act, is_done) in cases.items():
+            holder.make()
+            since = time.time()
+            held = act()
+            wait_until(is_done, name, 10)
+            until = time.time()
+            time.sleep(0.5)
+            longest, lost = pings.longest(since, until)
+            pauses[name] = longest
+            print(f"# {name}: longest pause {longest:.1f} ms; the lock was held for {held * 1000:.0f} ms", flush=True)
+            assert held > RtnlHolder.HELD_S, f"the lock was held for {held} s only"
+            assert lost == 0, f"{lost} requests are not answered at all"
+        running.stop()
+    long = {name: f"{ms:.1f} ms" for name, ms in pauses.items() if ms > LONGEST_MS}
     machine.judge(not long, str(long))
 
 

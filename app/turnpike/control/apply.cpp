@@ -229,10 +229,12 @@ result<state::changes> controller::apply_beside(
         u.emplace(config);
         done = compile_beside(calls, *u);
         host_->wait_for_upkeep();
+        links_.wait();
     } catch (...) {
         done = tl::unexpected<error>(error_of_exception());
     }
     calls.run([this] { lend(); });
+    links_.conclude();
     auto came = attempt_beside(calls, u, std::move(done), lost);
     if (!came && ports_->any_to_come_back())
         bring_back(

@@ -118,11 +118,7 @@ void controller::tick(uint64_t now_ms) noexcept {
         captures_->tick();
         events_.poll(now_ms);
         look_for_vanished();
-        if (now_ms >= next_link_look_ms_) {
-            poll_links(now_ms);
-            const bool prompt = host_->runs() || snapshot_->groups;
-            next_link_look_ms_ = now_ms + (prompt ? prompt_link_look_ms : link_look_ms);
-        }
+        look_at_links(now_ms);
         if (now_ms >= next_pool_look_ms_) {
             poll_pool();
             next_pool_look_ms_ = now_ms + pool_look_ms;
@@ -167,8 +163,7 @@ void controller::retry_left_out(uint64_t now_ms) {
 
 void controller::close_vanished(control_calls& calls) {
     if (!any_vanished_.exchange(false, std::memory_order_acquire)) return;
-    std::vector<rxtx::port> devices;
-    calls.run([&] { devices.swap(vanished_); });
+    with_loan(calls, [this] { vanished_.clear(); });
 }
 
 /// Retries compare all objects: with a full FIB, that takes long.
@@ -219,14 +214,39 @@ void controller::look_for_vanished() {
 
 void controller::poll_links(uint64_t now_ms) {
     slow_path_context_->now_ms = now_ms;
-    for (const auto& port : ports_->open()) {
-        const bool up = port->link_up();
-        const bool was = port->state.link_up.exchange(up, std::memory_order_relaxed);
-        if (up == was) continue;
-        events_.link(port->name, up, now_ms);
-        link_changed(port->port_index, up);
-        host_->links_changed();
+    for (const auto& port : ports_->open()) note_link(*port, port->link_up(), now_ms);
+    follow_links_of_groups();
+}
+
+/// As poll_links(), but the other thread reads the links.
+void controller::look_at_links(uint64_t now_ms) {
+    if (now_ms >= next_link_look_ms_ && links_.idle()) {
+        const bool prompt = host_->runs() || snapshot_->groups;
+        next_link_look_ms_ = now_ms + (prompt ? prompt_link_look_ms : link_look_ms);
+        auto batch = std::make_unique<link_batch>();
+        for (const auto& port : ports_->open())
+            if (!port->lost) batch->rows.push_back({port->life, port->device.id()});
+        links_.plan(std::move(batch));
     }
+    const link_batch* const done = links_.done();
+    if (done == nullptr) return;
+    for (const auto& port : ports_->open())
+        for (const link_batch::row& r : done->rows)
+            if (r.life == port->life && !port->lost)
+                note_link(*port, r.up && !port->config.shutdown, now_ms);
+    links_.adopted();
+    follow_links_of_groups();
+}
+
+void controller::note_link(open_port& port, bool up, uint64_t now_ms) {
+    const bool was = port.state.link_up.exchange(up, std::memory_order_relaxed);
+    if (up == was) return;
+    events_.link(port.name, up, now_ms);
+    link_changed(port.port_index, up);
+    host_->links_changed();
+}
+
+void controller::follow_links_of_groups() {
     groups_->update_members([this](const datapath::next_hop& hop) {
         return link_of(snapshot_->interfaces[hop.out.interface]);
     });

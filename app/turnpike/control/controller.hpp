@@ -96,6 +96,7 @@ class controller {
             controller& of;
             loan(control_calls& c, controller& o) : calls(c), of(o) {
                 calls.run([this] { of.lend(); });
+                of.links_.conclude();
             }
             ~loan() {
                 calls.run([this] {
@@ -105,7 +106,9 @@ class controller {
             }
             loan(const loan&) = delete;
             loan& operator=(const loan&) = delete;
-        } const held(calls, *this);
+        };
+        links_.wait();
+        const loan held(calls, *this);
         return work();
     }
     /// Answers scrapes of the metrics that wait, under a loan.
@@ -232,7 +235,14 @@ class controller {
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
     [[nodiscard]] const rcu::qsbr& rcu() const noexcept { return *rcu_; }
     [[nodiscard]] bool has_link(const datapath::interface& i) const noexcept { return link_of(i); }
+    /// Reads the links, which may wait for the kernel, and follows them.
     void poll_links(uint64_t now_ms);
+    /// Another thread reads the links, until end_link_polls(). Before it begins (true), and after it has ended.
+    void connect_link_polls(bool on) noexcept { links_.connect(on); }
+    /// Threads  the other one
+    void serve_link_polls() noexcept { links_.serve(); }
+    /// Threads  any
+    void end_link_polls() noexcept { links_.end(); }
 
   private:
     controller() = default;
@@ -270,6 +280,9 @@ class controller {
     void bring_back(error& why, const std::function<result<state::changes>()>& reopen,
                     const std::function<void(uint16_t port)>& went_down) noexcept;
     void look_for_vanished();
+    void look_at_links(uint64_t now_ms);
+    void note_link(open_port& port, bool up, uint64_t now_ms);
+    void follow_links_of_groups();
     [[nodiscard]] bool incomplete() const noexcept;
     void complete();
     static void log_completion(bool done);
@@ -345,6 +358,18 @@ class controller {
     slow_path::slow_path slow_path_;
     bool lent_ = false;
     bool managed_ = false;
+    /// Links of ports with a device, read by another thread. During a loan, none is read: management may close ports.
+    struct link_batch {
+        struct row {
+            uint64_t life = 0;
+            uint16_t ethdev_id = 0;
+            bool up = false;
+        };
+        std::vector<row> rows{};
+    };
+    upkeep<link_batch> links_{[](link_batch& b) {
+        for (link_batch::row& r : b.rows) r.up = rxtx::port::link_up(r.ethdev_id);
+    }};
     std::vector<rxtx::port> vanished_{};  ///< to be closed by close_vanished()
     std::atomic<bool> any_vanished_{false};
     struct held_packet {

@@ -79,6 +79,11 @@ interface_state interface::state_now() const noexcept {
     return s;
 }
 
+unsigned interface::index_now() const noexcept {
+    ifreq r = request_for(name_);
+    return ioctl(control_.get(), SIOCGIFINDEX, &r) == 0 ? static_cast<unsigned>(r.ifr_ifindex) : 0;
+}
+
 interface_speed interface::speed() const noexcept {
     // Room for the three link mode masks after the settings; this code does not read them.
     alignas(ethtool_link_settings) uint8_t answer[sizeof(ethtool_link_settings) + 3 * 127 * 4]{};

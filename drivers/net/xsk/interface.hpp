@@ -38,6 +38,8 @@ class interface {
 
     [[nodiscard]] interface_state state_now() const noexcept;
     [[nodiscard]] interface_speed speed() const noexcept;
+    /// The interface's index; 0: there is none. Does not wait for RTNL.
+    [[nodiscard]] unsigned index_now() const noexcept;
     /// The name of its kernel driver: "veth", "ice".
     [[nodiscard]] std::string driver() const;
     [[nodiscard]] const std::string& name() const noexcept { return name_; }

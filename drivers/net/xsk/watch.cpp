@@ -92,10 +92,22 @@ void say_failures(rte_eth_dev* dev) {
                         d.name.c_str(), q, std::generic_category().message(code).c_str());
 }
 
+/// The interface in the kernel, which answers under its RTNL lock. Any program can hold that for seconds, so it is asked
+/// without the mutex, which statistics need, too.
+struct observed {
+    interface_state state;
+    interface_speed speed{};
+};
+
+observed observe(const device& d) noexcept {
+    observed o{d.interface.state_now()};
+    if (o.state.running) o.speed = d.interface.speed();
+    return o;
+}
+
 /// The caller holds the mutex. Returns the interface's state.
-interface_state state_now(rte_eth_dev* dev) {
+interface_state follow(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
-    const interface_state now = d.interface.state_now();
     if (!d.started) return now;
     if (d.ifindex != 0 && now.index != d.ifindex) let_go(dev);
     if (d.ifindex == 0 && now.index != 0) come_back(dev, now);
@@ -116,7 +128,7 @@ interface_state state_now(rte_eth_dev* dev) {
     return now;
 }
 
-void set_link(rte_eth_dev* dev, const interface_state& now) noexcept {
+void set_link(rte_eth_dev* dev, const interface_state& now, const interface_speed& speed) noexcept {
     rte_eth_link link{};
     link.link_speed = RTE_ETH_SPEED_NUM_UNKNOWN;
     link.link_duplex = RTE_ETH_LINK_FULL_DUPLEX;
@@ -124,19 +136,26 @@ void set_link(rte_eth_dev* dev, const interface_state& now) noexcept {
     const device& d = device_of(dev);
     link.link_status = d.started && now.running ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;
     if (link.link_status == RTE_ETH_LINK_UP) {
-        const interface_speed speed = d.interface.speed();
         if (speed.mbps != 0) link.link_speed = speed.mbps;
         link.link_duplex = speed.full_duplex ? RTE_ETH_LINK_FULL_DUPLEX : RTE_ETH_LINK_HALF_DUPLEX;
     }
     rte_eth_linkstatus_set(dev, &link);
 }
 
+/// Another thread may have followed a later state meanwhile: of another interface by the name.
+void update(rte_eth_dev* dev) {
+    device& d = device_of(dev);
+    const observed now = observe(d);
+    const std::lock_guard lock(d.mutex);
+    if (d.interface.index_now() == now.state.index)
+        set_link(dev, follow(dev, now.state), now.speed);
+}
+
 void watch(void* argument) noexcept {
     auto* dev = static_cast<rte_eth_dev*>(argument);
     (void)alarms.load(std::memory_order_acquire);
     try {
-        const std::lock_guard lock(device_of(dev).mutex);
-        set_link(dev, state_now(dev));
+        update(dev);
     } catch (const std::exception& e) {
         XSK_LOG(ERR, "%s: %s\n", device_of(dev).name.c_str(), e.what());
     }
@@ -154,8 +173,7 @@ void stop_watch(rte_eth_dev* dev) noexcept { rte_eal_alarm_cancel(watch, dev); }
 
 int link_update(rte_eth_dev* dev, int) noexcept {
     try {
-        const std::lock_guard lock(device_of(dev).mutex);
-        set_link(dev, state_now(dev));
+        update(dev);
         return 0;
     } catch (const std::exception&) {
         return -ENOMEM;

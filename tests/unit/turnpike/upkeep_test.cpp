@@ -121,7 +121,7 @@ TEST_F(upkeep_thread, none_is_needed) {
     upkeep_.adopted();
     EXPECT_TRUE(upkeep_.idle());
     EXPECT_EQ(gone_.size(), 1U);
-    // Without the thread, the caller does the work.
+    // A thread that has ended executes no batch.
     start();
     stop();
     plan(7);

@@ -185,7 +185,7 @@ void host_stack::adopt(batch& b, uint64_t now_ms) {
     if (repairs) not_restored_ = refused;
 }
 
-/// For a change: finished requests count, and requests that have not begun are planned again afterwards.
+/// For a change: a batch that is executed counts, and a planned one is discarded, and planned again afterwards.
 void host_stack::conclude_upkeep() {
     upkeep_.conclude();
     if (batch* const done = upkeep_.done(); done != nullptr) {

@@ -44,15 +44,12 @@ management::management(const dependencies& around)
     : around_(around), telemetry_(around.controller, around.calls) {
     connect(true);
     try {
-        upkeep_ = std::thread([this] {
-            pthread_setname_np(pthread_self(), "turnpike-host");
-            leave_lcores_alone(around_.cpus);
-            around_.controller.host_interfaces().serve_upkeep();
-        });
+        upkeep_ = beside_lcores("turnpike-host",
+                                [this] { around_.controller.host_interfaces().serve_upkeep(); });
+        links_ = beside_lcores("turnpike-links", [this] { around_.controller.serve_link_polls(); });
         thread_ = std::thread([this] { work(); });
     } catch (...) {
-        around_.controller.host_interfaces().end_upkeep();
-        if (upkeep_.joinable()) upkeep_.join();
+        end_others();
         connect(false);
         throw;
     }
@@ -65,15 +62,30 @@ management::~management() {
         around_.controller.pass_as_reader();
     }
     thread_.join();
-    around_.controller.host_interfaces().end_upkeep();
-    upkeep_.join();
+    end_others();
     connect(false);
+}
+
+std::thread management::beside_lcores(const char* name, std::function<void()> serve) const {
+    return std::thread([name, serve = std::move(serve), cpus = around_.cpus] {
+        pthread_setname_np(pthread_self(), name);
+        leave_lcores_alone(cpus);
+        serve();
+    });
+}
+
+void management::end_others() noexcept {
+    around_.controller.host_interfaces().end_upkeep();
+    around_.controller.end_link_polls();
+    for (std::thread* const t : {&upkeep_, &links_})
+        if (t->joinable()) t->join();
 }
 
 void management::connect(bool on) noexcept {
     around_.calls.connect(on);
     around_.controller.set_managed(on);
     around_.controller.host_interfaces().connect_upkeep(on);
+    around_.controller.connect_link_polls(on);
 }
 
 void management::work() noexcept {

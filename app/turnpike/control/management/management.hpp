@@ -47,11 +47,14 @@ class management {
   private:
     void work() noexcept;
     void connect(bool on) noexcept;
+    [[nodiscard]] std::thread beside_lcores(const char* name, std::function<void()> serve) const;
+    void end_others() noexcept;
 
     const dependencies around_;
     telemetry telemetry_;
     std::atomic<bool> stop_{false}, ended_{false};
-    std::thread thread_, upkeep_;  ///< the latter: requests to the kernel that may block
+    std::thread thread_;
+    std::thread upkeep_, links_;  ///< requests to the kernel, and to drivers, that may block
 };
 
 }  // namespace turnpike::control
