@@ -11,8 +11,10 @@
 #include "edit.hpp"
 #include "keys.hpp"
 #include "manual.hpp"
+#include "object_view.hpp"
 #include "objects.hpp"
 #include "page.hpp"
+#include "ping.hpp"
 #include "print.hpp"
 #include "tables.hpp"
 #include "top_view.hpp"
@@ -52,7 +54,7 @@ std::string flushed(const given& g, const json& result) {
 result<json> show(const given& g) {
     const std::string& what = g.words.at(1).second;
     if (what == "help") return json{{"request", "help"}};
-    json request = {{"request", "show"}, {"what", what}};
+    json request = {{"request", "show"}, {"what", what == "vlans" ? "bridges" : what}};
     if (g.has("not-followed")) request["what"] = "not-followed";
     if (g.has("ADDRESS")) request["address"] = g.value("ADDRESS");
     if (g.has("PREFIX")) request["to"] = g.value("PREFIX");
@@ -118,13 +120,16 @@ constexpr command local(std::string_view usage, std::string_view help, int (*run
 
 constexpr command table[] = {
     {"show report", "the complete report since the start, as JSON", show, report_text},
-    {"show ports [PORT]", "ports, their settings and counters; all about one of them", show,
-     nullptr, "ports",
+    {"show ports", "ports, their settings and counters", show, nullptr, "ports",
      "name driver link mtu mac rx_packets tx_packets rx_missed drops description"},
-    {"show interfaces [INTERFACE]",
-     "interfaces with addresses, patches and ACLs; all about one of them", show, nullptr,
-     "interfaces",
+    local("show ports PORT",
+          "all about a port: link and its last change, counters, drops, interfaces, bridge",
+          show_object),
+    {"show interfaces", "interfaces with addresses, patches and ACLs", show, nullptr, "interfaces",
      "name kind port vrf mtu mac addresses peer acl_in acl_out l2_in l2_out description"},
+    local("show interfaces INTERFACE",
+          "all about an interface: rates, counters, bridge, VLANs, ACLs, neighbours, and its port",
+          show_object),
     {"show routes [PREFIX [longer]] [origin ORIGIN] [vrf VRF]",
      "active routes: all, of one prefix, of the prefix and all longer ones, or of an origin (as "
      "configured) or protocol (as bgp)",
@@ -138,12 +143,14 @@ constexpr command table[] = {
      "interface address state mac gateway static held next_hop"},
     {"show next-hops", "next hops of routes", show, next_hops_text, "next_hops"},
     {"show control-plane", "interfaces mirrored to the kernel, and the state of the netlink routes",
-     show, nullptr, "interfaces", "name index carrier given taken not_taken"},
+     show, control_plane_text},
     {"show control-plane not-followed",
      "prefixes whose routes in the kernel turnpike cannot forward by, with the reasons", show,
      nullptr, "routes", "to vrf reason protocol metric"},
     {"show bridges [BRIDGE]", "bridges, their members and VLANs, and their counters", show,
      bridges_text, "bridges"},
+    {"show vlans", "VLANs of bridges: the members that send them untagged, and tagged", show,
+     vlans_text},
     {"show fdb [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]", "FDB entries", show, nullptr,
      "fdb", "bridge vlan mac port kind age_s"},
     {"show neigh-suppress [bridge BRIDGE]",
@@ -345,6 +352,11 @@ constexpr command table[] = {
           "copy packets of a port (any: all ports) as pcapng to a file or standard output; also -c "
           "and -w",
           capture),
+    local("ping ADDRESS [count NUMBER] [size NUMBER] [dont-fragment] [interface INTERFACE]",
+          "the system's ping by the kernel's host interfaces, whose packets turnpike forwards",
+          ping),
+    local("traceroute ADDRESS [interface INTERFACE]", "the system's traceroute, likewise",
+          traceroute),
     local("watch drops|cost|ports [--interval SECONDS]",
           "show periodically, with rates since the last update; q quits", watch),
     local("top [--once] [--interval SECONDS]",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "datapath/drop_reason.hpp"
@@ -194,6 +195,78 @@ std::string bridges_text(const given& g, const json& result) {
     if (!g.has("BRIDGE"))
         add("reserved frames", "port group from frames", result.value("reserved", json::array()));
     return out;
+}
+
+namespace {
+
+/// "10-20,30" of a bridge member's trunks.
+using vlan_ranges = std::vector<std::pair<unsigned, unsigned>>;
+
+vlan_ranges ranges_of(const json& trunks) {
+    vlan_ranges out;
+    for (const json& one : trunks) {
+        const std::string text = one.is_string() ? one.get<std::string>() : one.dump();
+        const size_t dash = std::min(text.find('-'), text.size());
+        const auto first = static_cast<unsigned>(std::stoul(text));
+        out.emplace_back(first, dash == text.size()
+                                    ? first
+                                    : static_cast<unsigned>(std::stoul(text.substr(dash + 1))));
+    }
+    return out;
+}
+
+/// Members by the way in which they send a VLAN.
+struct vlan_row {
+    std::string untagged{}, tagged{};
+};
+
+/// A row per VLAN of an access port, of a native VLAN, of a short range of trunks, or with traffic.
+std::map<unsigned, vlan_row> vlan_rows(const json& bridge) {
+    constexpr unsigned max_range = 64;
+    std::map<unsigned, vlan_row> rows;
+    const json members = bridge.value("members", json::array());
+    for (const json& vlan : bridge.value("vlans", json::array()))
+        if (vlan.value("vlan", json()).is_number()) rows[vlan["vlan"].get<unsigned>()];
+    for (const json& m : members) {
+        if (m.value("vlan", json()).is_number()) rows[m["vlan"].get<unsigned>()];
+        for (const auto& [first, last] : ranges_of(m.value("trunks", json::array())))
+            for (unsigned v = first; v <= last && last - first < max_range; ++v) rows[v];
+    }
+    for (const json& m : members) {
+        const vlan_ranges trunks = ranges_of(m.value("trunks", json::array()));
+        const bool is_tagged = m.value("mode", json()) == "native_tagged";
+        for (auto& [vlan, row] : rows) {
+            const bool own = m.value("vlan", json()) == vlan;
+            const bool in_trunk = std::ranges::any_of(
+                trunks, [v = vlan](const auto& r) { return r.first <= v && v <= r.second; });
+            if (!own && !in_trunk) continue;
+            std::string& to = own && !is_tagged ? row.untagged : row.tagged;
+            to += (to.empty() ? "" : ",") + m.value("port", std::string());
+        }
+    }
+    return rows;
+}
+
+}  // namespace
+
+std::string vlans_text(const given&, const json& result) {
+    json rows = json::array();
+    for (const json& bridge : result.value("bridges", json::array()))
+        for (const auto& [vlan, row] : vlan_rows(bridge))
+            rows.push_back({{"vlan", vlan},
+                            {"bridge", bridge.value("name", json())},
+                            {"untagged", row.untagged.empty() ? json() : json(row.untagged)},
+                            {"tagged", row.tagged.empty() ? json() : json(row.tagged)}});
+    return shown_text("vlans", "vlan bridge untagged tagged", {{"vlans", std::move(rows)}});
+}
+
+std::string control_plane_text(const given&, const json& result) {
+    std::string out =
+        shown_text("interfaces", "name index carrier given taken not_taken", result) + "\n";
+    json rest = json::object();
+    for (const auto& [name, value] : result.items())
+        if (name != "interfaces" && !value.is_null()) rest[name] = value;
+    return out + shown_text({}, {}, rest);
 }
 
 }  // namespace turnpike::ctl

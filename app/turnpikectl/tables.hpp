@@ -23,5 +23,9 @@ std::string next_hops_text(const given& g, const nlohmann::json& result);
 std::string route_text(const given& g, const nlohmann::json& result);
 /// Bridges with their members and VLANs.
 std::string bridges_text(const given& g, const nlohmann::json& result);
+/// A row per VLAN of a bridge.
+std::string vlans_text(const given& g, const nlohmann::json& result);
+/// Host interfaces, and the state of netlink.
+std::string control_plane_text(const given& g, const nlohmann::json& result);
 
 }  // namespace turnpike::ctl

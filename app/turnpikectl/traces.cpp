@@ -21,6 +21,19 @@ std::string text_of(const json& j, const char* name) {
     return value.is_string() ? printable(value.get_ref<const std::string&>()) : value.dump();
 }
 
+/// "ARP"; "type 0x88b5" of a type that has no short name.
+std::string type_text(const std::string& type) {
+    for (const auto& [number, name] : {std::pair("0x0806", "ARP"),
+                                       {"0x88cc", "LLDP"},
+                                       {"0x8809", "slow protocols (LACP)"},
+                                       {"0x8863", "PPPoE discovery"},
+                                       {"0x8864", "PPPoE"},
+                                       {"0x8847", "MPLS"},
+                                       {"0x888e", "802.1X"}})
+        if (type == number) return name;
+    return "type " + type;
+}
+
 /// "64 bytes, 02:00:00:00:00:01 > 02:00:00:00:00:0b, VLAN 10, 10.0.1.2:1024 > 10.9.1.1:53 protocol 17"
 std::string lead_text(const json& lead) {
     std::string out = text_of(lead, "bytes") + " bytes";
@@ -31,8 +44,9 @@ std::string lead_text(const json& lead) {
         if (tag.value("priority", 0) != 0) out += " priority " + text_of(tag, "priority");
     }
     if (!lead.contains("protocol"))
-        return out + ", type " +
-               text_of(lead, lead.contains("inner_ethertype") ? "inner_ethertype" : "ethertype");
+        return out + ", " +
+               type_text(text_of(
+                   lead, lead.contains("inner_ethertype") ? "inner_ethertype" : "ethertype"));
     const auto end = [&](const char* address, const char* port) {
         const std::string a = text_of(lead, address);
         if (!lead.contains(port)) return a;

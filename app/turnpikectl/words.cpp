@@ -30,7 +30,7 @@ namespace {
 /// Words that engineers type for a command of another name.
 constexpr std::pair<std::string_view, std::string_view> other_spellings[] = {
     {"arp", "neighbours"},     {"nd", "neighbours"}, {"neighbors", "neighbours"},
-    {"neighbor", "neighbour"}, {"mac", "fdb"},       {"vlan", "interfaces"},
+    {"neighbor", "neighbour"}, {"mac", "fdb"},       {"vlan", "vlans"},
     {"ip", "interfaces"},      {"drop", "drops"},    {"nexthops", "next-hops"},
     {"int", "interfaces"},     {"sh", "show"},       {"delete", "del"},
     {"access-lists", "acl"},   {"log", "history"}};

@@ -282,12 +282,70 @@ def test_bridges_have_members_and_vlans():
     assert "10,20-29" in shown and "south" not in shown and max(len(line) for line in shown.splitlines()) <= 80, shown
 
 
+def test_vlans_have_their_members():
+    members = [{"port": "west", "mode": "access", "vlan": 20}, {"port": "east", "mode": "trunk", "vlan": None, "trunks": ["10", "20-29"]},
+               {"port": "up", "mode": "native_untagged", "vlan": 10, "trunks": ["1-4094"]},
+               {"port": "down", "mode": "native_tagged", "vlan": 10, "trunks": ["10"]}]
+    result = {"bridges": [{"name": "lan", "members": members, "vlans": [{"vlan": 700}]}, {"name": "plain", "members": [{"port": "a"}]}]}
+    server = Server({"result": result})
+    rows = {line.split()[0]: line.split()[1:] for line in output(server, "show", "vlans").splitlines()}
+    assert server.asked == [{"request": "show", "what": "bridges"}], server.asked
+    assert rows["10"] == ["lan", "up", "east,down"] and rows["20"] == ["lan", "west", "east,up"], rows
+    assert rows["29"] == ["lan", "-", "east,up"] and rows["700"] == ["lan", "-", "up"] and "30" not in rows, rows
+
+
+def test_the_control_plane_has_its_counters():
+    result = {"interfaces": [{"name": "west", "index": 3, "carrier": True, "given": 7, "taken": 8, "not_taken": 1}], "routes": 5,
+              "netlink": True, "messages": 12, "overruns": 1, "not_followed_by": {"multicast": 2}, "asking": None}
+    lines = [line.split() for line in output(Server({"result": result}), "show", "control-plane").splitlines()]
+    for line in ("west 3 yes 7 8 1", "routes 5", "messages 12", "overruns 1", "not_followed_by.multicast 2"):
+        assert line.split() in lines, (line, lines)
+    assert "asking" not in str(lines), lines
+
+
+def test_ping_needs_an_interface_of_the_kernel():
+    def refused(interfaces, *more):
+        done = Server({"result": {"interfaces": interfaces, "namespace": "nosuch-namespace"}}).run("ping", "10.0.0.1", *more)
+        assert done.returncode == 1 and done.stdout == "", done
+        return done.stderr
+
+    assert "set host_interface: true" in refused([])
+    assert "east: has no interface in the kernel" in refused([{"name": "west"}], "interface", "east")
+    assert "/run/netns/nosuch-namespace: cannot be opened" in refused([{"name": "west"}], "count", "1")
+
+
 def test_one_object_by_name():
-    ports = {"result": {"ports": [{"name": "west", "link": {"up": True}, "mtu": 1500}, {"name": "east", "mtu": 9000}]}}
-    shown = output(Server(ports), "show", "ports", "west")
-    assert [line.split() for line in shown.splitlines()] == [["link.up", "yes"], ["mtu", "1500"], ["name", "west"]], shown
-    assert json.loads(output(Server(ports), "--json", "show", "ports", "east"))["ports"] == [{"name": "east", "mtu": 9000}]
-    done = Server(ports).run("show", "ports", "wets")
+    log = [{"time": at, "level": "notice", "text": "", "fields": {"what": "link", "port": port, "from": "x", "to": to}}
+           for at, port, to in (("10:00", "west", "down"), ("11:00", "west", "up"), ("12:00", "east", "down"))]
+    subjects = {
+        "ports": [{"name": "west", "link": "up", "mtu": 1500, "rx_missed": 4, "drops": {"acl_deny": 3, "no_route": 0}},
+                  {"name": "east", "link": "down", "mtu": 9000}],
+        "interfaces": [{"name": "west", "port": "west", "kind": "bridged", "vlan": None, "rx_bytes": 77, "description": "uplink",
+                        "rates": {"1s": {"rx_packets": 25000.0, "rx_bits": 1e7}, "10s": None, "1min": None}},
+                       {"name": "west.10", "port": "west", "kind": "routed", "vlan": 10}],
+        "bridges": [{"name": "lan", "members": [{"port": "west", "mode": "access", "vlan": 20}, {"port": "south"}]}],
+        "acl": [{"port": "west", "direction": "in", "list": "edge", "permitted": 7, "denied": 2}],
+        "neighbours": [{"interface": "west.10", "state": state} for state in ("reachable", "reachable", "failed")],
+        "punt": [{"interface": "west", "class": "arp", "rate": 9, "punted": 5, "dropped": 1}],
+        "tunnels": [], "mirrors": [{"name": "span", "ports": ["west"], "to": "south"}], "log": log}
+
+    def server():
+        return Server(*[lambda asked: {"result": {asked["what"]: subjects[asked["what"]], "next": None}}] * len(subjects))
+
+    shown = output(server(), "show", "int", "west")
+    lines = [line.split() for line in shown.splitlines()]
+    for line in ("interface west: bridged", "port west: link up, last change 11:00 (up)", "rx_bytes 77", "description uplink",
+                 "1s 25.0 k 10.00 M - -", "lan west access 20 - - - -", "in edge 7 2", "arp 9 5 1", "mirror: span", "rx_missed 4",
+                 "acl_deny 3"):
+        assert line.split() in lines, (line, shown)
+    assert "no_route" not in shown and "east" not in shown and "south" not in shown, shown
+    shown = output(server(), "show", "interfaces", "west.10")
+    assert ["reachable", "2"] in [line.split() for line in shown.splitlines()] and "failed" in shown and "bridge member" not in shown, shown
+    shown = output(server(), "show", "ports", "west")
+    assert shown.startswith("port west: link up, last change 11:00 (up)\n") and "west.10  routed" in shown, shown
+    one = json.loads(output(server(), "--json", "show", "ports", "east"))
+    assert one["ports"] == [{"name": "east", "link": "down", "mtu": 9000}] and one["last_change"]["to"] == "down", one
+    done = server().run("show", "ports", "wets")
     assert done.returncode == 1 and "show ports: 'wets' is not there; did you mean 'west'?" in done.stderr, done
     rules = [{"name": "tiny-fragment", "action": "deny", "packets": 0, "bytes": 0},
              {"name": None, "action": "permit", "packets": 7, "bytes": 420},
@@ -419,7 +477,7 @@ def test_explain_prints_the_decisions():
     server = Server({"result": one})
     said = output(server, "explain", "west.10", "from", "10.0.0.7", "to", "10.9.0.1").splitlines()
     assert server.asked[0]["port"] == "west.10", server.asked
-    assert said[0].endswith("02:00:00:00:00:01 > ff:ff:ff:ff:ff:ff, VLAN 10 priority 5, type 0x0806"), said[0]
+    assert said[0].endswith("02:00:00:00:00:01 > ff:ff:ff:ff:ff:ff, VLAN 10 priority 5, ARP"), said[0]
     assert [line.strip() for line in said[1:]] == [
         "acl_in       ACL edge, in of west.10: deny by the default (run.yaml:6)", "counted by rule all",
         "near: rule web (run.yaml:9) would permit: destination_ports should be 80-81, the packet's is 443",
