@@ -279,8 +279,11 @@ int run(int argc, char** argv) {
     observe::set_log(chosen.log_format, chosen.log_level);
     observe::service service;
     service.starting("configuration", start_part_limit);
-    auto config = sources::load(chosen.config);
-    if (!config) return complain(config.error(), exit_refused);
+    auto config = sources::load_whole(chosen.config);
+    if (!config) {
+        for (const error& e : config.error()) (void)complain(e, exit_refused);
+        return exit_refused;
+    }
     for (const std::string& line : config->old_keys)
         observe::log(observe::log_level::warning, line);
     if (chosen.check) {

@@ -67,14 +67,30 @@ int complain(const error& e, int code) {
     return code;
 }
 
-error refusal_of(const json& answer) {
-    const json refusal = answer.is_object() ? answer.value("error", json()) : json();
+namespace {
+
+error refusal_text(const json& refusal) {
     const auto text = [&](const char* name) {
         const json value = refusal.is_object() ? refusal.value(name, json()) : json();
         return value.is_string() ? value.get<std::string>() : std::string();
     };
     const std::string code = text("code");
     return {EINVAL, text("where"), text("what") + (code == "EINVAL" ? "" : " (" + code + ")")};
+}
+
+}  // namespace
+
+error refusal_of(const json& answer) {
+    return refusal_text(answer.is_object() ? answer.value("error", json()) : json());
+}
+
+int complain_of(const json& answer, const given& g) {
+    complain(by_words(refusal_of(answer), g), exit_refused);
+    const json refusal = answer.is_object() ? answer.value("error", json()) : json();
+    if (refusal.is_object())
+        for (const json& other : refusal.value("also", json::array()))
+            complain(refusal_text(other), exit_refused);
+    return exit_refused;
 }
 
 namespace {
@@ -124,6 +140,7 @@ std::string words_text(const read_words& words, size_t most) {
 
 error by_words(error e, const given& g) {
     const bool is_ours = e.object.starts_with("socket:");
+    if (e.object == "back") return {e.code, words_text(g.words, SIZE_MAX), e.text};
     if (!is_ours) return e;
     std::string_view text = e.text;
     const auto number = number_of_change(text);
@@ -199,8 +216,7 @@ int ask(const command& what, const given& g) {
     while (true) {
         const auto answer = asked->ask(*request);
         if (!answer) return complain(answer.error(), exit_no_connection);
-        if (!answer->is_object() || !answer->contains("result"))
-            return complain(by_words(refusal_of(*answer), g), exit_refused);
+        if (!answer->is_object() || !answer->contains("result")) return complain_of(*answer, g);
         json result = (*answer)["result"];
         const bool is_last = !result.is_object() || result.value("next", json()).is_null();
         if (what.list == "acl" && result.is_object()) {

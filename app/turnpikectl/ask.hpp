@@ -12,6 +12,8 @@ inline constexpr int exit_refused = 1, exit_usage = 2, exit_no_connection = 3;
 int complain(const error& e, int code);
 /// The error in an answer without a result.
 [[nodiscard]] error refusal_of(const nlohmann::json& answer);
+/// Prints the first refusal of an answer, by the words of the command, and the others.
+int complain_of(const nlohmann::json& answer, const given& g);
 /// The error by the words of the command, in place of the request's: "set port west mtu" for "do[0].set.port.mtu".
 [[nodiscard]] error by_words(error e, const given& g);
 /// Sends the request, prints all pages of the result, and returns the exit code.

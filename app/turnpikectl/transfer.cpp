@@ -26,7 +26,7 @@ std::optional<json> result_of(connection& c, const json& request, int& code) {
         return std::nullopt;
     }
     if (!answer->is_object() || !answer->contains("result")) {
-        code = complain(refusal_of(*answer), exit_refused);
+        code = complain_of(*answer, {});
         return std::nullopt;
     }
     return (*answer)["result"];
@@ -46,7 +46,10 @@ std::optional<std::string> running_text(connection& c, int& code) {
 
 result<json> file_request(const std::string& name, const std::string& file) {
     constexpr size_t max_request_bytes = 1u << 20;  // turnpike itself reads a longer file
-    std::ifstream in(file, std::ios::binary);
+    const bool is_stdin = file == "-";
+    std::ifstream named;
+    if (!is_stdin) named.open(file, std::ios::binary);
+    std::istream& in = is_stdin ? std::cin : named;
     std::string text(max_request_bytes, '\0');
     if (!in.read(text.data(), static_cast<std::streamsize>(text.size())) && !in.eof()) {
         const int why = errno;
@@ -54,9 +57,12 @@ result<json> file_request(const std::string& name, const std::string& file) {
     }
     text.resize(static_cast<size_t>(in.gcount()));
     if (text.empty()) return fail(EINVAL, file, "is empty");
-    const std::string path = std::filesystem::absolute(file).lexically_normal().string();
+    const std::string path =
+        std::filesystem::absolute(is_stdin ? "stdin" : file).lexically_normal().string();
     json request = {{"request", name}, {"text", text}, {"name", path}};
     const std::string line = request.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (line.size() >= max_request_bytes && is_stdin)
+        return fail(EFBIG, "-", "is too long for a request; name a file");
     if (line.size() >= max_request_bytes) {
         request.erase("text");
         request.erase("name");
@@ -80,6 +86,11 @@ class line_parts {
         constexpr size_t most = 700'000;  // JSON escapes lengthen it
         std::string part;
         for (std::string line; part.size() < most && std::getline(in_, line);) {
+            if (std::exchange(is_first_, false)) {
+                if (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff"))
+                    return fail(EINVAL, {}, "is UTF-16 text; save it as UTF-8");
+                if (line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);  // byte order mark
+            }
             if (line.size() > 65536) return fail(EINVAL, {}, "a line is too long for a route");
             part += line + "\n";
         }
@@ -90,7 +101,7 @@ class line_parts {
 
   private:
     std::istream& in_;
-    bool last_ = false;
+    bool is_first_ = true, last_ = false;
 };
 
 }  // namespace

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.hpp"
+
 namespace turnpike::yaml {
 
 /// nothing: no value, or one of ~, null, Null, NULL without quotes.
@@ -35,6 +37,8 @@ struct document {
     std::string top;   ///< name of its first node in messages; empty: none
     std::vector<tree_entry> entries{};
     std::string texts{};
+    std::vector<error>* complaints =
+        nullptr;  ///< collects errors (reader::attempt()); null: the first one ends the reading
 };
 
 /// A reference to a node; the document must outlive it.
@@ -51,6 +55,7 @@ class node {
     [[nodiscard]] std::string_view text() const noexcept;
     [[nodiscard]] uint32_t line() const noexcept { return entry().line; }
     [[nodiscard]] const std::string& file() const noexcept { return in_->name; }
+    [[nodiscard]] std::vector<error>* complaints() const noexcept { return in_->complaints; }
     /// A list's elements, a map's keys; empty for others.
     [[nodiscard]] range children() const noexcept;
     /// The value of a key.

@@ -73,9 +73,11 @@ void reader::expect_map(std::initializer_list<std::string_view> some,
         refuse(fmt::format("should be a map with {}, not {}", fmt::join(keys, ", "), kind(node_)));
     for (const node key : node_.children())
         if (std::find(keys.begin(), keys.end(), key.text()) == keys.end())
-            complain(key, node_,
-                     fmt::format("has no key '{}'; it takes {}{}", key.text().substr(0, 80),
-                                 fmt::join(keys, ", "), suggestion(key.text(), keys)));
+            attempt([&] {
+                complain(key, node_,
+                         fmt::format("has no key '{}'; it takes {}{}", key.text().substr(0, 80),
+                                     fmt::join(keys, ", "), suggestion(key.text(), keys)));
+            });
 }
 
 reader reader::at(std::string_view key) const {

@@ -20,6 +20,9 @@ struct complaint {
     error what;
 };
 
+/// Errors of one document that are collected at most; the next one ends the reading.
+inline constexpr size_t max_complaints = 100;
+
 /// "; did you mean 'mtu'?" if one of the words is a typing error away, otherwise empty.
 [[nodiscard]] std::string suggestion(std::string_view wrong, std::span<const std::string_view> of);
 
@@ -29,6 +32,22 @@ class reader {
     explicit reader(const document& in) noexcept : node_(in) {}
     explicit reader(const node& at) noexcept : node_(at) {}
 
+    /// Run a part of the reading. Where the document collects errors, an error ends only this part.
+    template <class Part>
+    void attempt(const Part& part) const {
+        std::vector<error>* const all = node_.complaints();
+        if (all == nullptr) return part();
+        try {
+            part();
+        } catch (const complaint& c) {
+            if (all->size() == max_complaints) throw;
+            all->push_back(c.what);
+        }
+    }
+    /// Number of errors that the document collected.
+    [[nodiscard]] size_t complaints() const noexcept {
+        return node_.complaints() == nullptr ? 0 : node_.complaints()->size();
+    }
     /// Report an error at this node: throws.
     [[noreturn]] void refuse(const std::string& text) const;
     /// "file:line", for errors detected later.

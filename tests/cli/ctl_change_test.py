@@ -176,6 +176,20 @@ def test_errors_have_the_words_of_the_command():
         assert said.startswith(f"turnpikectl: {file.name}:4: set port a mtu: {number}"), said
 
 
+def test_every_error_is_shown():
+    refused = {"code": "EINVAL", "where": "f.yaml:3", "what": "ports[0].mtu is wrong",
+               "also": [{"code": "EINVAL", "where": "f.yaml:7", "what": "ports[1] has no key 'x'"},
+                        {"code": "EINVAL", "where": None, "what": "more"}]}
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("ports: []\n")
+        file.flush()
+        for verb in ("check", "apply", "diff"):
+            done = Server({"error": refused}).run(verb, file.name)
+            assert done.returncode == 1 and done.stdout == "", done
+            assert done.stderr == ("turnpikectl: f.yaml:3: ports[0].mtu is wrong\nturnpikectl: f.yaml:7: ports[1] has no key 'x'\n"
+                                   "turnpikectl: more\n"), done
+
+
 def test_rules_of_a_file():
     with tempfile.TemporaryDirectory() as folder:
         rules = os.path.join(folder, "rules")
@@ -260,6 +274,28 @@ def test_routes_go_in_parts():
     subprocess.run([PROGRAM, "--socket", server.path, "routes", "-"], stdin=subprocess.DEVNULL, timeout=20, check=True,
                    stdout=subprocess.DEVNULL)
     assert server.asked == [{"request": "routes", "lines": ""}], server.asked
+
+
+def test_files_of_other_encodings_and_standard_input():
+    with tempfile.NamedTemporaryFile("wb") as file:
+        file.write(b"\xef\xbb\xbfadd 10.9.0.0/16 via 10.0.2.2\n")
+        file.flush()
+        server = Server(CHANGED)
+        output(server, "routes", file.name)
+        assert server.asked[0]["lines"] == "add 10.9.0.0/16 via 10.0.2.2\n", server.asked
+        file.seek(0)
+        file.write("\ufeffadd 10.9.0.0/16 via 10.0.2.2\n".encode("utf-16-le"))
+        file.flush()
+        done = Server(CHANGED).run("routes", file.name)
+        assert done.returncode == 1 and f"{file.name}: is UTF-16 text; save it as UTF-8" in done.stderr, done
+    server = Server({"result": {"valid": "/x"}})
+    done = subprocess.run([PROGRAM, "--socket", server.path, "check", "-"], input="ports: []\n", capture_output=True, text=True,
+                          timeout=20, check=False)
+    assert done.returncode == 0 and server.asked[0]["text"] == "ports: []\n", (done, server.asked)
+    assert server.asked[0]["name"] == os.path.abspath("stdin"), server.asked
+    refused = {"code": "EINVAL", "where": "back", "what": "should be a whole number from 1 to 10"}
+    assert Server({"error": refused}).run("rollback", "30").stderr == (
+        "turnpikectl: rollback 30: should be a whole number from 1 to 10\n")
 
 
 def test_save():

@@ -118,6 +118,19 @@ def test_check_starts_nothing():
         assert "valid" in t.output() and "EAL" not in t.output(), t.output()
 
 
+def test_check_says_every_error():
+    config = """ports:
+  - {name: a, device: net_null0, mtu: 1}
+  - {name: b, device: net_null1, addreses: [10.0.2.1/24], addresses: [10.0.2.1/99]}
+"""
+    with Lab() as lab:
+        t = Turnpike(lab, lab.host("dut"), config, options=["--check"], wait=False)
+        assert t.finish() == 2, t.output()
+        for said in ("turnpike.yaml:2: ports[0].mtu should be", "turnpike.yaml:3: ports[1] has no key 'addreses'",
+                     "turnpike.yaml:3: ports[1].addresses[0] "):
+            assert said in t.output(), t.output()
+
+
 def test_a_wrong_file_is_exit_2_and_nothing_starts():
     code, _report, said = run_for("ports: [}")
     assert code == 2, said

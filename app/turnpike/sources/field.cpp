@@ -124,7 +124,7 @@ void key_list::expect(const yaml::reader& object, std::span<const std::string_vi
 
 void key_list::expect_maps(const yaml::reader& object) const {
     for (const inner_map& m : maps_)
-        if (object.has(m.key)) object.at(m.key).expect_map({}, m.keys);
+        if (object.has(m.key)) object.attempt([&] { object.at(m.key).expect_map({}, m.keys); });
 }
 
 void add_json(std::string& to, const field_facts& f, const written_value& value) {

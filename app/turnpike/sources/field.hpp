@@ -268,14 +268,15 @@ void read_fields(const yaml::reader& from, std::span<const field<Object>> table,
                  const state::configuration& in, Object& into) {
     for (const field<Object>& f : table)
         if ((f.kinds & kinds) != 0)
-            if (const auto value = find_field(from, f.key)) f.at.read(*value, f.type, in, into);
+            if (const auto value = find_field(from, f.key))
+                from.attempt([&] { f.at.read(*value, f.type, in, into); });
 }
 
 /// Refuses a map without the required keys.
 template <class Object>
 void require_fields(const yaml::reader& from, std::span<const field<Object>> table) {
     for (const field<Object>& f : table)
-        if (f.required) (void)from.at(f.key);
+        if (f.required) from.attempt([&] { (void)from.at(f.key); });
 }
 
 /// The value of a key, or the map if the key is not there: the place of an error that concerns several keys.

@@ -27,7 +27,9 @@ template <class Read>
 void read_list(const reader& from, std::string_view key, std::string_view of_what,
                const Read& read) {
     if (!from.has(key)) return;
-    for (const reader& one : from.at(key).list(of_what)) read(one);
+    from.attempt([&] {
+        for (const reader& one : from.at(key).list(of_what)) one.attempt([&] { read(one); });
+    });
 }
 
 configuration read_all(const reader& from, const std::string& name) {
@@ -36,10 +38,11 @@ configuration read_all(const reader& from, const std::string& name) {
     out.file = name;
     settings_keys().expect_maps(from);
     read_settings(from, out);
-    if (from.has("metrics")) (void)from.at("metrics").at("listen");
-    if (from.has("acl")) read_lists(from.at("acl"), out);
+    if (from.has("metrics")) from.attempt([&] { (void)from.at("metrics").at("listen"); });
+    if (from.has("acl")) from.attempt([&] { read_lists(from.at("acl"), out); });
+    const size_t complaints = from.complaints();
     read_list(from, "vrfs", "VRFs", [&](const reader& one) { read_vrf(one, out); });
-    (void)from.at("ports");
+    from.attempt([&] { (void)from.at("ports"); });
     read_list(from, "ports", "ports", [&](const reader& one) { read_port(one, out); });
     read_list(from, "interfaces", "VLANs of ports",
               [&](const reader& one) { read_vlan_interface(one, out); });
@@ -48,7 +51,9 @@ configuration read_all(const reader& from, const std::string& name) {
               [&](const reader& one) { read_patch(one, out); });
     read_list(from, "bridges", "bridges", [&](const reader& one) { read_bridge(one, out); });
     read_list(from, "mirrors", "mirrors", [&](const reader& one) { read_mirror(one, out); });
-    if (from.has("routes")) read_routes(from.at("routes"), out);
+    if (from.complaints() != complaints)
+        return out;  // each route by a wrong port would be another error
+    if (from.has("routes")) from.attempt([&] { read_routes(from.at("routes"), out); });
     if (from.has("neighbours"))
         read_list(from.at("neighbours"), "static", "neighbours",
                   [&](const reader& one) { read_neighbour(one, out); });
@@ -57,25 +62,50 @@ configuration read_all(const reader& from, const std::string& name) {
 
 }  // namespace
 
-result<configuration> load_text(std::string_view text, const std::string& name) {
+tl::expected<configuration, state::errors> load_whole_text(std::string_view text,
+                                                           const std::string& name) {
+    const auto refused = [](state::errors all) {
+        return tl::unexpected<state::errors>(std::move(all));
+    };
     auto root = yaml::parse_yaml(text, name);
-    if (!root) return tl::unexpected<error>(root.error());
+    if (!root) return refused({root.error()});
     auto old_keys = rename_old_keys(*root);
-    if (!old_keys) return tl::unexpected<error>(old_keys.error());
+    if (!old_keys) return refused({old_keys.error()});
+    state::errors found;
+    root->complaints = &found;
+    configuration all;
     try {
-        configuration all = read_all(reader(*root), name);
-        all.old_keys = std::move(*old_keys);
-        if (auto good = state::validate(all); !good) return tl::unexpected<error>(good.error());
-        return all;
+        all = read_all(reader(*root), name);
     } catch (const complaint& c) {
-        return tl::unexpected<error>(c.what);
+        found.push_back(c.what);
     }
+    if (found.empty()) found = state::find_errors(all);
+    if (!found.empty()) return refused(std::move(found));
+    all.old_keys = std::move(*old_keys);
+    return all;
+}
+
+tl::expected<configuration, state::errors> load_whole(const std::filesystem::path& path) {
+    const auto text = yaml::read_file(path);
+    if (!text) return tl::unexpected<state::errors>(state::errors{text.error()});
+    return load_whole_text(*text, path.string());
+}
+
+namespace {
+
+result<configuration> first_error(tl::expected<configuration, state::errors> loaded) {
+    if (loaded) return std::move(*loaded);
+    return tl::unexpected<error>(std::move(loaded.error().front()));
+}
+
+}  // namespace
+
+result<configuration> load_text(std::string_view text, const std::string& name) {
+    return first_error(load_whole_text(text, name));
 }
 
 result<configuration> load(const std::filesystem::path& path) {
-    const auto text = yaml::read_file(path);
-    if (!text) return tl::unexpected<error>(text.error());
-    return load_text(*text, path.string());
+    return first_error(load_whole(path));
 }
 
 result<std::vector<std::string>> split_arguments(std::string_view line) {

@@ -52,16 +52,18 @@ std::vector<acl_rule> read_rules(const reader& from, const std::string& config_f
     std::vector<acl_rule> out;
     std::set<std::string> names{tiny_fragment, neighbour_discovery, by_default};
     for (const reader& element : from.list("rules")) {
-        if (!l2 && (element.has("file") || element.has("lines"))) {
-            auto more = read_acl_file(element, config_file);
-            std::move(more.begin(), more.end(), std::back_inserter(out));
-        } else {
+        element.attempt([&] {
+            if (!l2 && (element.has("file") || element.has("lines"))) {
+                auto more = read_acl_file(element, config_file);
+                std::move(more.begin(), more.end(), std::back_inserter(out));
+                return;
+            }
             acl_rule r = read_acl_rule(element, l2);
             if (!r.name.empty() && !names.insert(r.name).second)
                 element.at("name").refuse(fmt::format(
                     "is '{}' again, or a reserved name; rule names are unique", r.name));
             out.push_back(std::move(r));
-        }
+        });
         if (out.size() >= max_list_rules)
             element.refuse(fmt::format("makes more rules than {}", max_list_rules));
     }
@@ -127,12 +129,13 @@ acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others, 
 }  // namespace
 
 void read_lists(const reader& from, configuration& into) {
-    for (const reader& element : from.list("access lists")) {
-        if (into.acls.find(element.at("name").text()) != nullptr)
-            element.at("name").refuse(fmt::format("is '{}' again; names of access lists are unique",
-                                                  element.at("name").text()));
-        read_acl(element, into);
-    }
+    for (const reader& element : from.list("access lists"))
+        element.attempt([&] {
+            if (into.acls.find(element.at("name").text()) != nullptr)
+                element.at("name").refuse(fmt::format(
+                    "is '{}' again; names of access lists are unique", element.at("name").text()));
+            read_acl(element, into);
+        });
 }
 
 void read_acl(const reader& from, configuration& into) {

@@ -22,7 +22,8 @@ void read_routed(const reader& from, unsigned kind, const configuration& in,
                  state::interface& into) {
     into.kind = state::interface_kind::routed;
     read_fields(from, interface_fields(), kind, in, into);
-    if (into.addresses.empty() && !into.host_interface) from.refuse("has no addresses");
+    if (!from.has("addresses") && !into.host_interface)
+        from.attempt([&] { from.refuse("has no addresses"); });
     into.where.text = from.where();
 }
 
@@ -84,14 +85,15 @@ void leave(const std::string& port, configuration& in) {
 }
 
 void read_members(const reader& from, const std::string& name, bridge& b, configuration& into) {
-    for (const reader& one : from.list("members")) {
-        if (one.is_map() && one.has("bridge"))
-            one.at("bridge").refuse(
-                "is for the edit of one member; a member of this list is in the list's bridge");
-        bridge_member m = read_member(one, into);
-        join(place_of(one, "port"), m.port, name, into);
-        b.members.push_back(std::move(m));
-    }
+    for (const reader& one : from.list("members"))
+        one.attempt([&] {
+            if (one.is_map() && one.has("bridge"))
+                one.at("bridge").refuse(
+                    "is for the edit of one member; a member of this list is in the list's bridge");
+            bridge_member m = read_member(one, into);
+            join(place_of(one, "port"), m.port, name, into);
+            b.members.push_back(std::move(m));
+        });
 }
 
 }  // namespace
@@ -168,10 +170,11 @@ void read_routed_interfaces(const reader& from, const std::string& name, configu
             if (from.has(f.key) && f.key != "host_interface")
                 from.at(f.key).refuse("needs addresses: it applies to routed interfaces only");
     if (!from.has("interfaces")) return;
-    for (const reader& one : from.at("interfaces").list("routing interfaces")) {
-        key_list().add(interface_fields(), of_bridge).expect(one, {"vlan"});
-        add_routed_interface(one, name, read_vlan(one.at("vlan")), into);
-    }
+    for (const reader& one : from.at("interfaces").list("routing interfaces"))
+        one.attempt([&] {
+            key_list().add(interface_fields(), of_bridge).expect(one, {"vlan"});
+            add_routed_interface(one, name, read_vlan(one.at("vlan")), into);
+        });
 }
 
 }  // namespace
@@ -188,15 +191,18 @@ void read_bridge(const reader& from, configuration& into) {
         into.tunnels.find(name) != nullptr)
         from.at("name").refuse(
             fmt::format("is '{}', which a bridge, a port or a tunnel has already", name));
-    read_members(from.at("members"), name, b, into);
+    from.attempt([&] { read_members(from.at("members"), name, b, into); });
     read_fields(from, bridge_fields(), of_bridge, into, b);
     if (from.has("fdb"))
-        for (const reader& one : from.at("fdb").list("stations")) {
-            one.expect_map({"mac", "vlan", "port"});
-            (void)one.at("port");
-            if (!b.fixed.insert(read_static_fdb_entry(one)).second)
-                one.refuse("is a second place for one station");
-        }
+        from.attempt([&] {
+            for (const reader& one : from.at("fdb").list("stations"))
+                one.attempt([&] {
+                    one.expect_map({"mac", "vlan", "port"});
+                    (void)one.at("port");
+                    if (!b.fixed.insert(read_static_fdb_entry(one)).second)
+                        one.refuse("is a second place for one station");
+                });
+        });
     into.bridges.add(name, std::move(b));
     read_routed_interfaces(from, name, into);
 }

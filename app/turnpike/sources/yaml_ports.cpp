@@ -29,7 +29,7 @@ void read_port(const reader& from, configuration& into) {
     state::interface on_it;
     const std::string name = from.at("name").name();
     read_members(from, into, port, on_it);
-    (void)from.at("device");
+    from.attempt([&] { (void)from.at("device"); });
     on_it.port = name;
     const bool taken = into.ports.find(name) == nullptr && (into.interfaces.find(name) != nullptr ||
                                                             into.bridges.find(name) != nullptr);

@@ -51,12 +51,13 @@ class route_reader {
 
     void read(const reader& from) {
         if (from.is_map()) return read_many(from);
-        for (const reader& element : from.list("routes")) {
-            if (element.has("file") || element.has("lines"))
-                read_many(element);
-            else
-                read_one(element);
-        }
+        for (const reader& element : from.list("routes"))
+            element.attempt([&] {
+                if (element.has("file") || element.has("lines"))
+                    read_many(element);
+                else
+                    read_one(element);
+            });
     }
 
     void finish() {

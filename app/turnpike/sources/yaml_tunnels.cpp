@@ -32,13 +32,14 @@ void read_tunnel(const reader& from, state::configuration& into, bool replace) {
         .add(interface_fields(), of_tunnel)
         .expect(from, {"name"});
     const std::string name = from.at("name").name();
+    const size_t complaints = from.complaints();
     require_fields(from, tunnel_fields());
     state::tunnel t;
     t.where.text = from.where();
     read_fields(from, tunnel_fields(), of_tunnel, into, t);
     for (const char* key : {"mtu", "checksum"})  // their defaults depend on the address family
         if (!from.has(key)) find_row(tunnel_fields(), of_tunnel, key)->at.reset(t);
-    check_tunnel(from, t);
+    if (from.complaints() == complaints) from.attempt([&] { check_tunnel(from, t); });
     if (state::tunnel* const there = into.tunnels.find(name); there != nullptr && replace) {
         *there = std::move(t);
         read_fields(from, interface_fields(), of_tunnel, into, *into.interfaces.find(name));

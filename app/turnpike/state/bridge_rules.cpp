@@ -103,19 +103,20 @@ result<void> check_bridge(const configuration& in, const std::string& name, cons
 
 }  // namespace
 
-result<void> check_bridges(const configuration& in) {
+void check_bridges(const configuration& in, errors& found) {
     size_t with = 0, without = 0;
     for (const auto& [name, b] : in.bridges) {
-        if (auto good = check_bridge(in, name, b); !good) return good;
+        add_error(found, check_bridge(in, name, b));
         ++(b.looks_at_vlans() ? with : without);
         if (with > max_ports_with_vlans || without > max_without)
-            return refuse(
-                b, fmt::format("bridge '{}' is one more than {} {}", name,
-                               with > max_ports_with_vlans ? max_ports_with_vlans : max_without,
-                               with > max_ports_with_vlans ? "that look at VLANs"
-                                                           : "that do not look at VLANs"));
+            return add_error(
+                found,
+                refuse(b,
+                       fmt::format("bridge '{}' is one more than {} {}", name,
+                                   with > max_ports_with_vlans ? max_ports_with_vlans : max_without,
+                                   with > max_ports_with_vlans ? "that look at VLANs"
+                                                               : "that do not look at VLANs")));
     }
-    return {};
 }
 
 }  // namespace turnpike::state

@@ -2,12 +2,12 @@
 // Consistency rules of bridges.
 #pragma once
 
-#include "base/result.hpp"
 #include "state/configuration.hpp"
+#include "state/errors.hpp"
 
 namespace turnpike::state {
 
 /// Errors  EINVAL with the location
-[[nodiscard]] result<void> check_bridges(const configuration& in);
+void check_bridges(const configuration& in, errors& found);
 
 }  // namespace turnpike::state

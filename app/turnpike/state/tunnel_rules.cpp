@@ -103,30 +103,46 @@ joined_groups groups_of(const configuration& in) {
     return out;
 }
 
-result<void> check_tunnels(const configuration& in) {
-    std::map<std::tuple<std::string, ip_address, uint16_t, ip_address, uint32_t>, std::string>
-        whose;
-    std::set<std::tuple<std::string, ip_address, uint16_t>> ends[2];
-    group_users groups;
-    for (const auto& [name, t] : in.tunnels) {
-        if (auto good = check_tunnel(in, name, t); !good) return good;
+namespace {
+
+/// Rules of several tunnels.
+class tunnel_set {
+  public:
+    result<void> add(const std::string& name, const tunnel& t) {
         if (t.to_group())
-            if (auto good = groups.add(name, t); !good) return good;
+            if (auto good = groups_.add(name, t); !good) return good;
         const auto [there, fresh] =
-            whose.emplace(std::tuple(t.vrf, t.local, t.udp_port, t.remote, t.vni), name);
+            whose_.emplace(std::tuple(t.vrf, t.local, t.udp_port, t.remote, t.vni), name);
         if (!fresh)
             return refuse(
                 t, fmt::format("tunnel '{}' has the ends, the port and the VNI of tunnel '{}'",
                                name, there->second));
-        ends[t.local.v6].emplace(t.vrf, t.local, t.udp_port);
-        if (t.to_group()) ends[t.local.v6].emplace(t.vrf, t.remote, t.udp_port);
-        if (ends[t.local.v6].size() > max_ends)
+        auto& ends = ends_[t.local.v6];
+        ends.emplace(t.vrf, t.local, t.udp_port);
+        if (t.to_group()) ends.emplace(t.vrf, t.remote, t.udp_port);
+        if (ends.size() > max_ends)
             return refuse(
                 t, fmt::format("tunnel '{}' ends at one more than {} addresses and ports of ours "
                                "and groups",
                                name, max_ends));
+        return {};
     }
-    return {};
+
+  private:
+    std::map<std::tuple<std::string, ip_address, uint16_t, ip_address, uint32_t>, std::string>
+        whose_;
+    std::set<std::tuple<std::string, ip_address, uint16_t>> ends_[2];
+    group_users groups_;
+};
+
+}  // namespace
+
+void check_tunnels(const configuration& in, errors& found) {
+    tunnel_set all;
+    for (const auto& [name, t] : in.tunnels) {
+        auto good = check_tunnel(in, name, t);
+        add_error(found, good ? all.add(name, t) : std::move(good));
+    }
 }
 
 }  // namespace turnpike::state

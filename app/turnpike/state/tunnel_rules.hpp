@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "state/configuration.hpp"
+#include "state/errors.hpp"
 
 namespace turnpike::state {
 
@@ -19,6 +20,6 @@ using joined_groups = std::set<std::pair<std::string, ip_address>>;
                                           const ip_address& a);
 
 /// Errors  EINVAL with location and reason
-[[nodiscard]] result<void> check_tunnels(const configuration& in);
+void check_tunnels(const configuration& in, errors& found);
 
 }  // namespace turnpike::state

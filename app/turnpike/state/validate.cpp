@@ -35,32 +35,31 @@ result<void> check_rx_workers(const configuration& in, const std::string& name, 
 }
 
 /// Two ports on one device would both receive its frames, and each the other's.
-result<void> check_devices(const configuration& in) {
-    for (auto p = in.ports.begin(); p != in.ports.end(); ++p)
-        for (auto other = in.ports.begin(); other != p; ++other)
-            if (const std::string& device = p->second.device, &there = other->second.device;
-                same_hardware(device, there))
-                return refuse(
-                    p->second.where,
-                    device_name_of(device) == device_name_of(there)
-                        ? fmt::format("port '{}' has the device '{}', which port '{}' "
-                                      "has already",
-                                      p->first, device_name_of(device), other->first)
-                        : fmt::format("port '{}' has the kernel's interface '{}', which "
-                                      "port '{}' has already{}",
-                                      p->first, kernel_interface_of(device), other->first,
-                                      kernel_interface_of(device) == kernel_interface_of(there)
-                                          ? std::string()
-                                          : " as '" + kernel_interface_of(there) + "'"));
+result<void> check_device(const configuration& in, const std::string& name, const port& p) {
+    for (const auto& [other, o] : in.ports) {
+        if (other == name) break;
+        const std::string &device = p.device, &there = o.device;
+        if (!same_hardware(device, there)) continue;
+        return refuse(p.where,
+                      device_name_of(device) == device_name_of(there)
+                          ? fmt::format("port '{}' has the device '{}', which port '{}' has "
+                                        "already",
+                                        name, device_name_of(device), other)
+                          : fmt::format("port '{}' has the kernel's interface '{}', which port "
+                                        "'{}' has already{}",
+                                        name, kernel_interface_of(device), other,
+                                        kernel_interface_of(device) == kernel_interface_of(there)
+                                            ? std::string()
+                                            : " as '" + kernel_interface_of(there) + "'"));
+    }
     return {};
 }
 
-result<void> check_ports(const configuration& in) {
+void check_ports(const configuration& in, errors& found) {
     if (in.ports.empty())
-        return fail(EINVAL, in.file, "ports is empty; there is nothing to forward");
-    for (const auto& [name, p] : in.ports)
-        if (auto good = check_rx_workers(in, name, p); !good) return good;
-    return check_devices(in);
+        add_error(found, fail(EINVAL, in.file, "ports is empty; there is nothing to forward"));
+    for (const auto& [name, p] : in.ports) add_error(found, check_rx_workers(in, name, p));
+    for (const auto& [name, p] : in.ports) add_error(found, check_device(in, name, p));
 }
 
 /// Whether a port has VLAN sub-interfaces.
@@ -135,16 +134,17 @@ result<void> check_lists(const configuration& in, const std::string& name, const
     return {};
 }
 
-result<void> check_vrfs(const configuration& in) {
+void check_vrfs(const configuration& in, errors& found) {
     constexpr size_t most = 255;
-    if (in.vrfs.size() > most) return fail(EINVAL, in.file, fmt::format("more than {} VRFs", most));
+    if (in.vrfs.size() > most)
+        return add_error(found, fail(EINVAL, in.file, fmt::format("more than {} VRFs", most)));
     std::map<uint32_t, std::string> whose;
     for (const auto& [name, v] : in.vrfs)
         if (const auto [there, fresh] = whose.emplace(v.table, name); !fresh)
-            return refuse(v.where, fmt::format("VRF '{}' has the table {}, which VRF '{}' has "
-                                               "already",
-                                               name, v.table, there->second));
-    return {};
+            add_error(found,
+                      refuse(v.where, fmt::format("VRF '{}' has the table {}, which VRF '{}' has "
+                                                  "already",
+                                                  name, v.table, there->second)));
 }
 
 /// Checks the use of a port: routed, patched or bridged.
@@ -205,38 +205,41 @@ result<void> check_use(const configuration& in, const std::string& name, const i
 }
 
 /// Interfaces must not overlap: a neighbour could be on either link.
-result<void> check_networks(const configuration& in) {
-    for (auto i = in.interfaces.begin(); i != in.interfaces.end(); ++i)
-        for (auto k = in.interfaces.begin(); k != i; ++k)
-            for (const ip_prefix& a : i->second.addresses) {
-                if (i->second.vrf != k->second.vrf) break;
-                for (const ip_prefix& b : k->second.addresses)
-                    if (!may_both_be(a, b))
-                        return refuse(i->second.where,
-                                      fmt::format("port '{}' has {}, which overlaps {} of port "
-                                                  "'{}'",
-                                                  i->first, a.text(), b.text(), k->first));
-            }
+result<void> check_networks(const configuration& in, const std::string& name, const interface& i) {
+    for (const auto& [other, o] : in.interfaces) {
+        if (other == name) break;
+        if (i.vrf != o.vrf) continue;
+        for (const ip_prefix& a : i.addresses)
+            for (const ip_prefix& b : o.addresses)
+                if (a.address != b.address && !may_both_be(a, b))
+                    return refuse(i.where,
+                                  fmt::format("port '{}' has {}, which overlaps {} of port '{}'",
+                                              name, a.text(), b.text(), other));
+    }
     return {};
 }
 
-result<void> check_interfaces(const configuration& in) {
+void check_interfaces(const configuration& in, errors& found) {
     std::map<std::pair<std::string, ip_address>, std::pair<std::string, ip_prefix>> owners;
     for (const auto& [name, i] : in.interfaces) {
-        if (auto good = check_use(in, name, i); !good) return good;
+        add_error(found, check_use(in, name, i));
         for (const ip_prefix& a : i.addresses) {
             const auto [there, fresh] =
                 owners.emplace(std::pair(i.vrf, a.address), std::pair(name, a));
             if (!fresh && (there->second.first == name || !may_both_be(a, there->second.second)))
-                return refuse(i.where, fmt::format("port '{}' has {}, which port '{}' has already",
-                                                   name, a.address.text(), there->second.first));
+                add_error(found, refuse(i.where,
+                                        fmt::format("port '{}' has {}, which port '{}' has already",
+                                                    name, a.address.text(), there->second.first)));
         }
     }
-    return check_networks(in);
+    for (const auto& [name, i] : in.interfaces) add_error(found, check_networks(in, name, i));
 }
 
+/// The first error only.
+void mirror_errors(const configuration& in, errors& found) { add_error(found, check_mirrors(in)); }
+
 /// Buffers must hold originated packets, and meet the drivers' minimum.
-result<void> check_buffers(const configuration& in) {
+void check_buffers(const configuration& in, errors& found) {
     constexpr uint32_t headroom = 128, ethernet = 14;
     uint32_t least = 0;
     std::string why;
@@ -252,28 +255,32 @@ result<void> check_buffers(const configuration& in) {
         for (const ip_prefix& a : i.addresses)
             need(headroom + ethernet + (a.address.v6 ? 1280 : 576),
                  fmt::format("headroom and the ICMP errors of port '{}' take so many", name));
-    if (in.fixed.pool.buffer_size >= least) return {};
-    return refuse(in.fixed.pool.where,
-                  fmt::format("mempool.buffer_size is {}; it should be at least {}: {}",
-                              in.fixed.pool.buffer_size, least, why));
+    if (in.fixed.pool.buffer_size >= least) return;
+    add_error(found, refuse(in.fixed.pool.where,
+                            fmt::format("mempool.buffer_size is {}; it should be at least {}: {}",
+                                        in.fixed.pool.buffer_size, least, why)));
 }
 
-result<void> check_routes(const configuration& in) {
+void check_routes(const configuration& in, errors& found) {
     const auto wrong = find_wrong_route(in);
-    if (!wrong) return {};
+    if (!wrong) return;
     const std::string of = wrong->vrf.empty() ? "" : " of VRF '" + wrong->vrf + "'";
-    return fail(EINVAL, in.file, fmt::format("routes{}: {} {}", of, wrong->to.text(), wrong->why));
+    add_error(found, fail(EINVAL, in.file,
+                          fmt::format("routes{}: {} {}", of, wrong->to.text(), wrong->why)));
 }
 
-result<void> check_neighbours(const configuration& in) {
+void check_neighbours(const configuration& in, errors& found) {
     neighbour_finder find(in);
     for (const auto& [name, n] : in.neighbours)
-        if (const auto found = find.interface_of(name.address, name.interface); !found)
-            return refuse(n.where, "neighbours.static: the address " + found.error().text);
-    if (in.neighbours.size() <= in.limits.limit / 2) return {};
-    return fail(EINVAL, in.file,
-                fmt::format("neighbours.static has more than half of the limit of {} neighbours",
-                            in.limits.limit));
+        if (const auto link = find.interface_of(name.address, name.interface); !link)
+            add_error(found,
+                      refuse(n.where, "neighbours.static: the address " + link.error().text));
+    if (in.neighbours.size() > in.limits.limit / 2)
+        add_error(
+            found,
+            fail(EINVAL, in.file,
+                 fmt::format("neighbours.static has more than half of the limit of {} neighbours",
+                             in.limits.limit)));
 }
 
 }  // namespace
@@ -330,12 +337,19 @@ std::optional<wrong_route> find_wrong_route(const configuration& in) {
     return wrong;
 }
 
-result<void> validate(const configuration& in) {
+errors find_errors(const configuration& in) {
+    errors found;
     for (const auto check :
-         {check_ports, check_vrfs, check_bridges, check_interfaces, check_tunnels, check_mirrors,
+         {check_ports, check_vrfs, check_bridges, check_interfaces, check_tunnels, mirror_errors,
           check_buffers, check_routes, check_neighbours})
-        if (auto good = check(in); !good) return good;
-    return {};
+        check(in, found);
+    return found;
+}
+
+result<void> validate(const configuration& in) {
+    errors found = find_errors(in);
+    if (found.empty()) return {};
+    return tl::unexpected<error>(std::move(found.front()));
 }
 
 }  // namespace turnpike::state

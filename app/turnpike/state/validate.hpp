@@ -7,6 +7,7 @@
 
 #include "base/result.hpp"
 #include "state/configuration.hpp"
+#include "state/errors.hpp"
 
 namespace turnpike::state {
 
@@ -22,5 +23,7 @@ struct wrong_route {
 /// neighbours and bindings exist; buffers are large enough for originated packets.
 /// Errors  EINVAL, with the location
 [[nodiscard]] result<void> validate(const configuration& in);
+/// Every error that validate() would find, up to max_errors.
+[[nodiscard]] errors find_errors(const configuration& in);
 
 }  // namespace turnpike::state

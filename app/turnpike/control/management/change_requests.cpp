@@ -60,6 +60,11 @@ T taken(result<T> r) {
     if (!r) throw r.error();
     return std::move(*r);
 }
+template <class T>
+T taken(tl::expected<T, state::errors> r) {
+    if (!r) throw wrong_configuration{std::move(r.error())};
+    return std::move(*r);
+}
 
 /// The differences with their lines.
 json compared(const state::configuration& before, const state::configuration& after) {
@@ -73,10 +78,10 @@ state::configuration config_of_request(const request_fields& f,
                                        const sources::socket_peer& client) {
     if (f.has("file") == f.has("text"))
         throw error{EINVAL, {}, "either \"text\", with a \"name\" for messages, or \"file\""};
-    result<state::configuration> out;
+    tl::expected<state::configuration, state::errors> out;
     taken(sources::with_file_access_of(client, [&] {
-        out = f.has("file") ? sources::load(f.text("file"))
-                            : sources::load_text(f.text("text"), f.text("name"));
+        out = f.has("file") ? sources::load_whole(f.text("file"))
+                            : sources::load_whole_text(f.text("text"), f.text("name"));
     }));
     return taken(std::move(out));
 }
@@ -177,18 +182,19 @@ json change_requests::reload(const request_fields& f, const peer& from) {
     return changes_json(taken(reload(who_is(from))));
 }
 
-result<state::changes> change_requests::reload(const std::string& by) {
-    auto config = sources::load(file_);
+tl::expected<state::changes, state::errors> change_requests::reload(const std::string& by) {
+    auto config = sources::load_whole(file_);
     if (!config) {
-        const auto refused = tl::unexpected<error>(config.error());
-        log_change(refused, by, "reload", running()->file, file_);
-        return refused;
+        for (const error& e : config.error())
+            log_change(tl::unexpected<error>(e), by, "reload", running()->file, file_);
+        return tl::unexpected<state::errors>(std::move(config.error()));
     }
     log_old_keys(*config);
     auto changed = history_.apply(std::make_shared<const state::configuration>(std::move(*config)),
                                   by, "reload " + file_, std::nullopt, {.all = true});
-    if (changed) history_.saved();
-    return changed;
+    if (!changed) return tl::unexpected<state::errors>({std::move(changed.error())});
+    history_.saved();
+    return std::move(*changed);
 }
 
 json change_requests::rollback(const request_fields& f, const peer& from) {

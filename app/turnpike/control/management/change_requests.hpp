@@ -11,11 +11,17 @@
 #include "control/management/show.hpp"
 #include "sources/route_stream.hpp"
 #include "sources/socket.hpp"
+#include "state/errors.hpp"
 
 namespace turnpike::control {
 
 /// "uid 0 (process 7)"
 [[nodiscard]] std::string who_is(const sources::socket_peer& p);
+
+/// Thrown for a configuration with errors.
+struct wrong_configuration {
+    state::errors all{};
+};
 
 /// Threads  management.
 class change_requests {
@@ -42,7 +48,7 @@ class change_requests {
 
     [[nodiscard]] const history& past() const noexcept { return history_; }
     /// Read the file again; see requests::reload().
-    [[nodiscard]] result<state::changes> reload(const std::string& by);
+    [[nodiscard]] tl::expected<state::changes, state::errors> reload(const std::string& by);
     /// Rolls back a change that was not confirmed in time.
     void tick() noexcept { history_.tick(); }
     /// A client has disconnected: forget its incomplete upload and download.

@@ -162,13 +162,25 @@ std::string requests::greeting() {
     return text_of({{"schema", "turnpike.control/1"}, {"version", version}});
 }
 
-std::string requests::refusal(const error& why) {
+namespace {
+
+json error_json(const error& why) {
     const char* name = ::strerrorname_np(why.code);
-    return text_of({{"error",
-                     {{"what", printable(why.text)},
-                      {"where", why.object.empty() ? json(nullptr) : json(printable(why.object))},
-                      {"code", name != nullptr ? name : "EIO"}}}});
+    return {{"what", printable(why.text)},
+            {"where", why.object.empty() ? json(nullptr) : json(printable(why.object))},
+            {"code", name != nullptr ? name : "EIO"}};
 }
+
+/// The first error, and the others as its list `also`.
+std::string refusal_of_all(const state::errors& all) {
+    json first = error_json(all.front());
+    for (size_t i = 1; i < all.size(); ++i) first["also"].push_back(error_json(all[i]));
+    return text_of({{"error", std::move(first)}});
+}
+
+}  // namespace
+
+std::string requests::refusal(const error& why) { return text_of({{"error", error_json(why)}}); }
 
 std::string requests::answer(std::string_view line, const sources::socket_peer& from) {
     try {
@@ -183,6 +195,8 @@ std::string requests::answer(std::string_view line, const sources::socket_peer& 
             if (r.name == name) return text_of({{"result", r.make(*this, fields, from)}});
         return refusal({EINVAL, "request",
                         "there is no request '" + name.substr(0, 80) + "'; ask for \"help\""});
+    } catch (const wrong_configuration& e) {
+        return refusal_of_all(e.all);
     } catch (const error& e) {
         return refusal(e);
     } catch (const std::bad_alloc&) {
@@ -205,6 +219,10 @@ void requests::tick() noexcept {
     }
 }
 
-result<state::changes> requests::reload(const std::string& by) { return changes_.reload(by); }
+result<state::changes> requests::reload(const std::string& by) {
+    auto changed = changes_.reload(by);
+    if (!changed) return tl::unexpected<error>(std::move(changed.error().front()));
+    return std::move(*changed);
+}
 
 }  // namespace turnpike::control
