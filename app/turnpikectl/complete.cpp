@@ -56,7 +56,8 @@ class candidates {
     completions found_{};
 };
 
-/// The help of the only command that the word leads to, or the topic's help if there are several.
+/// The help of the only command that the word leads to, or if there are several the topic's, or of the command that
+/// ends with the word.
 std::string_view help_of(std::string_view word, const std::vector<candidate>& all) {
     const candidate* only = nullptr;
     size_t leads = 0;
@@ -69,6 +70,8 @@ std::string_view help_of(std::string_view word, const std::vector<candidate>& al
     if (leads == 1) return only->what->help;
     for (const topic& t : topics())
         if (t.name == word) return t.help;
+    for (const candidate& c : all)
+        if (c.what->usage.ends_with(word)) return c.what->help;
     return {};
 }
 
