@@ -322,7 +322,8 @@ def test_a_device_vanishes_and_is_there_again():
             wait_until(lambda: s.turnpike.output().count(gone) == 2, "it was there again, and is not")
             # A reload while the device is missing is refused, and the running configuration stays.
             bad = json.dumps(s.config).replace(plain, plain + ",vanish=no")
-            assert "vanish=no' cannot be opened" in s.operator.error("apply", name="bad.yaml", text=bad)["what"]
+            said = s.operator.error("apply", name="bad.yaml", text=bad)["what"]
+            assert "vanish=no' cannot be opened" in said, said
             assert shown()["link"] == "removed"
         before = refused()
         s.operator.result("change", do=[{"replace": {"route": {"to": "198.18.1.0/24", "via": "10.0.2.2"}}}])

@@ -235,6 +235,7 @@ result<state::changes> controller::apply_beside(
     }
     calls.run([this] { lend(); });
     links_.conclude();
+    vanished_.clear();  // a change may open the device again
     auto came = attempt_beside(calls, u, std::move(done), lost);
     if (!came && ports_->any_to_come_back())
         bring_back(
