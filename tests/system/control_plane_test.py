@@ -5,6 +5,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -17,10 +18,13 @@ import yaml
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
-from lib.dut import Turnpike, router_config  # noqa: E402
+from lib.dut import BUILD, Turnpike, router_config  # noqa: E402
 from lib.frames import HOP_BY_HOP, IPV4, IPV6, UDP, ethernet, ipv4, ipv6, mac, udp, v4  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, OURS, WEST, answers, cabled, give, ping, rewrite  # noqa: E402
+
+
+CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
 
 
 def begin(lab, namespace=None, wait=True, device="net_af_packet{},iface={}", **more):
@@ -792,6 +796,27 @@ def test_a_flood_for_the_kernel_is_bounded():
         wait_until(max_are_dropped, "most are dropped")
         given = operator.show("control-plane")["interfaces"][0]["given"]
         assert given < operator.show("drops")["drops"]["host_if_rate"], given
+        running.stop()
+
+
+def test_ping_and_traceroute_from_the_box():
+    with Lab() as lab:
+        _west, _dut, _east, box, running = begin(lab)
+
+        def ctl(*words):
+            return subprocess.run([CTL, *words], capture_output=True, text=True, timeout=30, check=False)
+
+        for words, address in ((("count", "2", "size", "1000", "dont-fragment"), EAST[0]), (("interface", "west"), WEST[1])):
+            done = ctl("ping", address, *words)
+            assert done.returncode == 0 and " 0% packet loss" in done.stdout, done
+        lost = ctl("ping", "10.0.2.77", "count", "1")
+        assert lost.returncode == 1 and "100% packet loss" in lost.stdout, lost
+        if shutil.which("traceroute"):
+            done = ctl("traceroute", WEST[0])
+            assert done.returncode == 0 and re.search(rf"^ *1 +{re.escape(WEST[0])} ", done.stdout, re.M), done
+        refused = ctl("ping", EAST[0], "interface", "nosuch")
+        assert refused.returncode == 2 and "nosuch" in refused.stderr, refused
+        box.run("ip link show west")
         running.stop()
 
 
