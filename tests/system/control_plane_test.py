@@ -815,8 +815,7 @@ def test_ping_and_traceroute_from_the_box():
             done = ctl("traceroute", WEST[0])
             assert done.returncode == 0 and re.search(rf"^ *1 +{re.escape(WEST[0])} ", done.stdout, re.M), done
         refused = ctl("ping", EAST[0], "interface", "nosuch")
-        assert refused.returncode == 2 and "nosuch" in refused.stderr, refused
-        box.run("ip link show west")
+        assert refused.returncode == 1 and "nosuch" in refused.stderr, refused
         running.stop()
 
 
