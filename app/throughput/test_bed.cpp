@@ -320,6 +320,27 @@ schedule test_bed::schedule_of(const trial_plan& plan) const noexcept {
     return t;
 }
 
+namespace {
+
+struct clock_pair {
+    std::chrono::steady_clock::time_point kernel;
+    uint64_t tsc;
+};
+
+/// Both clocks at one time: a pair between whose readings the thread was preempted is read again.
+clock_pair read_clocks() noexcept {
+    constexpr std::chrono::microseconds undisturbed{20};
+    constexpr int tries = 1000;
+    for (int i = 0;; ++i) {
+        const auto earlier = std::chrono::steady_clock::now();
+        const uint64_t tsc = rte_rdtsc();
+        const auto later = std::chrono::steady_clock::now();
+        if (later - earlier < undisturbed || i == tries) return {earlier, tsc};
+    }
+}
+
+} // namespace
+
 result<trial_report> test_bed::perform(const trial_plan& plan) {
     if (auto up = plan.reset ? wait_for_links() : check_links(); !up)
         return tl::unexpected<error>(up.error());
@@ -337,22 +358,21 @@ result<trial_report> test_bed::perform(const trial_plan& plan) {
     max_lag_ = 0;
     latency_.reset();
     const uint64_t missed_before = missed();
-    const auto clock_before = std::chrono::steady_clock::now();
-    const uint64_t tsc_before = rte_rdtsc();
+    const clock_pair before = read_clocks();
     const double patience_s = plan.burst_frames != 0 ? 1 + static_cast<double>(frames) / 1e4
                                                      : plan.total_s() * 1.1 + 0.01;
     if (run_.realtime)
         if (auto entered = realtime_.enter(); !entered)
             return tl::unexpected<error>(entered.error());
-    const bool sent = send_all(senders, tsc_before + static_cast<uint64_t>(hz_ * patience_s));
+    const bool sent = send_all(senders, before.tsc + static_cast<uint64_t>(hz_ * patience_s));
     expected_ = 0;
     for (const sender& s : senders) expected_ += s.next;
     const bool waited = sent && wait_for_frames();
     realtime_.leave();
     if (!waited) return fail(ECANCELED, "trial", "stopped");
-    const double by_tsc = static_cast<double>(rte_rdtsc() - tsc_before) / hz_;
-    const double by_clock =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - clock_before).count();
+    const clock_pair after = read_clocks();
+    const double by_tsc = static_cast<double>(after.tsc - before.tsc) / hz_;
+    const double by_clock = std::chrono::duration<double>(after.kernel - before.kernel).count();
     if (std::abs(by_tsc - by_clock) > 0.01 * by_clock + 0.001)
         return fail(
             ETIME, "clock",
