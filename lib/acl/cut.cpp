@@ -68,17 +68,17 @@ class search {
 
     void rank_bits() {
         for (unsigned w = 0; w < Words; ++w) {
-            uint32_t said[32] = {}, ones[32] = {}, any = 0;
+            uint32_t cared[32] = {}, ones[32] = {}, any = 0;
             for (const uint32_t m : mask_[w]) any |= m;
             if (any == 0) continue;
             for (size_t i = 0; i < mask_[w].size(); ++i)
                 for (unsigned b = 0; b < 32; ++b) {  // compare: vectors have no per-lane shift here
-                    said[b] += (mask_[w][i] & single_bits[b]) != 0;
+                    cared[b] += (mask_[w][i] & single_bits[b]) != 0;
                     ones[b] += (value_[w][i] & single_bits[b]) != 0;
                 }
             place best_of_word{0, 0, 0};
             for (unsigned b = 0; b < 32; ++b) {
-                const uint32_t halves = std::min(ones[b], said[b] - ones[b]);
+                const uint32_t halves = std::min(ones[b], cared[b] - ones[b]);
                 if (halves == 0) continue;
                 places_.push_back({static_cast<uint8_t>(w), static_cast<uint8_t>(b), halves});
                 if (halves > best_of_word.halves) best_of_word = places_.back();
@@ -98,10 +98,10 @@ class search {
         const auto& mask = mask_[p.word];
         for (size_t j = 0; j < who_.size(); ++j) {  // branch-free: the bits are unpredictable
             const uint32_t child = child_[j] * 2, i = who_[j];
-            const uint32_t said = mask[i] >> p.bit & 1, one = value[i] >> p.bit & said;
+            const uint32_t cared = mask[i] >> p.bit & 1, one = value[i] >> p.bit & cared;
             ++count_[child + one];
-            count_[child + 1] += 1 - said;
-            pairs += 2 - said;
+            count_[child + 1] += 1 - cared;
+            pairs += 2 - cared;
         }
         const double copies = static_cast<double>(pairs) * scale_;
         if (copies > limits_.copies) return 1e9;

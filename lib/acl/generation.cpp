@@ -38,7 +38,7 @@ constexpr division divisions[] = {
     {8, 8, {0, 1, 0, 2}, 3}, {8, 8, {0, 1, 2, 3}, 4}, {8, 8, {0, 0, 1, 2}, 3},
     {8, 0, {0, 0, 1, 1}, 2}, {0, 8, {0, 1, 0, 1}, 2}, {0, 0, {0, 0, 0, 0}, 1},
 };
-constexpr const division& careful = divisions[1];
+constexpr const division& few_copies = divisions[1];
 constexpr const division& together = divisions[5];
 constexpr double clearly_better = 0.97;
 
@@ -91,8 +91,8 @@ generation<Words>::generation(const std::vector<rule_type>& rules, const key_lay
     build();
     if (rules.size() <= trial_rules) return;
     // The division chosen by a sample may need too many copies of the whole set.
-    if (starved_ && chosen_ != &careful) {
-        chosen_ = &careful;
+    if (starved_ && chosen_ != &few_copies) {
+        chosen_ = &few_copies;
         build();
     }
     if (find_wide_rules()) build();

@@ -206,7 +206,7 @@ result<json> cells_of_run(const std::string& path) {
 
 result<void> draw(harness& h, const options& o, const pcie::link& link, const json* against,
                   uint64_t last_cache_bytes) {
-    json& said = h.summary()["figures"];
+    json& figures = h.summary()["figures"];
     for (const auto& [number, drawing, why] :
          figures_of({h.cells(), against, link, last_cache_bytes})) {
         std::string what = "not drawn: " + why;
@@ -219,7 +219,7 @@ result<void> draw(harness& h, const options& o, const pcie::link& link, const js
                                 ".dat, .gnuplot";
         }
         h.say(fmt::format("figure {}: {}", number, what));
-        said[std::to_string(number)] = what;
+        figures[std::to_string(number)] = what;
     }
     return {};
 }

@@ -155,7 +155,7 @@ pid_t forwarder::worker() const {
     return 0;
 }
 
-std::string forwarder::said() const {
+std::string forwarder::output() const {
     std::ifstream in(log_.path());
     std::string all(std::istreambuf_iterator<char>(in), {});
     return all.size() > 600 ? all.substr(all.size() - 600) : all;

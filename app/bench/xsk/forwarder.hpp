@@ -37,7 +37,7 @@ class forwarder {
     [[nodiscard]] pid_t worker() const;
     [[nodiscard]] bool alive();
     /// The end of its output.
-    [[nodiscard]] std::string said() const;
+    [[nodiscard]] std::string output() const;
 
   private:
     forwarder() = default;

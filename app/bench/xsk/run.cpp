@@ -31,9 +31,9 @@ result<void> bench_run::wait_for_frames(forwarder& f) {
     const auto end = clock::now() + std::chrono::seconds(20);
     const uint64_t before = received(sink);
     while (received(sink) < before + 1000) {
-        if (!f.alive()) return fail(EINVAL, "the forwarder ended", f.said());
+        if (!f.alive()) return fail(EINVAL, "the forwarder ended", f.output());
         if (clock::now() > end)
-            return fail(EINVAL, "the forwarder", "forwards nothing: " + f.said());
+            return fail(EINVAL, "the forwarder", "forwards nothing: " + f.output());
         std::this_thread::sleep_for(milliseconds(20));
     }
     // Operators give the worker its own core. Here it at least gets the highest priority.

@@ -118,7 +118,7 @@ void controller::tick(uint64_t now_ms) noexcept {
         captures_->tick();
         events_.poll(now_ms);
         look_for_vanished();
-        look_at_links(now_ms);
+        poll_links_beside(now_ms);
         if (now_ms >= next_pool_look_ms_) {
             poll_pool();
             next_pool_look_ms_ = now_ms + pool_look_ms;
@@ -219,7 +219,7 @@ void controller::poll_links(uint64_t now_ms) {
 }
 
 /// As poll_links(), but the other thread reads the links.
-void controller::look_at_links(uint64_t now_ms) {
+void controller::poll_links_beside(uint64_t now_ms) {
     if (now_ms >= next_link_look_ms_ && links_.idle()) {
         const bool prompt = host_->runs() || snapshot_->groups;
         next_link_look_ms_ = now_ms + (prompt ? prompt_link_look_ms : link_look_ms);

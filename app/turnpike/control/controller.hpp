@@ -280,7 +280,7 @@ class controller {
     void bring_back(error& why, const std::function<result<state::changes>()>& reopen,
                     const std::function<void(uint16_t port)>& went_down) noexcept;
     void look_for_vanished();
-    void look_at_links(uint64_t now_ms);
+    void poll_links_beside(uint64_t now_ms);
     void note_link(open_port& port, bool up, uint64_t now_ms);
     void follow_links_of_groups();
     [[nodiscard]] bool incomplete() const noexcept;

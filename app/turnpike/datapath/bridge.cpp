@@ -40,8 +40,8 @@ void bridge_worker_state::learn(fdb_key key, uint16_t ifindex, uint64_t now) noe
     // The current period, above the interface index: a source is sent once per period.
     const uint64_t period = now / again_cycles_;
     if (t.key == key && t.place_until == (period << 16 | ifindex)) return;
-    learnt_fdb_entry said{key, ifindex};
-    if (rte_ring_sp_enqueue_elem(learnt_, &said, sizeof said) != 0) {
+    learnt_fdb_entry entry{key, ifindex};
+    if (rte_ring_sp_enqueue_elem(learnt_, &entry, sizeof entry) != 0) {
         messages_lost_.add(1);
         return;
     }

@@ -17,9 +17,9 @@ namespace {
 
 /// The bindings in an ARP or ND message: announced, and requested.
 struct address_talk {
-    address_key said{}, asked{};
+    address_key announced{}, requested{};
     uint32_t flags = 0;  ///< of a neighbour advertisement
-    bool says = false, asks = false;
+    bool announces = false, requests = false;
 };
 
 address_talk read_arp(const uint8_t* frame, const uint8_t* l3, uint16_t domain) noexcept {
@@ -27,10 +27,10 @@ address_talk read_arp(const uint8_t* frame, const uint8_t* l3, uint16_t domain) 
     const uint32_t sender = arp.sender_ip, target = arp.target_ip;
     address_talk is;
     if (sender == 0) return is;
-    is.says = arp.sender_mac == packet::header_at<packet::ethernet_header>(frame).source;
-    is.said = address_key_of(sender, domain);
-    is.asks = arp.operation == packet::arp_request && sender != target;
-    is.asked = address_key_of(target, domain);
+    is.announces = arp.sender_mac == packet::header_at<packet::ethernet_header>(frame).source;
+    is.announced = address_key_of(sender, domain);
+    is.requests = arp.operation == packet::arp_request && sender != target;
+    is.requested = address_key_of(target, domain);
     return is;
 }
 
@@ -39,11 +39,11 @@ address_talk read_nd(const uint8_t* l3, uint16_t domain) noexcept {
     const auto& nd = packet::header_at<packet::nd_message>(l3 + sizeof ip);
     address_talk is;
     if (ip.next_header != packet::protocol_icmpv6 || ip.hop_limit != 255) return is;
-    is.says = nd.icmp.type == packet::icmp6_neighbour_advertisement;
+    is.announces = nd.icmp.type == packet::icmp6_neighbour_advertisement;
     is.flags = nd.icmp.rest;
-    is.asks = nd.icmp.type == packet::icmp6_neighbour_solicitation &&
+    is.requests = nd.icmp.type == packet::icmp6_neighbour_solicitation &&
               ip.source != packet::ipv6_unspecified;
-    is.said = is.asked = address_key_of(nd.target, domain);
+    is.announced = is.requested = address_key_of(nd.target, domain);
     return is;
 }
 
@@ -55,14 +55,14 @@ class binding_listener {
     /// Answers  whether packet i is not flooded to members with neigh_suppress
     bool hear(uint32_t i, bool flooded) noexcept {
         const address_talk talk = read(i);
-        if (!talk.says && !talk.asks) return false;
+        if (!talk.announces && !talk.requests) return false;
         const auto* frame = rte_pktmbuf_mtod(b_.packet[i], const uint8_t*);
         const bound_address who(packet::header_at<packet::ethernet_header>(frame).source,
                                 talk.flags);
-        const bool news = talk.says && find(talk.said).value() != who.value();
-        const bool suppressed = talk.asks && flooded && (*frame & 1) != 0 &&
+        const bool news = talk.announces && find(talk.announced).value() != who.value();
+        const bool suppressed = talk.requests && flooded && (*frame & 1) != 0 &&
                                 t_.exits[b_.in[i]].is == bridge_exit::member &&
-                                is_known(talk.asked, i);
+                                is_known(talk.requested, i);
         if (!news && !answered_) return suppressed;
         const bool reported = report(i);
         return suppressed && (reported || !answered_);
@@ -89,9 +89,9 @@ class binding_listener {
     }
     /// Whether the requested address has a binding and its MAC an FDB entry; if behind a member
     /// with neigh_suppress, control answers.
-    bool is_known(const address_key& asked, uint32_t i) noexcept {
+    bool is_known(const address_key& requested, uint32_t i) noexcept {
         answered_ = false;
-        const bound_address has = find(asked);
+        const bound_address has = find(requested);
         if (!has) return false;
         const fdb_key key = has.mac() | uint64_t{b_.domain[i]} << 48;
         uint32_t value;

@@ -99,7 +99,7 @@ stage_mask would_punt(context&, burst& b, packet_mask packets) noexcept {
     for_each(packets, [&](uint32_t i) { rte_pktmbuf_free(b.packet[i]); });
     return 0;
 }
-stage_mask carefully(context&, burst& b, packet_mask packets) noexcept {
+stage_mask would_take_none(context&, burst& b, packet_mask packets) noexcept {
     return enqueue(b, packets, stage::ip_input);
 }
 
@@ -135,7 +135,7 @@ std::array<stage_row, stages> traced_stages() {
 }
 std::array<stage_row, stages> explained_stages() {
     std::array<stage_row, stages> all = traced_stages();
-    all[static_cast<size_t>(stage::ip_fast)].run = traced<stage::ip_fast, carefully>;
+    all[static_cast<size_t>(stage::ip_fast)].run = traced<stage::ip_fast, would_take_none>;
     all[static_cast<size_t>(stage::stamp)].run = traced<stage::stamp, would_stamp>;
     all[static_cast<size_t>(stage::sample)].run = traced<stage::sample, would_sample>;
     all[static_cast<size_t>(stage::tx)].run = traced<stage::tx, would_send>;

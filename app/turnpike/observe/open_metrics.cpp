@@ -58,13 +58,13 @@ class exposition {
         // 0.0.4 has the samples' names in its comments, and no type for facts.
         const std::string& shown =
             open_ || type == "histogram" ? name_ : name_ + std::string(suffix);
-        const std::string said(shown);
+        const std::string heading(shown);
         if (!open_ && type == "info") type = "gauge";
-        add("# HELP {} {}\n# TYPE {} {}\n", said, help, said, type);
+        add("# HELP {} {}\n# TYPE {} {}\n", heading, help, heading, type);
         std::string token(unit);
         std::ranges::replace(token, ' ', '_');
         if (open_ && !token.empty() && name_.ends_with("_" + token))
-            add("# UNIT {} {}\n", said, token);
+            add("# UNIT {} {}\n", heading, token);
         name_ += suffix;
     }
     template <class Number>

@@ -80,9 +80,9 @@ route_set followed_routes(const configuration& in, const std::string& vrf,
     return out;
 }
 
-void take_back(learned& l, const configuration& said_before, const configuration& says) noexcept {
+void take_back(learned& l, const configuration& before, const configuration& after) noexcept {
     for (auto& [name, addresses] : l.addresses) {
-        const interface *was = said_before.interfaces.find(name), *is = says.interfaces.find(name);
+        const interface *was = before.interfaces.find(name), *is = after.interfaces.find(name);
         if (was == nullptr || !was->host_interface) continue;
         const auto has = [](const interface* i, const ip_prefix& a) {
             return i != nullptr &&
@@ -92,9 +92,9 @@ void take_back(learned& l, const configuration& said_before, const configuration
     }
 }
 
-std::shared_ptr<const configuration> with_addresses(const configuration& said, const learned& l) {
-    if (!said.control_plane.netlink || l.addresses.empty()) return nullptr;
-    auto both = std::make_shared<configuration>(said);
+std::shared_ptr<const configuration> with_addresses(const configuration& operators, const learned& l) {
+    if (!operators.control_plane.netlink || l.addresses.empty()) return nullptr;
+    auto both = std::make_shared<configuration>(operators);
     add_addresses(*both, l);
     return both;
 }

@@ -42,12 +42,12 @@ struct followed {
 [[nodiscard]] followed follow(const configuration& in, const learned& l);
 
 /// Removes addresses that the operator deleted and that the kernel only had from the configuration.
-void take_back(learned& l, const configuration& said_before, const configuration& says) noexcept;
+void take_back(learned& l, const configuration& before, const configuration& after) noexcept;
 
 /// The operator's configuration with the learned addresses of mirrored interfaces after the configured ones. An address
 /// on another interface's network is left out.
 /// Returns  null if there is nothing to add
-[[nodiscard]] std::shared_ptr<const configuration> with_addresses(const configuration& said,
+[[nodiscard]] std::shared_ptr<const configuration> with_addresses(const configuration& operators,
                                                                   const learned& l);
 
 }  // namespace turnpike::state

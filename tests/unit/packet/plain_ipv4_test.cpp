@@ -22,7 +22,7 @@ using namespace test;
 
 constexpr mac_address us{{0x02, 0, 0, 0, 0, 0x0b}};  // mac_b of lib/packet_bytes.hpp
 
-/// Plain, as the careful functions see it.
+/// Fit for the fast path, by the functions of the slow path.
 bool is_plain(const byte_vector& frame) {
     parsed p;
     if (parse(frame, static_cast<uint32_t>(frame.size()), p) != parse_status::done) return false;

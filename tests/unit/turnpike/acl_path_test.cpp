@@ -575,9 +575,9 @@ TEST(acl, stages_are_billed_where_a_list_is_bound_and_not_there_elsewhere) {
     };
     using counts = std::vector<uint64_t>;
     for (const byte_vector& frame : {tcp4(1, 2), gre}) {
-        const uint64_t careful = frame == gre ? 1 : 0;
+        const uint64_t slow = frame == gre ? 1 : 0;
         EXPECT_EQ(stages(routed(list(""), "{}"), frame), (counts{0, 0, 0}));
-        EXPECT_EQ(stages(routed(list(""), "{in: a}"), frame), (counts{careful, careful, 0}));
+        EXPECT_EQ(stages(routed(list(""), "{in: a}"), frame), (counts{slow, slow, 0}));
         EXPECT_EQ(stages(routed(list(""), "{}", "{out: a}"), frame), (counts{1, 0, 1}));
         EXPECT_EQ(stages(patched(list(""), "{}"), frame), (counts{0, 0, 0}));
         EXPECT_EQ(stages(patched(list(""), "{in: a}"), frame), (counts{1, 1, 0}));

@@ -615,7 +615,7 @@ class plain_with_list : public plain_stage {
 
 /// Stage ip_fast classifies by an ingress list: the same verdicts, and every rule counts the same
 /// packets and bytes.
-TEST_F(plain_with_list, says_what_the_careful_stages_say) {
+TEST_F(plain_with_list, agrees_with_the_slow_path) {
     frames_at_random random;
     std::vector<uint64_t> with(counters().size()), without = with;
     uint64_t seen = 0, denied = 0;

@@ -24,7 +24,7 @@ int cpu_of(unsigned lcore) noexcept {
 }
 
 /// The message without the errno.
-std::string said(const error& e) {
+std::string message_of(const error& e) {
     return printable(e.object.empty() ? e.text : e.object + ": " + e.text);
 }
 
@@ -80,7 +80,7 @@ void machine_counters::begin() noexcept {
         auto table = model ? pmu::table_for(*model)
                            : result<pmu::table>(tl::unexpected<error>(model.error()));
         if (!table) {
-            why_ = said(table.error());
+            why_ = message_of(table.error());
             return;
         }
         table_ = std::move(*table);
@@ -89,7 +89,7 @@ void machine_counters::begin() noexcept {
         } else {
             auto replay = pmu::replay_source::load(chosen_.recorded);
             if (!replay) {
-                why_ = said(replay.error());
+                why_ = message_of(replay.error());
                 return;
             }
             source_ = std::make_unique<pmu::replay_source>(std::move(*replay));
@@ -110,7 +110,7 @@ machine_counters::core machine_counters::open_core(const observe::worker_report&
     }
     c.what = std::make_unique<pmu::measurement>(pmu::measurement::of_core(on(), {.cpu = cpu}));
     if (const error* const none = c.what->why()) {
-        c.why = said(*none);
+        c.why = message_of(*none);
         c.what.reset();
         return c;
     }
@@ -160,12 +160,12 @@ machine_counters::root machine_counters::open_root(const observe::port_report& p
               .begun_s = now_s};
     auto m = pmu::measurement::of_device(on(), address);
     if (!m) {
-        made.why = said(m.error());
+        made.why = message_of(m.error());
         return made;
     }
     made.what = std::make_unique<pmu::measurement>(std::move(*m));
     if (const error* const none = made.what->why()) {
-        made.why = said(*none);
+        made.why = message_of(*none);
         made.what.reset();
         return made;
     }

@@ -174,25 +174,25 @@ class match_finder {
     bool match_at(const ip_prefix& to, const ip_address& gateway, longest_match& out) const {
         const auto derived = t_.derived.find(to);
         const bool connected = derived != t_.derived.end();
-        const auto said = [&](unresolved why) {
+        const auto found = [&](unresolved why) {
             out.why = why;
             out.to = to;
             return true;
         };
         if (connected && derived->second == datapath::fixed_nexthop::local)
-            return said(unresolved::ours);
+            return found(unresolved::ours);
         const state::route_target* route = t_.operators.set->find(to);
         if (route == nullptr && to.length == gateway.bits())
             if (const auto neighbour = fixed_.find(gateway); neighbour != fixed_.end()) {
                 out.paths = {{.to = {.via = gateway, .interface = *neighbour->second}}};
-                return said(unresolved::none);
+                return found(unresolved::none);
             }
         if (route == nullptr && connected)
-            return said(take_connected(derived->second, gateway, out));
+            return found(take_connected(derived->second, gateway, out));
         if (route == nullptr) route = t_.learned.set->find(to);
         if (route == nullptr) return false;
-        if (to.length == 0 && !c_.after.default_resolves) return said(unresolved::only_default);
-        return said(take_route(*route, gateway, out));
+        if (to.length == 0 && !c_.after.default_resolves) return found(unresolved::only_default);
+        return found(take_route(*route, gateway, out));
     }
     unresolved take_connected(uint32_t hop, const ip_address& gateway, longest_match& out) const {
         using namespace datapath;

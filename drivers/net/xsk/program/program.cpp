@@ -71,9 +71,9 @@ bool fill(bpf_map* map, const Values& values) {
 }
 
 /// Errors  the kernel's or libbpf's
-result<skeleton> load(const program_options& o, bool fragments, const libbpf_messages& said) {
+result<skeleton> load(const program_options& o, bool fragments, const libbpf_messages& messages) {
     skeleton s(xsk_skeleton__open());
-    if (!s) return fail(errno, o.iface, "libbpf cannot open the BPF program" + said.text());
+    if (!s) return fail(errno, o.iface, "libbpf cannot open the BPF program" + messages.text());
     s->rodata->filtering = o.keep.has_value();
     bpf_map__set_max_entries(s->maps.sockets, o.max_queues);
     if (fragments) bpf_program__set_flags(s->progs.turnpike_xsk, BPF_F_XDP_HAS_FRAGS);
@@ -81,7 +81,7 @@ result<skeleton> load(const program_options& o, bool fragments, const libbpf_mes
     if (code == -EPERM)
         return fail(-code, o.iface, "cannot load the BPF program: " + what_bpf_lacks());
     if (code != 0)
-        return fail(-code, o.iface, "the kernel cannot load the BPF program" + said.text());
+        return fail(-code, o.iface, "the kernel cannot load the BPF program" + messages.text());
     if (o.keep &&
         !(fill(s->maps.candidates, o.keep->candidates) && fill(s->maps.entries, o.keep->entries)))
         return fail(errno, o.iface, "cannot write the filter into the BPF maps");
@@ -141,12 +141,12 @@ result<void> program::detach() {
 result<std::unique_ptr<program>> program::attach(const program_options& o) {
     if (char name[IF_NAMESIZE]; if_indextoname(o.ifindex, name) == nullptr)
         return fail(errno == ENXIO ? ENODEV : errno, o.iface, "the interface is gone");
-    const libbpf_messages said;
+    const libbpf_messages messages;
     bool fragments = o.fragments;
-    auto loaded = load(o, fragments, said);
+    auto loaded = load(o, fragments, messages);
     if (!loaded && fragments && loaded.error().code == EINVAL) {
         fragments = false;  // before 5.18
-        loaded = load(o, fragments, said);
+        loaded = load(o, fragments, messages);
     }
     if (!loaded) return tl::unexpected<error>(loaded.error());
     auto s = std::unique_ptr<state>(new state{
