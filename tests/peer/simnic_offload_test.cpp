@@ -184,11 +184,20 @@ TEST(vlan, is_taken_out_and_put_in) {
     got = cable.carry([&](rte_mbuf* m) {
         tag(m, RTE_ETHER_TYPE_VLAN, 7);
         keep(m);
-        tag(m, RTE_ETHER_TYPE_QINQ, 9);
+        tag(m, RTE_ETHER_TYPE_VLAN, 9);
     });
     ASSERT_NE(got, nullptr);
     EXPECT_EQ(got->ol_flags, good | taken_out);
     EXPECT_EQ(got->vlan_tci, 9);
+    EXPECT_EQ(got->packet_type & RTE_PTYPE_L2_MASK, uint32_t{RTE_PTYPE_L2_ETHER_VLAN});
+    EXPECT_TRUE(same(got));
+    // A service tag stays: the descriptor could not say that it was one.
+    got = cable.carry([&](rte_mbuf* m) {
+        tag(m, RTE_ETHER_TYPE_QINQ, 9);
+        keep(m);
+    });
+    ASSERT_NE(got, nullptr);
+    EXPECT_EQ(got->ol_flags, good);
     EXPECT_EQ(got->packet_type & RTE_PTYPE_L2_MASK, uint32_t{RTE_PTYPE_L2_ETHER_VLAN});
     EXPECT_TRUE(same(got));
     // ARP has a tag as well.

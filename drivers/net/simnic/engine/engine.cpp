@@ -14,10 +14,11 @@
 namespace turnpike::simnic {
 namespace {
 
+/// Whether the device strips the frame's outer tag: 802.1Q only, as NICs do (Intel 82599 datasheet, section 8.2.3.7.2: register
+/// VLNCTRL holds the one EtherType). The descriptor has the tag without its type.
 bool has_tag(const outgoing& frame) noexcept {
     if (frame.length < sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag)) return false;
-    const auto type = load_be<uint16_t>(frame.bytes + 12);
-    return type == packet::ether_type_vlan || type == packet::ether_type_service;
+    return load_be<uint16_t>(frame.bytes + 12) == packet::ether_type_vlan;
 }
 
 /// Move the outer VLAN tag to the descriptor; the packet type describes the rest of the frame.
