@@ -120,6 +120,27 @@ TEST_P(burst_kernel, sends_frames_and_remembers_them) {
     }
 }
 
+TEST_P(burst_kernel, sends_the_tags_that_frames_request) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, burst_kernel_table());
+    const burst_kernels& k = kernel->function();
+    for (uint32_t n = 0; n <= most; ++n) {
+        ring_and_mbufs r(n, 1);
+        std::vector<rte_mbuf*> posted(n, nullptr);
+        for (uint32_t i = 0; i < n; ++i) {
+            r.mbufs[i].vlan_tci = static_cast<uint16_t>(0xfff0 + i);
+            r.mbufs[i].ol_flags = i % 3 == 0 ? 0 : RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_RX_RSS_HASH;
+        }
+        k.send_tagged(r.ring.data(), posted.data(), r.posted.data(), n, tx_end);
+        EXPECT_EQ(posted, r.posted);
+        for (uint32_t i = 0; i < n; ++i) {
+            const uint64_t tag = tx_insert_tag | uint64_t{r.mbufs[i].vlan_tci} << tx_tag_shift;
+            EXPECT_EQ(r.ring[i].word[0], r.mbufs[i].buf_iova + r.mbufs[i].data_off);
+            EXPECT_EQ(r.ring[i].word[1], tx_end | (i % 3 == 0 ? 0 : tag) |
+                                             uint64_t{r.mbufs[i].data_len} << tx_bytes_shift);
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(isa, burst_kernel,
                          ::testing::ValuesIn(test::kernel_names(burst_kernel_table())),
                          test::isa_name);

@@ -27,14 +27,19 @@ uint64_t offload_command(const rte_mbuf* m) noexcept {
     return command;
 }
 
-/// Every frame has one segment and requests no insertion.
-bool all_simple(rte_mbuf* const* frames, uint32_t n) noexcept {
+constexpr uint64_t several_segments = 1;  ///< a bit that is no TX flag
+
+/// What frames need beside being sent: union of their TX flags, and several_segments.
+uint64_t needs(rte_mbuf* const* frames, uint32_t n) noexcept {
     constexpr uint64_t inserts =
         RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_VLAN | segmentation;
-    uint64_t other = 0;
-    for (uint32_t i = 0; i < n; ++i)
-        other |= (frames[i]->ol_flags & inserts) | (frames[i]->nb_segs ^ 1u);
-    return other == 0;
+    uint64_t flags = 0;
+    uint32_t segments = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        flags |= frames[i]->ol_flags;
+        segments |= frames[i]->nb_segs ^ 1u;
+    }
+    return (flags & inserts) | (segments != 0 ? several_segments : 0);
 }
 
 }  // namespace
@@ -77,9 +82,7 @@ uint16_t tx_queue::burst(rte_mbuf** frames, uint16_t n) noexcept {
         uint32_t piece = n - sent;
         if (policy_.doorbell_packets != 0) piece = std::min(piece, policy_.doorbell_packets);
         if (free_ < s_.free_threshold || free_ < piece) clean();
-        const uint32_t posted = s_.full && !all_simple(frames + sent, piece)
-                                    ? fill_full(frames + sent, piece)
-                                    : fill_simple(frames + sent, piece);
+        const uint32_t posted = post(frames + sent, piece);
         sent += posted;
         if (posted != 0) tail_.mmio_write(next_);
         // Poll the device even if nothing was posted: it must write back descriptors of a full
@@ -90,12 +93,20 @@ uint16_t tx_queue::burst(rte_mbuf** frames, uint16_t n) noexcept {
     return static_cast<uint16_t>(sent);
 }
 
-uint32_t tx_queue::fill_simple(rte_mbuf** frames, uint32_t n) noexcept {
+uint32_t tx_queue::post(rte_mbuf** frames, uint32_t n) noexcept {
+    const uint64_t needed = s_.full ? needs(frames, n) : 0;
+    if (needed == 0) return fill_alike(frames, n, *s_.kernels->send);
+    if (needed == RTE_MBUF_F_TX_VLAN) return fill_alike(frames, n, *s_.kernels->send_tagged);
+    return fill_each(frames, n);
+}
+
+uint32_t tx_queue::fill_alike(rte_mbuf** frames, uint32_t n,
+                              burst_kernels::tx_post_function& send) noexcept {
     n = std::min(n, free_);
     free_ -= n;
     for (uint32_t done = 0; done < n;) {
         const uint32_t chunk = std::min(n - done, s_.size - next_);
-        s_.kernels->send(ring_ + next_, &posted_[next_], frames + done, chunk, command_);
+        send(ring_ + next_, &posted_[next_], frames + done, chunk, command_);
         request_reports(next_ + chunk);
         done += chunk;
     }
@@ -121,8 +132,7 @@ bool tx_queue::refused(rte_mbuf* frame) noexcept {
     return true;
 }
 
-uint32_t tx_queue::fill_full(rte_mbuf** frames, uint32_t n) noexcept {
-    chained_ = true;
+uint32_t tx_queue::fill_each(rte_mbuf** frames, uint32_t n) noexcept {
     for (uint32_t i = 0; i < n; ++i) {
         if (refused(frames[i])) continue;
         if (frames[i]->nb_segs > free_) {
@@ -130,6 +140,7 @@ uint32_t tx_queue::fill_full(rte_mbuf** frames, uint32_t n) noexcept {
             if (frames[i]->nb_segs > free_) return i;
         }
         free_ -= frames[i]->nb_segs;
+        chained_ |= frames[i]->nb_segs != 1;
         const uint64_t offloads = offload_command(frames[i]);
         for (rte_mbuf *segment = frames[i], *rest; segment != nullptr; segment = rest) {
             rest = segment->next;

@@ -48,8 +48,11 @@ class tx_queue {
     [[nodiscard]] tail_register& tail() noexcept { return tail_; }
 
   private:
-    uint32_t fill_simple(rte_mbuf** frames, uint32_t n) noexcept;
-    uint32_t fill_full(rte_mbuf** frames, uint32_t n) noexcept;
+    uint32_t post(rte_mbuf** frames, uint32_t n) noexcept;
+    /// Frames in one segment each, for one kernel.
+    uint32_t fill_alike(rte_mbuf** frames, uint32_t n,
+                        burst_kernels::tx_post_function& send) noexcept;
+    uint32_t fill_each(rte_mbuf** frames, uint32_t n) noexcept;
     bool refused(rte_mbuf* frame) noexcept;
     void request_reports(uint32_t to) noexcept;
     void clean() noexcept;

@@ -82,12 +82,14 @@ inline void post_one(descriptor* d, const rte_mbuf* m, uint64_t headroom) noexce
     if constexpr (Words == 2) d[1] = {};
 }
 
+template <bool Tagged>
 inline descriptor sent(const rte_mbuf* m, uint64_t command) noexcept {
+    if constexpr (Tagged) {
+        const uint64_t tag = tpk::tx_insert_tag | uint64_t{m->vlan_tci} << tpk::tx_tag_shift;
+        command |= (m->ol_flags & RTE_MBUF_F_TX_VLAN) != 0 ? tag : 0;
+    }
     return {{m->buf_iova + m->data_off, command | static_cast<uint64_t>(m->data_len)
                                                       << tpk::tx_bytes_shift}};
-}
-inline void send_one(descriptor* d, const rte_mbuf* m, uint64_t command) noexcept {
-    *d = sent(m, command);
 }
 
 /// Fill the mbufs m[0 .. group) from their descriptors. May also write mbufs whose descriptors are not done.
@@ -142,14 +144,14 @@ inline void post_group(descriptor* d, rte_mbuf* const* m, uint64_t headroom) noe
     }
 }
 
-template <class B>
+template <class B, bool Tagged>
 inline void send_group(descriptor* d, rte_mbuf* const* m, uint64_t command) noexcept {
     if constexpr (B::count == 0) {
-        send_one(d, m[0], command);
+        *d = sent<Tagged>(m[0], command);
     } else {
         for (uint32_t i = 0; i < group; i += B::count)
             B::store(d + i, B::pairs([&](unsigned k) {
-                         const descriptor one = sent(m[i + k], command);
+                         const descriptor one = sent<Tagged>(m[i + k], command);
                          return block_words{one.word[0], one.word[1]};
                      }));
     }
@@ -180,16 +182,17 @@ void rx_post(descriptor* ring, rte_mbuf* const* buffers, uint32_t n, uint64_t he
     for (; i < n; ++i) post_one<Words>(ring + i * Words, buffers[i], headroom);
 }
 
+template <bool Tagged>
 void tx_post(descriptor* ring, rte_mbuf** posted, rte_mbuf* const* frames, uint32_t n,
              uint64_t command) noexcept {
     uint32_t i = 0;
     for (; i + group <= n; i += group) {
         __builtin_memcpy(posted + i, frames + i, group * sizeof(rte_mbuf*));
-        send_group<blocks>(ring + i, frames + i, command);
+        send_group<blocks, Tagged>(ring + i, frames + i, command);
     }
     for (; i < n; ++i) {
         posted[i] = frames[i];
-        send_one(ring + i, frames[i], command);
+        ring[i] = sent<Tagged>(frames[i], command);
     }
 }
 
@@ -198,7 +201,8 @@ void tx_post(descriptor* ring, rte_mbuf** posted, rte_mbuf* const* frames, uint3
 namespace turnpike::simnic::TURNPIKE_ISA {
 
 const burst_kernels& burst() noexcept {
-    static constexpr burst_kernels all{rx_take<1>, rx_take<2>, rx_post<1>, rx_post<2>, tx_post};
+    static constexpr burst_kernels all{rx_take<1>, rx_take<2>,     rx_post<1>,
+                                       rx_post<2>, tx_post<false>, tx_post<true>};
     return all;
 }
 

@@ -35,6 +35,8 @@ struct burst_kernels {
     rx_post_function* post_16;
     rx_post_function* post_32;
     tx_post_function* send;
+    /// The same for frames of which some request a VLAN tag (RTE_MBUF_F_TX_VLAN), and nothing else.
+    tx_post_function* send_tagged;
 };
 
 using burst_kernels_function = const burst_kernels&() noexcept;
