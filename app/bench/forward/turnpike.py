@@ -60,7 +60,9 @@ def vlan(case, devices, inputs):
 def stick(_case, devices, _inputs):
     """A router on a stick: eight VLANs of one port, a network of the small table behind each."""
     vlans = range(STICK_VLANS)
-    return {"ports": ports_of(devices, routed=False),
+    ports = ports_of(devices, routed=False)
+    ports[1]["addresses"] = ["192.0.2.1/24"]  # unused: no traffic
+    return {"ports": ports,
             "interfaces": [{"port": "p0", "vlan": VLANS[0] + n, "addresses": [f"10.0.{n}.1/24"]} for n in vlans],
             "neighbours": {"static": [{"address": f"10.0.{n}.2", "mac": f"02:00:00:00:00:{n:02x}"} for n in vlans]},
             "routes": [{"to": f"198.{18 + n // 4}.{n % 4 * 64}.0/18", "via": f"10.0.{n}.2"} for n in vlans]}
