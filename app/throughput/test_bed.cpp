@@ -339,7 +339,7 @@ clock_pair read_clocks() noexcept {
     }
 }
 
-} // namespace
+}  // namespace
 
 result<trial_report> test_bed::perform(const trial_plan& plan) {
     if (auto up = plan.reset ? wait_for_links() : check_links(); !up)

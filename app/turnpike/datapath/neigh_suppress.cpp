@@ -42,7 +42,7 @@ address_talk read_nd(const uint8_t* l3, uint16_t domain) noexcept {
     is.announces = nd.icmp.type == packet::icmp6_neighbour_advertisement;
     is.flags = nd.icmp.rest;
     is.requests = nd.icmp.type == packet::icmp6_neighbour_solicitation &&
-              ip.source != packet::ipv6_unspecified;
+                  ip.source != packet::ipv6_unspecified;
     is.announced = is.requested = address_key_of(nd.target, domain);
     return is;
 }

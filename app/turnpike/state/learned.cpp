@@ -92,7 +92,8 @@ void take_back(learned& l, const configuration& before, const configuration& aft
     }
 }
 
-std::shared_ptr<const configuration> with_addresses(const configuration& operators, const learned& l) {
+std::shared_ptr<const configuration> with_addresses(const configuration& operators,
+                                                    const learned& l) {
     if (!operators.control_plane.netlink || l.addresses.empty()) return nullptr;
     auto both = std::make_shared<configuration>(operators);
     add_addresses(*both, l);

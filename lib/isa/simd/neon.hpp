@@ -89,6 +89,9 @@ struct neon {
         return vgetq_lane_u32(v, N);
     }
     static neon widen_halves(const uint16_t* from) noexcept { return {vmovl_u16(vld1_u16(from))}; }
+    static uint64_t narrow(neon a) noexcept {
+        return vget_lane_u64(vreinterpret_u64_u16(vmovn_u32(a.v)), 0);
+    }
     static neon least_halves(neon a, neon b) noexcept {
         return {vreinterpretq_u32_u16(vminq_u16(halves(a), halves(b)))};
     }

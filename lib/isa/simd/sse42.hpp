@@ -174,6 +174,10 @@ struct sse42 {
     static sse42 widen_halves(const uint16_t* from) noexcept {
         return {_mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)))};
     }
+    /// The inverse, as one word: of lanes below 2^16.
+    static uint64_t narrow(sse42 a) noexcept {
+        return static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_packus_epi32(a.v, a.v)));
+    }
     /// Minimum of unsigned 16-bit parts; maximum of signed lanes.
     static sse42 least_halves(sse42 a, sse42 b) noexcept { return {_mm_min_epu16(a.v, b.v)}; }
     static sse42 most(sse42 a, sse42 b) noexcept { return {_mm_max_epi32(a.v, b.v)}; }

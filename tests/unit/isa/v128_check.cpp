@@ -154,6 +154,9 @@ void check_rows() {
     std::memcpy(half, row[0], sizeof half);
     expect(of(v128::widen_halves(half)) == each([&](unsigned i) { return half[i]; }),
            "widen_halves");
+    uint64_t packed;
+    std::memcpy(&packed, half, sizeof packed);
+    expect(v128::narrow(v128::widen_halves(half)) == packed, "narrow");
 }
 
 /// RFC 3720 B.4: 32 bytes of zeros, and 32 bytes of ones; the RFC inverts the value before and after.

@@ -7,6 +7,9 @@
 //   Writes  in, common_iface, tagged, tag_in_frame, tag; the frame, and single_segment_bytes, where a tag is taken off
 #include <rte_mbuf.h>
 
+#include <cstring>
+
+#include "datapath/all_equal.hpp"
 #include "datapath/graph.hpp"
 #include "datapath/vlan_tag.hpp"
 #include "isa/simd/v128.hpp"
@@ -23,11 +26,19 @@ class classifier {
         : v_(v), port_(port), b_(b) {}
 
     void classify(packet_mask packets) noexcept {
-        for (uint32_t i = 0; i < b_.count; i += 4) {
-            const packet_mask four = packets >> i & 0xf;
-            if (four != 0xf || !take_four(i)) [[unlikely]]
-                for_each(four << i, [&](uint32_t n) { classify_one(n); });
+        const tag_places at = find_tags();
+        const packet_mask tagged = packets & (at.in_frame | at.by_device);
+        const packet_mask untagged = packets & at.none, rest = packets & ~tagged & ~untagged;
+        if (tagged == all_of(b_.count) && all_equal(b_.tag, b_.count, packet::vlan_id_mask))
+            classify_one_vlan(at);
+        else if (tagged != 0)
+            classify_vlans(tagged, at);
+        if (untagged != 0) {
+            for_each(untagged, [&](uint32_t i) { b_.in[i] = port_.untagged; });
+            note(port_.untagged);
         }
+        if (rest != 0) [[unlikely]]
+            for_each(rest, [&](uint32_t i) { classify_one(i); });
     }
     /// All packets have one ingress interface.
     [[nodiscard]] bool one_interface() const noexcept { return differ_ == 0; }
@@ -40,118 +51,110 @@ class classifier {
 
   private:
     static constexpr uint32_t no_interface_yet = UINT32_MAX;
-    static constexpr uint32_t tagged_bytes =
-        sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
 
-    static constexpr uint64_t kind_and_tags = 0xff'00ff;  ///< bytes of first_word()
-    static uint64_t first_word(const interface& in) noexcept {
-        static_assert(offsetof(interface, kind) == 0 && offsetof(interface, tags) == 2);
-        uint64_t word;
-        std::memcpy(&word, static_cast<const void*>(&in), sizeof word);
-        return word;
-    }
-
-    struct four_tags {
-        std::array<uint8_t*, 4> frame;
-        std::array<uint32_t, 4> tci;
-        bool by_device;
+    /// Packets by the place of their outer tag, if it has the port's TPID. None of them: frames that are short, or in
+    /// several segments, or behind the last four.
+    struct tag_places {
+        packet_mask by_device = 0, in_frame = 0, none = 0;
     };
-    /// Frames whose tags the device stripped, or that have the port's tag in their first segment, which is the whole frame.
-    /// False: others are among the four.
-    bool find_four(uint32_t i, four_tags& out) const noexcept {
-        rte_mbuf* const* const m = &b_.packet[i];
-        uint64_t any = 0, all = ~uint64_t{0};
-        for (uint32_t k = 0; k < 4; ++k) {
-            any |= m[k]->ol_flags;
-            all &= m[k]->ol_flags;
-            out.tci[k] = m[k]->vlan_tci;
-            out.frame[k] = rte_pktmbuf_mtod(m[k], uint8_t*);
-        }
-        out.by_device = (all & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
-        if (out.by_device) return true;
-        const v128 bytes = v128::load(&b_.single_segment_bytes[i]);
-        if ((any & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0 ||
-            v128::any(v128::greater(v128::set1(tagged_bytes), bytes)))
-            return false;
-        const v128 tag =
-            v128::load_u32_each(out.frame.data(), offsetof(packet::ethernet_header, type));
+
+    /// Four frames at a time. Writes b_.tag of frames with a tag, and undefined values of others.
+    tag_places find_tags() const noexcept {
+        static_assert(offsetof(rte_mbuf, vlan_tci) == offsetof(rte_mbuf, data_len) + 2);
+        constexpr uint32_t tagged_bytes =
+            sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
         const v128 type = v128::set1(__builtin_bswap16(port_.tag_type));
-        v128::store(out.tci.data(),
-                    v128::shift_right<24>(tag) | (v128::shift_right<8>(tag) & v128::set1(0xff00)));
-        return v128::sign_bits(v128::equal<uint32_t>(tag & v128::set1(0xffff), type)) == 0xf;
+        const v128 low_half = v128::set1(0xffff), high_byte = v128::set1(0xff00);
+        const v128 stripped = v128::set1(RTE_MBUF_F_RX_VLAN_STRIPPED);
+        const v128 shortest = v128::set1(tagged_bytes - 1);
+        tag_places out;
+        for (uint32_t i = 0; i + 4 <= b_.count; i += 4) {
+            const uint8_t *mbuf[4], *frame[4];
+            for (uint32_t k = 0; k < 4; ++k) {
+                mbuf[k] = reinterpret_cast<const uint8_t*>(b_.packet[i + k]);
+                frame[k] = rte_pktmbuf_mtod(b_.packet[i + k], const uint8_t*);
+            }
+            const v128 flags = v128::load_u32_each(mbuf, offsetof(rte_mbuf, ol_flags));
+            const v128 of_device =
+                v128::shift_right<16>(v128::load_u32_each(mbuf, offsetof(rte_mbuf, data_len)));
+            const v128 in_frame =
+                v128::load_u32_each(frame, offsetof(packet::ethernet_header, type));
+            const v128 by_device = v128::equal<uint32_t>(flags & stripped, stripped);
+            const v128 whole = v128::and_not(
+                by_device, v128::greater(v128::load(&b_.single_segment_bytes[i]), shortest));
+            const v128 matches = v128::equal<uint32_t>(in_frame & low_half, type);
+            const v128 of_frame =
+                v128::shift_right<24>(in_frame) | (v128::shift_right<8>(in_frame) & high_byte);
+            const uint64_t tags =
+                v128::narrow((by_device & of_device) | v128::and_not(by_device, of_frame));
+            std::memcpy(&b_.tag[i], &tags, sizeof tags);
+            out.by_device |= v128::sign_bits(by_device) << i;
+            out.in_frame |= v128::sign_bits(whole & matches) << i;
+            out.none |= v128::sign_bits(v128::and_not(matches, whole)) << i;
+        }
+        return out;
     }
 
-    /// The usual four: their tags are found alike, and their interfaces are of one kind and treat tags alike.
-    /// False: nothing was done.
-    bool take_four(uint32_t i) noexcept {
-        four_tags found;
-        if (!find_four(i, found)) [[unlikely]]
-            return false;
-        uint16_t* const in = &b_.in[i];
-        uint64_t all = ~uint64_t{0}, any = 0;
-        for (uint32_t k = 0; k < 4; ++k) {
-            in[k] = port_.by_vlan[found.tci[k] & packet::vlan_id_mask];
-            const interface& of = v_.interfaces[in[k]];
-            all &= first_word(of);
-            any |= first_word(of);
-        }
-        const interface& first = v_.interfaces[in[0]];
-        if (((all ^ any) & kind_and_tags) != 0 ||
-            (found.by_device && first.tags == interface::unknown))
-            return false;
-        if (first_ == no_interface_yet) first_ = in[0];
-        differ_ |= (in[0] ^ first_) | (in[1] ^ first_) | (in[2] ^ first_) | (in[3] ^ first_);
-        for (uint32_t k = 0; k < 4; ++k) note_path(in[k]);
-        if (first.tags != interface::unknown) record_four(i, found, first.tags == interface::taken);
-        return true;
+    [[nodiscard]] uint16_t interface_of(uint16_t tci) const noexcept {
+        return port_.by_vlan[tci & packet::vlan_id_mask];
     }
-    void record_four(uint32_t i, const four_tags& found, bool pop) noexcept {
-        rte_mbuf* const* const m = &b_.packet[i];
-        b_.tagged |= packet_mask{0xf} << i;
-        for (uint32_t k = 0; k < 4; ++k) b_.tag[i + k] = static_cast<uint16_t>(found.tci[k]);
-        if (found.by_device) {
-            for (uint32_t k = 0; k < 4; ++k) clear_stripped(m[k]);
-        } else if (pop) {
-            uint32_t* const bytes = &b_.single_segment_bytes[i];
-            v128::store(bytes,
-                        v128::load(bytes) + v128::set1(0 - uint32_t{sizeof(packet::vlan_tag)}));
-            for (uint32_t k = 0; k < 4; ++k) vlan_pop(m[k], found.frame[k]);
-        } else {
-            b_.tag_in_frame |= packet_mask{0xf} << i;
-        }
+    void classify_one_vlan(const tag_places& at) noexcept {
+        const uint16_t ifindex = interface_of(b_.tag[0]);
+        b_.in.fill(ifindex);
+        note(ifindex);
+        treat(all_of(b_.count), v_.interfaces[ifindex].tags, at);
     }
-    /// The tag is the burst's now. A receiver on the other side of a ring would take the flag for its tag.
+    void classify_vlans(packet_mask tagged, const tag_places& at) noexcept {
+        uint32_t some = 0, all = UINT32_MAX;
+        for_each(tagged, [&](uint32_t i) {
+            const uint16_t ifindex = interface_of(b_.tag[i]);
+            b_.in[i] = ifindex;
+            note(ifindex);
+            const uint32_t is = v_.interfaces[ifindex].tags;
+            some |= is;
+            all &= is;
+        });
+        if (some == all) return treat(tagged, some, at);
+        for_each(tagged,
+                 [&](uint32_t i) { treat(packet_mask{1} << i, v_.interfaces[b_.in[i]].tags, at); });
+    }
+    /// Record tags whose interfaces treat them in one way, or pop them.
+    void treat(packet_mask tagged, uint32_t how, const tag_places& at) noexcept {
+        packet_mask by_device = tagged & at.by_device, in_frame = tagged & at.in_frame;
+        if (how == interface::unknown) {
+            // A priority tag that the device stripped is treated as one that stage ip_input pops.
+            for_each(by_device, [&](uint32_t i) {
+                if ((b_.tag[i] & packet::vlan_id_mask) != 0) by_device &= ~(packet_mask{1} << i);
+            });
+            in_frame = 0;
+        }
+        b_.tagged |= by_device | in_frame;
+        // The tag is the burst's now. A receiver on the other side of a ring would take the flag for its tag.
+        for_each(by_device, [&](uint32_t i) { clear_stripped(b_.packet[i]); });
+        if (how == interface::known)
+            b_.tag_in_frame |= in_frame;
+        else
+            for_each(in_frame, [&](uint32_t i) { vlan_pop(b_, i); });
+    }
     static void clear_stripped(rte_mbuf* m) noexcept {
         m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
     }
-    void note_path(uint16_t ifindex) noexcept {
+    void note(uint16_t ifindex) noexcept {
+        if (first_ == no_interface_yet) first_ = ifindex;
+        differ_ |= ifindex ^ first_;
         in_all_paths_ &= v_.paths[ifindex].input;
         in_any_path_ |= v_.paths[ifindex].input;
     }
-    void enters(uint32_t i, uint16_t ifindex) noexcept {
-        b_.in[i] = ifindex;
-        if (first_ == no_interface_yet) first_ = ifindex;
-        differ_ |= ifindex ^ first_;
-        note_path(ifindex);
-    }
     void classify_one(uint32_t i) noexcept {
-        rte_mbuf* const m = b_.packet[i];
-        const found_tag found = find_tag(m, port_.tag_type);
-        if (found.is == found_tag::none) return enters(i, port_.untagged);
-        const uint16_t id = found.tci & packet::vlan_id_mask;
-        const uint16_t ifindex = port_.by_vlan[id];
-        enters(i, ifindex);
-        const interface& in = v_.interfaces[ifindex];
-        // A priority tag that the device stripped is treated as one that stage ip_input pops.
-        if (in.tags == interface::unknown && (found.is != found_tag::by_device || id != 0)) return;
-        const packet_mask one = packet_mask{1} << i;
-        b_.tagged |= one;
+        const found_tag found = find_tag(b_.packet[i], port_.tag_type);
+        b_.in[i] = found.is == found_tag::none ? port_.untagged : interface_of(found.tci);
+        note(b_.in[i]);
+        if (found.is == found_tag::none) return;
         b_.tag[i] = found.tci;
-        if (found.is != found_tag::in_frame) return clear_stripped(m);
-        if (in.tags == interface::known)
-            b_.tag_in_frame |= one;
-        else
-            vlan_pop(b_, i);
+        const packet_mask one = packet_mask{1} << i;
+        const bool device = found.is == found_tag::by_device;
+        treat(one, v_.interfaces[b_.in[i]].tags,
+              {.by_device = device ? one : 0, .in_frame = device ? 0 : one});
     }
 
     const snapshot& v_;
