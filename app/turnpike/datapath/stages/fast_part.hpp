@@ -34,11 +34,17 @@ struct part {
     uint32_t n = 0;
     packet_mask in_burst = 0, tagged = 0;
 
-    void add(const frames& all, const burst& b, uint32_t i) noexcept {
-        f.first[n] = all.first[i];
-        single_segment_bytes[n] = b.single_segment_bytes[i];
-        packet[n] = b.packet[i];
-        at[n++] = static_cast<uint8_t>(i);
+    /// Called once.
+    void take(const burst& b, const frames& all, packet_mask packets) noexcept {
+        in_burst = packets;
+        uint32_t k = 0;
+        for_each(packets, [&](uint32_t i) {
+            f.first[k] = all.first[i];
+            single_segment_bytes[k] = b.single_segment_bytes[i];
+            packet[k] = b.packet[i];
+            at[k++] = static_cast<uint8_t>(i);
+        });
+        n = k;
     }
 };
 

@@ -256,11 +256,17 @@ fast_verdict forward_family(const ingress& from, const fast_burst& b, packet_mas
     return six ? forward_ipv6(from, b, packets, f) : forward_ipv4(from, b, packets, f);
 }
 
-fast_verdict forward_part(const ingress& from, burst& b, part& p, packet_mask packets,
-                          bool six) noexcept {
-    if (p.n == 0) return {};
-    p.in_burst = packets;
-    p.f.fill_up(p.n);
+/// Packets of one family, side by side. Not inlined: most bursts have one family.
+__attribute__((noinline)) fast_verdict forward_part(const ingress& from, burst& b,
+                                                    packet_mask packets, const frames& f,
+                                                    bool six) noexcept {
+    if (packets == 0) return {};
+    part p;
+    p.take(b, f, packets);
+    if (six)
+        p.f.fill_up<4>(p.n);
+    else
+        p.f.fill_up<16>(p.n);
     if (from.in.acl_in != nullptr)
         for (uint32_t k = 0; k < p.n; ++k) {
             p.tag[k] = b.tag[p.at[k]];
@@ -275,34 +281,6 @@ bool is_ipv6(const frames& f, uint32_t i) noexcept {
     return packet::header_at<packet::ethernet_header>(f.first[i]).type == packet::ether_type_ipv6;
 }
 
-/// Each family apart. Not inlined: most bursts have one.
-__attribute__((noinline)) fast_verdict forward_both(const ingress& from, burst& b,
-                                                    packet_mask packets, const frames& f) noexcept {
-    part v4, v6;
-    packet_mask six = 0;
-    for_each(packets, [&](uint32_t i) {
-        const bool is_six = is_ipv6(f, i);
-        six |= packet_mask{is_six} << i;
-        (is_six ? v6 : v4).add(f, b, i);
-    });
-    fast_verdict all = forward_part(from, b, v4, packets & ~six, false);
-    return all += forward_part(from, b, v6, six, true);
-}
-
-/// Packets of the other family, which a pass over the whole burst left.
-__attribute__((noinline)) fast_verdict forward_others(const ingress& from, burst& b,
-                                                      packet_mask left, const frames& f,
-                                                      bool six) noexcept {
-    part others;
-    packet_mask packets = 0;
-    for_each(left, [&](uint32_t i) {
-        if (is_ipv6(f, i) != six) return;
-        packets |= packet_mask{1} << i;
-        others.add(f, b, i);
-    });
-    return forward_part(from, b, others, packets, six);
-}
-
 /// Packets with one destination MAC address, of one fast group of interfaces. A burst is forwarded as it is if few packets
 /// are missing and a few frames have one family, and its packets of the other family afterwards; else each family apart.
 fast_verdict forward(const ingress& from, burst& b, packet_mask packets, const frames& f) noexcept {
@@ -311,14 +289,20 @@ fast_verdict forward(const ingress& from, burst& b, packet_mask packets, const f
     const bool six = is_ipv6(f, static_cast<uint32_t>(std::countr_zero(packets)));
     const bool whole =
         packets == all_of(n) || static_cast<uint32_t>(std::popcount(packets)) + few >= n;
-    if (!whole || is_ipv6(f, n / 2) != six || is_ipv6(f, n - 1) != six) [[unlikely]]
-        return forward_both(from, b, packets, f);
+    if (!whole || is_ipv6(f, n / 2) != six || is_ipv6(f, n - 1) != six) [[unlikely]] {
+        const packet_mask v6 = f.find_ipv6(n) & packets;
+        fast_verdict each = forward_part(from, b, packets & ~v6, f, false);
+        return each += forward_part(from, b, v6, f, true);
+    }
     const fast_burst all_of_it{b.packet.data(), b.single_segment_bytes.data(),
                                b.tag.data(),    b.out.data(),
                                b.count,         b.tagged};
     fast_verdict all = forward_family(from, all_of_it, packets, f, six);
-    if (const packet_mask left = packets & ~all.sent & ~all.denied; left != 0) [[unlikely]]
-        all += forward_others(from, b, left, f, !six);
+    if (const packet_mask left = packets & ~all.sent & ~all.denied; left != 0) [[unlikely]] {
+        packet_mask others = 0;
+        for_each(left, [&](uint32_t i) { others |= packet_mask{is_ipv6(f, i) != six} << i; });
+        all += forward_part(from, b, others, f, !six);
+    }
     return all;
 }
 

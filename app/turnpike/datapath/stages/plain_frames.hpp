@@ -6,6 +6,7 @@
 
 #include <rte_prefetch.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "datapath/burst.hpp"
@@ -28,7 +29,8 @@ alignas(64) uint8_t no_frame[128] = {};
 struct frames {
     static constexpr uint32_t least_bytes =
         sizeof(packet::ethernet_header) + sizeof(packet::ipv4_header);
-    std::array<uint8_t*, burst_max> first;
+    static constexpr uint32_t most_padding = 16;
+    std::array<uint8_t*, burst_max + most_padding> first;
 
     explicit frames(const burst& b) noexcept {
         const size_t n = b.count;
@@ -38,28 +40,47 @@ struct frames {
             first[i] = rte_pktmbuf_mtod(b.packet[i], uint8_t*);
             rte_prefetch0(first[i]);  // the device may have written it to memory far from this CPU
         } while (++i < n);
-        fill_up(static_cast<uint32_t>(n));
+        fill_up<most_padding>(static_cast<uint32_t>(n));
         leave_out_shorter(b, least_bytes);
     }
 
     struct empty {};
     /// To be filled, and filled up.
     explicit frames(empty) noexcept {}
+    /// For kernels that read `Multiple` frames at a time. (A loop over the missing ones would become a slow `rep stos`.)
+    template <uint32_t Multiple>
     void fill_up(uint32_t n) noexcept {
-        for (; n % 16 != 0; ++n) first[n] = no_frame;
+        static_assert(Multiple <= most_padding);
+        if (n % Multiple != 0) std::fill_n(&first[n], Multiple, &no_frame[0]);
     }
 
     /// Replace frames by no_frame that are shorter than `bytes` or in several segments.
     template <class Burst>
     void leave_out_shorter(const Burst& b, uint32_t bytes) noexcept {
-        const size_t n = b.count;
+        if (!any_shorter(b, bytes)) [[likely]]
+            return;
+        for (size_t i = 0, n = b.count; i < n; ++i)
+            if (b.single_segment_bytes[i] < bytes) first[i] = no_frame;
+    }
+
+    template <class Burst>
+    static bool any_shorter(const Burst& b, uint32_t bytes) noexcept {
         v128 found = v128::set1(0);
-        for (size_t i = 0; i < n; i += 4)  // elements behind the last are arbitrary
+        for (size_t i = 0, n = b.count; i < n; i += 4)  // elements behind the last are arbitrary
             found =
                 found | v128::greater(v128::set1(bytes), v128::load(&b.single_segment_bytes[i]));
-        if (v128::any(found)) [[unlikely]]
-            for (size_t i = 0; i < n; ++i)
-                if (b.single_segment_bytes[i] < bytes) first[i] = no_frame;
+        return v128::any(found);
+    }
+
+    /// Frames of the first `n` with IPv6's EtherType, four at a time.
+    [[nodiscard]] packet_mask find_ipv6(uint32_t n) const noexcept {
+        const v128 type = v128::set1(__builtin_bswap16(packet::ether_type_ipv6));
+        packet_mask out = 0;
+        for (uint32_t i = 0; i < n; i += 4) {
+            const v128 is = v128::load_u32_each(&first[i], offsetof(packet::ethernet_header, type));
+            out |= v128::sign_bits(v128::equal<uint32_t>(is & v128::set1(0xffff), type)) << i;
+        }
+        return out;
     }
 };
 
@@ -106,9 +127,22 @@ class plain_ipv6 {
 
     /// l3_bytes  [burst_max, 16-byte aligned] out; 0 for packets in neither mask
     template <class Burst>
-    [[nodiscard]] packet_mask find_all(const Burst& b, packet_mask packets, frames f,
+    [[nodiscard]] packet_mask find_all(const Burst& b, packet_mask packets, const frames& f,
                                        uint32_t* l3_bytes) const noexcept {
-        f.leave_out_shorter(b, l2_bytes + sizeof(packet::ipv6_header));
+        constexpr uint32_t bytes = l2_bytes + sizeof(packet::ipv6_header);
+        if (!frames::any_shorter(b, bytes)) [[likely]]
+            return find_in(b, packets, f, l3_bytes);
+        frames longer = f;
+        longer.leave_out_shorter(b, bytes);
+        return find_in(b, packets, longer, l3_bytes);
+    }
+
+  private:
+    static constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
+
+    template <class Burst>
+    [[nodiscard]] packet_mask find_in(const Burst& b, packet_mask packets, const frames& f,
+                                      uint32_t* l3_bytes) const noexcept {
         packet_mask plain = 0, doubt = 0;
         for (uint32_t i = 0; i < b.count; i += 4) {
             packet_mask in_doubt;
@@ -124,9 +158,6 @@ class plain_ipv6 {
         });
         return plain & ~not_plain;
     }
-
-  private:
-    static constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
 
     /// Four frames, 50 bytes readable of each. Bit i: frame i is plain, unless `doubt` has it too.
     /// doubt  out: frames whose upper layer may not be plain, or whose addresses may be equal
