@@ -12,18 +12,11 @@
 namespace turnpike::packet {
 namespace {
 
+using namespace flow_hash_detail;
+
 constexpr uint8_t protocol_ipv4 = 4, protocol_ipv6 = 41, protocol_gre = 47;
 constexpr uint16_t gre_ethernet = 0x6558;  // transparent Ethernet bridging
 constexpr uint32_t udp_bytes = 8, vxlan_bytes = 8;
-
-/// XOR of both halves of the product: each bit of the result depends on all bits of both factors.
-uint64_t blend(uint64_t a, uint64_t b) noexcept {
-    __extension__ using wide = unsigned __int128;
-    const wide product = wide{a} * b;
-    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-}
-// Digits of pi.
-constexpr uint64_t key1 = 0x243f6a8885a308d3, key2 = 0x13198a2e03707344, key3 = 0xa4093822299f31d0;
 
 /// A range of packet bytes.
 struct bytes {
@@ -180,12 +173,6 @@ uint64_t addresses_of_ipv4(const uint8_t* l3) noexcept {
     return load_be<uint64_t>(l3 + offsetof(ipv4_header, source));
 }
 
-/// Hash an IPv4 header.
-uint32_t hash_ipv4(uint64_t addresses, uint64_t between, uint64_t seed) noexcept {
-    const uint64_t hash = blend(addresses ^ seed ^ key1, between ^ key2);
-    return static_cast<uint32_t>(blend(hash ^ key3, key2) >> 32);
-}
-
 /// Hash any packet.
 __attribute__((noinline)) uint32_t hash_of(const uint8_t* l3, uint32_t readable,
                                            const flow_hashing& how) noexcept {
@@ -229,15 +216,8 @@ __attribute__((noinline)) uint32_t hash_of(const uint8_t* l3, uint32_t readable,
 }  // namespace
 
 uint32_t flow_hash(const uint8_t* l3, uint32_t readable, const flow_hashing& how) noexcept {
-    // The common case: unfragmented, no options, TCP or UDP ports. Same result as hash_of().
-    const auto& ip = header_at<ipv4_header>(l3);
-    const bool usual = how.fields == flow_fields::flow && ip.version_ihl == 0x45 &&
-                       readable >= sizeof ip + sizeof(uint32_t) &&
-                       (ip.fragment & (ipv4_more_fragments | ipv4_fragment_offset)) == 0 &&
-                       (ip.protocol == protocol_tcp || ip.protocol == protocol_udp);
-    if (!usual) return hash_of(l3, readable, how);
-    const uint64_t ports = load_be<uint32_t>(l3 + sizeof ip);
-    return hash_ipv4(addresses_of_ipv4(l3), uint64_t{ip.protocol} << 32 | ports, how.seed);
+    return has_usual_flow(l3, readable, how) ? usual_flow_hash(l3, how)
+                                             : hash_of(l3, readable, how);
 }
 
 }  // namespace turnpike::packet

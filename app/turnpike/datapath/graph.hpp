@@ -128,10 +128,19 @@ constexpr stage next_of(stage_mask path, stage now) noexcept {
     return static_cast<stage>(std::countr_zero(path & above(now)));
 }
 
-/// Enqueue packets for the next stages of their paths.
+/// Enqueue packets for the next stages of their paths. Mostly it is one for all, although their interfaces differ.
 /// path_of(i)  the packet's path, which has a stage above `now`
 template <class PathOf>
 stage_mask go_on(burst& b, packet_mask packets, stage now, const PathOf& path_of) noexcept {
+    stage_mask some = 0, all = above(now);
+    for_each(packets, [&](uint32_t i) {
+        const stage_mask path = path_of(i);
+        some |= path;
+        all &= path;
+    });
+    some &= above(now);
+    if (const stage_mask first = some & -some; (first & all) != 0)
+        return enqueue(b, packets, next_of(first, now));
     stage_mask live = 0;
     for_each(packets, [&](uint32_t i) {
         const stage_mask rest = path_of(i) & above(now);

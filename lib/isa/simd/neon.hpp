@@ -15,6 +15,9 @@ struct neon {
 
     static neon set1(uint32_t x) noexcept { return {vdupq_n_u32(x)}; }
     static neon load(const uint32_t* from) noexcept { return {vld1q_u32(from)}; }
+    static void store_any(void* to, neon a) noexcept {
+        vst1q_u8(static_cast<uint8_t*>(to), vreinterpretq_u8_u32(a.v));
+    }
     static neon load_any(const void* from) noexcept {
         return {vreinterpretq_u32_u8(vld1q_u8(static_cast<const uint8_t*>(from)))};
     }

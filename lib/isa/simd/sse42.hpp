@@ -145,6 +145,9 @@ struct sse42 {
         column[3].v = _mm_unpackhi_epi64(high01, high23);
     }
     // Operations of this file only, for code compiled for DPDK's baseline.
+    static void store_any(void* to, sse42 a) noexcept {
+        _mm_storeu_si128(static_cast<__m128i*>(to), a.v);
+    }
     static sse42 load_any(const void* from) noexcept {
         return {_mm_loadu_si128(static_cast<const __m128i*>(from))};
     }

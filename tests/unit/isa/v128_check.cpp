@@ -154,6 +154,9 @@ void check_rows() {
     std::memcpy(half, row[0], sizeof half);
     expect(of(v128::widen_halves(half)) == each([&](unsigned i) { return half[i]; }),
            "widen_halves");
+    uint8_t copy[16];
+    v128::store_any(copy, v128::load_any(row[0]));
+    expect(std::memcmp(copy, row[0], sizeof copy) == 0, "store_any");
     uint64_t packed;
     std::memcpy(&packed, half, sizeof packed);
     expect(v128::narrow(v128::widen_halves(half)) == packed, "narrow");

@@ -41,22 +41,30 @@ void look_up_in(const vrf_snapshot& routing, packet_mask packets, const AddressO
     }
 }
 
-/// One bulk lookup for each VRF of in[].
+/// One bulk lookup for each VRF.
+/// items     packets, or whatever else has numbers below burst_max
+/// vrf_of(i)
+template <class VrfOf, class AddressOf, class Found>
+void look_up(const snapshot& v, packet_mask items, const VrfOf& vrf_of, const AddressOf& address_of,
+             const Found& found) noexcept {
+    while (items != 0) {
+        const uint8_t vrf = vrf_of(static_cast<uint32_t>(std::countr_zero(items)));
+        packet_mask same = items;
+        if (v.vrf.size() > 1) [[unlikely]] {
+            same = 0;
+            for_each(items, [&](uint32_t i) { same |= packet_mask{vrf_of(i) == vrf} << i; });
+        }
+        look_up_in(v.vrf[vrf], same, address_of, found);
+        items &= ~same;
+    }
+}
+
+/// For packets, in the VRFs of their interfaces in[].
 template <class AddressOf, class Found>
 void look_up(const snapshot& v, const burst& b, packet_mask packets, const AddressOf& address_of,
              const Found& found) noexcept {
-    while (packets != 0) {
-        const uint8_t vrf = v.interfaces[b.in[std::countr_zero(packets)]].vrf;
-        packet_mask same = packets;
-        if (v.vrf.size() > 1) [[unlikely]] {
-            same = 0;
-            for_each(packets, [&](uint32_t i) {
-                same |= packet_mask{v.interfaces[b.in[i]].vrf == vrf} << i;
-            });
-        }
-        look_up_in(v.vrf[vrf], same, address_of, found);
-        packets &= ~same;
-    }
+    look_up(
+        v, packets, [&](uint32_t i) { return v.interfaces[b.in[i]].vrf; }, address_of, found);
 }
 
 /// Pointer to an address in a parsed packet.

@@ -12,6 +12,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "datapath/all_equal.hpp"
@@ -21,6 +22,8 @@
 #include "datapath/segments_sum.hpp"
 #include "datapath/stages/look_up.hpp"
 #include "isa/crc32c.hpp"
+#include "isa/prefetch.hpp"
+#include "isa/simd/v128.hpp"
 #include "packet/checksum.hpp"
 #include "packet/ecn.hpp"
 #include "packet/flow_hash.hpp"
@@ -81,12 +84,11 @@ inline __attribute__((always_inline)) inside look_into(const rte_mbuf* m,
                                                        const packet::flow_hashing& how) noexcept {
     const auto* const l3 = rte_pktmbuf_mtod_offset(m, const uint8_t*, ethernet_bytes);
     const uint32_t there = m->data_len - ethernet_bytes;
-    const bool v4 = load_be<uint16_t>(l3 - 2) == packet::ether_type_ipv4 &&
-                    there >= sizeof(packet::ipv4_header) && *l3 >> 4 == 4;
-    if (!v4) [[unlikely]]
+    if (load_be<uint16_t>(l3 - 2) != packet::ether_type_ipv4 ||
+        !packet::has_usual_flow(l3, there, how)) [[unlikely]]
         return look_into_any(m, how);
     return {.traffic_class = packet::traffic_class(l3, true),
-            .source_port = port_of(packet::flow_hash(l3, there, how)),
+            .source_port = port_of(packet::usual_flow_hash(l3, how)),
             .l2_bytes = ethernet_bytes};
 }
 
@@ -137,11 +139,43 @@ void leave_sum(rte_mbuf* m, uint32_t ip_bytes, uint16_t bytes, bool v6,
     m->l3_len = ip_bytes & 0x1ff;
 }
 
+/// The headers of an endpoint in vector registers, with the MAC addresses of its next hop if that is known. Vectors that
+/// were loaded once: memory that was just written by parts would stall each load.
+template <size_t Bytes>
+class prebuilt {
+  public:
+    prebuilt(const tunnel_end& end, const next_hop* hop) noexcept {
+        std::array<uint8_t, Bytes> header;
+        std::memcpy(header.data(), end.header.data(), Bytes);
+        if (hop != nullptr) hop->write(header.data());
+        for (size_t k = 0; k < vectors; ++k) part_[k] = v128::load_any(&header[offset(k)]);
+    }
+    void write(uint8_t* to) const noexcept {
+        for (size_t k = 0; k < vectors; ++k) v128::store_any(to + offset(k), part_[k]);
+    }
+
+  private:
+    static constexpr size_t vectors = (Bytes + 15) / 16;
+    /// The last one overlaps the one before.
+    static constexpr size_t offset(size_t k) noexcept {
+        return k + 1 < vectors ? 16 * k : Bytes - 16;
+    }
+
+    std::array<v128, vectors> part_;
+};
+
 /// Path of packets to an endpoint; without hop and group: recirculate.
 struct tunnel_path {
-    const next_hop* hop;
-    const nexthop_group* group;  ///< ECMP: each packet by one of the members; else null
-    uint32_t max_bytes;          ///< maximum frame length, of a group by its routes' MTU
+    next_hop* hop = nullptr;
+    const nexthop_group* group = nullptr;  ///< ECMP: each packet by one of the members; else null
+    uint32_t max_bytes = 0;                ///< maximum frame length, of a group by its routes' MTU
+};
+
+/// Packets of a burst to one endpoint.
+struct endpoint_packets {
+    packet_mask packets = 0;
+    uint16_t ifindex = 0;
+    tunnel_path path{};
 };
 
 class encapsulator {
@@ -150,16 +184,23 @@ class encapsulator {
         : c_(c), v_(*c.snapshot), b_(b), t_(*v_.tunnels), worker_state_(*c.tunnelling) {}
 
     stage_mask run(packet_mask packets) noexcept {
-        const packet_mask wrapped = wrap(packets);
+        // The headers' line is mostly not the frame's, and the device may have read it last.
+        for_each(packets, [&](uint32_t i) {
+            const auto* frame = rte_pktmbuf_mtod(b_.packet[i], const uint8_t*);
+            isa::prefetch_to_write(frame - tunnel_end::ipv4_header_bytes / 2);
+        });
+        group(packets);
+        find_paths();
+        packet_mask wrapped = 0;
+        for (uint32_t g = 0; g < count_; ++g) wrapped |= wrap(groups_[g]);
         b_.tagged &= ~wrapped;
         b_.tag_in_frame &= ~wrapped;
-        find_paths();
-        const packet_mask sent = send(), rest = wrapped & ~sent;
-        if (to_sum_ != 0) sum_udp(wrapped, sent);
+        const packet_mask rest = wrapped & ~sent_;
+        if (to_sum_ != 0) sum_udp(wrapped, sent_);
         for_each(rest, [&](uint32_t i) { route(i); });
         b_.recirculated |= rest;
         b_.outer |= rest;
-        return go_on_output(v_, b_, sent, stage::vxlan_output) |
+        return go_on_output(v_, b_, sent_, stage::vxlan_output) |
                enqueue(b_, icmp_errors_, stage::punt) | enqueue(b_, drops_, stage::drop);
     }
 
@@ -171,57 +212,100 @@ class encapsulator {
         return rte_pktmbuf_mtod_offset(b_.packet[i], uint8_t*, ethernet_bytes);
     }
 
-    /// Prepend the headers, one endpoint after the other. Answers the packets that have them.
-    packet_mask wrap(packet_mask packets) noexcept {
-        packet_mask wrapped = 0;
+    /// Packets by endpoint.
+    void group(packet_mask packets) noexcept {
         while (packets != 0) {
             const egress out = b_.out[static_cast<size_t>(std::countr_zero(packets))];
             const packet_mask same = with_egress(b_, packets, out, egress_interface);
             packets &= ~same;
-            const tunnel_end& end = t_.by_ifindex[out.interface];
-            const packet_mask done = end.v6 ? prepend<true>(same, out.interface, end)
-                                            : prepend<false>(same, out.interface, end);
-            if (done == 0) continue;
-            if (end.sums) to_sum_ |= done;
-            groups_[count_++] = done;
-            firsts_ |= done & -done;
-            wrapped |= done;
+            groups_[count_++] = {.packets = same, .ifindex = out.interface};
         }
-        return wrapped;
     }
 
-    /// For packets to one endpoint. Answers the packets that have the headers.
+    /// The path to each endpoint, where it is simple or ECMP.
+    void find_paths() noexcept {
+        look_up(
+            v_, all_of(count_),
+            [&](uint32_t g) noexcept { return v_.interfaces[groups_[g].ifindex].vrf; },
+            [&](uint32_t g, bool& v4) noexcept {
+                const tunnel_end& end = t_.by_ifindex[groups_[g].ifindex];
+                v4 = !end.v6;
+                return end.header.data() + ethernet_bytes +
+                       (v4 ? offsetof(packet::ipv4_header, destination)
+                           : offsetof(packet::ipv6_header, destination));
+            },
+            [&](uint32_t g, uint32_t hop) noexcept { groups_[g].path = simple(v_.hops[hop]); });
+    }
+    [[nodiscard]] tunnel_path simple(next_hop& hop) const noexcept {
+        const nexthop_kind kind = hop.kind.load(std::memory_order_acquire);
+        if (kind == nexthop_kind::group)
+            return {.group = hop.group.load(std::memory_order_acquire),
+                    .max_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
+        if (kind != nexthop_kind::adjacency) return {};
+        if ((v_.paths[hop.out.interface].output & ~bit(stage::mirror_out)) != bit(stage::tx))
+            return {};
+        hop.mark_used();
+        return {.hop = &hop, .max_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
+    }
+
+    /// Prepend the headers for one endpoint, and send by a simple path. Answers the packets that have them.
+    packet_mask wrap(const endpoint_packets& to) noexcept {
+        const tunnel_end& end = t_.by_ifindex[to.ifindex];
+        const packet_mask done = end.v6 ? prepend<true>(to, end) : prepend<false>(to, end);
+        if (end.sums) to_sum_ |= done;
+        if (to.path.group != nullptr) [[unlikely]]
+            sent_ |= send_by_members(done, to.path);
+        return done;
+    }
+
+    /// Answers the packets that have the headers.
     template <bool V6>
-    packet_mask prepend(packet_mask packets, uint16_t ifindex, const tunnel_end& end) noexcept {
+    packet_mask prepend(const endpoint_packets& of, const tunnel_end& end) noexcept {
         constexpr uint16_t header_bytes =
             V6 ? tunnel_end::ipv6_header_bytes : tunnel_end::ipv4_header_bytes;
         burst& b = b_;
         const packet::flow_hashing& sharing = v_.sharing;
+        const prebuilt<header_bytes> header(end, of.path.hop);
+        // Bytes that the loop writes may alias all that is not a local variable.
         const uint32_t mtu = end.mtu, header_sum = rte_be_to_cpu_16(end.header_sum);
+        const uint8_t inherited = end.inherited, traffic_class = end.traffic_class;
+        const uint32_t max_bytes = of.path.max_bytes;
+        const uint16_t ifindex = of.ifindex;
+        const bool fragments = end.fragments;
+        const auto out =
+            std::bit_cast<uint32_t>(of.path.hop != nullptr ? of.path.hop->out : egress{});
         uint64_t inner_bytes = 0;
-        packet_mask refused = 0;
-        for (packet_mask rest = packets; rest != 0; rest &= rest - 1) {
+        packet_mask refused = 0, longer = 0;
+        for (packet_mask rest = of.packets; rest != 0; rest &= rest - 1) {
             const auto i = static_cast<uint32_t>(std::countr_zero(rest));
             rte_mbuf* const m = b.packet[i];
             const uint32_t bytes = m->pkt_len;
             const inside is = look_into(m, sharing);
             const bool fits = bytes <= is.l2_bytes + mtu;
-            auto* const to =
-                fits ? reinterpret_cast<uint8_t*>(rte_pktmbuf_prepend(m, header_bytes)) : nullptr;
-            if (to == nullptr) [[unlikely]] {
+            if (!fits || rte_pktmbuf_headroom(m) < header_bytes) [[unlikely]] {
                 refuse(i, fits ? drop_reason::tunnel_no_headroom : drop_reason::tunnel_too_big);
                 refused |= packet_mask{1} << i;
                 continue;
             }
+            auto* const to = reinterpret_cast<uint8_t*>(rte_pktmbuf_prepend(m, header_bytes));
+            longer |= packet_mask{bytes + header_bytes > max_bytes} << i;
             b.in[i] = ifindex;  // selects the VRF
+            b.out[i] = std::bit_cast<egress>(out);
             m->ol_flags &= ~header_offload_flags;
-            write<V6>(to, bytes + header_bytes - ethernet_bytes, end, header_sum, is);
+            header.write(to);
+            const uint16_t id = fragments ? worker_state_.next_identifier() : uint16_t{0};
+            const auto outer_class =
+                static_cast<uint8_t>((is.traffic_class & inherited) | traffic_class);
+            finish<V6>(to + ethernet_bytes, bytes + header_bytes - ethernet_bytes, outer_class,
+                       header_sum, id, is.source_port);
             inner_bytes += bytes;
         }
+        const packet_mask done = of.packets & ~refused;
         tunnel_counters& counters = worker_state_.of(ifindex);
-        counters.tx_packets.add(static_cast<uint64_t>(std::popcount(packets & ~refused)));
+        counters.tx_packets.add(static_cast<uint64_t>(std::popcount(done)));
         counters.tx_bytes.add(inner_bytes);
-        return packets & ~refused;
+        if (of.path.hop != nullptr) sent_ |= done & ~longer;
+        return done;
     }
 
     /// A frame that exceeds the tunnel's MTU. Its source gets an ICMP error if it can send less:
@@ -238,25 +322,19 @@ class encapsulator {
         b_.punt[i] = punt_reason::too_big;
     }
 
+    /// The fields that differ from packet to packet.
     /// l3_bytes  length of the outer packet
     template <bool V6>
-    void write(uint8_t* to, uint32_t l3_bytes, const tunnel_end& end, uint32_t header_sum,
-               const inside& is) noexcept {
-        const auto traffic_class =
-            static_cast<uint8_t>((is.traffic_class & end.inherited) | end.traffic_class);
+    static void finish(uint8_t* l3, uint32_t l3_bytes, uint8_t traffic_class, uint32_t header_sum,
+                       uint16_t id, uint16_t source_port) noexcept {
         constexpr uint32_t ip_bytes =
             V6 ? sizeof(packet::ipv6_header) : sizeof(packet::ipv4_header);
-        uint8_t* const l3 = to + ethernet_bytes;
-        if constexpr (V6) {
-            std::memcpy(to, end.header.data(), tunnel_end::ipv6_header_bytes);
+        if constexpr (V6)
             finish_ipv6(l3, static_cast<uint16_t>(l3_bytes - ip_bytes), traffic_class);
-        } else {
-            std::memcpy(to, end.header.data(), tunnel_end::ipv4_header_bytes);
-            finish_ipv4(l3, header_sum, static_cast<uint16_t>(l3_bytes), traffic_class,
-                        end.fragments ? worker_state_.next_identifier() : uint16_t{0});
-        }
+        else
+            finish_ipv4(l3, header_sum, static_cast<uint16_t>(l3_bytes), traffic_class, id);
         auto& udp = packet::header_at<packet::udp_header>(l3 + ip_bytes);
-        udp.source_port = is.source_port;
+        udp.source_port = source_port;
         udp.bytes = static_cast<uint16_t>(l3_bytes - ip_bytes);
     }
 
@@ -276,67 +354,6 @@ class encapsulator {
         });
     }
 
-    /// The next hop of each endpoint, where the path is simple or ECMP.
-    void find_paths() noexcept {
-        look_up(
-            v_, b_, firsts_,
-            [&](uint32_t i, bool& v4) noexcept {
-                v4 = !end_of(i).v6;
-                return l3_of(i) + (v4 ? offsetof(packet::ipv4_header, destination)
-                                      : offsetof(packet::ipv6_header, destination));
-            },
-            [&](uint32_t i, uint32_t hop) noexcept { path_[i] = simple(v_.hops[hop]); });
-    }
-    [[nodiscard]] tunnel_path simple(next_hop& hop) const noexcept {
-        const nexthop_kind kind = hop.kind.load(std::memory_order_acquire);
-        constexpr tunnel_path none{.hop = nullptr, .group = nullptr, .max_bytes = 0};
-        if (kind == nexthop_kind::group)
-            return {.hop = nullptr,
-                    .group = hop.group.load(std::memory_order_acquire),
-                    .max_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
-        if (kind != nexthop_kind::adjacency) return none;
-        if ((v_.paths[hop.out.interface].output & ~bit(stage::mirror_out)) != bit(stage::tx))
-            return none;
-        hop.mark_used();
-        return {.hop = &hop,
-                .group = nullptr,
-                .max_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
-    }
-
-    /// Send packets with a simple path. Answers them, with their MAC addresses written.
-    packet_mask send() noexcept {
-        packet_mask sent = 0;
-        for (uint32_t g = 0; g < count_; ++g) {
-            const packet_mask packets = groups_[g];
-            const tunnel_path& by = path_[static_cast<size_t>(std::countr_zero(packets))];
-            if (by.group != nullptr) [[unlikely]]
-                sent |= send_by_members(packets, by);
-            else if (by.hop != nullptr) [[likely]]
-                sent |= send_by(*by.hop, by.max_bytes, packets);
-        }
-        return sent;
-    }
-
-    /// Answers the packets that fit.
-    packet_mask send_by(const next_hop& hop, uint32_t max_bytes, packet_mask packets) noexcept {
-        burst& b = b_;
-        const egress out = hop.out;
-        const uint64_t first = hop.rewrite_first.load(std::memory_order_relaxed);
-        const uint32_t second = hop.rewrite_second;
-        packet_mask sent = packets;
-        for (packet_mask rest = packets; rest != 0; rest &= rest - 1) {
-            const auto i = static_cast<uint32_t>(std::countr_zero(rest));
-            const rte_mbuf* const m = b.packet[i];
-            if (m->pkt_len > max_bytes) [[unlikely]] {
-                sent &= ~(packet_mask{1} << i);
-                continue;
-            }
-            next_hop::write(rte_pktmbuf_mtod(m, uint8_t*), first, second);
-            b.out[i] = out;
-        }
-        return sent;
-    }
-
     /// ECMP: each packet by the member that its flow chooses.
     __attribute__((noinline)) packet_mask send_by_members(packet_mask packets,
                                                           const tunnel_path& by) noexcept {
@@ -347,8 +364,10 @@ class encapsulator {
                 packet::flow_hash(l3_of(i), m->data_len - ethernet_bytes, v_.sharing);
             const tunnel_path member = simple(v_.hops[by.group->choose(hash)]);
             if (member.hop == nullptr) return;
-            sent |=
-                send_by(*member.hop, std::min(member.max_bytes, by.max_bytes), packet_mask{1} << i);
+            if (m->pkt_len > std::min(member.max_bytes, by.max_bytes)) return;
+            member.hop->write(rte_pktmbuf_mtod(m, uint8_t*));
+            b_.out[i] = member.hop->out;
+            sent |= packet_mask{1} << i;
         });
         return sent;
     }
@@ -395,11 +414,9 @@ class encapsulator {
     tunnel_worker_state& worker_state_;
     packet_mask drops_ = 0, icmp_errors_ = 0;
     packet_mask to_sum_ = 0;  ///< packets with a UDP checksum
-    /// Packets by endpoint, and the first one of each.
-    std::array<packet_mask, burst_max> groups_;
+    packet_mask sent_ = 0;    ///< packets that a simple path sends from here
+    std::array<endpoint_packets, burst_max> groups_;
     uint32_t count_ = 0;
-    packet_mask firsts_ = 0;
-    std::array<tunnel_path, burst_max> path_;  ///< of the first packets
 };
 
 }  // namespace
