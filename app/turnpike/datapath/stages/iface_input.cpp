@@ -58,7 +58,7 @@ class classifier {
         packet_mask by_device = 0, in_frame = 0, none = 0;
     };
 
-    /// Four frames at a time. Writes b_.tag of frames with a tag, and undefined values of others.
+    /// Four frames at a time. Writes b_.tag; the elements of frames without a tag are undefined.
     tag_places find_tags() const noexcept {
         static_assert(offsetof(rte_mbuf, vlan_tci) == offsetof(rte_mbuf, data_len) + 2);
         constexpr uint32_t tagged_bytes =

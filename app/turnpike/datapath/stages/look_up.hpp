@@ -42,8 +42,8 @@ void look_up_in(const vrf_snapshot& routing, packet_mask packets, const AddressO
 }
 
 /// One bulk lookup for each VRF.
-/// items     packets, or whatever else has numbers below burst_max
-/// vrf_of(i)
+/// items     packets, or other objects with numbers below burst_max
+/// vrf_of(i)  the VRF of an item
 template <class VrfOf, class AddressOf, class Found>
 void look_up(const snapshot& v, packet_mask items, const VrfOf& vrf_of, const AddressOf& address_of,
              const Found& found) noexcept {

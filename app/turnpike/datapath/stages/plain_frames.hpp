@@ -29,8 +29,8 @@ alignas(64) uint8_t no_frame[128] = {};
 struct frames {
     static constexpr uint32_t least_bytes =
         sizeof(packet::ethernet_header) + sizeof(packet::ipv4_header);
-    static constexpr uint32_t most_padding = 16;
-    std::array<uint8_t*, burst_max + most_padding> first;
+    static constexpr uint32_t max_padding = 16;
+    std::array<uint8_t*, burst_max + max_padding> first;
 
     explicit frames(const burst& b) noexcept {
         const size_t n = b.count;
@@ -40,7 +40,7 @@ struct frames {
             first[i] = rte_pktmbuf_mtod(b.packet[i], uint8_t*);
             rte_prefetch0(first[i]);  // the device may have written it to memory far from this CPU
         } while (++i < n);
-        fill_up<most_padding>(static_cast<uint32_t>(n));
+        fill_up<max_padding>(static_cast<uint32_t>(n));
         leave_out_shorter(b, least_bytes);
     }
 
@@ -50,7 +50,7 @@ struct frames {
     /// For kernels that read `Multiple` frames at a time. (A loop over the missing ones would become a slow `rep stos`.)
     template <uint32_t Multiple>
     void fill_up(uint32_t n) noexcept {
-        static_assert(Multiple <= most_padding);
+        static_assert(Multiple <= max_padding);
         if (n % Multiple != 0) std::fill_n(&first[n], Multiple, &no_frame[0]);
     }
 

@@ -29,7 +29,7 @@ uint64_t offload_command(const rte_mbuf* m) noexcept {
 
 constexpr uint64_t several_segments = 1;  ///< a bit that is no TX flag
 
-/// What frames need beside being sent: union of their TX flags, and several_segments.
+/// Union of the TX flags of frames, and several_segments.
 uint64_t needs(rte_mbuf* const* frames, uint32_t n) noexcept {
     constexpr uint64_t inserts =
         RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_VLAN | segmentation;
