@@ -103,6 +103,7 @@ inline uint32_t take_group(const descriptor* d, rte_mbuf* const* m, uint64_t rea
         const B done = B::all(0, tpk::rx_done);
         B a[group / B::count];
         uint32_t good = 0;
+#pragma GCC unroll 8
         for (uint32_t i = 0; i < group; i += B::count) {
             B& v = a[i / B::count];
             v = B::each([&](unsigned k) { return d + (i + k) * Words; });
@@ -112,6 +113,7 @@ inline uint32_t take_group(const descriptor* d, rte_mbuf* const* m, uint64_t rea
         const B fresh = B::all(rearm, 0);
         const B checksums = B::all(checksum_flags(0), checksum_flags(8));
         const B extras = B::all(extra_flags(), 0);
+#pragma GCC unroll 8
         for (uint32_t i = 0; i < group; i += B::count) {
             const B v = a[i / B::count];
             const B checksum = B::template shift_right<tpk::rx_checksum_shift>(v) & B::all(0, 0xf);
@@ -131,6 +133,7 @@ inline void post_group(descriptor* d, rte_mbuf* const* m, uint64_t headroom) noe
     if constexpr (B::count == 0) {
         post_one<Words>(d, m[0], headroom);
     } else {
+#pragma GCC unroll 8
         for (uint32_t i = 0; i < group; i += B::count) {
             const B posted =
                 B::upper(B::each([&](unsigned k) { return m[i + k]; })) + B::all(headroom, 0);
@@ -149,6 +152,7 @@ inline void send_group(descriptor* d, rte_mbuf* const* m, uint64_t command) noex
     if constexpr (B::count == 0) {
         *d = sent<Tagged>(m[0], command);
     } else {
+#pragma GCC unroll 8
         for (uint32_t i = 0; i < group; i += B::count)
             B::store(d + i, B::pairs([&](unsigned k) {
                          const descriptor one = sent<Tagged>(m[i + k], command);
