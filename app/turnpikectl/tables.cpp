@@ -265,7 +265,8 @@ std::string control_plane_text(const given&, const json& result) {
         shown_text("interfaces", "name index carrier given taken not_taken", result) + "\n";
     json rest = json::object();
     for (const auto& [name, value] : result.items())
-        if (name != "interfaces" && !value.is_null()) rest[name] = value;
+        if (name != "interfaces" && name != "since_s" && name != "cleared" && !value.is_null())
+            rest[name] = value;
     return out + shown_text({}, {}, rest);
 }
 

@@ -180,13 +180,14 @@ class controller {
         return neighbours_->flush(which, datapath::drop_reason::neighbour_failed,
                                   slow_path_context_->now_ms);
     }
-    void clear_counters() { cleared_ = observe::baseline(report()); }
+    /// From here on, counters of `show` begin at 0; workers' counters are not changed.
+    void clear_counters();
+    /// The same for a port and its interfaces.
     /// Returns  whether there is such a port
-    [[nodiscard]] bool clear_port_counters(std::string_view name) {
-        for (const observe::port_report& p : report(false).ports)
-            if (p.life != 0 && p.name == name) return cleared_.clear_port(p), true;
-        return false;
-    }
+    [[nodiscard]] bool clear_port_counters(std::string_view name);
+    [[nodiscard]] const observe::baseline& cleared_at() const noexcept { return cleared_; }
+    /// Since the start, until the workers stopped.
+    [[nodiscard]] double duration_s() const noexcept;
     /// Number of applied transactions, including the start.
     [[nodiscard]] uint64_t changes() const noexcept { return changes_; }
     /// Objects of the kernel that found no room.
@@ -218,13 +219,8 @@ class controller {
     [[nodiscard]] control::bridges& bridges() noexcept { return *bridges_; }
     [[nodiscard]] const control::tunnels& tunnels() const noexcept { return *tunnels_; }
     [[nodiscard]] const sflow_export& sflow() const noexcept { return *sflow_; }
-    /// Counters of an interface, and their epoch for rates; none: nothing counts it.
-    struct counted_interface {
-        uint64_t life = 0;
-        interface_counts::counts counts{};
-    };
-    /// By name, of the running configuration.
-    [[nodiscard]] std::map<std::string_view, counted_interface> counted_interfaces() const;
+    /// By name, of the running configuration; none: nothing counts the interface.
+    [[nodiscard]] std::map<std::string_view, interface_counts::counts> counted_interfaces() const;
     [[nodiscard]] const latency_samples& latencies() const noexcept { return *latency_; }
     [[nodiscard]] const mirrors& mirroring() const noexcept { return *mirrors_; }
     [[nodiscard]] const slow_path::reserved& reserved() const noexcept { return *reserved_; }

@@ -284,12 +284,16 @@ observe::port_totals controller::counted(uint16_t port_index) const noexcept {
     return sum;
 }
 
+double controller::duration_s() const noexcept {
+    return static_cast<double>((stopped_ != 0 ? stopped_ : rte_rdtsc()) - started_) /
+           static_cast<double>(rte_get_tsc_hz());
+}
+
 observe::report controller::report_since(const observe::baseline& then, bool rules) {
     const auto hz = rte_get_tsc_hz();
     observe::report r;
     r.version = version;
-    r.duration_s = static_cast<double>((stopped_ != 0 ? stopped_ : rte_rdtsc()) - started_) /
-                   static_cast<double>(hz);
+    r.duration_s = duration_s();
     r.tsc_hz = hz;
     r.max_simd_bitwidth = eal::max_simd_bitwidth();
     r.changes = changes_;

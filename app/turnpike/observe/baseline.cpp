@@ -2,6 +2,9 @@
 #include "observe/baseline.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "counters/latency_histogram.hpp"
 
 namespace turnpike::observe {
 namespace {
@@ -18,9 +21,104 @@ port_totals difference(const port_totals& now, const port_totals& then) noexcept
     return d;
 }
 
+/// Members of a row that are counters.
+template <class Row, size_t N>
+using counters_in = uint64_t Row::*const[N];
+
+constexpr counters_in<interface_report::traffic, 4> traffic_counters = {
+    &interface_report::traffic::rx_packets, &interface_report::traffic::rx_bytes,
+    &interface_report::traffic::tx_packets, &interface_report::traffic::tx_bytes};
+constexpr counters_in<bridge_report, 9> bridge_counters = {
+    &bridge_report::learned,  &bridge_report::moved,      &bridge_report::aged,
+    &bridge_report::dampened, &bridge_report::refused,    &bridge_report::rx_packets,
+    &bridge_report::rx_bytes, &bridge_report::tx_packets, &bridge_report::flooded};
+constexpr counters_in<bridge_report::vlan, 4> vlan_counters = {
+    &bridge_report::vlan::rx_packets, &bridge_report::vlan::rx_bytes,
+    &bridge_report::vlan::tx_packets, &bridge_report::vlan::flooded};
+constexpr counters_in<reserved_report, 1> reserved_counters = {&reserved_report::frames};
+constexpr counters_in<tunnel_report, 4> tunnel_counters = {
+    &tunnel_report::rx_packets, &tunnel_report::rx_bytes, &tunnel_report::tx_packets,
+    &tunnel_report::tx_bytes};
+constexpr counters_in<mirror_report, 4> mirror_counters = {
+    &mirror_report::packets, &mirror_report::bytes, &mirror_report::lost,
+    &mirror_report::unreachable};
+constexpr counters_in<sflow_report, 6> sflow_counters = {
+    &sflow_report::datagrams, &sflow_report::unsent,       &sflow_report::samples,
+    &sflow_report::drops,     &sflow_report::lost_samples, &sflow_report::lost_drops};
+constexpr counters_in<host_interface_report, 3> host_interface_counters = {
+    &host_interface_report::to_kernel, &host_interface_report::from_kernel,
+    &host_interface_report::refused};
+constexpr counters_in<netlink_report, 4> netlink_counters = {
+    &netlink_report::messages, &netlink_report::refused, &netlink_report::overruns,
+    &netlink_report::whole};
+
+template <class Row, size_t N>
+void take_members(Row& from, const Row& what, const counters_in<Row, N>& members) noexcept {
+    for (uint64_t Row::*const member : members) take(from.*member, what.*member);
+}
+void take_row(interface_report& from, const interface_report& what) {
+    if (from.counted && what.counted) take_members(*from.counted, *what.counted, traffic_counters);
+}
+void take_row(bridge_report& from, const bridge_report& what) {
+    take_members(from, what, bridge_counters);
+    auto then = what.vlans.begin();
+    for (bridge_report::vlan& v : from.vlans) {
+        while (then != what.vlans.end() && then->id < v.id) ++then;
+        if (then != what.vlans.end() && then->id == v.id) take_members(v, *then, vlan_counters);
+    }
+}
+void take_row(reserved_report& from, const reserved_report& what) {
+    take_members(from, what, reserved_counters);
+}
+void take_row(tunnel_report& from, const tunnel_report& what) {
+    take_members(from, what, tunnel_counters);
+}
+void take_row(mirror_report& from, const mirror_report& what) {
+    take_members(from, what, mirror_counters);
+}
+/// The maximum since the baseline is not known; it is in the last bin with samples.
+void take_row(latency_report& from, const latency_report& what) {
+    take(from.samples, what.samples);
+    take(from.sum_ns, what.sum_ns);
+    uint64_t longest = 0;
+    for (size_t bin = 0; bin < std::min(from.bins.size(), what.bins.size()); ++bin) {
+        take(from.bins[bin], what.bins[bin]);
+        if (from.bins[bin] != 0) longest = counters::latency_histogram::end_of(bin);
+    }
+    from.max_ns = std::min(from.max_ns, longest);
+}
+void take_row(sflow_report& from, const sflow_report& what) {
+    take_members(from, what, sflow_counters);
+}
+void take_row(host_interface_report& from, const host_interface_report& what) {
+    take_members(from, what, host_interface_counters);
+}
+void take_row(netlink_report& from, const netlink_report& what) {
+    take_members(from, what, netlink_counters);
+}
+
+template <class Row>
+uint64_t identity_of(const Row& row) {
+    return row.life;
+}
+/// Pairs of ports have one life.
+std::tuple<uint64_t, std::string, std::string> identity_of(const latency_report& row) {
+    return {row.life, row.in, row.out};
+}
+
+template <class Row>
+void take_rows(std::vector<Row>& from, const std::vector<Row>& what) {
+    std::map<decltype(identity_of(from.front())), const Row*> then;
+    for (const Row& row : what) then.emplace(identity_of(row), &row);
+    for (Row& row : from)
+        if (const auto at = then.find(identity_of(row)); at != then.end())
+            take_row(row, *at->second);
+}
+
 }  // namespace
 
-baseline::baseline(const report& now) : start_(false), duration_s_(now.duration_s) {
+baseline::baseline(const report& now, inventory objects)
+    : start_(false), duration_s_(now.duration_s), objects_(std::move(objects)) {
     for (const port_report& p : now.ports) {
         if (p.life == 0)
             removed_ = p.totals;
@@ -32,8 +130,27 @@ baseline::baseline(const report& now) : start_(false), duration_s_(now.duration_
     for (const punt_report& p : now.punt) punt_.emplace(std::pair(p.life, p.of), p);
 }
 
-void baseline::clear_port(const port_report& now) {
+void baseline::clear_port(const port_report& now, const inventory& objects) {
     ports_.insert_or_assign(now.life, port{now.rx_missed, now.totals, now.pcie.counts});
+    for (const interface_report& i : objects.interfaces) {
+        if (i.port != now.name) continue;
+        std::erase_if(objects_.interfaces,
+                      [&](const interface_report& then) { return then.life == i.life; });
+        objects_.interfaces.push_back(i);
+    }
+}
+
+void baseline::take_off(inventory& now) const {
+    take_rows(now.interfaces, objects_.interfaces);
+    take_rows(now.bridges, objects_.bridges);
+    take_rows(now.reserved, objects_.reserved);
+    take(now.fdb_messages_lost, objects_.fdb_messages_lost);
+    take_rows(now.tunnels, objects_.tunnels);
+    take_rows(now.mirrors, objects_.mirrors);
+    take_rows(now.latencies, objects_.latencies);
+    take_rows(now.sflow, objects_.sflow);
+    take_rows(now.host_interfaces, objects_.host_interfaces);
+    take_rows(now.netlink, objects_.netlink);
 }
 
 void baseline::take_off(report& now) const {

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "observe/inventory.hpp"
 #include "observe/report.hpp"
 
 namespace turnpike::observe {
@@ -20,17 +21,21 @@ class baseline {
   public:
     /// The start: subtracts nothing.
     baseline() = default;
-    /// now  counts since the start
-    explicit baseline(const report& now);
+    /// now, objects  counts since the start
+    explicit baseline(const report& now, inventory objects = {});
 
-    /// From here on the port's counters are subtracted; the others' period stays.
-    void clear_port(const port_report& now);
+    /// From here on the counters of a port and of its interfaces are subtracted; the others' period stays.
+    void clear_port(const port_report& now, const inventory& objects);
 
     /// Subtracts the baseline from counters and duration, so rates are since the baseline too.
     void take_off(report& now) const;
+    /// The same for other objects, of which `now` may have some kinds.
+    void take_off(inventory& now) const;
     /// The same for one ACL, of which `now` may have a part of the rules.
     void take_off_list(acl_report& now) const;
     [[nodiscard]] bool is_start() const noexcept { return start_; }
+    /// From the start to the baseline.
+    [[nodiscard]] double duration_s() const noexcept { return duration_s_; }
 
   private:
     struct port {
@@ -54,6 +59,7 @@ class baseline {
     std::map<uint64_t, list> lists_{};             ///< by life
     std::map<std::pair<uint64_t, datapath::punt_class>, punt_report>
         punt_{};  ///< by life and class
+    inventory objects_{};
 };
 
 }  // namespace turnpike::observe

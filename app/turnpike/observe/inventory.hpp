@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers of the objects that the report has not, for the metrics: plain data that control fills (control/management/metrics_source.cpp).
+// Numbers of the objects that the report has not, for the metrics and `show`: plain data that control fills
+// (control/management/inventory.cpp). A row with counters has a `life`, as in the report.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@ struct interface_report {
     uint16_t vlan = 0;  ///< 0: untagged
     uint16_t mtu = 0;
     bool up = false;
+    uint64_t life = 0;
     struct traffic {
         uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
     };
@@ -35,37 +37,57 @@ struct source_report {
 
 struct bridge_report {
     std::string name{};
+    uint64_t life = 0;
     uint64_t entries = 0, max_entries = 0;  ///< learned FDB entries
     uint64_t learned = 0, moved = 0, aged = 0, dampened = 0, refused = 0;
     uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, flooded = 0;
+    struct vlan {
+        uint16_t id = 0;  ///< 0: of a bridge without VLAN filtering
+        uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, flooded = 0;
+    };
+    std::vector<vlan> vlans{};  ///< with counted packets, in order
+};
+
+/// Frames to a reserved group address that a member's interface received, of the last sender.
+struct reserved_report {
+    std::string interface {
+    }, group{}, from{};
+    uint64_t life = 0;
+    uint64_t frames = 0;
 };
 
 struct tunnel_report {
     std::string name{}, remote{};
+    uint64_t life = 0;
     uint32_t vni = 0;
     uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;  ///< inner frames
 };
 
 struct mirror_report {
     std::string name{};
+    uint64_t life = 0;
     uint64_t packets = 0, bytes = 0, lost = 0, unreachable = 0;  ///< copies
 };
 
 /// Times of sampled packets from port to port.
 struct latency_report {
     std::string in{}, out{};
+    uint64_t life = 0;             ///< of all pairs
     std::vector<uint64_t> bins{};  ///< [counters::latency_histogram::bins]
     uint64_t samples = 0, sum_ns = 0, max_ns = 0;
 };
 
 struct sflow_report {
+    uint64_t life = 0;
     uint64_t datagrams = 0, unsent = 0, samples = 0, drops = 0, lost_samples = 0, lost_drops = 0;
 };
 
 /// An interface that the kernel has.
 struct host_interface_report {
     std::string name{};
+    uint32_t index = 0;  ///< the kernel's
     bool carrier = false;
+    uint64_t life = 0;
     uint64_t to_kernel = 0, from_kernel = 0, refused = 0;
 };
 
@@ -83,6 +105,8 @@ struct fib_report {
 struct netlink_report {
     uint64_t messages = 0, refused = 0, overruns = 0;
     bool synchronizing = false;
+    uint64_t whole = 0;  ///< complete dumps
+    uint64_t life = 0;
 };
 
 /// Routes and neighbours of the kernel that found no room.
@@ -103,6 +127,8 @@ struct inventory {
     std::vector<source_report> sources{};
     std::vector<fib_report> fibs{};
     std::vector<bridge_report> bridges{};
+    std::vector<reserved_report> reserved{};
+    uint64_t fdb_messages_lost = 0;  ///< sources that workers could not send to control
     std::vector<tunnel_report> tunnels{};
     std::vector<mirror_report> mirrors{};
     std::vector<latency_report> latencies{};

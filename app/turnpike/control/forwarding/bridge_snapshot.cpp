@@ -7,6 +7,7 @@
 
 #include "control/forwarding/bridges.hpp"
 #include "hash/table_dpdk.hpp"
+#include "observe/report.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::control {
@@ -288,6 +289,8 @@ class bridges::prepared_bridges : public prepared_change {
                     with
                         ? static_cast<uint16_t>((*free - domains_of_bridge + 1) * domains_of_bridge)
                         : *free;
+                row.life = observe::new_life();
+                row.before = counts_before(row);
             }
             row.max_addresses = b.max_addresses;
             row.ageing_s = b.ageing_s;
@@ -295,6 +298,13 @@ class bridges::prepared_bridges : public prepared_change {
             by_domain_[row.number] = &row;
         }
         return {};
+    }
+    [[nodiscard]] std::shared_ptr<const std::vector<counts>> counts_before(
+        const bridge_row& row) const {
+        std::vector<counts> out(row.looks_at_vlans ? domains_of_bridge : 1);
+        for (size_t d = 0; d < out.size(); ++d)
+            out[d] = of_.sum_of(static_cast<uint16_t>(row.first_domain + d));
+        return std::make_shared<const std::vector<counts>>(std::move(out));
     }
     /// The entries of the FDB that are not learned.
     void find_wanted(const change& c) {

@@ -29,7 +29,7 @@ mac_address mac_of(fdb_key key) noexcept {
 
 }  // namespace
 
-bridges::bridge_row* bridges::row_of(uint16_t domain) noexcept {
+bridges::bridge_row* bridges::row_of(uint16_t domain) const noexcept {
     constexpr uint32_t of_one = datapath::domains_of_bridge;
     const size_t number = domain < of_one ? domain : of_one + domain / of_one - 1;
     return number < by_domain_.size() ? by_domain_[number] : nullptr;
@@ -281,6 +281,7 @@ const bridge_numbers& bridges::numbers_of(const std::string& bridge) const {
 uint16_t bridges::first_domain_of(const std::string& bridge) const {
     return rows_.at(bridge).first_domain;
 }
+uint64_t bridges::life_of(const std::string& bridge) const { return rows_.at(bridge).life; }
 
 std::pair<std::string, uint16_t> bridges::name_of(uint16_t domain) const {
     for (const auto& [name, row] : rows_) {
@@ -291,6 +292,18 @@ std::pair<std::string, uint16_t> bridges::name_of(uint16_t domain) const {
 }
 
 bridges::counts bridges::counted(uint16_t domain) const noexcept {
+    counts out = sum_of(domain);
+    const bridge_row* const row = row_of(domain);
+    if (row == nullptr) return out;
+    const counts& before = (*row->before)[domain - row->first_domain];
+    out.rx_packets -= before.rx_packets;
+    out.rx_bytes -= before.rx_bytes;
+    out.tx_packets -= before.tx_packets;
+    out.flooded -= before.flooded;
+    return out;
+}
+
+bridges::counts bridges::sum_of(uint16_t domain) const noexcept {
     counts out;
     for (const auto& s : workers_.all()) {
         const datapath::domain_counters& one = std::as_const(s->worker_state).domain(domain);

@@ -78,6 +78,8 @@ class bridges : public config_handler {
         uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, flooded = 0;
     };
     [[nodiscard]] counts counted(uint16_t domain) const noexcept;
+    /// The life of the bridge's counters (observe/report.hpp).
+    [[nodiscard]] uint64_t life_of(const std::string& bridge) const;
     /// Sources that workers could not send because the ring was full.
     [[nodiscard]] uint64_t messages_lost() const noexcept;
     [[nodiscard]] uint32_t fdb_entries() const noexcept { return used_; }
@@ -108,6 +110,9 @@ class bridges : public config_handler {
         bridge_numbers numbers{};
         uint32_t max_addresses = 0, ageing_s = 0;
         state::move_damping damping{};
+        uint64_t life = 0;
+        /// Counters that its domains had from earlier bridges.
+        std::shared_ptr<const std::vector<counts>> before{};
     };
     struct configured_fdb_entry {
         uint16_t ifindex = 0;
@@ -135,7 +140,8 @@ class bridges : public config_handler {
     void sweep(uint32_t most) noexcept;
     void sweep_entry(uint32_t number) noexcept;
     [[nodiscard]] std::optional<uint32_t> find(datapath::fdb_key key) const noexcept;
-    [[nodiscard]] bridge_row* row_of(uint16_t domain) noexcept;
+    [[nodiscard]] bridge_row* row_of(uint16_t domain) const noexcept;
+    [[nodiscard]] counts sum_of(uint16_t domain) const noexcept;
     [[nodiscard]] known_fdb_entry shown(const entry& e) const noexcept;
 
     workers& workers_;

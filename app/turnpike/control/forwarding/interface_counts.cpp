@@ -2,6 +2,7 @@
 #include "control/forwarding/interface_counts.hpp"
 
 #include "control/forwarding/workers.hpp"
+#include "observe/report.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -48,7 +49,8 @@ class interface_counts::prepared_counts : public prepared_change {
             if (was != of.interfaces_.end() && was->second.ifindex == ifindex)
                 interfaces_.emplace(name, was->second);
             else
-                interfaces_.emplace(name, counted_interface{ifindex, of.sum_of(ifindex)});
+                interfaces_.emplace(name, counted_interface{ifindex, of.sum_of(ifindex)})
+                    .first->second.before.life = observe::new_life();
             c.snapshot->paths[ifindex].input |= bit(stage::count_in);
             c.snapshot->paths[ifindex].output |= bit(stage::count_out);
         }
@@ -92,6 +94,7 @@ std::optional<interface_counts::counts> interface_counts::counted(
     out.rx_bytes -= before.rx_bytes;
     out.tx_packets -= before.tx_packets;
     out.tx_bytes -= before.tx_bytes;
+    out.life = before.life;
     return out;
 }
 

@@ -29,6 +29,7 @@ class interface_counts : public config_handler {
     /// Totals of all workers.
     struct counts {
         uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
+        uint64_t life = 0;  ///< of the counters (observe/report.hpp)
     };
     /// None: the stages do not count the interface.
     [[nodiscard]] std::optional<counts> counted(const std::string& name) const noexcept;
@@ -37,7 +38,7 @@ class interface_counts : public config_handler {
     class prepared_counts;
     struct counted_interface {
         uint16_t ifindex = 0;
-        counts before{};  ///< of earlier interfaces with its index
+        counts before{};  ///< of earlier interfaces with its index; the life is this one's
     };
 
     [[nodiscard]] counts sum_of(uint16_t ifindex) const noexcept;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "control/controller.hpp"
+#include "control/management/inventory.hpp"
 #include "control/management/show.hpp"
 
 namespace turnpike::control {
@@ -100,7 +101,7 @@ std::vector<observe::latency_report> latency_samples::counted() const {
     const auto& ports = session_->ports;
     for (uint16_t in = 0; in < ports.size(); ++in)
         for (uint16_t to = 0; to < ports.size(); ++to) {
-            observe::latency_report sum{.in = ports[in], .out = ports[to]};
+            observe::latency_report sum{.in = ports[in], .out = ports[to], .life = session_->life};
             sum.bins.resize(latency_histogram::bins);
             for (const auto& worker : session_->samplers.of_worker) {
                 const latency_histogram& one = worker->of(in, to);
@@ -121,7 +122,9 @@ nlohmann::json show_latency(controller& c, const request_fields& f) {
     using nlohmann::json;
     f.expect("");
     json pairs = json::array();
-    for (const observe::latency_report& one : c.latencies().counted())
+    const observe::inventory all = shown_objects(c, add_latencies);
+    for (const observe::latency_report& one : all.latencies) {
+        if (one.samples == 0) continue;
         pairs.push_back(
             {{"in", one.in},
              {"out", one.out},
@@ -131,8 +134,9 @@ nlohmann::json show_latency(controller& c, const request_fields& f) {
              {"p99_ns", quantile_ns(one, 0.99)},
              {"p999_ns", quantile_ns(one, 0.999)},
              {"max_ns", one.max_ns}});
+    }
     const uint32_t one_in = c.running().latency_sample;
-    return {{"sample", one_in}, {"latency", std::move(pairs)}};
+    return with_period(c, {{"sample", one_in}, {"latency", std::move(pairs)}});
 }
 
 }  // namespace turnpike::control

@@ -29,6 +29,7 @@ class latency_samples : public config_handler {
   private:
     class prepared_samples;
     struct session {
+        const uint64_t life = observe::new_life();
         std::vector<std::string> ports{};  ///< by number; empty: none
         datapath::latency_samplers samplers{};
     };

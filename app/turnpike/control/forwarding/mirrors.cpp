@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "control/controller.hpp"
+#include "control/management/inventory.hpp"
 #include "control/management/show.hpp"
 #include "packet/headers.hpp"
 
@@ -114,8 +115,7 @@ class mirrors::prepared_mirrors : public prepared_change {
         for (const auto& [name, m] : c.after.mirrors) {
             auto& state = states_[name];
             const auto was = of.states_.find(name);
-            state =
-                was != of.states_.end() ? was->second : std::make_shared<datapath::mirror_state>();
+            state = was != of.states_.end() ? was->second : std::make_shared<counted_mirror>();
             if (state->workers == nullptr)
                 state->workers.reset(new datapath::mirror_worker_state[max_workers()]);
             datapath::mirror one = mirror_of(c, m, state.get());
@@ -151,6 +151,7 @@ mirrors::counts mirrors::counted(const std::string& name) const noexcept {
     counts out;
     const auto of = states_.find(name);
     if (of == states_.end()) return out;
+    out.life = of->second->life;
     for (size_t w = 0; w < max_workers(); ++w) {
         const datapath::mirror_worker_state& one = of->second->workers[w];
         out.packets += one.packets.read();
@@ -166,9 +167,10 @@ nlohmann::json show_mirrors(controller& c, const request_fields& f) {
     f.expect("");
     json list = json::array();
     const auto or_null = [](const auto& value) { return value ? json(*value) : json(nullptr); };
-    for (const auto& [name, m] : c.running().mirrors) {
-        const mirrors::counts n = c.mirroring().counted(name);
-        list.push_back({{"name", name},
+    const observe::inventory all = shown_objects(c, add_mirrors);
+    for (const observe::mirror_report& n : all.mirrors) {
+        const state::mirror& m = c.running().mirrors.at(n.name);
+        list.push_back({{"name", n.name},
                         {"ports", m.ports},
                         {"bridge", m.bridge.empty() ? json(nullptr) : json(m.bridge)},
                         {"direction", m.in && m.out ? "both"
@@ -188,7 +190,7 @@ nlohmann::json show_mirrors(controller& c, const request_fields& f) {
                         {"lost", n.lost},
                         {"unreachable", n.unreachable}});
     }
-    return {{"mirrors", std::move(list)}};
+    return with_period(c, {{"mirrors", std::move(list)}});
 }
 
 }  // namespace turnpike::control

@@ -10,6 +10,7 @@
 
 #include "control/change.hpp"
 #include "datapath/mirror.hpp"
+#include "observe/report.hpp"
 
 namespace turnpike::control {
 
@@ -25,12 +26,16 @@ class mirrors : public config_handler {
     /// Totals of all workers.
     struct counts {
         uint64_t packets = 0, bytes = 0, lost = 0, unreachable = 0;
+        uint64_t life = 0;
     };
     [[nodiscard]] counts counted(const std::string& name) const noexcept;
 
   private:
     class prepared_mirrors;
-    using states = std::map<std::string, std::shared_ptr<datapath::mirror_state>, std::less<>>;
+    struct counted_mirror : datapath::mirror_state {
+        const uint64_t life = observe::new_life();
+    };
+    using states = std::map<std::string, std::shared_ptr<counted_mirror>, std::less<>>;
 
     states states_{};
     std::unique_ptr<const datapath::mirror_tables> shown_{};

@@ -17,6 +17,7 @@
 
 #include "base/owned_fd.hpp"
 #include "control/controller.hpp"
+#include "control/management/inventory.hpp"
 #include "control/management/show.hpp"
 
 namespace turnpike::control {
@@ -133,7 +134,8 @@ class sflow_export::session {
         counts out{.datagrams = datagrams_.read(),
                    .unsent = unsent_.read(),
                    .samples = samples_.read(),
-                   .drops = drops_.read()};
+                   .drops = drops_.read(),
+                   .life = life_};
         for (const auto& of : sampling_.of_producer) {
             out.lost_samples += of->lost_samples();
             out.lost_drops += of->lost_drops();
@@ -220,6 +222,7 @@ class sflow_export::session {
     }
 
     const state::sflow config_;
+    const uint64_t life_ = observe::new_life();
     const std::vector<owned_fd> sockets_;
     datapath::samplers sampling_{};
 
@@ -322,19 +325,20 @@ nlohmann::json show_sflow(controller& c, const request_fields& f) {
     const state::sflow& says = c.running().sflow;
     json collectors = json::array();
     for (const state::listen_address& at : says.collectors) collectors.push_back(at.text());
-    const sflow_export::counts n = c.sflow().counted();
-    return {{"sflow",
-             {{"collectors", std::move(collectors)},
-              {"sample", says.sample},
-              {"header", says.header_bytes},
-              {"counters_s", says.counters_s},
-              {"drops_per_s", says.drops_per_s},
-              {"datagrams", n.datagrams},
-              {"unsent", n.unsent},
-              {"samples", n.samples},
-              {"drop_notifications", n.drops},
-              {"lost_samples", n.lost_samples},
-              {"lost_drop_notifications", n.lost_drops}}}};
+    const observe::inventory all = shown_objects(c, add_sflow);
+    const observe::sflow_report n = all.sflow.empty() ? observe::sflow_report{} : all.sflow.front();
+    return with_period(c, {{"sflow",
+                            {{"collectors", std::move(collectors)},
+                             {"sample", says.sample},
+                             {"header", says.header_bytes},
+                             {"counters_s", says.counters_s},
+                             {"drops_per_s", says.drops_per_s},
+                             {"datagrams", n.datagrams},
+                             {"unsent", n.unsent},
+                             {"samples", n.samples},
+                             {"drop_notifications", n.drops},
+                             {"lost_samples", n.lost_samples},
+                             {"lost_drop_notifications", n.lost_drops}}}});
 }
 
 }  // namespace turnpike::control

@@ -36,6 +36,7 @@ class sflow_export : public config_handler {
     struct counts {
         uint64_t datagrams = 0, unsent = 0, samples = 0, drops = 0;
         uint64_t lost_samples = 0, lost_drops = 0;
+        uint64_t life = 0;  ///< of the session
     };
     [[nodiscard]] counts counted() const noexcept;
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "hash/table_dpdk.hpp"
+#include "observe/report.hpp"
 #include "packet/checksum.hpp"
 #include "packet/ecn.hpp"
 #include "packet/group_mac.hpp"
@@ -196,12 +197,26 @@ class tunnels::prepared_tunnels : public prepared_change {
         }
         return {};
     }
+    void count(const change& c) {
+        for (const auto& [name, t] : c.after.tunnels) {
+            const uint16_t ifindex = c.ifindex_of.at(name);
+            const auto was = of_.counted_.find(name);
+            if (was != of_.counted_.end() && was->second.ifindex == ifindex) {
+                counted_.emplace(*was);
+                continue;
+            }
+            counts before = of_.sum_of(ifindex);
+            before.life = observe::new_life();
+            counted_.emplace(name, counted_tunnel{ifindex, before});
+        }
+    }
     void show(std::unique_ptr<tunnel_tables> made) noexcept { tables_ = std::move(made); }
 
     /// This object now owns the previous tables and next hops, and is destroyed after a grace period.
     void commit() noexcept override {
         of_.shown_.swap(tables_);
         of_.paths_.swap(paths_);
+        of_.counted_.swap(counted_);
     }
 
   private:
@@ -221,10 +236,12 @@ class tunnels::prepared_tunnels : public prepared_change {
     tunnels& of_;
     std::unique_ptr<const tunnel_tables> tables_;
     paths_to_groups paths_;
+    counted_tunnels counted_;
 };
 
 result<std::unique_ptr<prepared_change>> tunnels::prepare(change& c) {
     auto ready = std::make_unique<prepared_tunnels>(*this);
+    ready->count(c);
     std::unique_ptr<tunnel_tables> made;
     if (!c.after.tunnels.empty()) {
         if (auto done = ready->lead_to_groups(c); !done) return tl::unexpected<error>(done.error());
@@ -239,7 +256,20 @@ result<std::unique_ptr<prepared_change>> tunnels::prepare(change& c) {
     return ready;
 }
 
-tunnels::counts tunnels::counted(uint16_t ifindex) const noexcept {
+tunnels::counts tunnels::counted(const std::string& name) const noexcept {
+    const auto at = counted_.find(name);
+    if (at == counted_.end()) return {};
+    const counts& before = at->second.before;
+    counts out = sum_of(at->second.ifindex);
+    out.rx_packets -= before.rx_packets;
+    out.rx_bytes -= before.rx_bytes;
+    out.tx_packets -= before.tx_packets;
+    out.tx_bytes -= before.tx_bytes;
+    out.life = before.life;
+    return out;
+}
+
+tunnels::counts tunnels::sum_of(uint16_t ifindex) const noexcept {
     counts out;
     for (const auto& s : workers_.all()) {
         const datapath::tunnel_counters& one = std::as_const(s->tunnels).of(ifindex);

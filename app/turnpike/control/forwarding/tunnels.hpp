@@ -5,7 +5,7 @@
 
 #include <map>
 #include <memory>
-#include <string_view>
+#include <string>
 
 #include "control/change.hpp"
 #include "control/forwarding/workers.hpp"
@@ -25,8 +25,9 @@ class tunnels : public config_handler {
     /// Totals of all workers, of inner frames.
     struct counts {
         uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
+        uint64_t life = 0;  ///< of the counters (observe/report.hpp)
     };
-    [[nodiscard]] counts counted(uint16_t ifindex) const noexcept;
+    [[nodiscard]] counts counted(const std::string& name) const noexcept;
 
   private:
     class prepared_tunnels;
@@ -45,9 +46,19 @@ class tunnels : public config_handler {
     /// by VRF and group
     using paths_to_groups = std::map<std::pair<uint8_t, ip_address>, path_to_group>;
 
+    /// Counters are by interface index, and an index may have been another tunnel's.
+    struct counted_tunnel {
+        uint16_t ifindex = 0;
+        counts before{};  ///< of earlier tunnels with its index; the life is this one's
+    };
+    using counted_tunnels = std::map<std::string, counted_tunnel, std::less<>>;
+
+    [[nodiscard]] counts sum_of(uint16_t ifindex) const noexcept;
+
     workers& workers_;
     next_hops& hops_;
     paths_to_groups paths_;
+    counted_tunnels counted_;
     std::unique_ptr<const datapath::tunnel_tables> shown_;  ///< published tables
     uint64_t generation_ = 0;
 };

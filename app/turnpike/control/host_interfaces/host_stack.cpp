@@ -370,7 +370,8 @@ std::vector<host_stack::shown_tap> host_stack::shown() const {
             {ifindex,
              a->device.index(),
              a->carrier,
-             {a->counted.given.read(), a->counted.taken.read(), a->counted.not_taken.read()}});
+             {a->counted.given.read(), a->counted.taken.read(), a->counted.not_taken.read()},
+             a->life});
     return out;
 }
 

@@ -29,6 +29,7 @@
 #include "control/host_interfaces/tap.hpp"
 #include "control/host_interfaces/upkeep.hpp"
 #include "control/routing/netlink_monitor.hpp"
+#include "observe/report.hpp"
 
 namespace turnpike::control {
 
@@ -83,6 +84,7 @@ class host_stack : public config_handler {
         uint32_t index = 0;
         bool carrier = false;
         interface_numbers counted{};
+        uint64_t life = 0;
     };
     [[nodiscard]] std::vector<shown_tap> shown() const;
     [[nodiscard]] const netlink_monitor* follower() const noexcept;
@@ -101,6 +103,7 @@ class host_stack : public config_handler {
     struct attached {
         std::string name;
         tap device;
+        uint64_t life = observe::new_life();
         netlink::link_socket::link_settings settings{};  ///< that the kernel has, as far as known
         netlink::link_socket::link_settings wanted{};
         bool accept_ra = false;

@@ -2,6 +2,7 @@
 #include "control/management/show.hpp"
 #include "control/forwarding/captures.hpp"
 #include "control/forwarding/traces.hpp"
+#include "control/management/inventory.hpp"
 #include "control/management/metrics_source.hpp"
 #include "observe/log.hpp"
 #include "sources/fields.hpp"
@@ -23,9 +24,8 @@ json name_or_null(const std::string& name) { return name.empty() ? json(nullptr)
 /// Since the start, or since `clear counters`.
 json shown_of(controller& c) { return observe::to_json(c.shown_report(false)); }
 
-/// Counters, with the start of their period.
-json counted(controller& c, const json& duration_s, const char* name, json what) {
-    return {{"since_s", duration_s}, {"cleared", c.cleared()}, {name, std::move(what)}};
+json counted(const controller& c, const char* name, json what) {
+    return with_period(c, {{name, std::move(what)}});
 }
 
 json show_report(controller& c, const request_fields& f) {
@@ -51,7 +51,7 @@ json show_ports(controller& c, const request_fields& f) {
         p["udp_checksums"] = {{"sent", whose(seen.inserts_udp_sums)},
                               {"received", whose(seen.checks_udp_sums)}};
     }
-    return counted(c, r["duration_s"], "ports", std::move(r["ports"]));
+    return counted(c, "ports", std::move(r["ports"]));
 }
 
 /// PCIe transactions of each port, from every available source.
@@ -64,20 +64,21 @@ json show_pcie(controller& c, const request_fields& f) {
             one[name] = std::move(p[name]);
         all.push_back(std::move(one));
     }
-    return counted(c, r["duration_s"], "ports", std::move(all));
+    return counted(c, "ports", std::move(all));
 }
 
 json show_interfaces(controller& c, const request_fields& f) {
     f.expect("");
     json all = json::array();
     json rates = interface_rates_json(c);
-    const auto counted = c.counted_interfaces();
-    for (const auto& [name, says] : c.running().interfaces) {
+    const observe::inventory shown = shown_objects(c, add_interfaces);
+    for (const observe::interface_report& of : shown.interfaces) {
+        const std::string& name = of.name;
+        const state::interface& says = c.running().interfaces.at(name);
         const datapath::interface& i = c.snapshot().interfaces[c.interfaces().indexes().at(name)];
-        const bool tunnelled = c.running().is_tunnel(says);
         all.push_back({{"name", name},
-                       {"kind", state::interface_kind_names[static_cast<size_t>(says.kind)]},
-                       {"port", tunnelled ? json(nullptr) : name_or_null(says.port)},
+                       {"kind", of.kind},
+                       {"port", name_or_null(of.port)},
                        {"vlan", says.vlan == 0 ? json(nullptr) : json(says.vlan)},
                        {"bridge", name_or_null(says.bridge)},
                        {"peer", name_or_null(says.peer)},
@@ -85,17 +86,17 @@ json show_interfaces(controller& c, const request_fields& f) {
                        {"mac", i.mac.text()}});
         all.back().update(json::parse(sources::json_of(
             sources::interface_fields(), sources::of_routed | sources::of_tunnel, says)));
-        const auto n = counted.find(name);
-        const auto count = [&](uint64_t interface_counts::counts::*of) {
-            return n == counted.end() ? json(nullptr) : json(n->second.counts.*of);
+        using traffic = observe::interface_report::traffic;
+        const auto count = [&](uint64_t traffic::*one) {
+            return of.counted ? json((*of.counted).*one) : json(nullptr);
         };
-        all.back().update({{"rx_packets", count(&interface_counts::counts::rx_packets)},
-                           {"rx_bytes", count(&interface_counts::counts::rx_bytes)},
-                           {"tx_packets", count(&interface_counts::counts::tx_packets)},
-                           {"tx_bytes", count(&interface_counts::counts::tx_bytes)},
+        all.back().update({{"rx_packets", count(&traffic::rx_packets)},
+                           {"rx_bytes", count(&traffic::rx_bytes)},
+                           {"tx_packets", count(&traffic::tx_packets)},
+                           {"tx_bytes", count(&traffic::tx_bytes)},
                            {"rates", rates.contains(name) ? std::move(rates[name]) : json()}});
     }
-    return {{"interfaces", std::move(all)}};
+    return counted(c, "interfaces", std::move(all));
 }
 
 /// By page, of rules or, without them, of lists.
@@ -108,7 +109,7 @@ json show_acl(controller& c, const request_fields& f) {
     json r = observe::to_json(report);
     if (!rules)
         for (json& list : r["acl"]) list.erase("rules");
-    json out = counted(c, r["duration_s"], "acl", std::move(r["acl"]));
+    json out = counted(c, "acl", std::move(r["acl"]));
     out["next"] = page.next ? json(*page.next) : json(nullptr);
     return out;
 }
@@ -118,7 +119,7 @@ json show_drops(controller& c, const request_fields& f) {
     const observe::report r = c.shown_report(false);
     json by_port = json::object();
     for (const observe::port_report& p : r.ports) by_port[p.name] = observe::drops_of(p.totals);
-    json out = counted(c, r.duration_s, "drops", r.drops());
+    json out = counted(c, "drops", r.drops());
     out["ports"] = std::move(by_port);
     return out;
 }
@@ -129,7 +130,7 @@ json show_punt(controller& c, const request_fields& f) {
     json r = shown_of(c), rates = json::object();
     for (size_t i = 0; i < datapath::punt_classes; ++i)
         rates[std::string(datapath::punt_class_texts[i].name)] = c.running().punt_rate.of[i];
-    json out = counted(c, r["duration_s"], "punt", std::move(r["punt"]));
+    json out = counted(c, "punt", std::move(r["punt"]));
     for (json& p : out["punt"]) p["rate"] = rates[p["class"].get_ref<const std::string&>()];
     out["rates"] = std::move(rates);
     return out;
@@ -138,7 +139,7 @@ json show_punt(controller& c, const request_fields& f) {
 json show_cost(controller& c, const request_fields& f) {
     f.expect("");
     json r = shown_of(c);
-    json out = counted(c, r["duration_s"], "workers", std::move(r["workers"]));
+    json out = counted(c, "workers", std::move(r["workers"]));
     for (const char* name : {"tsc_hz", "verdict", "counters"}) out[name] = std::move(r[name]);
     return out;
 }
@@ -248,24 +249,25 @@ json show_control_plane(controller& c, const request_fields& f) {
     const state::control_plane& says = c.running().control_plane;
     const netlink_monitor* follower = c.host_interfaces().follower();
     json all = json::array();
-    for (const auto& t : c.host_interfaces().shown())
-        all.push_back({{"name", c.interfaces().name_of(t.ifindex)},
+    const observe::inventory shown = shown_objects(c, add_host_interfaces);
+    for (const observe::host_interface_report& t : shown.host_interfaces)
+        all.push_back({{"name", t.name},
                        {"index", t.index},
                        {"carrier", t.carrier},
-                       {"given", t.counted.given},
-                       {"taken", t.counted.taken},
-                       {"not_taken", t.counted.not_taken}});
-    json out = {{"netlink", says.netlink},
-                {"namespace", name_or_null(says.network_namespace)},
-                {"rate", says.rate},
-                {"interfaces", std::move(all)},
-                {"routes", c.followed().route_count()},
-                {"asking", nullptr}};
+                       {"given", t.to_kernel},
+                       {"taken", t.from_kernel},
+                       {"not_taken", t.refused}});
+    json out = with_period(c, {{"netlink", says.netlink},
+                               {"namespace", name_or_null(says.network_namespace)},
+                               {"rate", says.rate},
+                               {"interfaces", std::move(all)},
+                               {"routes", c.followed().route_count()},
+                               {"asking", nullptr}});
     json& no_room = out["no_room"];
     c.no_room().each([&](const char* reason, size_t count) { no_room[reason] = count; });
-    if (follower == nullptr) return out;
-    const auto n = follower->counted();
-    out["asking"] = n.asking;
+    if (follower == nullptr || shown.netlink.empty()) return out;
+    const observe::netlink_report& n = shown.netlink.front();
+    out["asking"] = n.synchronizing;
     out["messages"] = n.messages;
     out["refused"] = n.refused;
     out["overruns"] = n.overruns;
@@ -404,6 +406,12 @@ json show(controller& c, const request_fields& f) {
     }
     throw error{EINVAL, "what",
                 "there is no '" + what.substr(0, 80) + "' to show; there are " + names};
+}
+
+json with_period(const controller& c, json shown) {
+    shown["since_s"] = c.duration_s() - c.cleared_at().duration_s();
+    shown["cleared"] = c.cleared();
+    return shown;
 }
 
 json show_help() {

@@ -39,6 +39,8 @@ template <class T>
     return std::move(*r);
 }
 
+/// Counters with the length of their period, and whether `clear counters` began it.
+[[nodiscard]] nlohmann::json with_period(const controller& c, nlohmann::json shown);
 /// Throws  error
 [[nodiscard]] nlohmann::json show(controller& c, const request_fields& f);
 /// {name: help}

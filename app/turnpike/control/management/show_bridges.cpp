@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Bridges and their FDB entries: up to a million, so by the page.
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstring>
 
+#include "control/management/inventory.hpp"
 #include "control/management/show.hpp"
 #include "sources/field.hpp"
 
@@ -28,19 +28,15 @@ json member_json(const state::bridge_member& m) {
 }
 
 /// Counters by VLAN, without zeros.
-json vlans_json(const bridges& all, const std::string& name, const state::bridge& b) {
+json vlans_json(const observe::bridge_report& of) {
     json out = json::array();
-    const uint16_t first = all.first_domain_of(name),
-                   last = b.looks_at_vlans() ? state::last_vlan : 0;
-    for (uint16_t vlan = 0; vlan <= last; ++vlan) {
-        const auto c = all.counted(static_cast<uint16_t>(first + vlan));
-        if (c.rx_packets == 0 && c.tx_packets == 0) continue;
-        out.push_back({{"vlan", name_of_vlan(vlan)},
-                       {"rx_packets", c.rx_packets},
-                       {"rx_bytes", c.rx_bytes},
-                       {"tx_packets", c.tx_packets},
-                       {"flooded", c.flooded}});
-    }
+    for (const observe::bridge_report::vlan& v : of.vlans)
+        if (v.rx_packets != 0 || v.tx_packets != 0)
+            out.push_back({{"vlan", name_of_vlan(v.id)},
+                           {"rx_packets", v.rx_packets},
+                           {"rx_bytes", v.rx_bytes},
+                           {"tx_packets", v.tx_packets},
+                           {"flooded", v.flooded}});
     return out;
 }
 
@@ -137,33 +133,31 @@ json show_neigh_suppress(controller& c, const request_fields& f) {
 
 json show_bridges(controller& c, const request_fields& f) {
     f.expect("");
-    const bridges& all = c.bridges();
+    const observe::inventory all = shown_objects(c, add_bridges);
     json list = json::array();
-    for (const auto& [name, b] : c.running().bridges) {
-        const bridge_numbers& n = all.numbers_of(name);
+    for (const observe::bridge_report& n : all.bridges) {
+        const state::bridge& b = c.running().bridges.at(n.name);
         json members = json::array();
         for (const state::bridge_member& m : b.members) members.push_back(member_json(m));
-        list.push_back({{"name", name},
+        list.push_back({{"name", n.name},
                         {"ageing_s", b.ageing_s},
                         {"max_addresses", b.max_addresses},
-                        {"stations", n.learnt},
-                        {"learnt", n.learnt_ever},
-                        {"moves", n.moves},
+                        {"stations", n.entries},
+                        {"learnt", n.learned},
+                        {"moves", n.moved},
                         {"aged", n.aged},
                         {"held", n.dampened},
                         {"refused", n.refused},
                         {"members", std::move(members)},
-                        {"vlans", vlans_json(all, name, b)}});
+                        {"vlans", vlans_json(n)}});
     }
     json heard = json::array();
-    for (const auto& [where, h] : c.reserved().known())
-        heard.push_back({{"port", c.interfaces().name_of(where.first)},
-                         {"group", fmt::format("01:80:c2:00:00:{:02x}", where.second)},
-                         {"from", h.from.text()},
-                         {"frames", h.frames}});
-    return {{"bridges", std::move(list)},
-            {"reserved", std::move(heard)},
-            {"messages_lost", all.messages_lost()}};
+    for (const observe::reserved_report& h : all.reserved)
+        heard.push_back(
+            {{"port", h.interface}, {"group", h.group}, {"from", h.from}, {"frames", h.frames}});
+    return with_period(c, {{"bridges", std::move(list)},
+                           {"reserved", std::move(heard)},
+                           {"messages_lost", all.fdb_messages_lost}});
 }
 
 json show_fdb(controller& c, const request_fields& f) {

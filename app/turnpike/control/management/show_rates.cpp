@@ -29,13 +29,12 @@ void add_port(std::vector<rated_object>& to, const open_port& p, const observe::
                       .counts = {count}});
 }
 
-/// The life is the range of the bridge's domains: counters are by domain, and continue when another bridge gets it.
 void add_bridge_rates(std::vector<rated_object>& to, const bridges& all, const std::string& name,
                       bool looks_at_vlans) {
     const uint16_t first = all.first_domain_of(name), last = looks_at_vlans ? state::last_vlan : 0;
     rated_object& out = to.emplace_back();
     out.kind = rated_kind::bridge;
-    out.life = first | uint64_t{last} << 32;
+    out.life = all.life_of(name);
     out.name = name;
     for (uint16_t vlan = 0; vlan <= last; ++vlan) {
         const bridges::counts v = all.counted(static_cast<uint16_t>(first + vlan));
@@ -116,25 +115,23 @@ json history_json(const observe::rate_history::entry& e) {
 
 }  // namespace
 
-std::map<std::string_view, controller::counted_interface> controller::counted_interfaces() const {
-    std::map<std::string_view, counted_interface> out;
-    std::map<std::string_view, counted_interface> of_port;
+std::map<std::string_view, interface_counts::counts> controller::counted_interfaces() const {
+    std::map<std::string_view, interface_counts::counts> out, of_port;
     for (const auto& p : ports_->open()) {
         observe::port_totals n;
         n.add(counted(p->port_index), p->before);
-        of_port.insert({p->name, {p->life, {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes}}});
+        of_port.insert({p->name, {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes, p->life}});
     }
     const auto of_one = ports_of_one_interface(*running_);
     for (const auto& [name, i] : running_->interfaces) {
-        const uint16_t ifindex = interfaces_->indexes().at(name);
         if (running_->is_tunnel(i)) {
-            const tunnels::counts n = tunnels_->counted(ifindex);
-            out.insert({name, {ifindex, {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes}}});
+            const tunnels::counts n = tunnels_->counted(name);
+            out.insert({name, {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes, n.life}});
         } else if (of_one.contains(i.port)) {
             if (const auto port = of_port.find(i.port); port != of_port.end())
                 out.insert({name, port->second});
         } else if (const auto n = interface_counts_->counted(name)) {
-            out.insert({name, {ifindex, *n}});
+            out.insert({name, *n});
         }
     }
     return out;
@@ -147,10 +144,9 @@ std::vector<rated_object> controller::rated_objects() const {
         n.add(counted(p->port_index), p->before);
         add_port(out, *p, n);
     }
-    for (const auto& [name, of] : counted_interfaces()) {
-        const interface_counts::counts& n = of.counts;
+    for (const auto& [name, n] : counted_interfaces()) {
         out.push_back({.kind = rated_kind::interface,
-                       .life = of.life,
+                       .life = n.life,
                        .name = std::string(name),
                        .counts = {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes}});
     }

@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "control/management/inventory.hpp"
 #include "control/management/show.hpp"
 
 namespace turnpike::control {
@@ -10,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-json counts_json(const tunnels::counts& n) {
+json counts_json(const observe::tunnel_report& n) {
     return {{"rx_packets", n.rx_packets},
             {"rx_bytes", n.rx_bytes},
             {"tx_packets", n.tx_packets},
@@ -22,11 +23,12 @@ json counts_json(const tunnels::counts& n) {
 json show_tunnels(controller& c, const request_fields& f) {
     f.expect("");
     json list = json::array(), networks = json::array();
-    std::map<uint32_t, tunnels::counts> by_vni;
-    for (const auto& [name, t] : c.running().tunnels) {
-        const tunnels::counts n = c.tunnels().counted(c.interfaces().indexes().at(name));
+    std::map<uint32_t, observe::tunnel_report> by_vni;
+    const observe::inventory all = shown_objects(c, add_tunnels);
+    for (const observe::tunnel_report& n : all.tunnels) {
+        const state::tunnel& t = c.running().tunnels.at(n.name);
         json one = counts_json(n);
-        one["name"] = name;
+        one["name"] = n.name;
         one["vni"] = t.vni;
         one["local"] = t.local.text();
         one["remote"] = t.remote.text();
@@ -34,10 +36,10 @@ json show_tunnels(controller& c, const request_fields& f) {
         one["udp_port"] = t.udp_port;
         one["vrf"] = t.vrf.empty() ? json(nullptr) : json(t.vrf);
         one["mtu"] = t.mtu;
-        const std::string& bridge = c.running().interfaces.at(name).bridge;
+        const std::string& bridge = c.running().interfaces.at(n.name).bridge;
         one["bridge"] = bridge.empty() ? json(nullptr) : json(bridge);
         list.push_back(std::move(one));
-        tunnels::counts& sum = by_vni[t.vni];
+        observe::tunnel_report& sum = by_vni[t.vni];
         sum.rx_packets += n.rx_packets;
         sum.rx_bytes += n.rx_bytes;
         sum.tx_packets += n.tx_packets;
@@ -47,7 +49,7 @@ json show_tunnels(controller& c, const request_fields& f) {
         networks.push_back(counts_json(n));
         networks.back()["vni"] = vni;
     }
-    return {{"tunnels", std::move(list)}, {"networks", std::move(networks)}};
+    return with_period(c, {{"tunnels", std::move(list)}, {"networks", std::move(networks)}});
 }
 
 }  // namespace turnpike::control

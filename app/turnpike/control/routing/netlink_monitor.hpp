@@ -15,6 +15,7 @@
 
 #include "netlink/link_socket.hpp"
 #include "observe/log.hpp"
+#include "observe/report.hpp"
 #include "sources/netlink_rib.hpp"
 
 namespace turnpike::control {
@@ -47,6 +48,7 @@ class netlink_monitor {
         uint64_t whole = 0;  ///< dumps of all parts
         uint64_t parts = 0;  ///< dumps of one part
         bool asking = true;
+        uint64_t life = 0;  ///< of the monitor
     };
     [[nodiscard]] numbers counted() const noexcept;
 
@@ -80,7 +82,7 @@ class netlink_monitor {
     uint64_t may_ask_ms_ = 0, now_ms_ = 0;
     observe::log_rate_limit loss_lines_{"losses of netlink notifications"};
     observe::log_rate_limit refused_lines_{"malformed netlink messages"};
-    numbers numbers_{};
+    numbers numbers_{.life = observe::new_life()};
     std::vector<uint8_t> buffer_;
 };
 
