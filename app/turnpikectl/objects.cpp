@@ -9,6 +9,7 @@
 #include "command_line.hpp"
 #include "print.hpp"
 #include "words.hpp"
+#include "yaml/byte_order_mark.hpp"
 
 namespace turnpike::ctl {
 
@@ -224,6 +225,11 @@ result<json> change_many(const given& g) {
     for (unsigned number = 1; std::getline(in, line); ++number) {
         const std::string place = file + ":" + std::to_string(number);
         if (const auto added = add_line(line, place, changes, g.changes); !added)
+        if (number == 1) {
+            const auto marked = yaml::without_byte_order_mark(line);
+            if (!marked) return fail(EINVAL, place, marked.error().text);
+            line = *marked;
+        }
             return fail(EINVAL, place, added.error().message());
     }
     json request = {{"request", "change"}, {"do", std::move(changes)}};

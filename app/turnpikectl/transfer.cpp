@@ -12,6 +12,7 @@
 #include "ask.hpp"
 #include "connection.hpp"
 #include "print.hpp"
+#include "yaml/byte_order_mark.hpp"
 #include "yaml/write_file.hpp"
 
 namespace turnpike::ctl {
@@ -87,9 +88,9 @@ class line_parts {
         std::string part;
         for (std::string line; part.size() < most && std::getline(in_, line);) {
             if (std::exchange(is_first_, false)) {
-                if (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff"))
-                    return fail(EINVAL, {}, "is UTF-16 text; save it as UTF-8");
-                if (line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);  // byte order mark
+                const auto marked = yaml::without_byte_order_mark(line);
+                if (!marked) return tl::unexpected<error>(marked.error());
+                line = *marked;
             }
             if (line.size() > 65536) return fail(EINVAL, {}, "a line is too long for a route");
             part += line + "\n";

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/owned_fd.hpp"
+#include "yaml/byte_order_mark.hpp"
 
 namespace turnpike::yaml {
 namespace {
@@ -83,6 +84,11 @@ result<std::optional<std::string_view>> lines::read_line() {
         return fail(EINVAL, where(),
                     "is longer than " + std::to_string(most_.line_bytes) + " bytes");
     at_ = end == std::string::npos ? text_.size() : end + 1;
+    if (line_ == 1) {
+        const auto marked = without_byte_order_mark(line);
+        if (!marked) return fail(EINVAL, where(), marked.error().text);
+        line = *marked;
+    }
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (std::ranges::any_of(line, is_control))
         return fail(EINVAL, where(), "holds a control character: it is not a text file");

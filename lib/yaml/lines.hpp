@@ -38,10 +38,10 @@ class lines {
     }
 
     /// The next line without its end (LF or CR LF), valid until the next call; nullopt after the
-    /// last.
+    /// last. The first one is without a byte order mark of UTF-8.
     ///
     /// Errors  EINVAL with file:line: a line or the file too long, a control character other than a
-    ///         tab (not a text file), a broken gzip file; EIO...: of read(). Errors repeat on later
+    ///         tab (not a text file), UTF-16, a broken gzip file; EIO...: of read(). Errors repeat on later
     ///         calls.
     [[nodiscard]] result<std::optional<std::string_view>> next();
 

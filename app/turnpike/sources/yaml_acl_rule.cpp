@@ -12,6 +12,7 @@
 #include "packet/headers.hpp"
 #include "sources/yaml_routing.hpp"
 #include "state/l2_match.hpp"
+#include "yaml/byte_order_mark.hpp"
 #include "yaml/yaml_file.hpp"
 
 namespace turnpike::sources {
@@ -263,7 +264,9 @@ std::string rules_text(const reader& from, const std::string& config_file,
         return std::string(from.at("lines").line(), '\n') + from.at("lines").text();
     auto text = yaml::read_file(std::filesystem::path(config_file).parent_path() / name);
     if (!text) from.at("file").refuse("cannot be taken: " + text.error().message());
-    return std::move(*text);
+    const auto marked = yaml::without_byte_order_mark(*text);
+    if (!marked) from.at("file").refuse("cannot be taken: " + name + " " + marked.error().text);
+    return std::string(*marked);
 }
 
 }  // namespace

@@ -392,6 +392,18 @@ TEST_F(acl_files, rules_of_a_file_stand_where_it_is_named) {
     EXPECT_EQ(rules[4].match.tcp_flags.value, acl_key::has_ports);
 }
 
+TEST_F(acl_files, may_begin_with_a_byte_order_mark) {
+    const std::string rule = "@10.0.0.0/8 0.0.0.0/0 0 : 65535 80 : 81 0x06/0xFF 0x0000/0x0000\n";
+    const auto m = loaded("\xef\xbb\xbf" + rule);
+    ASSERT_TRUE(m) << m.error().message();
+    EXPECT_EQ(m->acls.begin()->second->rules.size(),
+              loaded(rule)->acls.begin()->second->rules.size());
+    const auto utf_16 = loaded("\xff\xfe@");
+    ASSERT_FALSE(utf_16);
+    EXPECT_NE(utf_16.error().message().find("r is UTF-16 text; save it as UTF-8"),
+              std::string::npos);
+}
+
 TEST_F(acl_files, what_is_wrong_with_one) {
     const std::string at = (folder / "f.yaml").string() + ":4: acl[0].rules[0]";
     const std::pair<const char*, std::string> rows[] = {

@@ -61,7 +61,8 @@ TEST_F(lines_file, are_the_same_plain_and_packed) {
         {"one\n", {"one"}},
         {"one\r\n\r\ntwo\tthree\r\n", {"one", "", "two\tthree"}},
         {"\n\na\n", {"", "", "a"}},
-        {"größe\n", {"größe"}}};
+        {"größe\n", {"größe"}},
+        {"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n", {"one", "\xef\xbb\xbftwo"}}};
     for (const auto& [text, expected] : cases) {
         EXPECT_EQ(all_of(plain(text)), expected) << text;
         EXPECT_EQ(all_of(packed(text)), expected) << text;
@@ -111,6 +112,15 @@ TEST_F(lines_file, that_are_no_text_are_refused) {
         const auto got = all_of(plain(text));
         ASSERT_EQ(got.size(), 2u);
         EXPECT_NE(got[1].find("plain:2: holds a control character"), std::string::npos) << got[1];
+    }
+}
+
+TEST_F(lines_file, in_utf_16_are_refused) {
+    for (const std::string& text : {"\xff\xfe" "1\0\n\0"s, "\xfe\xff\0001\0\n"s}) {
+        const auto got = all_of(plain(text));
+        ASSERT_EQ(got.size(), 1u);
+        EXPECT_NE(got[0].find("plain:1: is UTF-16 text; save it as UTF-8"), std::string::npos)
+            << got[0];
     }
 }
 
