@@ -145,6 +145,9 @@ TEST_F(change_requests, wrong_lines_are_named_and_nothing_of_the_parts_stays) {
     EXPECT_EQ(lines("")["result"]["text"], "1 route");
 }
 
+constexpr const char* seven = R"([{"add": {"route": {"to": "10.7.0.0/16", "via": "10.0.2.2"}}}])";
+constexpr const char* six = R"([{"add": {"route": {"to": "10.6.0.0/16", "via": "10.0.2.2"}}}])";
+
 TEST_F(change_requests, back_to_what_ran_before) {
     std::vector<std::string> was = {runs()};
     for (int i = 0; i < 13; ++i) {
@@ -163,13 +166,59 @@ TEST_F(change_requests, back_to_what_ran_before) {
     EXPECT_TRUE(states()["unsaved"]);
 }
 
+/// The base of a candidate: edits of an earlier configuration, named by its id.
+TEST_F(change_requests, an_earlier_configuration_is_edited) {
+    std::vector<std::string> was = {runs()};
+    for (int i = 0; i < 3; ++i) {
+        changed(R"([{"set": {"tx": {"drain_us": )" + std::to_string(100 + i) + "}}}]");
+        was.push_back(runs());
+    }
+    const json first = states()["states"][2];
+    const json dry = changed("[]", {{"base", first["id"]}, {"dry", true}});
+    EXPECT_EQ(dry["text"], "settings");
+    EXPECT_EQ(dry["compare"].back(), "+ tx: {drain_us: 100}");
+    EXPECT_EQ(runs(), was[3]);
+    changed(R"([{"set": {"port": {"name": "west", "mtu": 1400}}}])",
+            {{"base", first["id"]}, {"comment", "as it was"}});
+    EXPECT_NE(runs().find("drain_us: 100"), std::string::npos);
+    EXPECT_NE(runs().find("mtu: 1400"), std::string::npos);
+    const json state = states()["states"][0];
+    EXPECT_TRUE(state["what"].get<std::string>().starts_with("rollback to \"change [")) << state;
+    EXPECT_EQ(state["comment"], "as it was");
+    EXPECT_EQ(changed("[]", {{"base", first["id"]}})["text"], "1 port");
+    EXPECT_EQ(runs(), was[1]);
+    for (int i = 0; i < 12; ++i)
+        changed(R"([{"set": {"tx": {"drain_us": )" + std::to_string(200 + i) + "}}}]");
+    const json gone = change("[]", {{"base", first["id"]}})["error"];
+    EXPECT_EQ(gone["where"], "base");
+    EXPECT_EQ(gone["code"], "ENOENT");
+    EXPECT_EQ(change("[]", {{"base", 0}})["error"]["where"], "base");
+}
+
+TEST_F(change_requests, have_comments) {
+    changed(seven, {{"comment", "for Ω, ticket 7"}});
+    EXPECT_EQ(states()["states"][0]["comment"], "for Ω, ticket 7");
+    EXPECT_EQ(states()["states"][1]["comment"], nullptr);
+    EXPECT_TRUE(ask({{"request", "rollback"}, {"comment", "did not help"}}).contains("result"));
+    EXPECT_EQ(states()["states"][0]["comment"], "did not help");
+    write(router());
+    EXPECT_TRUE(ask({{"request", "reload"}, {"comment", "file"}}).contains("result"));
+    EXPECT_EQ(states()["states"][0]["comment"], "file");
+    EXPECT_TRUE(ask({{"request", "routes"},
+                     {"lines", "add 10.5.0.0/16 via 10.0.2.2\n"},
+                     {"comment", "routes"}})
+                    .contains("result"));
+    EXPECT_EQ(states()["states"][0]["comment"], "routes");
+    for (const std::string& wrong : {std::string("two\nlines"), std::string(201, 'a')}) {
+        EXPECT_EQ(change(six, {{"comment", wrong}})["error"]["where"], "comment");
+        EXPECT_EQ(states()["states"][0]["comment"], "routes");
+    }
+}
+
 TEST_F(change_requests, there_is_nothing_before_the_start) {
     EXPECT_EQ(refused({{"request", "rollback"}})["what"], "nothing has changed since the start");
     EXPECT_EQ(refused({{"request", "confirm"}})["code"], "ENOENT");
 }
-
-constexpr const char* seven = R"([{"add": {"route": {"to": "10.7.0.0/16", "via": "10.0.2.2"}}}])";
-constexpr const char* six = R"([{"add": {"route": {"to": "10.6.0.0/16", "via": "10.0.2.2"}}}])";
 
 TEST_F(change_requests, unconfirmed_it_is_undone) {
     const std::string before = runs();

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "base/printable.hpp"
 #include "observe/console.hpp"
 #include "sources/compare.hpp"
 #include "sources/edits.hpp"
@@ -100,6 +101,17 @@ std::optional<std::chrono::seconds> undo_time(const request_fields& f) {
     return std::chrono::seconds(f.number_or("confirm", 0, 1, longest_undo_s));
 }
 
+/// The operator's words on the change, for the history and the log.
+std::string comment_of(const request_fields& f) {
+    constexpr size_t longest = 200;
+    if (!f.has("comment")) return {};
+    std::string text = f.text("comment");
+    if (text.size() > longest || printable(text) != text)
+        throw error{EINVAL, "comment",
+                    fmt::format("should be a line of at most {} bytes of text", longest)};
+    return text;
+}
+
 /// The ports that a list of edits names.
 std::vector<std::string> ports_in(const std::string& list) {
     std::vector<std::string> out;
@@ -127,34 +139,48 @@ json change_requests::diff(const request_fields& f, const peer& from) const {
 }
 
 json change_requests::apply(const request_fields& f, const peer& from) {
-    f.expect("text name file confirm");
+    f.expect("text name file confirm comment");
     auto config = std::make_shared<const state::configuration>(config_of_request(f, from));
     log_old_keys(*config);
-    const std::string what = "apply " + config->file;
+    const change_cause cause{who_is(from), "apply " + config->file, comment_of(f)};
     return changes_json(
-        taken(history_.apply(std::move(config), who_is(from), what, undo_time(f), {.all = true})));
+        taken(history_.apply(std::move(config), cause, undo_time(f), {.all = true})));
 }
 
-/// Edit one object or several, all or none.
+const past_state* change_requests::base_of(const request_fields& f) const {
+    if (!f.has("base")) return nullptr;
+    const past_state* const out = history_.find(f.number_or("base", 0, 1, UINT64_MAX));
+    if (out == nullptr)
+        throw error{ENOENT, "base",
+                    fmt::format("the configuration is not kept any more: only the last {} are",
+                                history::kept)};
+    return out;
+}
+
+/// Edit one object or several, all or none: of the running configuration, or of `base`, an earlier one.
 json change_requests::change(const request_fields& f, const peer& from) {
-    f.expect("do confirm dry");
+    f.expect("do confirm dry base comment");
     const std::string list = f.json_text("do");
-    auto config = copy_of(*running());
+    const past_state* const base = base_of(f);
+    auto config = copy_of(base != nullptr ? *base->state : *running());
     result<void> made;
     taken(sources::with_file_access_of(from, [&] { made = sources::edit(*config, list); }));
     taken(made);
     if (f.truth_or("dry", false)) return compared(*running(), *config);
     log_old_keys(*config);
     constexpr size_t longest = 200;  // limit of the log line
-    const std::string what =
+    std::string what =
         "change " + (list.size() <= longest ? list : list.substr(0, longest) + "...");
-    return changes_json(taken(history_.apply(std::move(config), who_is(from), what, undo_time(f),
-                                             {.named = ports_in(list)})));
+    if (base != nullptr)
+        what = "rollback to \"" + base->cause.what + "\"" + (list == "[]" ? "" : ", " + what);
+    return changes_json(
+        taken(history_.apply(std::move(config), {who_is(from), std::move(what), comment_of(f)},
+                             undo_time(f), {.named = ports_in(list)})));
 }
 
 /// Route lines, in parts; applied with the last part.
 json change_requests::routes(const request_fields& f, const peer& from) {
-    f.expect("lines more vrf");
+    f.expect("lines more vrf comment");
     size_t staged = 0;
     for (const auto& [connection, s] : streams_) staged += s.size();
     try {
@@ -170,7 +196,8 @@ json change_requests::routes(const request_fields& f, const peer& from) {
         taken(all.make(*config));
         const std::string what = fmt::format("{} route line{}", count, count == 1 ? "" : "s");
         streams_.erase(from.connection);
-        return changes_json(taken(history_.apply(std::move(config), who_is(from), what)));
+        return changes_json(
+            taken(history_.apply(std::move(config), {who_is(from), what, comment_of(f)})));
     } catch (...) {
         streams_.erase(from.connection);
         throw;
@@ -178,35 +205,37 @@ json change_requests::routes(const request_fields& f, const peer& from) {
 }
 
 json change_requests::reload(const request_fields& f, const peer& from) {
-    f.expect("");
-    return changes_json(taken(reload(who_is(from))));
+    f.expect("comment");
+    return changes_json(taken(reload(who_is(from), comment_of(f))));
 }
 
-tl::expected<state::changes, state::errors> change_requests::reload(const std::string& by) {
+tl::expected<state::changes, state::errors> change_requests::reload(const std::string& by,
+                                                                    const std::string& comment) {
+    const change_cause cause{by, "reload " + file_, comment};
     auto config = sources::load_whole(file_);
     if (!config) {
         for (const error& e : config.error())
-            log_change(tl::unexpected<error>(e), by, "reload", running()->file, file_);
+            log_change(tl::unexpected<error>(e), {by, "reload", comment}, running()->file, file_);
         return tl::unexpected<state::errors>(std::move(config.error()));
     }
     log_old_keys(*config);
     auto changed = history_.apply(std::make_shared<const state::configuration>(std::move(*config)),
-                                  by, "reload " + file_, std::nullopt, {.all = true});
+                                  cause, std::nullopt, {.all = true});
     if (!changed) return tl::unexpected<state::errors>({std::move(changed.error())});
     history_.saved();
     return std::move(*changed);
 }
 
 json change_requests::rollback(const request_fields& f, const peer& from) {
-    f.expect("back");
-    return changes_json(
-        taken(history_.rollback(f.number_or("back", 1, 1, history::kept), who_is(from))));
+    f.expect("back comment");
+    return changes_json(taken(
+        history_.rollback(f.number_or("back", 1, 1, history::kept), who_is(from), comment_of(f))));
 }
 
 json change_requests::confirm(const request_fields& f, const peer& from) {
     f.expect("");
     taken(history_.confirm(who_is(from)));
-    return {{"confirmed", history_.states().front().what}};
+    return {{"confirmed", history_.states().front().cause.what}};
 }
 
 json change_requests::states(const request_fields& f) const {
@@ -214,7 +243,13 @@ json change_requests::states(const request_fields& f) const {
     json list = json::array();
     size_t back = 0;
     for (const past_state& s : history_.states())
-        list.push_back({{"back", back++}, {"by", s.by}, {"what", s.what}, {"when", s.when}});
+        list.push_back(
+            {{"back", back++},
+             {"id", s.id},
+             {"by", s.cause.by},
+             {"what", s.cause.what},
+             {"comment", s.cause.comment.empty() ? json(nullptr) : json(s.cause.comment)},
+             {"when", s.when}});
     const auto left = history_.undone_in();
     return {{"states", std::move(list)},
             {"unsaved", history_.unsaved()},

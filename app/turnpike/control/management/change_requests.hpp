@@ -48,7 +48,8 @@ class change_requests {
 
     [[nodiscard]] const history& past() const noexcept { return history_; }
     /// Read the file again; see requests::reload().
-    [[nodiscard]] tl::expected<state::changes, state::errors> reload(const std::string& by);
+    [[nodiscard]] tl::expected<state::changes, state::errors> reload(
+        const std::string& by, const std::string& comment = {});
     /// Rolls back a change that was not confirmed in time.
     void tick() noexcept { history_.tick(); }
     /// A client has disconnected: forget its incomplete upload and download.
@@ -58,6 +59,8 @@ class change_requests {
     }
 
   private:
+    /// The state that the edits of a request change; null: the running one.
+    [[nodiscard]] const past_state* base_of(const request_fields& f) const;
     [[nodiscard]] std::shared_ptr<const state::configuration> running() const {
         return history_.states().front().state;
     }

@@ -137,7 +137,11 @@ std::string_view daemon_of(std::string_view protocol) {
     return {};
 }
 
-json typed_json(const past_state& s) { return {{"by", s.by}, {"what", s.what}, {"when", s.when}}; }
+json typed_json(const past_state& s) {
+    json out = {{"by", s.cause.by}, {"what", s.cause.what}, {"when", s.when}};
+    if (!s.cause.comment.empty()) out["comment"] = s.cause.comment;
+    return out;
+}
 
 /// The last change of a configured route; null: before the changes that the history keeps.
 json typed_by(const history& past, const std::string& vrf, const ip_prefix& to) {

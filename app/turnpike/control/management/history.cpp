@@ -9,14 +9,20 @@
 
 namespace turnpike::control {
 
-void log_change(const result<state::changes>& came, const std::string& by, const std::string& what,
+void log_change(const result<state::changes>& came, const change_cause& cause,
                 const std::string& from, const std::string& to) {
+    const auto& [by, what, comment] = cause;
     const std::string outcome =
         came ? came->text() + " changed"
              : "refused, the running configuration stays: " + came.error().message();
     observe::log(came ? observe::log_level::notice : observe::log_level::warning,
-                 by + ": " + what + ": " + outcome,
-                 {{"who", by}, {"what", what}, {"from", from}, {"to", to}, {"result", outcome}});
+                 by + ": " + what + (comment.empty() ? "" : " (" + comment + ")") + ": " + outcome,
+                 {{"who", by},
+                  {"what", what},
+                  {"comment", comment},
+                  {"from", from},
+                  {"to", to},
+                  {"result", outcome}});
 }
 
 namespace {
@@ -51,15 +57,14 @@ bool past_state::set_route(const std::string& vrf, const ip_prefix& to) const {
 history::history(controller& c, control_calls& calls)
     : controller_(c), calls_(calls), saved_(c.running_state()) {
     const auto& start = c.running_state();
-    states_.push_back({start, "the start", start->file, std::time(nullptr), {}});
+    states_.push_back({start, {"the start", start->file}, std::time(nullptr), next_id_++, {}});
 }
 
 result<state::changes> history::change_to(std::shared_ptr<const state::configuration> config,
-                                          const std::string& by, const std::string& what,
-                                          const lost_ports& lost) {
+                                          const change_cause& cause, const lost_ports& lost) {
     const std::shared_ptr<const state::configuration> before = states_.front().state;
     // Allocate first, so that a failure leaves configuration and history consistent.
-    states_.push_front({config, by, what, std::time(nullptr), {}});
+    states_.push_front({config, cause, std::time(nullptr), next_id_++, {}});
     auto changed = controller_.apply_beside(calls_, config, lost);
     // An unchanged configuration adds no entry, but may match the file now. An object that the
     // kernel already has changes nothing that runs, but belongs to the operator from now on.
@@ -71,7 +76,7 @@ result<state::changes> history::change_to(std::shared_ptr<const state::configura
     }
     if (changed && states_.front().state == config) note_routes(*changed);
     ++version_;
-    log_change(changed, by, what, before->file, config->file);
+    log_change(changed, cause, before->file, config->file);
     return changed;
 }
 
@@ -88,15 +93,15 @@ void history::note_routes(const state::changes& of) noexcept {
 }
 
 result<state::changes> history::apply(std::shared_ptr<const state::configuration> config,
-                                      const std::string& by, const std::string& what,
+                                      const change_cause& cause,
                                       std::optional<std::chrono::seconds> undo_after,
                                       const lost_ports& lost) {
     if (const auto waits = settled(); !waits) {
         const auto refused = tl::unexpected<error>(waits.error());
-        log_change(refused, by, what, states_.front().state->file, config->file);
+        log_change(refused, cause, states_.front().state->file, config->file);
         return refused;
     }
-    auto changed = change_to(config, by, what, lost);
+    auto changed = change_to(config, cause, lost);
     if (changed && undo_after && states_.front().state == config) {
         undo_at_ = clock::now() + *undo_after;
         undo_again_ = first_again;
@@ -104,14 +109,22 @@ result<state::changes> history::apply(std::shared_ptr<const state::configuration
     return changed;
 }
 
-result<state::changes> history::rollback(size_t back, const std::string& by) {
+const past_state* history::find(uint64_t id) const noexcept {
+    const auto at = std::find_if(states_.begin(), states_.end(),
+                                 [&](const past_state& s) { return s.id == id; });
+    return at == states_.end() ? nullptr : &*at;
+}
+
+result<state::changes> history::rollback(size_t back, const std::string& by,
+                                         const std::string& comment) {
     if (back == 0 || back >= states_.size())
         return fail(EINVAL, "back",
                     states_.size() == 1
                         ? "nothing has changed since the start"
                         : fmt::format("is {}; only {} earlier configurations are kept", back,
                                       states_.size() - 1));
-    auto changed = change_to(states_[back].state, by, fmt::format("rollback {}", back), {});
+    auto changed =
+        change_to(states_[back].state, {by, fmt::format("rollback {}", back), comment}, {});
     if (changed) undo_at_.reset();
     return changed;
 }
@@ -119,7 +132,7 @@ result<state::changes> history::rollback(size_t back, const std::string& by) {
 result<void> history::confirm(const std::string& by) {
     if (!undo_at_) return fail(ENOENT, {}, "no change awaits confirmation");
     undo_at_.reset();
-    observe::log(observe::log_level::notice, by + ": confirmed: " + states_.front().what,
+    observe::log(observe::log_level::notice, by + ": confirmed: " + states_.front().cause.what,
                  {{"who", by}, {"what", "confirm"}});
     return {};
 }
@@ -130,7 +143,7 @@ void history::tick() noexcept {
     undo_at_ = clock::now() + undo_again_;
     undo_again_ = std::min(2 * undo_again_, last_again);
     try {
-        if (rollback(1, "not confirmed in time: " + states_.front().what)) undo_at_.reset();
+        if (rollback(1, "not confirmed in time: " + states_.front().cause.what)) undo_at_.reset();
     } catch (const std::exception&) {  // out of memory
     }
 }

@@ -17,11 +17,17 @@
 
 namespace turnpike::control {
 
+/// Origin and command of a change: "uid 0 (process 7)", "apply a.yaml", and the operator's comment.
+struct change_cause {
+    std::string by{}, what{}, comment{};
+};
+
 /// A configuration that ran or runs.
 struct past_state {
     std::shared_ptr<const state::configuration> state{};
-    std::string by{}, what{};  ///< origin and command: "uid 0 (process 7)", "apply a.yaml"
+    change_cause cause{};
     std::time_t when = 0;
+    uint64_t id = 0;  ///< from 1; no other state has it
     /// By VRF: the sorted prefixes of the routes that the change added or changed, where they are no more than
     /// max_prefixes.
     std::map<std::string, std::vector<ip_prefix>> routes{};
@@ -32,7 +38,7 @@ struct past_state {
 
 /// Write the log line of a change, applied or refused.
 /// from, to  the configurations
-void log_change(const result<state::changes>& came, const std::string& by, const std::string& what,
+void log_change(const result<state::changes>& came, const change_cause& cause,
                 const std::string& from, const std::string& to);
 
 /// Threads  management.
@@ -49,13 +55,13 @@ class history {
     /// undo_after  rolls back after this time unless confirmed; no other change is possible meanwhile
     /// Errors      those of controller::apply; EBUSY: another change awaits confirmation
     [[nodiscard]] result<state::changes> apply(
-        std::shared_ptr<const state::configuration> config, const std::string& by,
-        const std::string& what, std::optional<std::chrono::seconds> undo_after = std::nullopt,
-        const lost_ports& lost = {});
+        std::shared_ptr<const state::configuration> config, const change_cause& cause,
+        std::optional<std::chrono::seconds> undo_after = std::nullopt, const lost_ports& lost = {});
     /// Apply the configuration of `back` changes ago; 1: the previous one. Also ends a pending
     /// confirmation.
     /// Errors  EINVAL: not so many are kept; those of controller::apply
-    [[nodiscard]] result<state::changes> rollback(size_t back, const std::string& by);
+    [[nodiscard]] result<state::changes> rollback(size_t back, const std::string& by,
+                                                  const std::string& comment = {});
     /// Confirm the pending change.
     /// Errors  ENOENT: no change is pending
     [[nodiscard]] result<void> confirm(const std::string& by);
@@ -64,6 +70,8 @@ class history {
 
     /// The running configuration first, then the previous ones.
     [[nodiscard]] const std::deque<past_state>& states() const noexcept { return states_; }
+    /// Null: no state with this id is kept.
+    [[nodiscard]] const past_state* find(uint64_t id) const noexcept;
     /// Errors  EBUSY: a change awaits confirmation; the text has the remedy
     [[nodiscard]] result<void> settled() const;
     /// Counts the changes of states().
@@ -80,13 +88,12 @@ class history {
   private:
     void note_routes(const state::changes& of) noexcept;
     result<state::changes> change_to(std::shared_ptr<const state::configuration> config,
-                                     const std::string& by, const std::string& what,
-                                     const lost_ports& lost);
+                                     const change_cause& cause, const lost_ports& lost);
 
     controller& controller_;
     control_calls& calls_;
     std::deque<past_state> states_;
-    uint64_t version_ = 1;
+    uint64_t version_ = 1, next_id_ = 1;
     bool complete_ = true;
     /// Not owned: the history need not keep the saved configuration.
     std::weak_ptr<const state::configuration> saved_;
