@@ -34,11 +34,9 @@ std::string type_text(const std::string& type) {
     return "type " + type;
 }
 
-/// "64 bytes, 02:00:00:00:00:01 > 02:00:00:00:00:0b, VLAN 10, 10.0.1.2:1024 > 10.9.1.1:53 protocol 17"
-std::string lead_text(const json& lead) {
-    std::string out = text_of(lead, "bytes") + " bytes";
-    if (!lead.contains("ethertype")) return out;
-    out += ", " + text_of(lead, "source_mac") + " > " + text_of(lead, "destination_mac");
+/// "02:00:00:00:00:01 > 02:00:00:00:00:0b, VLAN 10, 10.0.1.2:1024 > 10.9.1.1:53 protocol 17"
+std::string headers_text(const json& lead) {
+    std::string out = text_of(lead, "source_mac") + " > " + text_of(lead, "destination_mac");
     for (const json& tag : lead.value("tags", json::array())) {
         out += ", VLAN " + text_of(tag, "vlan");
         if (tag.value("priority", 0) != 0) out += " priority " + text_of(tag, "priority");
@@ -52,8 +50,17 @@ std::string lead_text(const json& lead) {
         if (!lead.contains(port)) return a;
         return (a.find(':') == std::string::npos ? a : "[" + a + "]") + ":" + text_of(lead, port);
     };
-    return out + ", " + end("source", "source_port") + " > " +
-           end("destination", "destination_port") + " protocol " + text_of(lead, "protocol");
+    out += ", " + end("source", "source_port") + " > " + end("destination", "destination_port") +
+           " protocol " + text_of(lead, "protocol");
+    if (!lead.contains("vni")) return out;
+    out += ", VNI " + text_of(lead, "vni");
+    return lead.contains("inner") ? out + " [" + headers_text(lead["inner"]) + "]" : out;
+}
+
+/// "64 bytes, " and the headers.
+std::string lead_text(const json& lead) {
+    const std::string out = text_of(lead, "bytes") + " bytes";
+    return lead.contains("ethertype") ? out + ", " + headers_text(lead) : out;
 }
 
 std::string hop_text(const json& hop) {

@@ -478,6 +478,11 @@ def test_explain_prints_the_decisions():
     said = output(server, "explain", "west.10", "from", "10.0.0.7", "to", "10.9.0.1").splitlines()
     assert server.asked[0]["port"] == "west.10", server.asked
     assert said[0].endswith("02:00:00:00:00:01 > ff:ff:ff:ff:ff:ff, VLAN 10 priority 5, ARP"), said[0]
+    came |= {"ethertype": "0x0800", "protocol": 17, "source": "10.0.0.1", "destination": "10.0.0.2", "destination_port": 4789,
+             "vni": 101, "inner": {"ethertype": "0x0806", "source_mac": "02:00:00:00:00:09", "destination_mac": "ff:ff:ff:ff:ff:ff"}}
+    of_vxlan = output(Server({"result": one}), "explain", "west.10", "from", "10.0.0.7", "to", "10.9.0.1").splitlines()[0]
+    assert of_vxlan.endswith("10.0.0.1 > 10.0.0.2:4789 protocol 17, VNI 101 "
+                             "[02:00:00:00:00:09 > ff:ff:ff:ff:ff:ff, ARP]"), of_vxlan
     assert [line.strip() for line in said[1:]] == [
         "acl_in       ACL edge, in of west.10: deny by the default (run.yaml:6)", "counted by rule all",
         "near: rule web (run.yaml:9) would permit: destination_ports should be 80-81, the packet's is 443",

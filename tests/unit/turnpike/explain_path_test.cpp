@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Explanations of routes, ECMP, bridges and neighbours; arrival by interfaces; and traces of packets that control drops.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "trace_lab.hpp"
@@ -91,6 +92,21 @@ TEST(explain_path, names_the_member_that_the_packet_takes) {
     EXPECT_GT(by_p1, by_p2);
     EXPECT_GT(by_p2, 0);
     finish(l);
+}
+
+/// Drop reason vxlan_unknown_vni does not tell which VNI came.
+TEST(explain_path, names_the_vni_and_the_inner_frame) {
+    tunnel_lab l(two_tunnels);
+    const byte_vector inner = frame(fdb_entry(2), fdb_entry(1));
+    std::string hex;
+    for (const uint8_t b : in_ipv4(vxlan(inner, {.network = 101 << 8})))
+        hex += fmt::format("{:02x}", b);
+    const json said = explained_at(l, "up", {{"frame", hex}});
+    EXPECT_EQ(said["path"].back()["reason"], "vxlan_unknown_vni");
+    EXPECT_EQ(said["received"]["vni"], 101);
+    EXPECT_EQ(said["received"]["inner"]["destination_mac"], "02:00:00:01:00:02");
+    EXPECT_EQ(said["received"]["inner"]["ethertype"], "0x88b5");
+    EXPECT_FALSE(said["received"]["inner"].contains("source"));
 }
 
 TEST(explain_path, takes_interfaces) {

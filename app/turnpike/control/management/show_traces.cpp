@@ -4,6 +4,7 @@
 #include <rte_cycles.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <optional>
 
 #include "control/forwarding/traces.hpp"
@@ -38,8 +39,7 @@ std::string name_of_port(controller& c, uint16_t port_index) {
 }
 
 /// VLAN tags from the outermost on, and the Ethertype behind them.
-void add_tags(json& out, const packet_trace::lead& lead) {
-    const auto frame = lead.span();
+void add_tags(json& out, std::span<const uint8_t> frame, std::optional<uint16_t> stripped) {
     const auto hexadecimal = [](uint16_t type) { return fmt::format("0x{:04x}", type); };
     auto type = uint16_t{packet::header_at<packet::ethernet_header>(frame.data()).type};
     out["ethertype"] = hexadecimal(type);
@@ -49,7 +49,7 @@ void add_tags(json& out, const packet_trace::lead& lead) {
                         {"priority", tci >> 13},
                         {"type", hexadecimal(of_type)}});
     };
-    if (lead.tag) add(*lead.tag, packet::ether_type_vlan);
+    if (stripped) add(*stripped, packet::ether_type_vlan);
     for (size_t at = packet::ethernet_bytes;
          packet::is_vlan_type(type) && at + sizeof(packet::vlan_tag) <= frame.size();
          at += sizeof(packet::vlan_tag)) {
@@ -62,25 +62,52 @@ void add_tags(json& out, const packet_trace::lead& lead) {
     out["inner_ethertype"] = hexadecimal(type);
 }
 
-/// The headers of a frame, and its first bytes.
-json lead_json(const packet_trace::lead& lead) {
-    const auto bytes = lead.span();
-    json out = {{"bytes", lead.frame_bytes}, {"lead", hex(bytes)}};
-    if (bytes.size() < packet::ethernet_bytes) return out;
+void add_headers(controller& c, json& out, std::span<const uint8_t> bytes,
+                 std::optional<uint16_t> stripped);
+
+/// The VNI and the inner frame of a packet to a port of VXLAN (RFC 7348): the usual one, or that of a tunnel.
+void add_vxlan(controller& c, json& out, std::span<const uint8_t> udp) {
+    const uint16_t port = load_be<uint16_t>(udp.data() + sizeof(uint16_t));
+    const auto& tunnels = c.running().tunnels;
+    if (port != packet::vxlan_port &&
+        std::none_of(tunnels.begin(), tunnels.end(),
+                     [&](const auto& t) { return t.second.udp_port == port; }))
+        return;
+    constexpr size_t headers = sizeof(packet::udp_header) + sizeof(packet::vxlan_header);
+    if (udp.size() < headers) return;
+    const auto& vxlan =
+        packet::header_at<packet::vxlan_header>(udp.data() + sizeof(packet::udp_header));
+    if ((vxlan.flags & packet::vxlan_has_vni) == 0) return;
+    out["vni"] = vxlan.vni >> 8;
+    json inner = json::object();
+    add_headers(c, inner, udp.subspan(headers), std::nullopt);
+    if (!inner.empty()) out["inner"] = std::move(inner);
+}
+
+void add_headers(controller& c, json& out, std::span<const uint8_t> bytes,
+                 std::optional<uint16_t> stripped) {
+    if (bytes.size() < packet::ethernet_bytes) return;
     const auto& ethernet = packet::header_at<packet::ethernet_header>(bytes.data());
     out["destination_mac"] = ethernet.destination.text();
     out["source_mac"] = ethernet.source.text();
-    add_tags(out, lead);
+    add_tags(out, bytes, stripped);
     const auto ip = datapath::ip_ends_of(bytes);
-    if (!ip) return out;
+    if (!ip) return;
     out["source"] = ip->source.text();
     out["destination"] = ip->destination.text();
     out["protocol"] = ip->protocol;
     const bool has_ports =
         ip->protocol == packet::protocol_tcp || ip->protocol == packet::protocol_udp;
-    if (!has_ports || ip->rest.size() < sizeof(packet::udp_header)) return out;
+    if (!has_ports || ip->rest.size() < sizeof(packet::udp_header)) return;
     out["source_port"] = load_be<uint16_t>(ip->rest.data());
     out["destination_port"] = load_be<uint16_t>(ip->rest.data() + sizeof(uint16_t));
+    if (ip->protocol == packet::protocol_udp) add_vxlan(c, out, ip->rest);
+}
+
+/// The headers of a frame, and its first bytes.
+json lead_json(controller& c, const packet_trace::lead& lead) {
+    json out = {{"bytes", lead.frame_bytes}, {"lead", hex(lead.span())}};
+    add_headers(c, out, lead.span(), lead.tag);
     return out;
 }
 
@@ -115,10 +142,10 @@ json trace_json(controller& c, const packet_trace& t) {
     for (const trace_step& s : t.path()) path.push_back(step_json(c, s));
     return {{"port", name_of_port(c, t.port)},
             {"queue", t.queue},
-            {"received", lead_json(t.received)},
+            {"received", lead_json(c, t.received)},
             {"path", std::move(path)},
             {"truncated", t.truncated},
-            {"sent", t.sent.frame_bytes == 0 ? json(nullptr) : lead_json(t.sent)}};
+            {"sent", t.sent.frame_bytes == 0 ? json(nullptr) : lead_json(c, t.sent)}};
 }
 
 json start_trace(controller& c, const request_fields& f) {
