@@ -84,8 +84,8 @@ error refusal_of(const json& answer) {
     return refusal_text(answer.is_object() ? answer.value("error", json()) : json());
 }
 
-int complain_of(const json& answer, const given& g) {
-    complain(by_words(refusal_of(answer), g), exit_refused);
+int complain_of(const json& answer, const given& g, const json& request) {
+    complain(by_words(refusal_of(answer), g, request), exit_refused);
     const json refusal = answer.is_object() ? answer.value("error", json()) : json();
     if (refusal.is_object())
         for (const json& other : refusal.value("also", json::array()))
@@ -136,11 +136,21 @@ std::string words_text(const read_words& words, size_t most) {
     return out.size() <= longest ? out : out.substr(0, longest) + "...";
 }
 
+/// The words up to the value of a request's member; all words, if its value is none of them.
+std::string words_to(const json& value, const read_words& words) {
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    for (size_t i = words.size(); i-- > 0;)
+        if (words[i].second == text) return words_text(words, i + 1);
+    return words_text(words, SIZE_MAX);
+}
+
 }  // namespace
 
-error by_words(error e, const given& g) {
+error by_words(error e, const given& g, const json& request) {
     const bool is_ours = e.object.starts_with("socket:");
-    if (e.object == "back") return {e.code, words_text(g.words, SIZE_MAX), e.text};
+    if (!is_ours && request.is_object() && !g.words.empty())
+        if (const auto member = request.find(e.object); member != request.end())
+            return {e.code, words_to(*member, g.words), e.text};
     if (!is_ours) return e;
     std::string_view text = e.text;
     const auto number = number_of_change(text);
@@ -207,7 +217,7 @@ void join_pages(json& lists, json& page) {
 
 int ask(const command& what, const given& g) {
     auto request = what.request(g);
-    if (!request) return complain(request.error(), exit_refused);
+    if (!request) return complain(request.error(), exit_of(request.error()));
     auto asked = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
     if (!asked) return complain(asked.error(), exit_no_connection);
     if (!may_discard(*asked, *request))
@@ -216,7 +226,8 @@ int ask(const command& what, const given& g) {
     while (true) {
         const auto answer = asked->ask(*request);
         if (!answer) return complain(answer.error(), exit_no_connection);
-        if (!answer->is_object() || !answer->contains("result")) return complain_of(*answer, g);
+        if (!answer->is_object() || !answer->contains("result"))
+            return complain_of(*answer, g, *request);
         json result = (*answer)["result"];
         const bool is_last = !result.is_object() || result.value("next", json()).is_null();
         if (what.list == "acl" && result.is_object()) {

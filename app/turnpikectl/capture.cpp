@@ -62,16 +62,15 @@ result<destination> destination_of(const given& g) {
     const std::string name = g.option("--write", "-");
     const bool rotates = g.options.contains("--rotate-size") || g.options.contains("--rotate-time");
     if (g.options.contains("--files") && !rotates)
-        return fail(EINVAL, "--files", "requires --rotate-size or --rotate-time");
+        return misuse("--files", "requires --rotate-size or --rotate-time");
     destination out;
     if (rotates) {
-        if (name == "-") return fail(EINVAL, "--write", "should name a file, to be rotated");
+        if (name == "-") return misuse("--write", "should name a file, to be rotated");
         rotating_files::limits l{.time = g.seconds("--rotate-time", 0)};
         if (g.options.contains("--rotate-size")) {
             const auto bytes = bytes_of(g.option("--rotate-size"));
             if (!bytes)
-                return fail(EINVAL, "--rotate-size",
-                            "should be bytes, e.g. 65536, 64K, 100M or 1G");
+                return misuse("--rotate-size", "should be bytes, e.g. 65536, 64K, 100M or 1G");
             l.bytes = *bytes;
         }
         if (g.options.contains("--files")) l.files = std::stoull(g.option("--files"));
@@ -84,9 +83,9 @@ result<destination> destination_of(const given& g) {
     }
     if (name == "-") {
         if (::isatty(STDOUT_FILENO) != 0)
-            return fail(EINVAL, "--write",
-                        "names no file, and standard output is a terminal; "
-                        "capture ... | tcpdump -r - prints packets");
+            return misuse("--write",
+                          "names no file, and standard output is a terminal; "
+                          "capture ... | tcpdump -r - prints packets");
         out.given.reset(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
     } else {
         constexpr mode_t mode = 0640;
@@ -195,7 +194,7 @@ class capturing_client {
 
 int capture(const given& g) {
     auto to_files = destination_of(g);
-    if (!to_files) return complain(to_files.error(), exit_refused);
+    if (!to_files) return complain(to_files.error(), exit_of(to_files.error()));
     auto to = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
     if (!to) return complain(to.error(), exit_no_connection);
     capturing_client client(*to, std::move(*to_files));

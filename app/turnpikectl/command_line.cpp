@@ -160,7 +160,7 @@ result<command_line> read_command_line(const std::vector<std::string>& words, bo
     for (const auto& [name, value] : out.says.options) {
         const auto o = std::find_if(with.begin(), with.end(),
                                     [n = name](const usage_option& w) { return w.name == n; });
-        if (o == with.end())
+        if (o == with.end() || (name == "--comment" && !is_change(*out.what)))
             return fail(EINVAL, std::string(name),
                         "is not an option of '" + joined(split->words, SIZE_MAX) + "'");
         const value_kind* kind = o->value.empty() ? nullptr : &kind_of(o->value);

@@ -70,13 +70,19 @@ result<json> show(const given& g) {
 
 result<json> with_file(const given& g) {
     auto request = file_request(g.words.front().second, g.value("FILE"));
-    if (request) add_confirm(g, *request);
+    if (request) add_change_options(g, *request);
     return request;
 }
 
 result<json> roll_back(const given& g) {
     json request = {{"request", "rollback"}};
     if (g.has("NUMBER")) request["back"] = std::stoul(g.value("NUMBER"));
+    add_change_options(g, request);
+    return request;
+}
+result<json> reload(const given& g) {
+    json request = {{"request", "reload"}};
+    add_change_options(g, request);
     return request;
 }
 
@@ -193,7 +199,7 @@ constexpr command table[] = {
     {"diff FILE", "show the changes that applying the file would make", with_file, would_change},
     {"apply FILE [--confirm SECONDS]", "apply a configuration file, completely or not at all",
      with_file, changed},
-    {"reload", "apply the startup configuration file", bare, changed},
+    {"reload", "apply the startup configuration file", reload, changed},
     local("edit [--confirm SECONDS] [--yes]",
           "edit the running configuration in $EDITOR, show the differences, and apply it; undone "
           "unless confirmed within SECONDS (120)",
@@ -352,10 +358,10 @@ constexpr command table[] = {
           "copy packets of a port (any: all ports) as pcapng to a file or standard output; also -c "
           "and -w",
           capture),
-    local("ping ADDRESS [count NUMBER] [size NUMBER] [dont-fragment] [interface INTERFACE]",
-          "the system's ping by the kernel's host interfaces, whose packets turnpike forwards",
-          ping),
-    local("traceroute ADDRESS [interface INTERFACE]", "the system's traceroute, likewise",
+    local(
+        "ping ADDRESS [count NUMBER] [size NUMBER] [dont-fragment] [interface INTERFACE] [vrf VRF]",
+        "the system's ping by the kernel's host interfaces, whose packets turnpike forwards", ping),
+    local("traceroute ADDRESS [interface INTERFACE] [vrf VRF]", "the system's traceroute, likewise",
           traceroute),
     local("watch drops|cost|ports [--interval SECONDS]",
           "show periodically, with rates since the last update; q quits", watch),
@@ -373,6 +379,7 @@ constexpr common_option options[] = {
     {"--socket", "PATH", "turnpike's control socket (/run/turnpike/control.sock)"},
     {"--timeout", "SECONDS", "time to wait for an answer (60)"},
     {"--json", "", "print results as JSON, one object per line"},
+    {"--comment", "TEXT", "of a change: words for `show history` and the log"},
     {"--help", "", "print this help, or the help of the commands that begin with the given words"},
     {"--version", "", "print the version"},
 };
@@ -426,6 +433,9 @@ std::chrono::milliseconds given::seconds(std::string_view name, double otherwise
 
 std::span<const command> commands() noexcept { return table; }
 std::span<const common_option> common_options() noexcept { return options; }
+bool is_change(const command& c) noexcept {
+    return c.text == changed || c.run == send_routes || c.run == edit_configuration;
+}
 std::span<const topic> topics() noexcept { return first_words; }
 
 }  // namespace turnpike::ctl

@@ -52,6 +52,9 @@ struct command {
 };
 [[nodiscard]] std::span<const command> commands() noexcept;
 
+/// Whether the command changes the configuration: `--comment` is of these commands only.
+[[nodiscard]] bool is_change(const command& c) noexcept;
+
 /// Options of every command.
 struct common_option {
     std::string_view name, value, help;

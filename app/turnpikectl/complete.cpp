@@ -114,7 +114,10 @@ completions complete(std::vector<std::string> line) {
     });
     if (begun.starts_with('-') && begun != "-") {
         for (const common_option& o : common_options())
-            if (!split->options.contains(o.name)) out.add(o.name, o.help);
+            if (!split->options.contains(o.name) &&
+                (o.name != "--comment" ||
+                 std::ranges::any_of(all, [](const candidate& c) { return is_change(*c.what); })))
+                out.add(o.name, o.help);
         for (const candidate& c : all)
             for (const usage_option& o : c.how.options)
                 if (!split->options.contains(o.name)) out.add(o.name, "");

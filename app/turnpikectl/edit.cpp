@@ -85,6 +85,7 @@ int apply(connection& c, const given& g, const edited_file& file) {
     if (!request) return complain(request.error(), exit_refused);
     const auto seconds = (g.seconds("--confirm", usual_confirm_s).count() + 999) / 1000;
     (*request)["confirm"] = seconds;
+    if (g.options.contains("--comment")) (*request)["comment"] = g.option("--comment");
     const auto done = result_of(c, *request, code);
     if (!done) return code;
     std::fputs(("changed: " + changes_text(*done)).c_str(), stdout);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ask.hpp"
 #include "objects.hpp"
 
 namespace turnpike::ctl {
@@ -58,7 +59,7 @@ bool is_list_of_objects(std::string_view kind, std::string_view key) {
 
 json request_of(const given& g, const std::string& verb, json change) {
     json request = {{"request", "change"}, {"do", {{{verb, std::move(change)}}}}};
-    add_confirm(g, request);
+    add_change_options(g, request);
     return request;
 }
 
@@ -71,7 +72,7 @@ result<void> add_key(json& object, std::string_view kind, const std::string& wor
     json& map = dot == std::string::npos ? object : object[key.substr(0, dot)];
     const std::string inner = dot == std::string::npos ? key : key.substr(dot + 1);
     if (key == "name" || !(map.is_object() || map.is_null()) || map.contains(inner))
-        return fail(EINVAL, word, key == "name" ? "cannot be changed" : "is there twice");
+        return misuse(word, key == "name" ? "cannot be changed" : "is there twice");
     map[inner] = is_list_of_objects(kind, key) ? list_of(value) : value_of(f, value);
     return {};
 }
@@ -192,7 +193,7 @@ result<json> set_keys(const given& g) {
         return tl::unexpected<error>(added.error());
     if (set.words.size() > from) changes.push_back({{"set", {{kind, std::move(object)}}}});
     json request = {{"request", "change"}, {"do", std::move(changes)}};
-    add_confirm(g, request);
+    add_change_options(g, request);
     return request;
 }
 
@@ -205,8 +206,7 @@ result<json> unset_keys(const given& g) {
 
 result<json> set_setting(const given& g) {
     const std::string key = g.value("KEY"), value = g.value("VALUE");
-    if (!keys_of(key).empty())
-        return fail(EINVAL, "set " + key + " " + value, "KEY VALUE is missing");
+    if (!keys_of(key).empty()) return misuse("set " + key + " " + value, "KEY VALUE is missing");
     json change = json::object();
     if (auto added = add_key(change, "settings", key, value); !added)
         return tl::unexpected<error>(added.error());

@@ -21,8 +21,10 @@ constexpr std::string_view usage_line = "turnpikectl [OPTION...] COMMAND";
 
 constexpr std::pair<std::string_view, std::string_view> exit_codes[] = {
     {"0", "done"},
-    {"1", "refused: the reason is on standard error, with the line number for an error in a file"},
-    {"2", "wrong usage"},
+    {"1",
+     "turnpike refused the request, or a file or this machine does not allow it; the reason is on "
+     "standard error, with the line of a wrong file"},
+    {"2", "the command line is wrong, and nothing was sent"},
     {"3", "turnpike does not answer"},
 };
 

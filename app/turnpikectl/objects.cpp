@@ -37,7 +37,7 @@ json members(const given& g, size_t from, json out = json::object()) {
 json change(const given& g, json object) {
     const std::string &kind = g.words[0].second, &verb = g.words[1].second;
     json request = {{"request", "change"}, {"do", {{{verb, {{kind, std::move(object)}}}}}}};
-    add_confirm(g, request);
+    add_change_options(g, request);
     return request;
 }
 
@@ -57,10 +57,11 @@ result<std::string> text_of_file(const std::string& file) {
 
 }  // namespace
 
-void add_confirm(const given& g, json& request) {
+void add_change_options(const given& g, json& request) {
     constexpr std::string_view confirm = "--confirm";
     if (g.options.contains(confirm))
         request["confirm"] = (g.seconds(confirm, 0).count() + 999) / 1000;
+    if (g.options.contains("--comment")) request["comment"] = g.option("--comment");
 }
 
 namespace {
@@ -224,16 +225,16 @@ result<json> change_many(const given& g) {
     std::string line;
     for (unsigned number = 1; std::getline(in, line); ++number) {
         const std::string place = file + ":" + std::to_string(number);
-        if (const auto added = add_line(line, place, changes, g.changes); !added)
         if (number == 1) {
             const auto marked = yaml::without_byte_order_mark(line);
             if (!marked) return fail(EINVAL, place, marked.error().text);
             line = *marked;
         }
+        if (const auto added = add_line(line, place, changes, g.changes); !added)
             return fail(EINVAL, place, added.error().message());
     }
     json request = {{"request", "change"}, {"do", std::move(changes)}};
-    add_confirm(g, request);
+    add_change_options(g, request);
     return request;
 }
 

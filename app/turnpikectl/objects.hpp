@@ -20,7 +20,7 @@ namespace turnpike::ctl {
 /// The elements of "a,b,c".
 [[nodiscard]] nlohmann::json list_of(const std::string& text);
 
-/// Copies --confirm into the request.
-void add_confirm(const given& g, nlohmann::json& request);
+/// Copies --confirm and --comment into the request.
+void add_change_options(const given& g, nlohmann::json& request);
 
 }  // namespace turnpike::ctl

@@ -8,6 +8,7 @@
 #include <array>
 #include <memory>
 
+#include "ask.hpp"
 #include "base/arguments.hpp"
 
 namespace turnpike::ctl {
@@ -27,8 +28,7 @@ result<pcap_frame> read_pcap_frame(const std::string& of) {
     uint32_t number = 0;
     if (colon == std::string::npos || colon == 0 ||
         !read_number<uint32_t>(of.substr(colon + 1), 1, UINT32_MAX, number))
-        return fail(EINVAL, "--pcap",
-                    "should be FILE:N, frame N of the file from 1, e.g. west.pcapng:3");
+        return misuse("--pcap", "should be FILE:N, frame N of the file from 1, e.g. west.pcapng:3");
     const std::string file = of.substr(0, colon);
     std::array<char, PCAP_ERRBUF_SIZE> why{};
     const std::unique_ptr<pcap_t, close_pcap> from(pcap_open_offline(file.c_str(), why.data()));

@@ -31,9 +31,14 @@ constexpr own_word own_words[] = {
     {"exit", "leave the prompt", false},
     {"help", "list the commands; ? lists the words that may follow", false},
     {"compare", "show the lines that the candidate changes", true},
-    {"commit", "apply the candidate, completely or not at all; commit confirm SECONDS", true},
+    {"commit",
+     "apply the candidate, completely or not at all; commit confirm SECONDS, commit comment TEXT",
+     true},
     {"undo", "take the last change out of the candidate", true},
-    {"rollback", "take all changes out of the candidate; also rollback 0", true},
+    {"rollback",
+     "rollback N: the candidate becomes the configuration of N changes ago (show history), or of "
+     "now (0)",
+     true},
     {"abort", "forget the candidate", true},
 };
 
@@ -63,6 +68,8 @@ struct session::kept_change {
     std::string line;
     json edits;
     read_words words;
+    /// The id of a configuration of the history, which replaces the changes before (rollback N); 0: an edit.
+    uint64_t base = 0;
 };
 
 session::session(std::vector<std::string> options) : options_(std::move(options)) {}
@@ -140,14 +147,13 @@ bool session::run_own(const std::vector<std::string>& words, int& code) {
     }
     if (!configures_) return false;
     if (words.size() == 1 && first == "compare") {
-        code = send_candidate(true, {});
-    } else if (first == "commit" &&
-               (words.size() == 1 || (words.size() == 3 && words[1] == "confirm"))) {
-        code = send_candidate(false, words.size() == 3 ? words[2] : std::string());
+        code = send_candidate(true, json::object());
+    } else if (first == "commit") {
+        code = commit(words);
     } else if (words.size() == 1 && first == "undo") {
         code = undo_last();
     } else if (first == "rollback" && words.size() <= 2) {
-        code = start_over(words.size() == 2 ? words[1] : "0");
+        code = roll_back(words.size() == 2 ? words[1] : "0");
     } else if (words.size() == 1 && first == "abort") {
         code = abort();
     } else {
@@ -169,7 +175,7 @@ int session::run_words(const parsed_line& line) {
         std::string text;
         for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
         auto request = read->what->request(read->says);
-        if (!request) return refused(request.error());
+        if (!request) return complain(request.error(), exit_of(request.error()));
         if (request->value("request", std::string()) == "change") return keep(*read, text);
     }
     return read->what->run != nullptr ? read->what->run(read->says) : ask(*read->what, read->says);
@@ -187,48 +193,87 @@ int session::configure() {
 int session::keep(const command_line& line, const std::string& text) {
     if (line.says.options.contains("--confirm"))
         return complain({EINVAL, "--confirm", "commit confirm SECONDS has it"}, exit_usage);
+    if (line.says.options.contains("--comment"))
+        return complain({EINVAL, "--comment", "commit comment TEXT has it"}, exit_usage);
     auto request = line.what->request(line.says);
-    if (!request) return refused(request.error());
-    candidate_.push_back({text, (*request)["do"], line.says.words});
-    (void)output_of([&] { code_ = send_candidate(true, {}); });
+    if (!request) return complain(request.error(), exit_of(request.error()));
+    candidate_.push_back({text, (*request)["do"], line.says.words, 0});
+    (void)output_of([&] { code_ = send_candidate(true, json::object()); });
     if (code_ != 0) candidate_.pop_back();
     return code_;
 }
 
-/// dry  shows the differences, and changes nothing
-int session::send_candidate(bool dry, const std::string& confirm) {
-    if (candidate_.empty()) {
-        std::puts("the candidate has no changes");
-        return 0;
+/// commit [confirm SECONDS] [comment TEXT]
+int session::commit(const std::vector<std::string>& words) {
+    json with = json::object();
+    for (size_t i = 1; i < words.size(); i += 2) {
+        const bool has_value = i + 1 < words.size();
+        uint32_t seconds = 0;
+        if (words[i] == "comment" && has_value && !with.contains("comment")) {
+            with["comment"] = words[i + 1];
+        } else if (words[i] == "confirm" && has_value && !with.contains("confirm")) {
+            if (!read_number<uint32_t>(words[i + 1], 1, 86400, seconds))
+                return complain(
+                    {EINVAL, "commit confirm " + words[i + 1], "should be seconds, to 86400"},
+                    exit_usage);
+            with["confirm"] = seconds;
+        } else {
+            return complain({EINVAL, "commit", "expected confirm SECONDS or comment \"TEXT\""},
+                            exit_usage);
+        }
     }
+    return send_candidate(false, with);
+}
+
+/// with  members of the request: confirm, comment
+std::pair<json, given> session::candidate_request(json with) const {
     json edits = json::array();
     given says;
-    for (const kept_change& one : candidate_)
+    for (const kept_change& one : candidate_) {
+        if (one.base != 0) {
+            edits = json::array();
+            says.changes.clear();
+            with["base"] = one.base;
+        }
         for (const json& e : one.edits) {
             edits.push_back(e);
             says.changes.push_back({{}, one.words});
         }
-    json request = {{"request", "change"}, {"do", std::move(edits)}};
-    if (dry) request["dry"] = true;
-    if (!confirm.empty()) {
-        uint32_t seconds = 0;
-        if (!read_number<uint32_t>(confirm, 1, 86400, seconds))
-            return complain({EINVAL, "commit confirm " + confirm, "should be seconds, to 86400"},
-                            exit_usage);
-        request["confirm"] = seconds;
     }
-    auto with = read_command_line(with_options({"confirm"}));
-    if (!with) return complain(with.error(), exit_usage);
-    auto asked = connection::open(with->says.option("--socket", default_socket),
-                                  with->says.seconds("--timeout", 60));
-    if (!asked) return complain(asked.error(), exit_no_connection);
-    const auto answer = asked->ask(request);
-    if (!answer) return complain(answer.error(), exit_no_connection);
-    if (!answer->contains("result")) return refused(by_words(refusal_of(*answer), says));
-    std::fputs(((dry ? "would change: " : "changed: ") + changes_text((*answer)["result"])).c_str(),
-               stdout);
+    with["request"] = "change";
+    with["do"] = std::move(edits);
+    return {std::move(with), std::move(says)};
+}
+
+/// The result of a request; nothing: the error is printed, and is the code of the line.
+std::optional<json> session::result_of(const json& request, const given& says) {
+    const auto options = read_command_line(with_options({"confirm"}));
+    if (!options) return code_ = complain(options.error(), exit_usage), std::nullopt;
+    auto asked = connection::open(options->says.option("--socket", default_socket),
+                                  options->says.seconds("--timeout", 60));
+    if (!asked) return code_ = complain(asked.error(), exit_no_connection), std::nullopt;
+    auto answer = asked->ask(request);
+    if (!answer) return code_ = complain(answer.error(), exit_no_connection), std::nullopt;
+    if (!answer->contains("result"))
+        return code_ = refused(by_words(refusal_of(*answer), says, request)), std::nullopt;
+    return std::move((*answer)["result"]);
+}
+
+/// dry  shows the differences, and changes nothing
+int session::send_candidate(bool dry, json with) {
+    if (candidate_.empty()) {
+        std::puts("the candidate has no changes");
+        return 0;
+    }
+    if (dry) with["dry"] = true;
+    const json confirm = with.value("confirm", json());
+    const auto [request, says] = candidate_request(std::move(with));
+    const auto result = result_of(request, says);
+    if (!result) return code_;
+    std::fputs(((dry ? "would change: " : "changed: ") + changes_text(*result)).c_str(), stdout);
     if (dry) return 0;
-    if (!confirm.empty()) std::printf("undone in %s s unless confirm arrives\n", confirm.c_str());
+    if (confirm.is_number())
+        std::printf("undone in %s s unless confirm arrives\n", confirm.dump().c_str());
     candidate_.clear();
     configures_ = false;
     return 0;
@@ -241,13 +286,29 @@ int session::undo_last() {
     return 0;
 }
 
-/// The candidate is the running configuration again, as after Junos' `rollback 0`. Older configurations are applied at once.
-int session::start_over(const std::string& number) {
-    if (number != "0")
-        return complain({EINVAL, "rollback " + number,
-                         "is applied at once: commit or abort the candidate first; rollback 0 "
-                         "starts the candidate over"},
-                        exit_refused);
+/// The candidate becomes an earlier configuration, as by Junos' `rollback N`; 0: the running one again. The state is named
+/// by its id, because another operator's commit changes the numbers.
+int session::roll_back(const std::string& number) {
+    uint32_t back = 0;
+    if (!read_number<uint32_t>(number, 0, UINT32_MAX, back))
+        return complain({EINVAL, "rollback " + number, "should be a whole number"}, exit_usage);
+    if (back == 0) return forget();
+    const auto history = result_of({{"request", "history"}}, {});
+    if (!history) return code_;
+    const json states = history->value("states", json::array());
+    if (back >= states.size())
+        return refused({EINVAL, "rollback " + number,
+                        states.size() <= 1 ? "nothing has changed since the start"
+                                           : "only " + std::to_string(states.size() - 1) +
+                                                 " earlier configurations are kept"});
+    candidate_.push_back(
+        {"rollback " + number, json::array(), {}, states[back].value("id", uint64_t{0})});
+    code_ = send_candidate(true, json::object());
+    if (code_ != 0) candidate_.pop_back();
+    return code_;
+}
+
+int session::forget() {
     std::printf("forgotten: %zu change%s\n", candidate_.size(), candidate_.size() == 1 ? "" : "s");
     candidate_.clear();
     return 0;
@@ -255,7 +316,7 @@ int session::start_over(const std::string& number) {
 
 int session::abort() {
     configures_ = false;
-    return start_over("0");
+    return forget();
 }
 
 std::string session::prompt() {

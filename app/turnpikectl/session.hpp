@@ -4,10 +4,13 @@
 //   show ports | match west        only lines with the text; also `except`
 //   show ports | json
 //   configure                      begins a candidate: changes are kept until `commit`
-//   compare, commit [confirm SECONDS], undo, rollback 0, abort
+//   compare, commit [confirm SECONDS] [comment TEXT], undo, rollback N, abort
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "command_line.hpp"
@@ -51,9 +54,14 @@ class session {
     [[nodiscard]] bool run_own(const std::vector<std::string>& words, int& code);
     int configure();
     int keep(const command_line& line, const std::string& text);
-    int send_candidate(bool dry, const std::string& confirm);
+    int commit(const std::vector<std::string>& words);
+    [[nodiscard]] std::pair<nlohmann::json, given> candidate_request(nlohmann::json with) const;
+    [[nodiscard]] std::optional<nlohmann::json> result_of(const nlohmann::json& request,
+                                                          const given& says);
+    int send_candidate(bool dry, nlohmann::json with);
     int undo_last();
-    int start_over(const std::string& number);
+    int roll_back(const std::string& number);
+    int forget();
     int abort();
     [[nodiscard]] std::vector<std::string> with_options(
         const std::vector<std::string>& words) const;

@@ -81,7 +81,8 @@ std::string history_text(const given&, const json& result) {
         row["what"] = what.size() <= longest ? what : what.substr(0, longest - 3) + "...";
         rows.push_back(std::move(row));
     }
-    std::string out = shown_text("states", "back when by what", {{"states", std::move(rows)}});
+    std::string out =
+        shown_text("states", "back when by what comment", {{"states", std::move(rows)}});
     if (result.value("unsaved", false)) out += "unsaved: turnpikectl save keeps it\n";
     if (const json left = result.value("undone_in_s", json()); left.is_number())
         out += "undone in " + left.dump() + " s unless turnpikectl confirm\n";

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ask.hpp"
 #include "base/printable.hpp"
 #include "pcap_frame.hpp"
 
@@ -237,9 +238,9 @@ result<json> explain(const given& g) {
     json request = {{"request", "explain"}, {"port", g.value("INTERFACE")}};
     if (g.options.contains("--pcap")) return with_pcap_frame(std::move(request), g);
     if (g.words.size() == 2)
-        return fail(EINVAL, "explain",
-                    "needs the packet: from and to, frame, or --pcap; see `turnpikectl explain "
-                    "--help`");
+        return misuse("explain",
+                      "needs the packet: from and to, frame, or --pcap; see `turnpikectl explain "
+                      "--help`");
     for (size_t i = 2; i + 1 < g.words.size(); i += 2) {
         const std::string_view member = g.words[i].first;
         const std::string& text = g.words[i + 1].second;

@@ -27,7 +27,7 @@ std::optional<json> result_of(connection& c, const json& request, int& code) {
         return std::nullopt;
     }
     if (!answer->is_object() || !answer->contains("result")) {
-        code = complain_of(*answer, {});
+        code = complain_of(*answer, {}, request);
         return std::nullopt;
     }
     return (*answer)["result"];
@@ -125,6 +125,7 @@ int send_routes(const given& g) {
         json request = {{"request", "routes"}, {"lines", std::move(*lines)}};
         if (g.has("VRF")) request["vrf"] = g.value("VRF");
         if (!parts.last()) request["more"] = true;
+        if (g.options.contains("--comment")) request["comment"] = g.option("--comment");
         const auto result = result_of(*asked, request, code);
         if (!result) return code;
         if (!parts.last()) continue;

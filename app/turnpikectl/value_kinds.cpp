@@ -21,8 +21,9 @@ const char* no_seconds(const std::string& text) {
 
 const char* no_number(const std::string& text) {
     uint32_t number = 0;
-    return read_number<uint32_t>(text, 0, UINT32_MAX, number) ? nullptr
-                                                              : "should be a whole number";
+    return read_number<uint32_t>(text, 0, UINT32_MAX, number)
+               ? nullptr
+               : "should be a whole number, at most 4294967295";
 }
 
 constexpr value_kind kinds[] = {
@@ -97,6 +98,7 @@ constexpr value_kind kinds[] = {
      {},
      nullptr},
     {"VALUE", "the new value", false, {}, {}, {}, nullptr},
+    {"TEXT", "a text of one line", false, {}, {}, {}, nullptr},
     {"WORD", "a word", false, {}, {}, {}, nullptr},
 };
 

@@ -137,7 +137,7 @@ def test_objects():
         assert asked_by(*line.split()) == {"request": "change", "do": [do]}, line
     for line in ("set port west mtu 1 mtu 2", "set port west acl x acl.in y", "set port west name other"):
         done = Server(CHANGED).run(*line.split())
-        assert done.returncode == 1 and done.stderr.startswith("turnpikectl: "), (line, done)
+        assert done.returncode == 2 and done.stderr.startswith("turnpikectl: "), (line, done)
     assert "KEY VALUE" in Server(CHANGED).run("set", "port", "west").stderr
     flags = asked_by("rule", "add", "l", "deny", "protocol", "tcp", "tcp_flags", "+syn -ack")
     assert flags["do"][0]["add"]["rule"]["rule"]["tcp_flags"] == "+syn -ack"

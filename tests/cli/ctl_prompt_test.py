@@ -26,7 +26,7 @@ class Box:
     def __init__(self):
         self.state = {"states": [], "unsaved": False, "undone_in_s": None}
         self.refuse = None
-        self.server = Server(*[self.answer] * 50)
+        self.server = Server(*[self.answer] * 90)
 
     def answer(self, request):
         kind = request["request"]
@@ -216,12 +216,48 @@ def test_rollback_in_a_candidate_starts_over():
         terminal.line("configure", "(candidate: 0)# ")
         terminal.line("set port west mtu 9000", "(candidate: 1)# ")
         terminal.line("set port east mtu 1500", "(candidate: 2)# ")
-        # An older configuration would be applied at once, beside the candidate.
-        assert "commit or abort the candidate first" in terminal.line("rollback 1", "(candidate: 2)# ")
+        assert "nothing has changed since the start" in terminal.line("rollback 1", "(candidate: 2)# ")
         assert "forgotten: 2 changes" in terminal.line(word, "(candidate: 0)# ")
         terminal.line("abort")
     assert "rollback" not in [r["request"] for r in box.server.asked], box.server.asked
     assert all(r["dry"] for r in box.changes()), "nothing was applied"
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_rollback_n_loads_an_earlier_configuration_into_the_candidate():
+    box = Box()
+    box.state["states"] = [{"back": i, "id": 40 - i, "what": "x"} for i in range(3)]
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    terminal.line("configure", "(candidate: 0)# ")
+    terminal.line("set port west mtu 9000", "(candidate: 1)# ")
+    terminal.line("rollback 2", "(candidate: 2)# ")
+    assert box.changes()[-1] == {"request": "change", "dry": True, "base": 38, "do": []}, box.changes()
+    # Another operator's commit moves the numbers, not the ids.
+    box.state["states"] = [{"back": i, "id": 41 - i, "what": "x"} for i in range(4)]
+    terminal.line("set port east mtu 1500", "(candidate: 3)# ")
+    shown = terminal.line("compare", "# ")
+    assert "+     mtu: 9000" in shown, shown
+    east = {"set": {"port": {"name": "east", "mtu": "1500"}}}
+    assert box.changes()[-1] == {"request": "change", "dry": True, "base": 38, "do": [east]}, box.changes()
+    assert "only 3 earlier configurations are kept" in terminal.line("rollback 4", "(candidate: 3)# ")
+    assert "should be a whole number" in terminal.line("rollback x", "(candidate: 3)# ")
+    # The changes before the rollback come back with undo.
+    terminal.line("undo", "(candidate: 2)# ")
+    assert "undone: rollback 2" in terminal.line("undo", "(candidate: 1)# ")
+    terminal.line("compare", "# ")
+    assert box.changes()[-1]["do"] == [{"set": {"port": {"name": "west", "mtu": "9000"}}}], box.changes()
+    assert "base" not in box.changes()[-1]
+    terminal.line("rollback 1", "(candidate: 2)# ")
+    assert box.changes()[-1]["base"] == 40
+    for wrong in ("commit confirm", "commit comment", "commit confirm 0", "commit now", "commit confirm 5 confirm 6"):
+        assert "commit" in terminal.line(wrong, "(candidate: 2)# "), wrong
+    shown = terminal.line('commit comment "as on Monday" confirm 60', "turnpike (confirm within 60 s, unsaved)> ")
+    assert "undone in 60 s" in shown, shown
+    assert box.changes()[-1] == {"request": "change", "base": 40, "do": [], "confirm": 60,
+                                 "comment": "as on Monday"}, box.changes()[-1]
+    assert "rollback" not in [r["request"] for r in box.server.asked]
     terminal.type("exit\n")
     assert terminal.end() == 0
 

@@ -201,6 +201,51 @@ def test_nobody_answers():
     assert done.returncode == 3 and "does not answer" in done.stderr, done
 
 
+def test_exit_codes():
+    """2 where the command line is wrong, 3 without an answer, 1 where turnpike or a file refuses: of every command."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "file")
+        with open(file, "w", encoding="utf-8") as text:
+            text.write("route del 10.0.0.0/8\n")
+        commands = [
+            "show ports", "show ports west", "show interfaces west", "show bridges lan", "show acl", "show acl edge", "show vlans",
+            "show routes 10.0.0.0/8 longer", "show route 10.0.0.1", "show history", "show log 5", "show trace", "show rates",
+            "watch drops", "top --once", "report", "report --html", "trace 5", "capture west -w " + file + ".pcapng",
+            "explain west frame 00", "clear counters", "clear counters port west", "ping 10.0.0.1", "traceroute 10.0.0.1",
+            "edit", "save", "save -", "batch " + file, "routes " + file, "apply " + file, "check " + file, "diff " + file,
+            "reload", "rollback", "rollback 2", "confirm", "set port west mtu 1500", "unset port west mtu", "set tx.drain_us 5",
+            "route del 10.0.0.0/8", "rule add edge permit", "fdb flush", "neighbour flush"]
+        for line in commands:
+            words = line.split()
+            assert run("--socket", "/no/socket", *words).returncode == 3, line
+            refused = Server(*[{"error": {"what": "no", "where": None, "code": "EINVAL"}}] * 3).run(*words)
+            assert refused.returncode == 1 and "turnpikectl: no" in refused.stderr, (line, refused)
+            for wrong in ([*words, "--nosuch"], [*words, "--timeout", "x"], [words[0] + "x", *words[1:]]):
+                done = run("--socket", "/no/socket", *wrong)
+                assert done.returncode == 2 and done.stdout == "", (wrong, done)
+            if not line.startswith(("set", "unset", "rule")):  # these take more words
+                assert run("--socket", "/no/socket", *words, "no", "such").returncode == 2, line
+        for line in ("trace x", "show log x", "rollback x", "rollback 99999999999", "ping 10.0.0.1 count x", "explain west",
+                     "explain west --pcap " + file, "set port west mtu 1 mtu 2", "set port west name x", "set acl.in x",
+                     "capture west --files 3", "capture west --rotate-size x", "capture west --rotate-size 1M",
+                     "show ports --comment x", "reload --confirm 5", "watch ports --interval 0"):
+            done = run("--socket", "/no/socket", *line.split())
+            assert done.returncode in (2, 3) and (done.returncode == 2) == (line != "set acl.in x"), (line, done)
+        for line in ("apply /nosuch", "batch /nosuch", "routes /nosuch", "explain west --pcap /nosuch:1",
+                     "capture west -w /nosuch/file", "rule add edge permit --comment " + "x" * 300):
+            done = Server({"error": {"what": "is too long", "where": "comment", "code": "EINVAL"}}).run(*line.split())
+            assert done.returncode == 1, (line, done)
+    # An error names the words up to the value that the request's member has.
+    def refused_at(line, where, what):
+        return Server({"error": {"what": what, "where": where, "code": "EINVAL"}}).run(*line.split()).stderr
+    for line, where, said in (("trace 5000", "packets", "trace 5000: no"),
+                              ("fdb flush bridge lna port west", "bridge", "fdb flush bridge lna: no"),
+                              ("show routes vrf rde", "vrf", "show routes vrf rde: no"),
+                              ("rollback 30", "back", "rollback 30: no"),
+                              ("clear counters port wets", "port", "clear counters port wets: no")):
+        assert refused_at(line, where, "no") == f"turnpikectl: {said}\n", refused_at(line, where, "no")
+
+
 def test_refused_in_turnpikes_words():
     done = Server({"error": {"what": "is\x1b wrong", "where": "f.yaml:3", "code": "EINVAL"}}).run("reload")
     assert done.returncode == 1 and done.stderr == "turnpikectl: f.yaml:3: is\\x1b wrong\n", done

@@ -667,16 +667,51 @@ def test_routes_with_an_mtu():
         running.stop()
 
 
+def begin_in_red(lab):
+    """All interfaces are in a VRF."""
+    west, dut, east = cabled(lab)
+    box = lab.host("box")
+    devices = {name: ({"device": f"net_af_packet{n},iface={interface}", "descriptors": 512, "host_interface": True,
+                       "vrf": "red"}, OURS[name]) for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))}
+    running = Turnpike(lab, dut, router_config(devices, vrfs=[{"name": "red", "table": 10}],
+                                               control_plane={"netlink": True, "namespace": box.ns}))
+    wait_until(lambda: "10.0.2.1/24" in box.run("ip addr show east").stdout, "the kernel has all", 5)
+    return west, east, box, running
+
+
+def test_ping_in_a_vrf():
+    with Lab() as lab:
+        _west, east, box, running = begin_in_red(lab)
+        operator = Operator("/run/turnpike/control.sock")
+
+        def ctl(*words):
+            return subprocess.run([CTL, *words], capture_output=True, text=True, timeout=30, check=False)
+        for address in (EAST[0], WEST[1]):  # on the links
+            done = ctl("ping", address, "vrf", "red", "count", "2")
+            assert done.returncode == 0 and " 0% packet loss" in done.stdout, done
+        east.run("ip addr add 10.9.0.7/32 dev lo")
+        box.run("ip route add 10.9.0.0/24 via 10.0.2.2 dev east table 10")
+        wait_until(lambda: set(learned(operator, "red")) == {"10.9.0.0/24"}, "red has the route")
+        done = ctl("ping", "10.9.0.7", "vrf", "red", "count", "1")
+        assert done.returncode == 1 and "`ip rule add oif east table 10`" in done.stderr, done
+        box.run("ip rule add oif east table 10")
+        done = ctl("ping", "10.9.0.7", "vrf", "red", "count", "2")
+        assert done.returncode == 0 and " 0% packet loss" in done.stdout, done
+        if shutil.which("traceroute"):
+            done = ctl("traceroute", "10.9.0.7", "vrf", "red")
+            assert done.returncode == 0 and re.search(r"^ *1 +10\.9\.0\.7 ", done.stdout, re.M), done
+        for words, said in ((("10.9.0.7", "vrf", "rde"), "vrf rde: is not a VRF"),
+                            (("10.77.0.1", "vrf", "red"), "no route leads to 10.77.0.1"),
+                            (("10.9.0.7", "vrf", "main", "interface", "east"), "east: is not an interface of VRF main")):
+            done = ctl("ping", *words)
+            assert done.returncode == 1 and said in done.stderr, (words, done)
+        running.stop()
+
+
 def test_tables_of_vrfs():
     with Lab() as lab:
-        west, dut, east = cabled(lab)
-        box = lab.host("box")
-        devices = {name: ({"device": f"net_af_packet{n},iface={interface}", "descriptors": 512, "host_interface": True,
-                           "vrf": "red"}, OURS[name]) for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))}
-        running = Turnpike(lab, dut, router_config(devices, vrfs=[{"name": "red", "table": 10}],
-                                                   control_plane={"netlink": True, "namespace": box.ns}))
+        west, east, box, running = begin_in_red(lab)
         operator = Operator("/run/turnpike/control.sock")
-        wait_until(lambda: "10.0.2.1/24" in box.run("ip addr show east").stdout, "the kernel has all", 5)
         box.run("ip rule add iif west table 10")
         box.run("ip rule add iif east table 10")
         for address in ("10.8.0.7/32", "10.9.0.7/32", "10.10.0.7/32"):

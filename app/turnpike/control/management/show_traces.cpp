@@ -65,7 +65,7 @@ void add_tags(json& out, std::span<const uint8_t> frame, std::optional<uint16_t>
 void add_headers(controller& c, json& out, std::span<const uint8_t> bytes,
                  std::optional<uint16_t> stripped);
 
-/// The VNI and the inner frame of a packet to a port of VXLAN (RFC 7348): the usual one, or that of a tunnel.
+/// The VNI and the inner frame of a packet to a port of VXLAN (RFC 7348): 4789, or the port of a tunnel.
 void add_vxlan(controller& c, json& out, std::span<const uint8_t> udp) {
     const uint16_t port = load_be<uint16_t>(udp.data() + sizeof(uint16_t));
     const auto& tunnels = c.running().tunnels;
