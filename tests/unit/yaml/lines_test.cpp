@@ -116,7 +116,9 @@ TEST_F(lines_file, that_are_no_text_are_refused) {
 }
 
 TEST_F(lines_file, in_utf_16_are_refused) {
-    for (const std::string& text : {"\xff\xfe" "1\0\n\0"s, "\xfe\xff\0001\0\n"s}) {
+    for (const std::string& text : {"\xff\xfe"
+                                    "1\0\n\0"s,
+                                    "\xfe\xff\0001\0\n"s}) {
         const auto got = all_of(plain(text));
         ASSERT_EQ(got.size(), 1u);
         EXPECT_NE(got[0].find("plain:1: is UTF-16 text; save it as UTF-8"), std::string::npos)
