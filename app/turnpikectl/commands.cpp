@@ -268,7 +268,8 @@ constexpr command table[] = {
     {"tunnel del NAME [--confirm SECONDS]", "delete a tunnel that is not a bridge port",
      change_object, changed},
     {"mirror add|replace NAME KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
-     "copy frames of ports or a bridge to a port or, in ERSPAN, to an address, e.g. ports west to "
+     "copy frames of ports or a bridge to a port or, in ERSPAN or VXLAN, to an address, e.g. ports "
+     "west to "
      "probe",
      change_object, changed},
     {"mirror del NAME [--confirm SECONDS]", "delete a mirror", change_object, changed},

@@ -220,18 +220,126 @@ def test_copies_are_not_mirrored_again():
         assert not set(report["drops"]) - {"stopping"}, report["drops"]
 
 
-def erspan_rows(frames_of, path):
-    """Fields of the packets by tshark, which checks the outer checksum."""
+def tshark_rows(frames_of, path, fields):
+    """Fields of the packets by tshark, which checks the checksums."""
     with open(path, "wb") as f:
         f.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65536, 1))
         for frame in frames_of:
             f.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
-    fields = ["ip.src", "ip.checksum.status", "gre.proto", "gre.sequence_number", "erspan.version", "erspan.vlan", "erspan.cos",
-              "erspan.spanid", "erspan.truncated", "eth.src", "_ws.malformed"]
-    done = subprocess.run(["tshark", "-n", "-r", path, "-o", "ip.check_checksum:TRUE", "-T", "fields", "-E", "separator=|",
+    done = subprocess.run(["tshark", "-n", "-r", path, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-T",
+                           "fields", "-E", "separator=|",
                            *(w for f in fields for w in ("-e", f))], capture_output=True, text=True, timeout=60, check=True)
     os.unlink(path)
     return [dict(zip(fields, line.split("|"))) for line in done.stdout.splitlines()]
+
+
+def erspan_rows(frames_of, path):
+    return tshark_rows(frames_of, path, ["ip.src", "ip.checksum.status", "gre.proto", "gre.sequence_number", "erspan.version",
+                                         "erspan.vlan", "erspan.cos", "erspan.spanid", "erspan.truncated", "eth.src"])
+
+
+class Collector:
+    """A router with two hosts, and a third one that gets the copies, directly and behind a route."""
+
+    def __init__(self, lab, mirrors):
+        members = {**routed(), "p2": {"addresses": ["10.0.3.1/24", "2001:db8:3::1/64"], "mtu": 1900,
+                                      "device": "net_af_packet2,iface=p2,framesz=2048,blocksz=4096,framecnt=512"}}
+        self.hosts, self.running, self.operator = lab_of(
+            lab, 3, speak=3, members=members, acl=[{"name": "udp-only", "rules": [{"action": "permit", "protocol": "udp"}]}],
+            routes=[{"to": "192.0.2.0/24", "via": "10.0.3.2"}], mirrors=mirrors)
+        address(self.hosts)
+        self.host = self.hosts[2]
+        self.host.run("ip link set eth0 mtu 1900")
+        for words in ("addr add 10.0.3.2/24 dev eth0", "addr add 192.0.2.9/32 dev lo", "-6 addr add 2001:db8:3::2/64 dev eth0 nodad"):
+            self.host.run(f"ip {words}")
+
+    def link(self, name, what):
+        """A tunnel's interface of the collector, by its kernel; none where it has no such type."""
+        if self.host.run(f"ip link add {name} type {what}", check=False).returncode != 0:
+            return None
+        self.host.run(f"ip link set {name} up promisc on")
+        return name
+
+    def begin(self, *interfaces):
+        """The taps of the mirrored host and of the collector's interfaces, and the counters so far."""
+        # The first copies wait for the collector's neighbour entries, or are dropped.
+        wait_until(lambda: self.host.run("ping -c 1 -W 1 10.0.3.1", check=False).returncode == 0
+                   and self.host.run("ping -c 1 -W 1 2001:db8:3::1", check=False).returncode == 0, "the collector's link")
+        ping(self.hosts[0], "10.0.2.2")
+        taps = [Tap(self.hosts[0]), Tap(self.host), *(Tap(self.host, one) for one in interfaces if one)]
+        return taps, forget(self.operator, *taps)
+
+    def send(self, count):
+        router = mac(self.hosts[0].run("ip neigh show 10.0.1.1").stdout.split("lladdr ")[1].split()[0])
+        send(self.hosts[0], odd_frames(router, count))
+
+
+def test_copies_to_a_collector_in_vxlan():
+    """By IPv4 through a router in front of the collector, and by IPv6; tshark and Linux read them."""
+    if shutil.which("tshark") is None:
+        tap.skip("tshark is not installed")
+    with Lab() as lab:
+        at = Collector(lab, [
+            {"name": "four", "ports": ["p0"], "remote": "192.0.2.9", "local": "10.0.3.1", "vni": 5000},
+            {"name": "own", "ports": ["p2"], "direction": "out", "remote": "192.0.2.9", "local": "10.0.3.1", "vni": 5001},
+            {"name": "six", "ports": ["p0"], "direction": "in", "list": "udp-only", "length": 100,
+             "remote": "2001:db8:3::2", "local": "2001:db8:3::1", "vni": 0xFFFFFF, "udp_port": 8472}])
+        by_linux = [at.link("vx4", "vxlan id 5000 dstport 4789 local 192.0.2.9 remote 10.0.3.1"),
+                    at.link("vx6", "vxlan id 16777215 dstport 8472 local 2001:db8:3::2 remote 2001:db8:3::1")]
+        (host, copies, *decapsulated), before = at.begin(*by_linux)
+        at.send(200)
+        ping(at.host, "10.0.3.1")  # the port that sends the copies sends other packets, too
+        settle(host, copies, *decapsulated)
+        is_vxlan = lambda f: f[12:14] == b"\x08\0" and f[23] == 17 and f[36:38] == b"\x12\xb5"  # noqa: E731
+        by_vni = lambda vni: [f for f in copies.received if is_vxlan(f) and int.from_bytes(f[46:49], "big") == vni]  # noqa: E731
+        mine, of_host = by_vni(5000), host.sent + host.received
+        same([f[50:] for f in mine], of_host, "in VXLAN over IPv4")
+        # The port that sends the copies is mirrored, too, but not its copies.
+        assert by_vni(5001) and not [f for f in by_vni(5001) if is_vxlan(f[50:])]
+        fields = ["ip.src", "ip.dst", "ip.checksum.status", "ipv6.src", "udp.srcport", "udp.dstport", "udp.checksum",
+                  "udp.checksum.status", "vxlan.flags", "vxlan.vni", "eth.src", "eth.dst"]
+        rows = tshark_rows(mine, f"/tmp/turnpike-vxlan-{os.getpid()}.pcap", fields)
+        assert len(rows) == len(mine)
+        for row, frame in zip(rows, mine):
+            first = lambda field, n=0: row[field].split(",")[n]  # noqa: E731
+            assert (first("ip.src"), first("ip.dst"), first("ip.checksum.status")) == ("10.0.3.1", "192.0.2.9", "1"), row
+            assert first("udp.dstport") == "4789" and int(first("udp.srcport")) >= 49152, row
+            assert int(first("udp.checksum"), 16) == 0 and int(row["vxlan.flags"], 16) == 0x0800, row
+            assert int(row["vxlan.vni"]) == 5000 and mac(first("eth.src", 1)) == frame[56:62], row
+            assert mac(first("eth.dst", 1)) == frame[50:56], row
+        # A flow has one source port, and flows have several.
+        ports = collections.defaultdict(set)
+        for row, frame in zip(rows, mine):
+            inner = frame[50:]
+            if inner[12:14] == b"\x08\0" and inner[23] == 17:
+                ports[inner[26:38]].add(row["udp.srcport"].split(",")[0])
+        assert ports and all(len(used) == 1 for used in ports.values()), ports
+        assert len({row["udp.srcport"].split(",")[0] for row in rows}) > 5
+        vxlan6 = [f for f in copies.received if f[12:14] == b"\x86\xdd" and f[20] == 17 and f[56:58] == b"\x21\x18"]
+        wanted = [f[:100] for f in host.sent if is_udp(f)]
+        same([f[70:] for f in vxlan6], wanted, "in VXLAN over IPv6, by the list, cut")
+        for row in tshark_rows(vxlan6, f"/tmp/turnpike-vxlan6-{os.getpid()}.pcap", fields):
+            assert row["ipv6.src"].split(",")[0] == "2001:db8:3::1" and row["udp.checksum.status"].split(",")[0] == "1", row
+        for number, (link, said) in enumerate(zip(by_linux, (of_host, wanted))):
+            if link:
+                one = decapsulated[number if all(by_linux) else 0]
+                frames_of = collections.Counter(said)
+                same([f for f in one.received if f in frames_of], said, f"decapsulated by Linux: {link}")
+
+        def counted():  # hosts speak at any time: between a look at the counters and one at the taps, too
+            at_first = counters(at.operator)
+            settle(host, copies)
+            copied = by_vni(5000)
+            return at_first == counters(at.operator) and (
+                at_first["four"]["packets"] - before["four"]["packets"],
+                at_first["four"]["bytes"] - before["four"]["bytes"]) == (len(copied), sum(len(f) - 50 for f in copied))
+
+        wait_until(counted, "counters that equal the copies")
+        shown = counters(at.operator)
+        assert shown["six"]["packets"] - before["six"]["packets"] == len(vxlan6)
+        assert shown["four"]["unreachable"] == before["four"]["unreachable"] and shown["four"]["lost"] == 0
+        assert shown["four"]["vni"] == 5000 and shown["six"]["udp_port"] == 8472 and shown["four"]["session"] is None, shown
+        at.running.stop()
 
 
 def test_copies_to_a_collector_in_erspan():
@@ -239,34 +347,14 @@ def test_copies_to_a_collector_in_erspan():
     if shutil.which("tshark") is None:
         tap.skip("tshark is not installed")
     with Lab() as lab:
-        members = {**routed(), "p2": {"addresses": ["10.0.3.1/24", "2001:db8:3::1/64"], "mtu": 1900,
-                                      "device": "net_af_packet2,iface=p2,framesz=2048,blocksz=4096,framecnt=512"}}
-        hosts, running, operator = lab_of(
-            lab, 3, speak=3, members=members, acl=[{"name": "udp-only", "rules": [{"action": "permit", "protocol": "udp"}]}],
-            routes=[{"to": "192.0.2.0/24", "via": "10.0.3.2"}],
-            mirrors=[{"name": "two", "ports": ["p0"], "remote": "192.0.2.9", "local": "10.0.3.1", "session": 1000},
-                     {"name": "own", "ports": ["p2"], "direction": "out", "remote": "192.0.2.9", "local": "10.0.3.1", "session": 1001},
-                     {"name": "three", "ports": ["p0"], "direction": "in", "list": "udp-only", "length": 100,
-                      "remote": "2001:db8:3::2", "local": "2001:db8:3::1", "session": 5, "erspan_type": 3}])
-        address(hosts)
-        collector = hosts[2]
-        collector.run("ip link set eth0 mtu 1900")
-        for words in ("addr add 10.0.3.2/24 dev eth0", "addr add 192.0.2.9/32 dev lo", "-6 addr add 2001:db8:3::2/64 dev eth0 nodad"):
-            collector.run(f"ip {words}")
-        there = collector.run("ip link add er0 type erspan seq key 1000 local 192.0.2.9 remote 10.0.3.1 erspan_ver 1 erspan 1",
-                              check=False).returncode == 0
-        if there:
-            collector.run("ip link set er0 up promisc on")
-        # The first copies wait for the collector's neighbour entries, or are dropped.
-        wait_until(lambda: collector.run("ping -c 1 -W 1 10.0.3.1", check=False).returncode == 0
-                   and collector.run("ping -c 1 -W 1 2001:db8:3::1", check=False).returncode == 0, "the collector's link")
-        ping(hosts[0], "10.0.2.2")
-        host, copies = Tap(hosts[0]), Tap(collector)
-        decapsulated = Tap(collector, "er0") if there else None
-        before = forget(operator, host, copies, *([decapsulated] if there else []))
-        router = mac(hosts[0].run("ip neigh show 10.0.1.1").stdout.split("lladdr ")[1].split()[0])
-        made = odd_frames(router, 200)
-        send(hosts[0], made)
+        at = Collector(lab, [
+            {"name": "two", "ports": ["p0"], "remote": "192.0.2.9", "local": "10.0.3.1", "session": 1000},
+            {"name": "own", "ports": ["p2"], "direction": "out", "remote": "192.0.2.9", "local": "10.0.3.1", "session": 1001},
+            {"name": "three", "ports": ["p0"], "direction": "in", "list": "udp-only", "length": 100,
+             "remote": "2001:db8:3::2", "local": "2001:db8:3::1", "session": 5, "erspan_type": 3}])
+        link = at.link("er0", "erspan seq key 1000 local 192.0.2.9 remote 10.0.3.1 erspan_ver 1 erspan 1")
+        (host, copies, *decapsulated), before = at.begin(link)
+        at.send(200)
         settle(host, copies)
         erspan = [f for f in copies.received if f[12:14] == b"\x08\0" and f[23] == 47]
         by_session = lambda session: [f for f in erspan if int.from_bytes(f[44:46], "big") & 0x3FF == session]  # noqa: E731
@@ -286,9 +374,9 @@ def test_copies_to_a_collector_in_erspan():
             assert mac(row["eth.src"].split(",")[1]) == inner[6:12], row
         numbers = [int.from_bytes(f[38:42], "big") for f in mine]
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), "sequence numbers of all copies of the mirror"
-        if there:
-            settle(decapsulated)
-            same([f for f in decapsulated.received if f in of_host], host.sent + host.received, "decapsulated by Linux")
+        if link:
+            settle(*decapsulated)
+            same([f for f in decapsulated[0].received if f in of_host], host.sent + host.received, "decapsulated by Linux")
         # Type III: UDP only, cut to 100 bytes.
         third = [f for f in copies.received if f[12:14] == b"\x86\xdd" and f[20] == 47]
         wanted = [f[:100] for f in host.sent if is_udp(f)]
@@ -297,10 +385,10 @@ def test_copies_to_a_collector_in_erspan():
             assert (int(row["gre.proto"], 16), int(row["erspan.version"]), int(row["erspan.spanid"])) == (0x22EB, 2, 5), row
             cut = len(next(f for f in host.sent if f[:100] == frame[74:])) > 100
             assert int(row["erspan.truncated"]) == cut, row
-        shown = counters(operator)
+        shown = counters(at.operator)
         assert shown["three"]["packets"] - before["three"]["packets"] == len(third)
         assert shown["two"]["unreachable"] == before["two"]["unreachable"] and shown["two"]["lost"] == 0
-        running.stop()
+        at.running.stop()
 
 
 def is_udp(frame):
@@ -327,7 +415,14 @@ def test_bad_mirrors_are_refused_by_their_place():
                             ({"to": None, "remote": "192.0.2.1", "local": "10.9.9.9"}, "not a local address"),
                             ({"to": None, "remote": "10.0.2.1", "local": "10.0.1.1"}, "our own address on 'p1'"),
                             ({"to": None, "remote": "192.0.2.1", "local": "2001:db8:1::1"}, "one family"),
-                            ({"to": None, "remote": "192.0.2.1", "local": "10.0.1.1", "erspan_type": 4}, "not '4'")):
+                            ({"to": None, "remote": "192.0.2.1", "local": "10.0.1.1", "erspan_type": 4}, "not '4'"),
+                            ({"vni": 7}, "has `vni`, which needs `remote`"), ({"udp_port": 8472}, "has `udp_port`, which needs `remote`"),
+                            ({"to": None, "remote": "192.0.2.1", "local": "10.0.1.1", "udp_port": 8472}, "which needs `vni`"),
+                            ({"to": None, "remote": "192.0.2.1", "local": "10.0.1.1", "vni": 1 << 24}, "not '16777216'"),
+                            ({"to": None, "remote": "192.0.2.1", "local": "10.0.1.1", "vni": 0}, "not '0'"),
+                            ({"to": None, "remote": "192.0.2.1", "local": "10.0.1.1", "vni": 7, "session": 3},
+                             "has `session`, which is of ERSPAN, and `vni`, which is of VXLAN"),
+                            ({"to": None, "remote": "192.0.2.1", "local": "10.0.1.1", "vni": 7, "erspan_type": 3}, "`erspan_type`")):
             def change(config, members=wrong):
                 config["mirrors"] = [{k: v for k, v in {**base, **members}.items() if v is not None}]
             output = rewrite(running, change)

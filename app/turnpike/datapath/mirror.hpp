@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mirrors: copies of the frames that ports receive or send, for another port: local (SPAN) or, with a VLAN tag in front,
-// remote (RSPAN); or for an address, in GRE (ERSPAN). Stages mirror_in and mirror_out make them, and hand them to stage tx,
+// remote (RSPAN); or for an address, in GRE (ERSPAN) or VXLAN. Stages mirror_in and mirror_out make them, and hand them to stage tx,
 // or to stage lookup as packets of the router. A copy is never mirrored: burst::copies.
 //
 //   rx -> [mirror_in] -> iface_input ... vxlan_output -> [mirror_out] -> tx
@@ -19,6 +19,7 @@
 #include "datapath/acl_list.hpp"
 #include "net/ip.hpp"
 #include "packet/erspan.hpp"
+#include "packet/flow_hash.hpp"
 #include "packet/parse.hpp"
 
 struct rte_mbuf;
@@ -37,16 +38,19 @@ struct alignas(64) mirror_worker_state {
 /// Lasts as long as a mirror of the name exists.
 struct mirror_state {
     std::unique_ptr<mirror_worker_state[]> workers{};  ///< [workers]
-    std::atomic<uint32_t> sequence{0};                 ///< of ERSPAN packets, of all workers
+    /// ERSPAN's sequence number, and the IPv4 identification; of all workers.
+    std::atomic<uint32_t> sequence{0};
 };
 
 /// The outer headers of a mirror to an address.
-struct erspan_end {
+struct mirror_remote {
     static constexpr uint32_t max_ip_bytes = sizeof(packet::ipv6_header);
 
     uint16_t interface = 0;  ///< has the local address; selects the VRF
-    uint8_t type = 2;
     bool v6 = false;
+    std::optional<uint32_t> vni{};  ///< of VXLAN (RFC 7348); none: ERSPAN
+    uint16_t udp_port = 0;          ///< of VXLAN
+    uint8_t type = 2;               ///< of ERSPAN, as the following
     uint16_t session = 0;
     /// For the timestamps of type III: TSC at `begun`, in units of 100 ns since 1970.
     uint64_t tsc = 0, begun = 0;
@@ -61,20 +65,26 @@ struct erspan_end {
                                  units_per_cycle));
     }
     /// Prepend all headers, the Ethernet header without addresses, and describe the packet.
+    /// how      hash of the frame's flow, which chooses VXLAN's source port
     /// Answers  false: no headroom, or longer than an IP packet
     bool push(rte_mbuf* m, uint32_t sequence, const packet::erspan_facts& of,
-              packet::parsed& out) const noexcept;
+              const packet::flow_hashing& how, packet::parsed& out) const noexcept;
+
+  private:
+    [[nodiscard]] uint32_t upper_bytes() const noexcept;
+    void write_ip(uint8_t* l3, uint32_t l3_bytes, uint16_t id) const noexcept;
+    void write_vxlan(rte_mbuf* m, uint32_t offset, uint16_t source_port) const noexcept;
 };
 
 struct mirror {
-    uint16_t to = 0;                             ///< index of the destination port
-    uint32_t tag = 0;                            ///< RSPAN: TPID and TCI; 0: none
-    uint32_t one_in = 1;                         ///< sampling: copy one frame of so many
-    uint32_t max_bytes = UINT32_MAX;             ///< copies are cut to this length
-    std::optional<uint16_t> vlan{};              ///< only frames with this outer VLAN ID
-    uint16_t interface = 0;                      ///< only frames of this interface; 0: of the port
-    std::shared_ptr<const bound_acl> list{};     ///< only frames that it permits; null: all
-    std::shared_ptr<const erspan_end> remote{};  ///< null: to a port
+    uint16_t to = 0;                          ///< index of the destination port
+    uint32_t tag = 0;                         ///< RSPAN: TPID and TCI; 0: none
+    uint32_t one_in = 1;                      ///< sampling: copy one frame of so many
+    uint32_t max_bytes = UINT32_MAX;          ///< copies are cut to this length
+    std::optional<uint16_t> vlan{};           ///< only frames with this outer VLAN ID
+    uint16_t interface = 0;                   ///< only frames of this interface; 0: of the port
+    std::shared_ptr<const bound_acl> list{};  ///< only frames that it permits; null: all
+    std::shared_ptr<const mirror_remote> remote{};  ///< null: to a port
     mirror_state* state = nullptr;
 };
 

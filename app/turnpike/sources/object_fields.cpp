@@ -242,7 +242,7 @@ constexpr field<mirror> mirror_rows[] = {
      access<member<&mirror::to_vlan>>()},
     {{.key = "remote",
       .type = text_type("an address of one host", any_length, "ADDRESS"),
-      .meaning = "Address that gets the copies in GRE (ERSPAN)",
+      .meaning = "Address that gets the copies in GRE (ERSPAN) or, with `vni`, in VXLAN",
       .kinds = of_mirror},
      mirror_address<&mirror::remote>()},
     {{.key = "local",
@@ -265,6 +265,16 @@ constexpr field<mirror> mirror_rows[] = {
       .meaning = "With remote: type of the ERSPAN header; 3 has a timestamp",
       .kinds = of_mirror},
      access<member<&mirror::erspan_type>>()},
+    {{.key = "vni",
+      .type = number_type(1, state::last_vni),
+      .meaning = "With remote: copies are in VXLAN with this network identifier",
+      .kinds = of_mirror},
+     access<member<&mirror::vni>>()},
+    {{.key = "udp_port",
+      .type = number_type(1, 65'535),
+      .meaning = "With vni: UDP destination port",
+      .kinds = of_mirror},
+     access<member<&mirror::udp_port>>()},
 };
 
 uint32_t read_table(const reader& from, const value_type& type) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A mirror as plain data: frames of some ports, or of a bridge, are copied to another port (SPAN), with a VLAN tag on request
-// (RSPAN), or to an address, in GRE (ERSPAN).
+// (RSPAN), or to an address, in GRE (ERSPAN) or, with a VNI, in VXLAN.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,13 @@ struct mirror {
     std::optional<uint32_t> max_bytes{};  ///< copies are cut to this length
     std::string to{};                     ///< destination port; or empty
     std::optional<uint16_t> to_vlan{};    ///< VLAN ID of a tag in front of each copy
-    std::optional<ip_address> remote{};   ///< destination address, in GRE
+    std::optional<ip_address> remote{};   ///< destination address, in GRE or VXLAN
     std::optional<ip_address> local{};    ///< with remote: source address
     std::string vrf{};                    ///< VRF of these packets; empty: main
     uint16_t session = 0;                 ///< ERSPAN session ID
     uint16_t erspan_type = 2;             ///< 2 or 3
+    std::optional<uint32_t> vni{};        ///< VXLAN in place of ERSPAN
+    uint16_t udp_port = 4789;             ///< with vni: destination port
     origin where{};
     bool operator==(const mirror&) const = default;
 };

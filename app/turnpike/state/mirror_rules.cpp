@@ -37,6 +37,10 @@ std::string wrong_with_remote(const configuration& in, const mirror& m) {
     if (m.local->v6 != m.remote->v6)
         return fmt::format("copies from {} to {}: both should be of one family", m.local->text(),
                            m.remote->text());
+    if (m.vni && (m.session != 0 || m.erspan_type != mirror().erspan_type))
+        return fmt::format("has `{}`, which is of ERSPAN, and `vni`, which is of VXLAN",
+                           m.session != 0 ? "session" : "erspan_type");
+    if (!m.vni && m.udp_port != mirror().udp_port) return "has `udp_port`, which needs `vni`";
     if (!m.vrf.empty() && in.vrfs.find(m.vrf) == nullptr)
         return fmt::format("is in '{}', which is not a VRF", m.vrf);
     const std::string where = m.vrf.empty() ? "" : " in VRF '" + m.vrf + "'";
@@ -55,7 +59,9 @@ std::string wrong_with_destination(const configuration& in, const mirror& m) {
     for (const auto& [key, there] : {std::pair{"local", m.local.has_value()},
                                      {"vrf", !m.vrf.empty()},
                                      {"session", m.session != 0},
-                                     {"erspan_type", m.erspan_type != mirror().erspan_type}})
+                                     {"erspan_type", m.erspan_type != mirror().erspan_type},
+                                     {"vni", m.vni.has_value()},
+                                     {"udp_port", m.udp_port != mirror().udp_port}})
         if (there) return fmt::format("has `{}`, which needs `remote`", key);
     if (in.ports.find(m.to) == nullptr)
         return fmt::format("copies to '{}', which is no port", m.to);

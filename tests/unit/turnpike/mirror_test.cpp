@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mirrors: copies of frames as on the wire, with the tags that devices strip or insert, and without buffers.
+#include <set>
+
 #include "turnpike/bridge_lab.hpp"
 
 namespace turnpike::datapath {
@@ -279,6 +281,64 @@ TEST(mirror, copies_to_an_address_in_erspan_type_3) {
         }
         before = stamp;
         EXPECT_EQ(after_headers(got, 74), byte_vector(longer.begin(), longer.begin() + 64));
+    }
+}
+
+TEST(mirror, copies_to_an_address_in_vxlan) {
+    bridge_lab l(to_collector + its_neighbours +
+                 "mirrors:\n  - {name: m, ports: [p0, p2], remote: 10.0.9.2, local: 10.0.9.1, "
+                 "vni: 5000}\n");
+    const byte_vector plain = frame(test::fdb_entry(2), test::fdb_entry(1));
+    const auto before = l.controller().mirroring().counted("m");
+    std::set<uint16_t> source_ports;
+    for (const byte_vector& f : {plain, tagged, ip_frame(17, 53), ip_frame(17, 53)}) {
+        const std::vector<byte_vector> copies = l.send(0, f)[2];
+        ASSERT_EQ(copies.size(), 1U) << "and p2's copies are not copied";
+        const byte_vector& got = copies[0];
+        EXPECT_EQ(got[23], 17);
+        EXPECT_EQ(load_be<uint16_t>(&got[16]), 20 + 8 + 8 + f.size());
+        packet::native_sum sum;
+        sum.add(got.data() + 14, 20);
+        EXPECT_EQ(sum.folded(), 0xffff);
+        EXPECT_GE(load_be<uint16_t>(&got[34]), 49152);
+        source_ports.insert(load_be<uint16_t>(&got[34]));
+        EXPECT_EQ(load_be<uint16_t>(&got[36]), 4789);
+        EXPECT_EQ(load_be<uint16_t>(&got[38]), 8 + 8 + f.size());
+        EXPECT_EQ(load_be<uint16_t>(&got[40]), 0) << "no checksum";
+        const byte_vector vxlan = {8, 0, 0, 0, 0, 0x13, 0x88, 0};
+        EXPECT_EQ(byte_vector(got.begin() + 42, got.begin() + 50), vxlan);
+        EXPECT_EQ(after_headers(got, 50), f);
+    }
+    EXPECT_EQ(source_ports.size(), 2U) << "by MAC addresses, and by the IP flow";
+    const auto n = l.controller().mirroring().counted("m");
+    EXPECT_EQ(n.packets - before.packets, 4U);
+    EXPECT_EQ(n.lost + n.unreachable, 0U);
+}
+
+/// Over IPv6 with a UDP checksum, of all lengths.
+TEST(mirror, copies_to_an_address_in_vxlan_over_ipv6) {
+    bridge_lab l(to_collector + its_neighbours +
+                 "mirrors:\n  - {name: m, ports: [p0], direction: in, length: 1000, vni: 16777215, "
+                 "udp_port: 8472, remote: \"2001:db8:9::2\", local: \"2001:db8:9::1\"}\n");
+    for (const size_t bytes : {60U, 61U, 62U, 999U, 1000U, 1200U}) {
+        byte_vector f = frame(test::fdb_entry(2), test::fdb_entry(1));
+        f.resize(bytes, 7);
+        const auto copies = l.send(0, f)[2];
+        ASSERT_EQ(copies.size(), 1U);
+        const byte_vector& got = copies[0];
+        f.resize(std::min<size_t>(bytes, 1000));
+        EXPECT_EQ(after_headers(got, 70), f);
+        const auto udp_bytes = static_cast<uint16_t>(8 + 8 + f.size());
+        EXPECT_EQ(load_be<uint16_t>(&got[18]), udp_bytes) << "payload length";
+        EXPECT_EQ(got[20], 17);
+        EXPECT_EQ(load_be<uint16_t>(&got[56]), 8472);
+        EXPECT_EQ(load_be<uint32_t>(&got[66]), 0xffff'ff00U) << "VNI";
+        EXPECT_NE(load_be<uint16_t>(&got[60]), 0);
+        uint32_t sum = udp_bytes + 17;
+        for (size_t i = 22; i < got.size(); i += 2)
+            sum += uint32_t{got[i]} << 8 | (i + 1 < got.size() ? got[i + 1] : uint8_t{0});
+        while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+        EXPECT_EQ(sum, 0xffffU);
     }
 }
 

@@ -19,8 +19,8 @@ using datapath::mirror_tables;
 using datapath::stage;
 
 /// Headers in front of copies to an address. The interface that has the local address exists (check_mirrors).
-std::shared_ptr<const datapath::erspan_end> remote_of(const change& c, const state::mirror& m) {
-    auto to = std::make_shared<datapath::erspan_end>();
+std::shared_ptr<const datapath::mirror_remote> remote_of(const change& c, const state::mirror& m) {
+    auto to = std::make_shared<datapath::mirror_remote>();
     for (const auto& [name, i] : c.after.interfaces)
         if (i.vrf == m.vrf &&
             std::any_of(i.addresses.begin(), i.addresses.end(),
@@ -29,6 +29,8 @@ std::shared_ptr<const datapath::erspan_end> remote_of(const change& c, const sta
     to->type = static_cast<uint8_t>(m.erspan_type);
     to->v6 = m.remote->v6;
     to->session = m.session;
+    to->vni = m.vni;
+    to->udp_port = m.udp_port;
     to->remote = *m.remote;
     using namespace std::chrono;
     using units = duration<uint64_t, std::ratio<1, 10'000'000>>;
@@ -39,7 +41,7 @@ std::shared_ptr<const datapath::erspan_end> remote_of(const change& c, const sta
     if (to->v6) {
         auto& ip = packet::header_at<packet::ipv6_header>(to->ip.data());
         ip.version_class_flow = 6u << 28;
-        ip.next_header = packet::protocol_gre;
+        ip.next_header = m.vni ? uint8_t{packet::protocol_udp} : packet::protocol_gre;
         ip.hop_limit = ttl;
         ip.source = m.local->v6_bytes();
         ip.destination = m.remote->v6_bytes();
@@ -47,7 +49,7 @@ std::shared_ptr<const datapath::erspan_end> remote_of(const change& c, const sta
         auto& ip = packet::header_at<packet::ipv4_header>(to->ip.data());
         ip.version_ihl = 0x45;
         ip.ttl = ttl;
-        ip.protocol = packet::protocol_gre;
+        ip.protocol = m.vni ? uint8_t{packet::protocol_udp} : packet::protocol_gre;
         ip.source = m.local->v4();
         ip.destination = m.remote->v4();
     }
@@ -183,8 +185,10 @@ nlohmann::json show_mirrors(controller& c, const request_fields& f) {
                         {"to", m.remote ? json(m.remote->text()) : json(m.to)},
                         {"to_vlan", or_null(m.to_vlan)},
                         {"local", m.local ? json(m.local->text()) : json(nullptr)},
-                        {"session", m.remote ? json(m.session) : json(nullptr)},
-                        {"erspan_type", m.remote ? json(m.erspan_type) : json(nullptr)},
+                        {"session", m.remote && !m.vni ? json(m.session) : json(nullptr)},
+                        {"erspan_type", m.remote && !m.vni ? json(m.erspan_type) : json(nullptr)},
+                        {"vni", or_null(m.vni)},
+                        {"udp_port", m.vni ? json(m.udp_port) : json(nullptr)},
                         {"packets", n.packets},
                         {"bytes", n.bytes},
                         {"lost", n.lost},

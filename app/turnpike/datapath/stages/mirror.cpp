@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stages mirror_in and mirror_out: copy frames that a mirrored port received, or is about to send, and send the copies by
-// the mirror's destination port, or in GRE to its remote address: as packets of the router, from stage lookup on. Only frames of mirrored ports come here.
+// the mirror's destination port, or in GRE or VXLAN to its remote address: as packets of the router, from stage lookup on. Only frames of mirrored ports come here.
 //   Reads   packet, in_port, out; port.{in_front, tag_type}, snapshot.mirrors
 //   Writes  context.made; the mirrors' worker state; with lists parsed, and tag of frames whose tag is the device's
 // A copy has the tag that the device stripped, or will insert. A port whose sent frames are mirrored has no UDP checksum
@@ -42,7 +42,7 @@ uint16_t vlan_of_tci(std::optional<uint16_t> tci) noexcept {
 /// Whether copies reach the remote address.
 enum class reach : uint8_t { none, unresolved, path };
 
-reach reach_of(const snapshot& v, const erspan_end& to) noexcept {
+reach reach_of(const snapshot& v, const mirror_remote& to) noexcept {
     const vrf_snapshot& routing = v.vrf[v.interfaces[to.interface].vrf];
     uint64_t found = 0;
     if (to.v6) {
@@ -197,7 +197,8 @@ class copier {
                                          .port = port_,
                                          .timestamp = by_.remote->timestamp(c_.now)};
         const uint32_t copied_bytes = copy->pkt_len, k = out.count;
-        if (!by_.remote->push(copy, sequence, facts, out.parsed[k])) [[unlikely]] {
+        if (!by_.remote->push(copy, sequence, facts, c_.snapshot->sharing, out.parsed[k]))
+            [[unlikely]] {
             rte_pktmbuf_free(copy);
             return lose();
         }

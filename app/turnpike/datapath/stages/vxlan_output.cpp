@@ -17,11 +17,11 @@
 
 #include "datapath/all_equal.hpp"
 #include "datapath/graph.hpp"
+#include "datapath/inner_flow.hpp"
 #include "datapath/nexthop_group.hpp"
 #include "datapath/read_headers.hpp"
 #include "datapath/segments_sum.hpp"
 #include "datapath/stages/look_up.hpp"
-#include "isa/crc32c.hpp"
 #include "isa/prefetch.hpp"
 #include "isa/simd/v128.hpp"
 #include "packet/checksum.hpp"
@@ -33,62 +33,16 @@ namespace {
 
 using packet::ethernet_bytes;
 
-/// The fields of the inner frame that the outer headers depend on.
-struct inside {
-    uint8_t traffic_class = 0;
-    uint16_t source_port = 0;
-    uint32_t l2_bytes = ethernet_bytes;
-};
-
-uint16_t port_of(uint32_t hash) noexcept {
-    constexpr uint16_t first = 49152;  // RFC 6335 section 6: dynamic ports
-    return static_cast<uint16_t>(first | hash >> 18);
-}
-
-/// For any frame.
-__attribute__((noinline)) inside look_into_any(const rte_mbuf* m,
-                                               const packet::flow_hashing& how) noexcept {
-    inside is;
-    const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
-    const uint8_t* l3 = frame + ethernet_bytes;
-    uint16_t type = load_be<uint16_t>(l3 - 2);
-    uint32_t there = m->data_len - ethernet_bytes;
-    if (packet::is_vlan_type(type)) [[unlikely]] {
-        constexpr uint32_t tag_bytes = sizeof(packet::vlan_tag);
-        is.l2_bytes += tag_bytes;
-        for (int tags = 0; tags < 2 && packet::is_vlan_type(type) && there >= tag_bytes; ++tags) {
-            l3 += tag_bytes;
-            there -= tag_bytes;
-            type = load_be<uint16_t>(l3 - 2);
-        }
-    }
-    const bool v4 =
-        type == packet::ether_type_ipv4 && there >= sizeof(packet::ipv4_header) && *l3 >> 4 == 4;
-    const bool v6 =
-        type == packet::ether_type_ipv6 && there >= sizeof(packet::ipv6_header) && *l3 >> 4 == 6;
-    if (v4 || v6) {
-        is.traffic_class = packet::traffic_class(l3, v4);
-        is.source_port = port_of(packet::flow_hash(l3, there, how));
-        return is;
-    }
-    uint64_t first;
-    uint32_t rest;
-    std::memcpy(&first, frame, sizeof first);
-    std::memcpy(&rest, frame + sizeof first, sizeof rest);
-    is.source_port = port_of(isa::crc32c(isa::crc32c(0, first), rest));
-    return is;
-}
-
 /// The common case, an untagged IPv4 packet, inline.
-inline __attribute__((always_inline)) inside look_into(const rte_mbuf* m,
-                                                       const packet::flow_hashing& how) noexcept {
+inline __attribute__((always_inline)) inner_flow look_into(
+    const rte_mbuf* m, const packet::flow_hashing& how) noexcept {
     const auto* const l3 = rte_pktmbuf_mtod_offset(m, const uint8_t*, ethernet_bytes);
     const uint32_t there = m->data_len - ethernet_bytes;
     if (load_be<uint16_t>(l3 - 2) != packet::ether_type_ipv4 ||
         !packet::has_usual_flow(l3, there, how)) [[unlikely]]
-        return look_into_any(m, how);
+        return inner_flow_of(m, how);
     return {.traffic_class = packet::traffic_class(l3, true),
-            .source_port = port_of(packet::usual_flow_hash(l3, how)),
+            .source_port = entropy_port(packet::usual_flow_hash(l3, how)),
             .l2_bytes = ethernet_bytes};
 }
 
@@ -280,7 +234,7 @@ class encapsulator {
             const auto i = static_cast<uint32_t>(std::countr_zero(rest));
             rte_mbuf* const m = b.packet[i];
             const uint32_t bytes = m->pkt_len;
-            const inside is = look_into(m, sharing);
+            const inner_flow is = look_into(m, sharing);
             const bool fits = bytes <= is.l2_bytes + mtu;
             if (!fits || rte_pktmbuf_headroom(m) < header_bytes) [[unlikely]] {
                 refuse(i, fits ? drop_reason::tunnel_no_headroom : drop_reason::tunnel_too_big);
