@@ -263,7 +263,8 @@ std::string vlans_text(const given&, const json& result) {
 
 std::string control_plane_text(const given&, const json& result) {
     std::string out =
-        shown_text("interfaces", "name index carrier given taken not_taken", result) + "\n";
+        shown_text("interfaces", "name index admin_up carrier given taken not_taken", result) +
+        "\n";
     json rest = json::object();
     for (const auto& [name, value] : result.items())
         if (name != "interfaces" && name != "since_s" && name != "cleared" && !value.is_null())

@@ -117,14 +117,15 @@ result<void> link_socket::request(nlmsghdr* m) {
     }
 }
 
-result<void> link_socket::set_link(uint32_t index, const link_settings& to) {
+result<void> link_socket::set_link(uint32_t index, const link_settings& to, bool keeps_status) {
     alignas(nlmsghdr) buffer room{};
     nlmsghdr* m = mnl_nlmsg_put_header(room.data());
     m->nlmsg_type = RTM_NEWLINK;
     auto* head = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(m, sizeof(ifinfomsg)));
     head->ifi_index = static_cast<int>(index);
-    head->ifi_flags = to.up ? IFF_UP : 0;
-    head->ifi_change = IFF_UP;
+    // Without a mask, flags would replace all flags of the interface.
+    head->ifi_flags = to.up && !keeps_status ? IFF_UP : 0;
+    head->ifi_change = keeps_status ? 0 : IFF_UP;
     mnl_attr_put(m, IFLA_ADDRESS, sizeof to.mac.bytes, to.mac.bytes);
     mnl_attr_put_u32(m, IFLA_MTU, to.mtu);
     const uint32_t plain_bytes = m->nlmsg_len;

@@ -51,7 +51,9 @@ class link_socket {
         bool up = false;
         bool operator==(const link_settings&) const = default;
     };
-    [[nodiscard]] result<void> set_link(uint32_t index, const link_settings& to);
+    /// keeps_status  the interface stays up or down as it is
+    [[nodiscard]] result<void> set_link(uint32_t index, const link_settings& to,
+                                        bool keeps_status = false);
     /// Set the interface's operational state, which the kernel notifies at once. (It delays its own
     /// notification of a lost carrier by up to a second: net/core/link_watch.c.)
     [[nodiscard]] result<void> set_carrier(uint32_t index, bool on);

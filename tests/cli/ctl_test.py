@@ -340,10 +340,10 @@ def test_vlans_have_their_members():
 
 
 def test_the_control_plane_has_its_counters():
-    result = {"interfaces": [{"name": "west", "index": 3, "carrier": True, "given": 7, "taken": 8, "not_taken": 1}], "routes": 5,
-              "netlink": True, "messages": 12, "overruns": 1, "not_followed_by": {"multicast": 2}, "asking": None}
+    result = {"interfaces": [{"name": "west", "index": 3, "admin_up": True, "carrier": True, "given": 7, "taken": 8,
+                              "not_taken": 1}], "routes": 5, "netlink": True, "messages": 12, "overruns": 1, "not_followed_by": {"multicast": 2}, "asking": None}
     lines = [line.split() for line in output(Server({"result": result}), "show", "control-plane").splitlines()]
-    for line in ("west 3 yes 7 8 1", "routes 5", "messages 12", "overruns 1", "not_followed_by.multicast 2"):
+    for line in ("west 3 yes yes 7 8 1", "routes 5", "messages 12", "overruns 1", "not_followed_by.multicast 2"):
         assert line.split() in lines, (line, lines)
     assert "asking" not in str(lines), lines
 

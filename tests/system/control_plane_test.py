@@ -87,6 +87,7 @@ def test_interfaces_and_what_is_for_the_kernel():
         shown = {i["name"]: i for i in operator.show("control-plane")["interfaces"]}
         assert shown["west"]["given"] > 50 and shown["west"]["taken"] > 50 and shown["west"]["carrier"], shown
         # With the TAP down, the kernel receives nothing.
+        assert "refused" not in rewrite(running, lambda config: config["control_plane"].update(follow_admin_status=False))
         box.run("ip link set west down")
         west.run("ping -n -c 1 -W 0.2 10.0.1.1")  # turnpike's own reply
         west.run("bash -c 'echo x >/dev/udp/10.0.1.1/9'", check=False)
@@ -219,6 +220,66 @@ def test_an_interface_that_is_down_for_a_moment_keeps_its_addresses():
         box.run("ip link set west up")
         there = box.run("ip addr show west").stdout
         assert all(a in there for a in OURS["west"]), there
+        running.stop()
+
+
+def test_an_interface_that_is_set_down_forwards_nothing():
+    """As in Linux: `ip link set down`, or a daemon's `shutdown`; its addresses, networks and routes go until it is up."""
+    with Lab() as lab:
+        west, _dut, east, box, running = begin(lab)
+        west.run("ip addr add 10.9.0.1/32 dev lo")
+        west.run("ip addr add 10.10.0.1/32 dev lo")
+
+        def add(config):
+            config["interfaces"] = [{"port": "west", "vlan": 10, "addresses": ["10.0.10.1/24"], "host_interface": True}]
+            config["routes"] = [{"to": "10.9.0.0/16", "via": "10.0.1.2"}, {"to": "10.10.0.0/16", "via": ["10.0.1.2", "10.0.2.2"]},
+                                {"to": "10.0.0.0/8", "via": "10.0.2.2"}]
+
+        assert "refused" not in rewrite(running, add)
+        operator = Operator("/run/turnpike/control.sock")
+        states = lambda: {i["name"]: i["admin_up"] for i in operator.show("interfaces")["interfaces"]}  # noqa: E731
+        via = lambda: {r["to"]: r.get("via") or sorted(m["via"] for m in r["members"])  # noqa: E731
+                       for r in operator.show("routes", most=100)["routes"] if r["origin"] == "configured"}
+        carrier = lambda: "LOWER_UP" in box.run("ip link show west.10").stdout  # noqa: E731
+        wait_until(carrier, "the VLAN interface has its carrier")
+        routes = via()
+        assert len(routes) == 3, routes
+        ping(east, "10.9.0.1")
+        box.run("ip link set west down")
+        wait_until(lambda: states() == {"west": False, "west.10": False, "east": True}, "it is followed")
+        assert "is set down: the interface forwards nothing" in running.output()
+        wait_until(lambda: not carrier(), "daemons see it at the VLAN interface")
+        for address in ("10.0.1.1", "10.0.2.2", "2001:db8:2::2"):
+            assert not answers(west, address), address
+        for address in ("10.0.1.1", "10.0.1.2", "10.0.10.1"):  # by 10.0.0.0/8, to east itself
+            assert not answers(east, address), address
+        assert operator.show("drops")["ports"]["west"]["interface_down"] > 0
+        assert via() == {"10.10.0.0/16": "10.0.2.2", "10.0.0.0/8": "10.0.2.2"}, via()
+        shown = {i["name"]: i["admin_up"] for i in operator.show("control-plane")["interfaces"]}
+        assert shown == {"west": False, "west.10": True, "east": True}, shown
+        # Settings of the operator do not set it up, and are kept.
+        assert "refused" not in rewrite(running, lambda config: config["ports"][0].update(mtu=1400))
+        wait_until(lambda: "mtu 1400" in box.run("ip link show west").stdout, "the MTU is set")
+        assert states()["west"] is False and not re.search(r"[<,]UP[,>]", box.run("ip link show west").stdout)
+        assert "10.0.1.1/24" in operator.result("configuration")["text"]
+        box.run("ip link set west up")
+        wait_until(lambda: all(states().values()), "it is followed")
+        wait_until(carrier, "daemons see it at the VLAN interface")
+        assert "the kernel's interface is set up again" in running.output()
+        for address in ("10.0.1.1", "10.0.2.2", "2001:db8:2::2"):
+            wait_until(lambda a=address: answers(west, a), f"{address} answers")
+        ping(east, "10.9.0.1")
+        assert via() == routes, via()
+        # By choice, the kernel's interface alone is down.
+        assert "refused" not in rewrite(running, lambda config: config["control_plane"].update(follow_admin_status=False))
+        box.run("ip link set west down")
+        wait_until(lambda: "the interface forwards on" in running.output(), "it is logged")
+        assert all(states().values()), states()
+        ping(west, "10.0.2.2")
+        ping(west, "10.0.1.1")
+        # The choice itself is a change.
+        assert "refused" not in rewrite(running, lambda config: config["control_plane"].update(follow_admin_status=True))
+        wait_until(lambda: not answers(west, "10.0.2.2"), "it forwards nothing")
         running.stop()
 
 

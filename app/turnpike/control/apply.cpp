@@ -51,14 +51,8 @@ result<state::changes> controller::apply(std::shared_ptr<const state::configurat
     return came;
 }
 
-result<bool> controller::learn(const state::learned& now) noexcept {
-    state::learned before;
-    try {
-        before = now;
-    } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, {}, "nothing changed");
-    }
-    std::swap(learned_, before);
+result<bool> controller::learn(state::learned now) noexcept {
+    state::learned before = std::exchange(learned_, std::move(now));
     bool is_direct = learn_routes(before);
     if (!is_direct && !make_groups_ahead()) {
         std::swap(learned_, before);
@@ -105,7 +99,8 @@ std::optional<uint32_t> controller::make_hop(const state::route_target& target) 
 /// Returns  whether all changes are applied
 bool controller::learn_routes(const state::learned& before) noexcept {
     if (!running_->control_plane.netlink || incomplete() ||
-        before.addresses != learned_.addresses || before.neighbours != learned_.neighbours)
+        before.addresses != learned_.addresses || before.neighbours != learned_.neighbours ||
+        before.admin_down != learned_.admin_down)
         return false;
     const auto new_hop = [this](const state::route_target& t) { return make_hop(t); };
     try {
@@ -345,7 +340,7 @@ result<void> controller::exchange(transaction& u) {
 result<void> controller::compare(transaction& u, const lost_ports& lost) {
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
     if (operator_config_ != nullptr) state::take_back(learned_, *operator_config_, *u.operators);
-    u.config = state::with_addresses(*u.operators, learned_);
+    u.config = state::with_interfaces(*u.operators, learned_);
     if (u.config == nullptr) u.config = u.operators;
     u.learned = std::make_unique<state::followed>(state::follow(*u.config, learned_));
     auto what = state::diff(*running_, *u.config);

@@ -136,7 +136,7 @@ class controller {
     /// Replace the routes and other state learned from the kernel, beside the operator's
     /// configuration, as apply() does. If that fails, the learned state before stays.
     /// Returns  false: nothing changed yet, call it again: many new groups are made in several calls
-    [[nodiscard]] result<bool> learn(const state::learned& now) noexcept;
+    [[nodiscard]] result<bool> learn(state::learned now) noexcept;
     /// Calls of learn(). Most need no transaction: they write routes only.
     struct learned_batches {
         uint64_t all = 0, transactions = 0;

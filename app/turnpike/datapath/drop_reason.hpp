@@ -16,6 +16,9 @@
     X(no_interface, "no interface matches the frame's port and VLAN tag", \
       "Add the VLAN to the port (`turnpikectl interface add PORT VLAN ...`), make the port a bridge member, or " \
       "correct the tag at the switch; `turnpikectl show interfaces` lists the VLANs that exist.") \
+    X(interface_down, "ingress interface is administratively down in the kernel", \
+      "Set the interface up (`ip link set INTERFACE up`, or `no shutdown` in the daemon), or set " \
+      "`control_plane: {follow_admin_status: false}` to forward regardless.") \
     X(too_many_passes, "passed through more than the maximum of tunnels and routed bridges", \
       "Remove the loop between tunnels and bridges, or nest fewer of them: at most four passes are possible.") \
     /* IPv4 */ \

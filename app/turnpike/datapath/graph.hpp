@@ -20,7 +20,7 @@
     X(sample, NEXT(mirror_in, iface_input), DROPS()) \
     X(mirror_in, NEXT(iface_input), DROPS()) \
     X(iface_input, NEXT(count_in, acl_l2, xconnect, vxlan_fast, ip_fast, ip_input, bridge, drop), DROPS( \
-        no_interface, too_many_passes)) \
+        no_interface, interface_down, too_many_passes)) \
     X(count_in, NEXT(acl_l2, xconnect, vxlan_fast, ip_fast, ip_input, bridge), DROPS()) \
     X(acl_l2, NEXT(ip_input, bridge, drop), DROPS(acl_l2_deny)) \
     X(xconnect, NEXT(ip_input, acl_out, count_out, mirror_out, tx), DROPS()) \

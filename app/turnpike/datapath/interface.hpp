@@ -67,6 +67,7 @@ struct alignas(64) interface {
     bool send_redirects : 1 = false;
     bool accept_source_route : 1 = false;  ///< forwards IPv4 with a source route option
     bool router_alert : 1 = false;         ///< packets with Router Alert go to the kernel
+    bool admin_down : 1 = false;           ///< of kind none, because it is set down in the kernel
     /// index into snapshot::port: packets leave by it and count there; or tunnel_port
     uint16_t port = 0;
     uint16_t ifindex = 0;  ///< own index into snapshot::interfaces

@@ -81,6 +81,8 @@ void complete_paths(snapshot& v) noexcept {
             if ((path & (bit(stage::acl_in) | bit(stage::acl_out))) != 0)
                 path |= bit(stage::ip_input);
         }
+    for (size_t i = 0; i < v.paths.size(); ++i)  // ACLs may be bound to an interface that is down
+        if (v.interfaces[i].kind == interface_kind::none) v.paths[i].input = 0;
     v.outputs = 0;
     for (interface_paths& of : v.paths) {
         leave_out(of.input, stage::vxlan_fast, done_by_vxlan_fast);

@@ -86,7 +86,7 @@ struct sflow_report {
 struct host_interface_report {
     std::string name{};
     uint32_t index = 0;  ///< the kernel's
-    bool carrier = false;
+    bool admin_up = true, carrier = false;
     uint64_t life = 0;
     uint64_t to_kernel = 0, from_kernel = 0, refused = 0;
 };

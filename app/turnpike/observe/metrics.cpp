@@ -271,6 +271,8 @@ constexpr rows<sflow_report> of_sflow[] = {
 };
 
 constexpr rows<host_interface_report> of_host_interfaces[] = {
+    {"admin_up", gauge, "", "0: the interface is set down in the kernel, after turnpike set it up",
+     [](const host_interface_report& h) -> metric_value { return uint64_t{h.admin_up}; }},
     {"carrier", gauge, "", "1: the kernel sees a carrier",
      [](const host_interface_report& h) -> metric_value { return uint64_t{h.carrier}; }},
     {"to_kernel", counter, "packets", "packets written to the kernel",

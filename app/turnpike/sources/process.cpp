@@ -186,6 +186,12 @@ constexpr field<configuration> process_rows[] = {
       .meaning = "Maximum rate of an interface's packets to the kernel",
       .kinds = of_process},
      access<member<&configuration::control_plane, &control_plane::rate>>()},
+    {{.key = "control_plane.follow_admin_status",
+      .type = truth_type(),
+      .meaning = "An interface that is set down in the kernel (`ip link set NAME down`) forwards "
+                 "nothing: doc/control-plane.md",
+      .kinds = of_process},
+     access<member<&configuration::control_plane, &control_plane::follow_admin_status>>()},
     {{.key = "control_plane.namespace",
       .type = text_type("a network namespace, as of ip netns", 255),
       .meaning = "Network namespace of host interfaces; without it, the process's",

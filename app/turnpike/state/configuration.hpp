@@ -58,6 +58,7 @@ struct control_plane {
     bool netlink = false;             ///< imports the kernel's routes, addresses and neighbours
     std::string network_namespace{};  ///< as `ip netns` names it; empty: the process's own
     uint32_t rate = 10000;            ///< packets per second and interface to the kernel
+    bool follow_admin_status = true;  ///< interfaces that the kernel has set down forward nothing
     origin where{};
     bool operator==(const control_plane&) const = default;
 };
@@ -158,6 +159,7 @@ struct interface {
         false;  ///< routed, with host_interface: punts Router Alert packets to the kernel
     bool accept_ra = false;  ///< routed, with host_interface: follows router advertisements
     std::vector<host_pass> passes{};  ///< routed, with host_interface: more frames for the kernel
+    bool admin_down = false;          ///< set down in the kernel; never in a file
     origin where{};
     bool operator==(const interface&) const = default;
 };

@@ -24,7 +24,9 @@ bool overlaps(const configuration& in, const std::string& name, const ip_prefix&
 void add_addresses(configuration& to, const learned& l) {
     for (const auto& [name, addresses] : l.addresses) {
         interface* on = to.interfaces.find(name);
-        if (on == nullptr || !on->host_interface || on->kind != interface_kind::routed) continue;
+        if (on == nullptr || !on->host_interface || on->kind != interface_kind::routed ||
+            on->admin_down)
+            continue;
         for (const ip_prefix& a : addresses)
             if (!overlaps(to, name, a)) on->addresses.push_back(a);
     }
@@ -33,7 +35,9 @@ void add_addresses(configuration& to, const learned& l) {
 /// Whether a next hop is via a mirrored interface and not a local address.
 bool can_be(const configuration& in, const route_member& m) {
     const interface* by = in.interfaces.find(m.interface);
-    if (by == nullptr || !by->host_interface || by->kind != interface_kind::routed) return false;
+    if (by == nullptr || !by->host_interface || by->kind != interface_kind::routed ||
+        by->admin_down)
+        return false;
     return std::none_of(by->addresses.begin(), by->addresses.end(),
                         [&](const ip_prefix& a) { return m.via && a.address == *m.via; });
 }
@@ -47,6 +51,51 @@ void add_neighbours(const configuration& in, const learned& l, followed& to) {
             to.neighbours.emplace_hint(to.neighbours.end(), name, mac);
         else
             ++to.neighbours_left_out;
+    }
+}
+
+/// Marks the interfaces that are down, and removes their addresses.
+/// Returns  whether there are any
+bool set_down(configuration& in, const learned& l) {
+    const auto is_down = [&](const std::string& name) {
+        const interface* const i = in.interfaces.find(name);
+        return i != nullptr && i->host_interface && l.admin_down.contains(name);
+    };
+    std::vector<std::string> down;
+    for (const auto& [name, i] : in.interfaces)
+        if (i.kind == interface_kind::routed && (is_down(name) || (i.vlan != 0 && is_down(i.port))))
+            down.push_back(name);
+    for (const std::string& name : down) {
+        interface& i = *in.interfaces.find(name);
+        i.admin_down = true;
+        i.addresses.clear();
+        i.extra_macs.clear();
+    }
+    return !down.empty();
+}
+
+/// Removes the next hops via interfaces that are down.
+void remove_down_paths(const configuration& in, route_set& routes) {
+    const auto is_down = [&](const route_member& m) {
+        const interface* const by = in.interfaces.find(m.interface);
+        return by != nullptr && by->admin_down;
+    };
+    const auto targets = routes.targets();
+    std::vector<bool> changes(targets.size());
+    for (size_t t = 0; t < targets.size(); ++t)
+        changes[t] = std::ranges::any_of(targets[t].members, is_down);
+    if (std::ranges::find(changes, true) == changes.end()) return;
+    std::vector<route> changed;
+    for (const route& r : routes)
+        if (changes[r.target]) changed.push_back(r);
+    const std::vector<route_target> before(targets.begin(), targets.end());
+    for (const route& r : changed) {
+        route_target left = before[r.target];
+        std::erase_if(left.members, is_down);
+        if (left.members.empty())
+            routes.remove(r.to);
+        else
+            routes.set(r.to, left);
     }
 }
 
@@ -92,11 +141,22 @@ void take_back(learned& l, const configuration& before, const configuration& aft
     }
 }
 
-std::shared_ptr<const configuration> with_addresses(const configuration& operators,
-                                                    const learned& l) {
-    if (!operators.control_plane.netlink || l.addresses.empty()) return nullptr;
+std::shared_ptr<const configuration> with_interfaces(const configuration& operators,
+                                                     const learned& l) {
+    const bool follows_status =
+        operators.control_plane.follow_admin_status && !l.admin_down.empty();
+    if (!operators.control_plane.netlink || (l.addresses.empty() && !follows_status))
+        return nullptr;
     auto both = std::make_shared<configuration>(operators);
+    const bool any_down = follows_status && set_down(*both, l);
     add_addresses(*both, l);
+    if (!any_down) return both;
+    remove_down_paths(*both, both->routes);
+    for (const auto& [name, v] : both->vrfs) remove_down_paths(*both, both->routes_of(name));
+    std::erase_if(both->neighbours, [&](const auto& one) {
+        const interface* const on = both->interfaces.find(one.first.interface);
+        return on != nullptr && on->admin_down;
+    });
     return both;
 }
 

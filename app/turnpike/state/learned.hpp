@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Objects learned from the kernel (sources/netlink_rib.hpp), and those of them that count beside a configuration. On a
-// conflict the operator's objects take precedence. Addresses are merged into a copy of the configuration; routes and
-// neighbours, which are many and change often, stay beside it.
+// conflict the operator's objects take precedence. Addresses and administrative status are merged into a copy of the
+// configuration; routes and neighbours, which are many and change often, stay beside it.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct learned {
     std::map<std::string, std::vector<ip_prefix>, std::less<>> addresses{};  ///< by interface
     std::map<neighbour_name, mac_address> neighbours{};
     std::map<std::string, route_set, std::less<>> vrf_routes{};  ///< by VRF
+    std::set<std::string, std::less<>> admin_down{};             ///< interfaces that are set down
     /// The routes of a VRF; "": main.
     [[nodiscard]] const route_set& routes_of(const std::string& vrf) const;
 };
@@ -44,10 +46,12 @@ struct followed {
 /// Removes addresses that the operator deleted and that the kernel only had from the configuration.
 void take_back(learned& l, const configuration& before, const configuration& after) noexcept;
 
-/// The operator's configuration with the learned addresses of mirrored interfaces after the configured ones. An address
-/// on another interface's network is left out.
-/// Returns  null if there is nothing to add
-[[nodiscard]] std::shared_ptr<const configuration> with_addresses(const configuration& operators,
-                                                                  const learned& l);
+/// The operator's configuration with the learned addresses of mirrored interfaces after the configured ones, where an address
+/// on another interface's network is left out; and without the addresses, routes and neighbours of interfaces that are
+/// administratively down, as the kernel has it (fib_disable_ip(), rt6_disable_ip()). VLAN interfaces are down with that of
+/// their port.
+/// Returns  null if nothing differs
+[[nodiscard]] std::shared_ptr<const configuration> with_interfaces(const configuration& operators,
+                                                                   const learned& l);
 
 }  // namespace turnpike::state

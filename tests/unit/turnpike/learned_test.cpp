@@ -34,7 +34,7 @@ TEST(learned, the_operators_word_counts) {
     ASSERT_TRUE(read) << read.error().message();
     const auto says = std::make_shared<const state::configuration>(std::move(*read));
     state::learned l;
-    EXPECT_EQ(with_addresses(*says, l), nullptr);
+    EXPECT_EQ(with_interfaces(*says, l), nullptr);
     const auto lead = [](const char* by, const char* via) {
         return route_target{.members = {{address_of(via), by}}, .protocol = RTPROT_BGP};
     };
@@ -54,7 +54,7 @@ TEST(learned, the_operators_word_counts) {
     fixed("west", "10.0.1.3");   // the operator's own
     fixed("west", "10.0.1.1");   // ourselves
     fixed("south", "10.0.3.2");  // no interface of the kernel's
-    const auto both = with_addresses(*says, l);
+    const auto both = with_interfaces(*says, l);
     const state::followed beside = follow(*both, l);
     const state::route_set& routes = beside.routes.at("");
     EXPECT_EQ(routes.size(), 3U);
@@ -88,7 +88,7 @@ TEST(learned, routes_go_to_their_vrfs) {
     red.set(prefix_of("10.8.0.0/16"), state::target_on_link("east"));  // another VRF's
     l.vrf_routes["blue"] = red;                                        // not there
     l.addresses["west"] = {prefix_of("10.0.2.7/24")};  // east's network, but of another VRF
-    const auto both = with_addresses(*says, l);
+    const auto both = with_interfaces(*says, l);
     const state::followed beside = follow(*both, l);
     EXPECT_EQ(beside.routes.at("red").size(), 4U);
     EXPECT_EQ(beside.routes.at("red").find(prefix_of("10.8.0.0/16"))->type,
@@ -106,8 +106,55 @@ TEST(learned, routes_go_to_their_vrfs) {
     // The operator has no control plane any more.
     auto alone = *says;
     alone.control_plane.netlink = false;
-    EXPECT_EQ(with_addresses(alone, l), nullptr);
+    EXPECT_EQ(with_interfaces(alone, l), nullptr);
     EXPECT_EQ(follow(alone, l).route_count(), 0U);
+}
+
+TEST(learned, an_interface_that_is_set_down_has_nothing) {
+    const std::string text = std::string(operators) + R"(
+interfaces:
+  - {port: west, vlan: 10, addresses: [10.0.10.1/24]}
+  - {port: south, vlan: 10, addresses: [10.0.11.1/24]}
+neighbours: {static: [{address: 10.0.1.3, mac: "02:00:00:00:00:03"}, {address: 10.0.2.3, mac: "02:00:00:00:00:03"}]}
+routes:
+  - {to: 10.5.0.0/16, via: 10.0.1.2}
+  - {to: 10.6.0.0/16, via: [10.0.1.2, 10.0.2.2]}
+  - {to: 10.7.0.0/16, via: 10.0.2.2}
+  - {to: 10.8.0.0/16, type: blackhole}
+)";
+    auto read = load_text(text, "a.yaml");
+    ASSERT_TRUE(read) << read.error().message();
+    state::learned l;
+    l.addresses["west"] = {prefix_of("10.0.4.1/24")};
+    // The address of an interface that is down may be another's.
+    l.addresses["east"] = {prefix_of("10.0.1.7/24")};
+    l.admin_down = {"west", "south", "gone"};  // south is not mirrored
+    l.routes.set(prefix_of("10.9.0.0/16"), state::target_via(address_of("10.0.1.2"), "west"));
+    l.neighbours.emplace(state::neighbour_name{"west", address_of("10.0.1.4")},
+                         *parse_mac("02:00:00:00:00:0e"));
+    const auto both = with_interfaces(*read, l);
+    ASSERT_NE(both, nullptr);
+    const auto down = [&](const char* name) { return both->interfaces.at(name).admin_down; };
+    EXPECT_TRUE(down("west") && down("west.10"));
+    EXPECT_FALSE(down("east") || down("south") || down("south.10"));
+    EXPECT_TRUE(both->interfaces.at("west").addresses.empty());
+    EXPECT_EQ(both->interfaces.at("east").addresses,
+              (std::vector{prefix_of("10.0.2.1/24"), prefix_of("10.0.1.7/24")}));
+    EXPECT_EQ(both->routes.size(), 3U);
+    EXPECT_EQ(*both->routes.find(prefix_of("10.6.0.0/16")),
+              *both->routes.find(prefix_of("10.7.0.0/16")));
+    EXPECT_EQ(both->neighbours.size(), 1U);
+    const state::followed beside = follow(*both, l);
+    EXPECT_EQ(beside.routes.at("").find(prefix_of("10.9.0.0/16"))->type,
+              state::route_type::not_followed);
+    EXPECT_TRUE(beside.neighbours.empty());
+    EXPECT_EQ(read->routes.size(), 4U);
+    auto regardless = *read;
+    regardless.control_plane.follow_admin_status = false;
+    const auto all = with_interfaces(regardless, l);
+    EXPECT_FALSE(all->interfaces.at("west").admin_down);
+    EXPECT_EQ(all->interfaces.at("west").addresses.size(), 2U);
+    EXPECT_EQ(all->routes.size(), 4U);
 }
 
 TEST(control_plane, is_read_written_and_refused) {

@@ -191,7 +191,9 @@ class interfaces::prepared_interfaces : public prepared_change {
                 to.kind = bridged;
                 break;
             case state::interface_kind::routed:
-                to.kind = config.addresses.empty() && !config.host_interface ? none : routed;
+                to.kind = config.admin_down || (config.addresses.empty() && !config.host_interface)
+                              ? none
+                              : routed;
         }
         to.port = port;
         to.ifindex = ifindex;
@@ -202,6 +204,7 @@ class interfaces::prepared_interfaces : public prepared_change {
         to.send_redirects = config.send_redirects;
         to.accept_source_route = config.accept_source_route;
         to.router_alert = config.router_alert;
+        to.admin_down = config.admin_down;
         to.has_extra_macs = !config.extra_macs.empty();
         to.urpf_strict = config.urpf == state::reverse_path::strict;
         if (!config.peer.empty()) to.peer = ifindexes_.at(config.peer);
@@ -254,7 +257,9 @@ class interfaces::prepared_interfaces : public prepared_change {
         const state::bridge* const before = c.before.bridges.find(config.bridge);
         if (was == of_.ifindexes_.end() || before == nullptr || before->mac) return;
         const datapath::interface& there = running_->interfaces[was->second];
-        if (there.kind == datapath::interface_kind::routed && there.bridge != 0) to.mac = there.mac;
+        if ((there.kind == datapath::interface_kind::routed || there.admin_down) &&
+            there.bridge != 0)
+            to.mac = there.mac;
     }
     /// A tunnel's VRF, in which its packets are routed.
     static uint8_t vrf_of(const change& c, const state::interface& i) {

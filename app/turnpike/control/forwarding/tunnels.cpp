@@ -184,6 +184,7 @@ class tunnels::prepared_tunnels : public prepared_change {
             const std::pair to(vrf, t.remote);
             if (paths_.contains(to)) continue;
             const datapath::interface& by = c.snapshot->interfaces[c.ifindex_of.at(t.interface)];
+            if (by.admin_down) continue;
             path_to_group path{.out = by.out(), .vlan = by.vlan, .mac = by.mac, .mtu = by.mtu};
             const auto was = of_.paths_.find(to);
             if (was != of_.paths_.end() && was->second.leads_as(path)) {

@@ -231,7 +231,7 @@ void host_stack::settle(const std::shared_ptr<const state::configuration>& befor
 /// A refused change is retried by look_after().
 void host_stack::change_link(attached& a) {
     if (a.settings == a.wanted) return;
-    if (auto done = netns_->asking.set_link(a.device.index(), a.wanted); !done) {
+    if (auto done = netns_->asking.set_link(a.device.index(), a.wanted, true); !done) {
         if (a.refused != done.error().message()) say(a.name, done.error());
         a.refused = done.error().message();
         return;
@@ -333,7 +333,7 @@ void host_stack::take_frames(uint16_t ifindex, attached& a) {
 void host_stack::learn(uint64_t now_ms) {
     to_learn_ = true;
     if (now_ms < next_learn_ms_) return;
-    const auto learnt = s_.learn(netns_->follower->learned());
+    const auto learnt = s_.learn(learned());
     to_learn_ = !learnt || !*learnt;
     if (learnt) return;
     next_learn_ms_ = now_ms + learn_again_ms;
@@ -360,7 +360,8 @@ void host_stack::tick(uint64_t now_ms) {
     to_learn_ |= netns_->follower->follow(now_ms);
     if (!is_due) return;
     next_follow_ms_ = now_ms + follow_ms;
-    if (to_learn_) learn(now_ms);
+    poll_admin_status(now_ms);
+    if (to_learn_ && netns_->follower->counted().whole != 0) learn(now_ms);
 }
 
 std::vector<host_stack::shown_tap> host_stack::shown() const {
@@ -369,6 +370,7 @@ std::vector<host_stack::shown_tap> host_stack::shown() const {
         out.push_back(
             {ifindex,
              a->device.index(),
+             !a->admin_down,
              a->carrier,
              {a->counted.given.read(), a->counted.taken.read(), a->counted.not_taken.read()},
              a->life});

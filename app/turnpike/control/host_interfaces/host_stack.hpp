@@ -8,7 +8,8 @@
 //   worker <-- control_tx <-------------- tick() <------- TAP <-- kernel <-- daemon
 //   controller::learn <-- netlink_monitor <--netlink-- kernel
 //
-// A deleted, renamed or moved TAP is made again, and so are all TAPs when their namespace is made again. Requests to the kernel
+// An interface whose TAP is set down (`ip link set down`, a daemon's `shutdown`) forwards nothing, as in Linux
+// (state::learned::admin_down). A deleted, renamed or moved TAP is made again, and so are all TAPs when their namespace is made again. Requests to the kernel
 // that wait for its RTNL lock, which any program may hold for seconds, are executed by another thread (upkeep.hpp): carriers,
 // links and addresses of new TAPs, repair.
 #pragma once
@@ -82,7 +83,7 @@ class host_stack : public config_handler {
     struct shown_tap {
         uint16_t ifindex = 0;
         uint32_t index = 0;
-        bool carrier = false;
+        bool admin_up = true, carrier = false;
         interface_numbers counted{};
         uint64_t life = 0;
     };
@@ -107,8 +108,9 @@ class host_stack : public config_handler {
         netlink::link_socket::link_settings settings{};  ///< that the kernel has, as far as known
         netlink::link_socket::link_settings wanted{};
         bool accept_ra = false;
-        bool carrier = false;   ///< that the kernel has
-        std::string refused{};  ///< the kernel's last refusal of `wanted`, which is logged once
+        bool admin_down = false;  ///< set down by another program, after it was set up here
+        bool carrier = false;     ///< that the kernel has
+        std::string refused{};    ///< the kernel's last refusal of `wanted`, which is logged once
         rate_limit rate{0}, alert_rate{0};
         struct {
             counters::counter given, taken, not_taken;
@@ -124,7 +126,7 @@ class host_stack : public config_handler {
         netlink::link_socket::link_settings wanted{};
         bool accept_ra = false;
         std::vector<ip_prefix> addresses{};  ///< to add after the link is set
-        bool makes = false, sets_link = false;
+        bool makes = false, sets_link = false, keeps_status = false;
         std::optional<bool> carrier{};
 
         tap device{};  ///< made; after its adoption, the lost one
@@ -158,6 +160,9 @@ class host_stack : public config_handler {
     void change_link(attached& a);
     static void set_sysctls(const netns_handle& in, const std::string& name, bool accept_ra);
     [[nodiscard]] bool is_lost(const attached& a) const noexcept;
+    [[nodiscard]] bool is_admin_down(const attached& a) const noexcept;
+    void poll_admin_status(uint64_t now_ms);
+    [[nodiscard]] state::learned learned() const;
     void change_addresses(const attached& a, const std::vector<ip_prefix>& had,
                           const std::vector<ip_prefix>& wanted);
     void look_after(uint64_t now_ms);
@@ -179,6 +184,7 @@ class host_stack : public config_handler {
     std::shared_ptr<const state::configuration> operators_{};  ///< its addresses are the TAPs'
     owned_fd ready_{};  ///< epoll: readable TAPs, by interface index
     uint64_t next_follow_ms_ = 0, next_learn_ms_ = 0, next_carrier_ms_ = 0, next_restore_ms_ = 0;
+    uint64_t next_status_ms_ = 0, links_seen_ = 0;  ///< of poll_admin_status()
     std::string not_restored_{};  ///< the last error of a repair, which is logged once
     upkeep<batch> upkeep_{[](batch& b) { execute(b); }};
     bool to_learn_ = false;

@@ -26,6 +26,44 @@ bool host_stack::is_lost(const attached& a) const noexcept {
            static_cast<uint32_t>(r.ifr_ifindex) != a.device.index();
 }
 
+/// Reads the kernel's flags, not a notification: after the TAP was set up here, no earlier state can be seen.
+bool host_stack::is_admin_down(const attached& a) const noexcept {
+    if (!a.settings.up) return false;
+    ifreq r{};
+    a.name.copy(r.ifr_name, IFNAMSIZ - 1);
+    if (::ioctl(netns_->any.get(), SIOCGIFFLAGS, &r) != 0) return a.admin_down;
+    const bool is_down = (r.ifr_flags & IFF_UP) == 0;
+    // A TAP that is being deleted or moved is down, too.
+    return is_down && (a.admin_down || !is_lost(a));
+}
+
+/// After a notification of a TAP's link, and now and then, as notifications can be lost.
+void host_stack::poll_admin_status(uint64_t now_ms) {
+    const uint64_t links = netns_->follower->link_messages();
+    if (std::exchange(links_seen_, links) == links && now_ms < next_status_ms_) return;
+    next_status_ms_ = now_ms + restore_ms;
+    const bool follows = operators_->control_plane.follow_admin_status;
+    for (const auto& [ifindex, a] : taps_) {
+        const bool is_down = is_admin_down(*a);
+        if (std::exchange(a->admin_down, is_down) == is_down) continue;
+        to_learn_ = true;
+        next_carrier_ms_ = 0;  // of VLAN interfaces
+        observe::log(observe::log_level::warning,
+                     !is_down ? "the kernel's interface is set up again"
+                     : follows
+                         ? "the kernel's interface is set down: the interface forwards nothing"
+                         : "the kernel's interface is set down; the interface forwards on",
+                     {{"interface", a->name}});
+    }
+}
+
+state::learned host_stack::learned() const {
+    state::learned out = netns_->follower->learned();
+    for (const auto& [ifindex, a] : taps_)
+        if (a->admin_down) out.admin_down.insert(a->name);
+    return out;
+}
+
 /// The requests that a TAP needs; none: none.
 /// repairs  whether lost TAPs and refused settings are tried again; opens: the namespace, and thus the TAP, is made again
 std::optional<host_stack::job> host_stack::job_for(uint16_t ifindex, attached& a, bool repairs,
@@ -35,6 +73,7 @@ std::optional<host_stack::job> host_stack::job_for(uint16_t ifindex, attached& a
     if (out.makes) return out;
     if (a.settings.up) {
         out.sets_link = repairs && a.settings != a.wanted;
+        out.keeps_status = true;
     } else {
         // Addresses some time after the interface: a daemon that gets both notifications at once may not attach the
         // addresses to the interface (zebra 8.4 under load, permanently).
@@ -45,7 +84,10 @@ std::optional<host_stack::job> host_stack::job_for(uint16_t ifindex, attached& a
             out.addresses = i->addresses;
     }
     const datapath::snapshot& v = *s_.published.load(std::memory_order_relaxed);
-    if (const bool up = s_.link_of(v.interfaces[ifindex]); up != a.carrier) out.carrier = up;
+    // A VLAN interface loses its carrier when the interface of its port is set down.
+    const datapath::interface& is = v.interfaces[ifindex];
+    if (const bool up = s_.link_of(is) && (!is.admin_down || a.admin_down); up != a.carrier)
+        out.carrier = up;
     if (!out.sets_link && !out.carrier) return std::nullopt;
     return out;
 }
@@ -109,7 +151,7 @@ void host_stack::execute(job& j, netns_handle& in) {
     if (a == nullptr) return;
     const uint32_t index = a->device.index();
     if (j.sets_link) {
-        const auto set = in.upkeep_asking.set_link(index, j.wanted);
+        const auto set = in.upkeep_asking.set_link(index, j.wanted, j.keeps_status);
         j.link_set = set.has_value();
         if (set) {
             // An MTU below 1280 disables IPv6 and its sysctls; a larger one enables it with defaults.

@@ -122,6 +122,7 @@ void add_host_interfaces(controller& c, observe::inventory& to) {
     for (const auto& t : c.host_interfaces().shown())
         to.host_interfaces.push_back({.name = c.interfaces().name_of(t.ifindex),
                                       .index = t.index,
+                                      .admin_up = t.admin_up,
                                       .carrier = t.carrier,
                                       .life = t.life,
                                       .to_kernel = t.counted.given,

@@ -82,6 +82,7 @@ json show_interfaces(controller& c, const request_fields& f) {
                        {"vlan", says.vlan == 0 ? json(nullptr) : json(says.vlan)},
                        {"bridge", name_or_null(says.bridge)},
                        {"peer", name_or_null(says.peer)},
+                       {"admin_up", !i.admin_down},
                        {"mtu", i.mtu},
                        {"mac", i.mac.text()}});
         all.back().update(json::parse(sources::json_of(
@@ -253,6 +254,7 @@ json show_control_plane(controller& c, const request_fields& f) {
     for (const observe::host_interface_report& t : shown.host_interfaces)
         all.push_back({{"name", t.name},
                        {"index", t.index},
+                       {"admin_up", t.admin_up},
                        {"carrier", t.carrier},
                        {"given", t.to_kernel},
                        {"taken", t.from_kernel},

@@ -140,6 +140,8 @@ void netlink_monitor::apply(const netlink::message& m) {
         known_.begin_part(pending_.front());
         phase_ = phase::replying;
     }
+    if (const auto* const l = std::get_if<netlink::link>(&m.what))
+        link_messages_ += ours_.interfaces.contains(l->index);
     const auto* const end = std::get_if<netlink::done>(&m.what);
     if (end == nullptr)
         known_.apply(m);

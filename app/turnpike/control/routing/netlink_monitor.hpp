@@ -39,6 +39,8 @@ class netlink_monitor {
     [[nodiscard]] bool follow(uint64_t now_ms);
     /// Whether the last call of follow() ended by its budget.
     [[nodiscard]] bool has_more() const noexcept { return has_more_; }
+    /// Number of messages about links of mirrored interfaces.
+    [[nodiscard]] uint64_t link_messages() const noexcept { return link_messages_; }
     [[nodiscard]] const state::learned& learned() const noexcept { return known_.learned(); }
     [[nodiscard]] const sources::netlink_rib& known() const noexcept { return known_; }
 
@@ -83,6 +85,7 @@ class netlink_monitor {
     observe::log_rate_limit loss_lines_{"losses of netlink notifications"};
     observe::log_rate_limit refused_lines_{"malformed netlink messages"};
     numbers numbers_{.life = observe::new_life()};
+    uint64_t link_messages_ = 0;
     std::vector<uint8_t> buffer_;
 };
 

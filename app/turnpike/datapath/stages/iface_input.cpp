@@ -183,9 +183,12 @@ __attribute__((noinline)) packet_mask of_no_interface(const snapshot& v, const b
     return none;
 }
 
-/// Drop frames without an interface.
-stage_mask drop_all(burst& b, packet_mask nowhere) noexcept {
-    for_each(nowhere, [&](uint32_t i) { b.drop[i] = drop_reason::no_interface; });
+/// Drop frames without an interface, or with one that is down.
+stage_mask drop_all(const snapshot& v, burst& b, packet_mask nowhere) noexcept {
+    for_each(nowhere, [&](uint32_t i) {
+        b.drop[i] = v.interfaces[b.in[i]].admin_down ? drop_reason::interface_down
+                                                     : drop_reason::no_interface;
+    });
     return enqueue(b, nowhere, stage::drop);
 }
 
@@ -196,7 +199,7 @@ inline __attribute__((always_inline)) stage_mask go_one_way(const snapshot& v, b
     b.common_iface = ifindex;
     const stage_mask path = v.paths[ifindex].input;
     if (path == 0) [[unlikely]]
-        return drop_all(b, packets);
+        return drop_all(v, b, packets);
     return enqueue(b, packets, next_of(path, stage::iface_input));
 }
 
@@ -206,9 +209,9 @@ __attribute__((noinline)) stage_mask go_each_way(const snapshot& v, burst& b, pa
                                                  stage_mask stages) noexcept {
     b.common_iface = 0;
     const packet_mask nowhere = of_no_interface(v, b, packets);
-    return drop_all(b, nowhere) | go_on(b, packets & ~nowhere, stage::iface_input, [&](uint32_t i) {
-               return v.paths[b.in[i]].input & stages;
-           });
+    return drop_all(v, b, nowhere) |
+           go_on(b, packets & ~nowhere, stage::iface_input,
+                 [&](uint32_t i) { return v.paths[b.in[i]].input & stages; });
 }
 
 }  // namespace
@@ -239,7 +242,7 @@ stage_mask run_iface_input(context& c, burst& b, packet_mask packets) noexcept {
     }
     const packet_mask nowhere = of_no_interface(v, b, packets), rest = packets & ~nowhere;
     if (all_here && nowhere != 0 && rest != 0 && of_one_interface(b, rest))
-        return drop_all(b, nowhere) |
+        return drop_all(v, b, nowhere) |
                go_one_way(v, b, rest, b.in[static_cast<size_t>(std::countr_zero(rest))]);
     // The fast paths read the whole burst.
     const stage_mask fast = bit(stage::vxlan_fast) | bit(stage::ip_fast);
