@@ -286,8 +286,7 @@ void controller::link_changed(uint16_t port, bool up) {
         } else if (!link_of(i)) {
             dad_->forget(ifindex);
             igmp_->forget(ifindex);
-            neighbours_->flush({.interface = ifindex}, datapath::drop_reason::port_down,
-                               slow_path_context_->now_ms);
+            neighbours_->flush_by_ticks({.interface = ifindex}, datapath::drop_reason::port_down);
         }
     }
 }

@@ -176,9 +176,12 @@ class controller {
         for (observe::acl_report& one : out.lists) cleared_.take_off_list(one);
         return out;
     }
-    uint32_t flush_neighbours(const neighbours::filter& which) {
-        return neighbours_->flush(which, datapath::drop_reason::neighbour_failed,
-                                  slow_path_context_->now_ms);
+    [[nodiscard]] control::neighbours::flush begin_flush(
+        const control::neighbours::filter& which) noexcept {
+        return neighbours_->begin_flush(which, datapath::drop_reason::neighbour_failed);
+    }
+    void continue_flush(control::neighbours::flush& f) {
+        neighbours_->continue_flush(f, slow_path_context_->now_ms);
     }
     /// From here on, counters of `show` begin at 0; workers' counters are not changed.
     void clear_counters();

@@ -119,6 +119,12 @@ class machine : public ::testing::Test {
         wanted.routes.target_index(state::target_via(a, "here"));
         return apply();
     }
+    /// The whole of a flush. Returns the number of deleted entries.
+    uint32_t flush(const neighbours::filter& which, drop_reason why) const {
+        auto f = n->begin_flush(which, why);
+        while (!f.is_done()) n->continue_flush(f, now);
+        return f.deleted();
+    }
     void packet_for(const ip_address& a, uint16_t interface = here) {
         n->resolve(rte_pktmbuf_alloc(pool), interface, a, now);
     }
@@ -516,7 +522,7 @@ TEST_F(machine, a_gateway_is_never_forgotten) {
     packet_for(host);
     answer(mac_a);
     EXPECT_EQ(sent.size(), 1U);
-    n->flush({.interface = here}, drop_reason::port_down, now);
+    flush({.interface = here}, drop_reason::port_down);
     mac_address seen;
     EXPECT_FALSE(worker_sees(seen));
     packet_for(host);
@@ -534,12 +540,62 @@ TEST_F(machine, an_operator_flushes_one_or_all_dynamic_entries) {
     for (const ip_address& a : {host, other}) n->learn(here, a, mac_b, true, now);
     ASSERT_EQ(n->size(), 3U);
     constexpr auto why = drop_reason::neighbour_failed;
-    EXPECT_EQ(n->flush({.interface = 999}, why, now), 0U);
-    EXPECT_EQ(n->flush({.address = fixed}, why, now), 0U) << "static";
-    EXPECT_EQ(n->flush({.interface = here, .address = other}, why, now), 1U);
+    EXPECT_EQ(flush({.interface = 999}, why), 0U);
+    EXPECT_EQ(flush({.address = fixed}, why), 0U) << "static";
+    EXPECT_EQ(flush({.interface = here, .address = other}, why), 1U);
     EXPECT_EQ(n->size(), 2U);
-    EXPECT_EQ(n->flush({}, why, now), 1U);
+    EXPECT_EQ(flush({}, why), 1U);
     EXPECT_EQ(n->size(), 1U);
+}
+
+/// Thousands of entries hold control up for a part of them only.
+TEST_F(machine, a_flush_goes_on_by_parts) {
+    constexpr uint32_t all = 10 * neighbours::max_deleted;
+    wanted.limits = {.limit = 4 * all};
+    start();
+    const auto host_at = [](uint32_t i) { return ip_address::from_v4(0x0a00'0100 + i); };
+    for (uint32_t i = 0; i < all; ++i)
+        for (const uint16_t interface : {here, elsewhere})
+            n->learn(interface, host_at(i), mac_a, true, now);
+    ASSERT_EQ(n->size(), 2 * all);
+    n->flush_by_ticks({.interface = here}, drop_reason::port_down);
+    // One that is resolved meanwhile, and one that is new, stay.
+    n->confirm(here, host_at(all - 1), {.mac = mac_a, .solicited = true}, now);
+    n->learn(here, host_at(all), mac_b, true, now);
+    for (uint32_t before = n->size(); n->size() != all + 2; before = n->size()) {
+        n->tick(now);
+        ASSERT_LT(n->size(), before);
+        ASSERT_GE(n->size(), before - neighbours::max_deleted);
+    }
+    EXPECT_TRUE(n->knows(here, host_at(all - 1)) && n->knows(here, host_at(all)));
+    // The entries of one address, on each interface.
+    EXPECT_EQ(flush({.address = host_at(all - 1)}, drop_reason::neighbour_failed), 2U);
+    EXPECT_EQ(flush({.address = host_at(2 * all)}, drop_reason::neighbour_failed), 0U);
+    // A visit of many others is bounded, too.
+    auto nothing = n->begin_flush({}, drop_reason::neighbour_failed);
+    n->continue_flush(nothing, now);
+    EXPECT_EQ(nothing.deleted(), neighbours::max_deleted);
+    EXPECT_FALSE(nothing.is_done());
+    EXPECT_EQ(flush({}, drop_reason::neighbour_failed), all - neighbours::max_deleted);
+    EXPECT_EQ(n->size(), 0U);
+}
+
+/// Timers that are due together, as of the gateways of a flush, are spread over iterations of control.
+TEST_F(machine, many_due_timers_are_spread) {
+    constexpr uint32_t all = 4 * neighbours::max_timers;
+    wanted.limits = {.limit = 4 * all, .solicit_rate = 4 * all};
+    start();
+    for (uint32_t i = 0; i < all; ++i)
+        n->resolve(rte_pktmbuf_alloc(pool), here, ip_address::from_v4(0x0a00'0100 + i), now);
+    const int asked = asked_all;
+    now += wanted.limits.retransmit_ms;
+    for (uint32_t part = 1; part <= 4; ++part) {
+        n->tick(now);
+        EXPECT_EQ(asked_all - asked, static_cast<int>(part * neighbours::max_timers));
+    }
+    n->tick(now);
+    EXPECT_EQ(asked_all - asked, static_cast<int>(all)) << "each once";
+    flush({}, drop_reason::neighbour_failed);
 }
 
 TEST_F(machine, a_known_neighbour_that_becomes_a_gateway_stays_known) {
@@ -558,7 +614,7 @@ TEST_F(machine, a_static_neighbour_is_never_asked_changed_or_forgotten) {
     ASSERT_TRUE(add_gateway(host));  // a route by way of it
     answer(mac_b);
     n->learn(here, host, mac_b, true, now);
-    n->flush({.interface = here}, drop_reason::port_down, now);
+    flush({.interface = here}, drop_reason::port_down);
     pass(20'000);
     packet_for(host);
     EXPECT_EQ(sent, std::vector{mac_a});
@@ -602,7 +658,7 @@ TEST_F(machine, kernel_gateways_beyond_the_limit_are_left_out) {
     EXPECT_FALSE(n->has_room());
     packet_for(host);
     EXPECT_TRUE(n->knows(here, host)) << "a host on the link has room";
-    n->flush({.interface = here}, drop_reason::port_down, now);
+    flush({.interface = here}, drop_reason::port_down);
     ASSERT_TRUE(add_gateway(host)) << "and so has the operator's gateway";
     wanted.routes = {};
     // One that goes makes room for one that was left out, when its entry has gone.
@@ -661,9 +717,9 @@ TEST_F(machine, gateways_beyond_the_limit_are_refused_and_change_nothing) {
 TEST_F(machine, a_flush_gives_up_what_waits_and_forgets) {
     packet_for(host);
     packet_for(host6);
-    n->flush({.interface = elsewhere}, drop_reason::port_down, now);
+    flush({.interface = elsewhere}, drop_reason::port_down);
     EXPECT_EQ(n->pending(), 2U);
-    n->flush({.interface = here}, drop_reason::port_down, now);
+    flush({.interface = here}, drop_reason::port_down);
     EXPECT_EQ(gave_up[drop_reason::port_down], 2);
     EXPECT_EQ(n->size(), 0U);
 }
@@ -705,7 +761,7 @@ TEST_F(machine, a_worker_reads_while_control_writes) {
         const uint32_t i = round * 7 % 32;
         const ip_address a = ip_address::from_v4(0x0a00'0000 + i);
         if (round % 97 == 0)
-            n->flush({.interface = here}, drop_reason::port_down, now);
+            flush({.interface = here}, drop_reason::port_down);
         else
             n->learn(here, a, {{2, 0, 0, 0, static_cast<uint8_t>(round), static_cast<uint8_t>(i)}},
                      true, now);
@@ -717,7 +773,7 @@ TEST_F(machine, a_worker_reads_while_control_writes) {
     }
     stop.store(true, std::memory_order_relaxed);
     worker.join();
-    n->flush({.interface = here}, drop_reason::port_down, now);
+    flush({.interface = here}, drop_reason::port_down);
     EXPECT_GT(looked, 0U);
     EXPECT_EQ(wrong, 0U);
 }

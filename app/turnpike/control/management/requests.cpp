@@ -115,7 +115,7 @@ struct request_table {
         const uint32_t gone =
             fdb ? r.controller_.with_loan(r.calls_,
                                           [&] { return flush_fdb_entries(r.controller_, f); })
-                : r.calls_.run([&] { return flush_neighbours(r.controller_, f); });
+                : flush_neighbours(r.controller_, r.calls_, f);
         observe::log(
             observe::log_level::notice,
             fmt::format("{} flushed {} {} entries", who_is(from), gone, fdb ? "FDB" : "neighbour"),

@@ -77,8 +77,9 @@ std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address&
 /// Delete learned FDB entries, filtered by `bridge`, `port`, `vlan` and `mac`.
 /// Answers  how many
 uint32_t flush_fdb_entries(controller& c, const request_fields& f);
-/// Delete dynamic neighbour entries, filtered by `port` (an interface's name) and `address`.
+/// Delete dynamic neighbour entries, filtered by `port` (an interface's name) and `address`, a part of them by each call.
 /// Answers  how many
-uint32_t flush_neighbours(controller& c, const request_fields& f);
+/// Threads  management
+uint32_t flush_neighbours(controller& c, control_calls& calls, const request_fields& f);
 
 }  // namespace turnpike::control

@@ -313,7 +313,9 @@ json show_neighbours(controller& c, const request_fields& f) {
     return {{"neighbours", std::move(list)}, {"next", std::move(next)}};
 }
 
-uint32_t flush_neighbours(controller& c, const request_fields& f) {
+namespace {
+
+neighbours::filter neighbours_named(const controller& c, const request_fields& f) {
     neighbours::filter which;
     if (f.has("port")) {
         const std::string name = f.text("port");
@@ -323,7 +325,15 @@ uint32_t flush_neighbours(controller& c, const request_fields& f) {
         which.interface = at->second;
     }
     if (f.has("address")) which.address = parsed(parse_address(f.text("address")), "address");
-    return c.flush_neighbours(which);
+    return which;
+}
+
+}  // namespace
+
+uint32_t flush_neighbours(controller& c, control_calls& calls, const request_fields& f) {
+    auto flush = calls.run([&] { return c.begin_flush(neighbours_named(c, f)); });
+    while (!flush.is_done()) calls.run([&] { c.continue_flush(flush); });
+    return flush.deleted();
 }
 
 json show_next_hops(controller& c, const request_fields& f) {

@@ -38,6 +38,7 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
     e->interface = interface;
     e->vrf = on.vrf;
     e->address = a;
+    e->since = flushes_begun_;
     e->rank = e->parked.insert(e->parked.end(), e.get());
     timer_set one{{0, {interface, a}}};
     e->timer = one.extract(one.begin());
@@ -275,6 +276,7 @@ void neighbours::set_mac(entry& e, const mac_address& mac) {
     datapath::next_hop& hop = hops_[e.hop];
     const bool known = hop.kind.load(std::memory_order_relaxed) == nexthop_kind::adjacency;
     const mac_address was = std::exchange(e.mac, mac);
+    e.since = flushes_begun_;
     if (!e.fixed && (!known || was != mac))
         callbacks_.notify({shown(e), known ? std::optional(was) : std::nullopt, mac});
     hop.set_destination(mac);
@@ -310,6 +312,7 @@ bool neighbours::drops_packets(const entry& e) const noexcept {
 
 void neighbours::become_reachable(entry& e, uint64_t now_ms) {
     e.state = nud::reachable;
+    e.since = flushes_begun_;
     rank(e);
     // RFC 4861 section 6.3.2: MIN_RANDOM_FACTOR and MAX_RANDOM_FACTOR. Neighbours that were resolved together are then
     // not probed together.
@@ -369,26 +372,55 @@ void neighbours::probe_failed(entry& e, uint64_t now_ms) {
     set_timer(e, now_ms + std::min(limits_.retransmit_ms, limits_.failed_ms));
 }
 
-uint32_t neighbours::flush(const filter& which, drop_reason why, uint64_t now_ms) {
-    std::vector<entry*> gone;
-    for (auto& [whose, e] : entries_)
-        if (whose.first == which.interface.value_or(whose.first) &&
-            whose.second == which.address.value_or(whose.second))
-            gone.push_back(e.get());
-    uint32_t dynamic = 0;
-    for (entry* e : gone) {
-        give_up_held(*e, why);
-        if (e->fixed) continue;
-        ++dynamic;
-        if (!e->gateway) {
-            forget(*e, why, now_ms);
+neighbours::flush neighbours::begin_flush(const filter& which, drop_reason why) noexcept {
+    flush out;
+    out.which_ = which;
+    out.why_ = why;
+    out.number_ = ++flushes_begun_;
+    out.next_ = {which.interface.value_or(0), which.address.value_or(ip_address{})};
+    return out;
+}
+
+void neighbours::flush_entry(entry& e, flush& f, uint64_t now_ms) {
+    if (e.since >= f.number_) return;
+    give_up_held(e, f.why_);
+    if (e.fixed) return;
+    ++f.deleted_;
+    if (!e.gateway) return forget(e, f.why_, now_ms);
+    lose_mac(e);
+    e.state = nud::failed;
+    set_timer(e, now_ms);  // a solicitation may be sent at once
+}
+
+void neighbours::continue_flush(flush& f, uint64_t now_ms) {
+    const filter& which = f.which_;
+    const uint32_t until = f.deleted_ + max_deleted;
+    auto at = entries_.lower_bound(f.next_);
+    for (uint32_t n = 0; n < max_visited && f.deleted_ < until; ++n) {
+        if (at == entries_.end() || at->first.first > which.interface.value_or(UINT16_MAX)) {
+            f.done_ = true;
+            return;
+        }
+        const auto [interface, address] = at->first;
+        if (which.address &&
+            address != *which.address) {  // to the address on this interface, or the next one
+            const bool passed = address > *which.address;
+            at = entries_.lower_bound(
+                {static_cast<uint16_t>(interface + (passed ? 1 : 0)), *which.address});
             continue;
         }
-        lose_mac(*e);
-        e->state = nud::failed;
-        set_timer(*e, now_ms);  // a solicitation may be sent at once
+        entry& e = *at->second;
+        ++at;
+        flush_entry(e, f, now_ms);
     }
-    return dynamic;
+    if (at == entries_.end())
+        f.done_ = true;
+    else
+        f.next_ = at->first;
+}
+
+void neighbours::flush_by_ticks(const filter& which, drop_reason why) {
+    flushes_.push_back(begin_flush(which, why));
 }
 
 /// One timer per entry, which owns the node.
@@ -404,7 +436,12 @@ void neighbours::stop_timer(entry& e) {
 }
 
 void neighbours::tick(uint64_t now_ms) {
-    while (!timers_.empty() && timers_.begin()->first <= now_ms) {
+    if (!flushes_.empty()) {
+        continue_flush(flushes_.front(), now_ms);
+        if (flushes_.front().is_done()) flushes_.pop_front();
+    }
+    for (uint32_t n = 0; n < max_timers && !timers_.empty() && timers_.begin()->first <= now_ms;
+         ++n) {
         entry& e = *find(timers_.begin()->second.first, timers_.begin()->second.second);
         stop_timer(e);
         on_time(e, now_ms);

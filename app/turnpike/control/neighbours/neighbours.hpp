@@ -122,10 +122,16 @@ class neighbours : public config_handler {
         std::optional<uint16_t> interface {};
         std::optional<ip_address> address{};
     };
-    /// Delete dynamic entries, and drop the packets that wait for static ones, too. Gateways are resolved anew.
-    /// Returns  how many dynamic entries
-    uint32_t flush(const filter& which, datapath::drop_reason why, uint64_t now_ms);
-    /// Run expired timers. Call every few milliseconds.
+    /// A flush deletes dynamic entries, and drops the packets that wait for static ones, too. Gateways are resolved anew.
+    /// Entries that are made or confirmed after its begin stay.
+    class flush;
+    [[nodiscard]] flush begin_flush(const filter& which, datapath::drop_reason why) noexcept;
+    /// One part of a flush: visits at most max_visited entries, and deletes at most max_deleted.
+    void continue_flush(flush& f, uint64_t now_ms);
+    /// tick() executes the flush, a part each time.
+    void flush_by_ticks(const filter& which, datapath::drop_reason why);
+    static constexpr uint32_t max_visited = 4096, max_deleted = 128, max_timers = 128;
+    /// Run expired timers, at most max_timers. Call every few milliseconds.
     void tick(uint64_t now_ms);
     /// Drop all waiting packets, for shutdown.
     void give_up_all(datapath::drop_reason why);
@@ -182,6 +188,8 @@ class neighbours : public config_handler {
         bool asked_for = false;  ///< solicited by us, or used by traffic
         bool has_route = false;
         uint32_t attempts = 0;
+        uint32_t since =
+            0;  ///< number of the last flush that began before it was made or confirmed
         uint64_t deadline_ms = 0;
         uint64_t unused_since_ms = 0;  ///< states stale and failed
         mac_address mac{};
@@ -232,6 +240,7 @@ class neighbours : public config_handler {
     [[nodiscard]] bool drops_packets(const entry& e) const noexcept;
     void release(entry& e);
     void give_up_held(entry& e, datapath::drop_reason why);
+    void flush_entry(entry& e, flush& f, uint64_t now_ms);
     void set_timer(entry& e, uint64_t at_ms);
     void stop_timer(entry& e);
     void on_time(entry& e, uint64_t now_ms);
@@ -249,7 +258,25 @@ class neighbours : public config_handler {
     uint32_t routed_interfaces_ = 0;
     size_t learned_ = 0;  ///< entries for the kernel's gateways and permanent neighbours
     timer_set timers_;
-    waiting_list waiting_;  ///< oldest first
+    uint32_t flushes_begun_ = 0;
+    std::list<flush> flushes_{};  ///< of flush_by_ticks()
+    waiting_list waiting_;        ///< oldest first
+};
+
+class neighbours::flush {
+  public:
+    flush() = default;
+    [[nodiscard]] bool is_done() const noexcept { return done_; }
+    /// Number of deleted dynamic entries.
+    [[nodiscard]] uint32_t deleted() const noexcept { return deleted_; }
+
+  private:
+    friend neighbours;
+    filter which_{};
+    datapath::drop_reason why_{};
+    uint32_t number_ = 0, deleted_ = 0;
+    key next_{};
+    bool done_ = false;
 };
 
 }  // namespace turnpike::control
