@@ -6,6 +6,7 @@ interface, with 50 ms, stays up."""
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -271,9 +272,42 @@ class RtnlHolder:
         return time.time() - began
 
 
+class LostNotifications:
+    """A program that is stopped while the kernel has more notifications than its socket holds: it then dumps all."""
+    ROUTES = 100_000
+
+    def __init__(self, running, box):
+        self.running, self.box, self.continued = running, box, 0
+
+    def batch(self, lines):
+        subprocess.run(self.box.command("ip -batch -"), input="\n".join(lines) + "\n", text=True, check=True)
+
+    def lose(self, before):
+        self.before = before
+        os.kill(self.running.process.pid, signal.SIGSTOP)
+        for verb in ("add", "del"):
+            self.batch(f"route {verb} blackhole 10.{100 + n // 65536}.{n // 256 % 256}.{n % 256}/32" for n in range(self.ROUTES))
+        self.batch(["route add blackhole 10.99.0.0/16"])
+
+    def continue_while(self, holds):
+        """The program goes on when RTNL is held already."""
+        def go_on():
+            self.continued = time.time()
+            os.kill(self.running.process.pid, signal.SIGCONT)
+
+        timer, began = threading.Timer(0.2, go_on), time.time()
+        timer.start()
+        holds()
+        timer.join()
+        return time.time() - max(began, self.continued)
+
+    def are_made_up_for(self, shown):
+        return shown["overruns"] > self.before["overruns"] and shown["whole"] > self.before["whole"] and shown["routes"] == 1
+
+
 @tap.limit(180)
 def test_nothing_waits_for_the_kernels_lock():
-    """A TAP's carrier is lost, and a TAP is deleted, while another program has RTNL."""
+    """A TAP's carrier is lost, a TAP is deleted, and all is dumped anew, while another program has RTNL."""
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-rtnl-") as folder:
         wait_for_hugepages()
         west, dut, peer, box = lab.host("west"), lab.host("dut", True), lab.host("peer"), lab.host("box")
@@ -289,14 +323,22 @@ def test_nothing_waits_for_the_kernels_lock():
         wait_until(lambda: has("10.0.4.1/24") and has("LOWER_UP"), "the kernel has the interface")
         pings = Pings(west, "10.0.1.1")
         holder = RtnlHolder(peer, folder)
+        operator = Operator("/run/turnpike/control.sock")
+        shown = lambda: operator.result("show", what="control-plane")  # noqa: E731
+        losses = LostNotifications(running, box)
         cases = {"a carrier that is lost": (lambda: holder.hold("link set eth0 down"), lambda: has("NO-CARRIER")),
                  "an interface that is deleted": (lambda: box.run("ip link del peer") and holder.hold(),
-                                                  lambda: has("10.0.4.1/24"))}
+                                                  lambda: has("10.0.4.1/24")),
+                 "a dump of all after lost notifications": (lambda: losses.continue_while(holder.hold),
+                                                            lambda: losses.are_made_up_for(shown()))}
         pauses = {}
         for name, (act, is_done) in cases.items():
             holder.make()
+            if name == "a dump of all after lost notifications":
+                losses.lose(shown())
             since = time.time()
             held = act()
+            since = max(since, losses.continued)
             wait_until(is_done, name, 10)
             until = time.time()
             time.sleep(0.5)

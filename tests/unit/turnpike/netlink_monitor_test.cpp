@@ -22,7 +22,8 @@ namespace {
 
 constexpr unsigned routes = 20'000;
 
-class netlink_monitor_test : public testing::Test {
+/// Whether dumps are read beside follow(), as by another thread.
+class netlink_monitor_test : public testing::TestWithParam<bool> {
   protected:
     void SetUp() override {
         if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "needs its own network namespace";
@@ -49,13 +50,27 @@ class netlink_monitor_test : public testing::Test {
     [[nodiscard]] std::unique_ptr<netlink_monitor> start(unsigned receive_bytes = 8U << 20) {
         auto socket = netlink::link_socket::open(netlink_monitor::groups(), receive_bytes);
         EXPECT_TRUE(socket);
-        return std::make_unique<netlink_monitor>(std::move(*socket), ours_,
-                                                 [this] { return now_ns_ += step_ns; });
+        auto out = std::make_unique<netlink_monitor>(std::move(*socket), ours_,
+                                                     [this] { return now_ns_ += step_ns; });
+        if (GetParam()) out->read_beside();
+        return out;
+    }
+    void read(netlink_monitor& m) {
+        auto r = m.plan_read(now_ms_);
+        ASSERT_TRUE(!r || GetParam());
+        if (!r) return;
+        static_cast<void>(m.follow(now_ms_));
+        ASSERT_FALSE(m.plan_read(now_ms_)) << "one at a time";
+        m.read(*r);
+        ASSERT_LE(r->datagrams.size(), netlink_monitor::socket_read::max_datagrams);
+        m.take(std::move(*r), now_ms_);
     }
     /// One call of follow().
     void round(netlink_monitor& m) {
+        now_ms_ += 5;
+        read(m);
         const uint64_t begun_ns = now_ns_, before = m.counted().messages;
-        static_cast<void>(m.follow(now_ms_ += 5));
+        static_cast<void>(m.follow(now_ms_));
         ++rounds_;
         longest_ns_ = std::max(longest_ns_, now_ns_ - begun_ns);
         max_messages_ = std::max(max_messages_, m.counted().messages - before);
@@ -107,7 +122,7 @@ class netlink_monitor_test : public testing::Test {
     unsigned rounds_ = 0;
 };
 
-TEST_F(netlink_monitor_test, a_round_takes_a_millisecond) {
+TEST_P(netlink_monitor_test, a_round_takes_a_millisecond) {
     const auto m = start(small_buffer);
     follow(*m);
     EXPECT_EQ(m->learned().routes.size(), routes);
@@ -124,7 +139,7 @@ TEST_F(netlink_monitor_test, a_round_takes_a_millisecond) {
 }
 
 /// The kernel has two equal IPv6 routes, of which one goes.
-TEST_F(netlink_monitor_test, one_of_two_equal_routes_stays) {
+TEST_P(netlink_monitor_test, one_of_two_equal_routes_stays) {
     const std::string linked = "2001:db8:9::/48 dev west metric 100 proto static";
     run({"route add blackhole 2001:db8:9::/48 metric 100 proto static", "route append " + linked,
          "route replace " + linked});
@@ -141,7 +156,7 @@ TEST_F(netlink_monitor_test, one_of_two_equal_routes_stays) {
     EXPECT_EQ(m->counted().parts, parts + 1) << "a dump after the first of them";
 }
 
-TEST_F(netlink_monitor_test, changes_during_a_dump_stay) {
+TEST_P(netlink_monitor_test, changes_during_a_dump_stay) {
     const auto m = start(small_buffer);
     follow(*m);
     lose_notifications(*m);
@@ -163,8 +178,45 @@ TEST_F(netlink_monitor_test, changes_during_a_dump_stay) {
     equals_the_kernel(*m);
 }
 
+/// The kernel makes the parts of a reply under its RTNL lock, while the socket is read.
+TEST_P(netlink_monitor_test, follow_reads_replies_unless_another_thread_does) {
+    const auto m = start();
+    const auto follow_for_a_while = [&] {
+        for (unsigned n = 0; n < 5; ++n) static_cast<void>(m->follow(now_ms_ += 5));
+    };
+    follow_for_a_while();
+    EXPECT_EQ(m->counted().messages == 0, GetParam());
+    if (!GetParam()) {
+        follow(*m);
+        return equals_the_kernel(*m);
+    }
+    // A read that is discarded is planned again.
+    ASSERT_TRUE(m->plan_read(now_ms_));
+    m->forget_read();
+    auto r = m->plan_read(now_ms_);
+    ASSERT_TRUE(r && !r->asks) << "the first request was sent at the start";
+    run({"address add 198.51.100.1/24 dev west"});
+    follow_for_a_while();
+    EXPECT_EQ(m->counted().messages, 0U);
+    m->read(*r);
+    follow_for_a_while();
+    EXPECT_EQ(m->counted().messages, 0U) << "in order";
+    m->take(std::move(*r), now_ms_);
+    EXPECT_TRUE(m->has_more());
+    follow_for_a_while();
+    EXPECT_GT(m->counted().messages, 2U);
+    EXPECT_EQ(m->counted().parts, 1U);
+    r = m->plan_read(now_ms_);
+    ASSERT_TRUE(r && r->asks);
+    m->read(*r);
+    m->take(std::move(*r), now_ms_);
+    follow(*m);
+    EXPECT_EQ(m->counted().whole, 1U);
+    equals_the_kernel(*m);
+}
+
 /// Sockets count their requests from 1, and a notification has the number of the request that caused it.
-TEST_F(netlink_monitor_test, replies_have_the_port_id_of_the_socket) {
+TEST_P(netlink_monitor_test, replies_have_the_port_id_of_the_socket) {
     auto asking = netlink::link_socket::open(netlink_monitor::groups(), small_buffer);
     auto daemon = netlink::link_socket::open({}, 0);
     ASSERT_TRUE(asking && daemon);
@@ -195,7 +247,7 @@ TEST_F(netlink_monitor_test, replies_have_the_port_id_of_the_socket) {
     EXPECT_EQ(requesters.size(), 2U);
 }
 
-TEST_F(netlink_monitor_test, a_new_vrf_dumps_its_table_only) {
+TEST_P(netlink_monitor_test, a_new_vrf_dumps_its_table_only) {
     const auto m = start();
     follow(*m);
     run({"route add 10.1.0.0/16 via 192.0.2.7 table 77",
@@ -211,6 +263,10 @@ TEST_F(netlink_monitor_test, a_new_vrf_dumps_its_table_only) {
     EXPECT_EQ(m->learned().vrf_routes.at("red").size(), 2U);
     equals_the_kernel(*m);
 }
+
+INSTANTIATE_TEST_SUITE_P(reads, netlink_monitor_test, testing::Bool(), [](const auto& one) {
+    return std::string(one.param ? "beside" : "in_follow");
+});
 
 }  // namespace
 }  // namespace turnpike::control

@@ -62,6 +62,7 @@ result<std::shared_ptr<host_stack::netns_handle>> host_stack::open(
         if (!listening) return tl::unexpected<error>(listening.error());
         out->follower = std::make_unique<netlink_monitor>(std::move(*listening),
                                                           sources::netlink_rib::followed{});
+        out->follower->read_beside();
         return {};
     });
     if (!done) return tl::unexpected<error>(done.error());

@@ -11,7 +11,7 @@
 // An interface whose TAP is set down (`ip link set down`, a daemon's `shutdown`) forwards nothing, as in Linux
 // (state::learned::admin_down). A deleted, renamed or moved TAP is made again, and so are all TAPs when their namespace is made again. Requests to the kernel
 // that wait for its RTNL lock, which any program may hold for seconds, are executed by another thread (upkeep.hpp): carriers,
-// links and addresses of new TAPs, repair.
+// links and addresses of new TAPs, repair, dumps.
 #pragma once
 
 #include <sys/types.h>
@@ -66,7 +66,7 @@ class host_stack : public config_handler {
     /// The TAPs' carriers are compared with the links in the next iteration.
     void links_changed() noexcept { next_carrier_ms_ = 0; }
     /// Another thread executes requests that may block, until end_upkeep(). Before it begins (true), and after it has ended.
-    void connect_upkeep(bool on) noexcept { upkeep_.connect(on); }
+    void connect_upkeep(bool on) noexcept;
     /// Threads  the other one
     void serve_upkeep() noexcept { upkeep_.serve(); }
     /// Wait until no request is executed.
@@ -137,6 +137,7 @@ class host_stack : public config_handler {
         std::shared_ptr<netns_handle> in{};
         bool opens = false;  ///< the namespace again
         std::vector<job> jobs{};
+        std::optional<netlink_monitor::socket_read> read{};  ///< after the jobs
 
         std::shared_ptr<netns_handle> opened{};
         std::string refused{};
@@ -166,6 +167,7 @@ class host_stack : public config_handler {
     void change_addresses(const attached& a, const std::vector<ip_prefix>& had,
                           const std::vector<ip_prefix>& wanted);
     void look_after(uint64_t now_ms);
+    void plan_jobs(batch& b, uint64_t now_ms);
     [[nodiscard]] std::optional<job> job_for(uint16_t ifindex, attached& a, bool repairs,
                                              bool opens, uint64_t now_ms);
     static void execute(batch& b) noexcept;

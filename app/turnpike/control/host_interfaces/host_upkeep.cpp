@@ -92,28 +92,34 @@ std::optional<host_stack::job> host_stack::job_for(uint16_t ifindex, attached& a
     return out;
 }
 
+void host_stack::plan_jobs(batch& b, uint64_t now_ms) {
+    next_carrier_ms_ = now_ms + carrier_ms;
+    const bool repairs = now_ms >= next_restore_ms_;
+    if (repairs) next_restore_ms_ = now_ms + restore_ms;
+    b.opens = repairs && is_replaced(*netns_);
+    for (const auto& [ifindex, a] : taps_)
+        if (auto j = job_for(ifindex, *a, repairs, b.opens, now_ms)) {
+            j->of = a;
+            b.jobs.push_back(std::move(*j));
+        }
+    if (b.jobs.empty() && !b.opens && repairs) not_restored_.clear();
+}
+
 /// Finds TAPs that differ from the configuration and the links, and leaves the requests to the other thread.
 void host_stack::look_after(uint64_t now_ms) {
     if (batch* const done = upkeep_.done(); done != nullptr) {
         adopt(*done, now_ms);
         upkeep_.adopted();
     }
-    if (!upkeep_.idle() || now_ms < next_carrier_ms_) return;
-    next_carrier_ms_ = now_ms + carrier_ms;
-    const bool repairs = now_ms >= next_restore_ms_;
-    if (repairs) next_restore_ms_ = now_ms + restore_ms;
+    if (!upkeep_.idle()) return;
+    const bool is_due = now_ms >= next_carrier_ms_;
+    auto read = netns_->follower->plan_read(now_ms);
+    if (!is_due && !read) return;
     auto b = std::make_unique<batch>();
     b->in = netns_;
-    b->opens = repairs && is_replaced(*netns_);
-    for (const auto& [ifindex, a] : taps_)
-        if (auto j = job_for(ifindex, *a, repairs, b->opens, now_ms)) {
-            j->of = a;
-            b->jobs.push_back(std::move(*j));
-        }
-    if (b->jobs.empty() && !b->opens) {
-        if (repairs) not_restored_.clear();
-        return;
-    }
+    b->read = std::move(read);
+    if (is_due) plan_jobs(*b, now_ms);
+    if (b->jobs.empty() && !b->opens && !b->read) return;
     upkeep_.plan(std::move(b));
     if (upkeep_.connected()) return;
     adopt(*upkeep_.done(), now_ms);
@@ -131,6 +137,7 @@ void host_stack::execute(batch& b) noexcept {
             b.opened = std::move(*opened);
         }
         for (job& j : b.jobs) execute(j, b.opened != nullptr ? *b.opened : *b.in);
+        if (b.read) b.in->follower->read(*b.read);
     } catch (const std::exception&) {  // out of memory: planned again
     }
 }
@@ -205,6 +212,7 @@ bool host_stack::adopt(job& j, uint64_t now_ms) {
 /// Logs an error when it begins, not every time.
 void host_stack::adopt(batch& b, uint64_t now_ms) {
     if (b.in != netns_) return;  // a change has another namespace
+    if (b.read) netns_->follower->take(std::move(*b.read), now_ms);
     bool any = b.opened != nullptr;
     if (any) {
         netns_.swap(b.opened);
@@ -233,7 +241,14 @@ void host_stack::conclude_upkeep() {
     if (batch* const done = upkeep_.done(); done != nullptr) {
         adopt(*done, 0);
         upkeep_.adopted();
+    } else if (netns_ != nullptr) {
+        netns_->follower->forget_read();
     }
+}
+
+void host_stack::connect_upkeep(bool on) noexcept {
+    upkeep_.connect(on);
+    if (netns_ != nullptr && upkeep_.done() == nullptr) netns_->follower->forget_read();
 }
 
 }  // namespace turnpike::control

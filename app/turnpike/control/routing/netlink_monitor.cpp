@@ -113,19 +113,82 @@ void netlink_monitor::forget_address(uint32_t interface, const ip_prefix& a) {
     known_.apply({.what = netlink::address{.gone = true, .interface = interface, .local = a}});
 }
 
-void netlink_monitor::ask_next(uint64_t now_ms) {
-    if (phase_ != phase::idle) return;
-    if (std::exchange(all_again_, false)) want_all();
-    if (pending_.empty()) return;
-    const dump_part& p = pending_.front();
-    const auto asked = socket_.ask(request_of(p.what), family_of(p), p.of);
-    if (!asked) {
+bool netlink_monitor::may_ask(uint64_t now_ms) const noexcept {
+    return phase_ == phase::idle && is_drained_ && now_ms >= may_ask_ms_ &&
+           (all_again_ || !pending_.empty());
+}
+
+/// sequence  none: the kernel refused the request
+void netlink_monitor::asked(std::optional<uint32_t> sequence, uint64_t now_ms) noexcept {
+    if (!sequence) {
         may_ask_ms_ = now_ms + again_ms;
         return;
     }
-    sequence_ = *asked;
+    sequence_ = *sequence;
     interrupted_ = false;
     phase_ = phase::asked;
+}
+
+void netlink_monitor::ask_next(uint64_t now_ms) {
+    if (!may_ask(now_ms)) return;
+    if (std::exchange(all_again_, false)) want_all();
+    const dump_part& p = pending_.front();
+    const auto sequence = socket_.ask(request_of(p.what), family_of(p), p.of);
+    asked(sequence ? std::optional(*sequence) : std::nullopt, now_ms);
+}
+
+std::optional<netlink_monitor::socket_read> netlink_monitor::plan_read(uint64_t now_ms) {
+    if (!is_read_beside_ || is_being_read_ || read_.size() > socket_read::max_datagrams / 2)
+        return std::nullopt;
+    socket_read out;
+    if (may_ask(now_ms)) {
+        if (!read_.empty()) return std::nullopt;  // it may contain a loss
+        if (std::exchange(all_again_, false)) want_all();
+        const dump_part& p = pending_.front();
+        out.asks = true;
+        out.type = request_of(p.what);
+        out.family = family_of(p);
+        out.of = p.of;
+    } else if (phase_ != phase::asked && phase_ != phase::replying) {
+        return std::nullopt;
+    }
+    is_being_read_ = true;
+    return out;
+}
+
+/// Out of memory: datagrams that are received and not stored count as lost.
+void netlink_monitor::read(socket_read& r) noexcept {
+    r.is_done = true;
+    try {
+        r.datagrams.reserve(socket_read::max_datagrams);
+        if (r.asks) {
+            const auto sequence = socket_.ask(r.type, r.family, r.of);
+            if (!sequence) return;
+            r.sequence = *sequence;
+        }
+        std::vector<uint8_t> buffer(netlink::link_socket::datagram_bytes);
+        while (r.datagrams.size() < socket_read::max_datagrams) {
+            const auto got = socket_.receive(buffer);
+            socket_read::datagram& to = r.datagrams.emplace_back();
+            to.is = socket_read::datagram::lost;
+            if (!got) continue;
+            if (*got == 0) {
+                to.is = socket_read::datagram::drained;
+                return;
+            }
+            to.bytes.assign(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(*got));
+            to.is = socket_read::datagram::messages;
+        }
+    } catch (const std::exception&) {
+    }
+}
+
+void netlink_monitor::take(socket_read&& r, uint64_t now_ms) {
+    is_being_read_ = false;
+    if (!r.is_done) return;
+    if (r.asks) asked(r.sequence, now_ms);
+    for (auto& one : r.datagrams) read_.push_back(std::move(one));
+    has_more_ = true;
 }
 
 void netlink_monitor::apply(const netlink::message& m) {
@@ -175,6 +238,35 @@ void netlink_monitor::lost() {
                      "netlink notifications were lost; the kernel's state is dumped again");
 }
 
+void netlink_monitor::parse(std::span<const uint8_t> datagram) {
+    numbers_.refused += netlink::parse(
+        datagram, [&](netlink::message&& m) { apply(m); },
+        [this](const error& why) {
+            if (refused_lines_.take(now_ms_))
+                observe::log(observe::log_level::error, why.message());
+        });
+}
+
+netlink_monitor::next_datagram netlink_monitor::take_datagram() {
+    if (!read_.empty()) {
+        const socket_read::datagram d = std::move(read_.front());
+        read_.pop_front();
+        if (d.is == socket_read::datagram::lost) return next_datagram::lost;
+        if (d.is == socket_read::datagram::drained)
+            is_drained_ = true;
+        else
+            parse(d.bytes);
+        return next_datagram::parsed;
+    }
+    const bool is_replying = phase_ == phase::asked || phase_ == phase::replying;
+    if (is_being_read_ || (is_read_beside_ && is_replying)) return next_datagram::not_here;
+    const auto got = socket_.receive(buffer_);
+    if (!got) return next_datagram::lost;
+    if (*got == 0) return next_datagram::none;
+    parse(std::span(buffer_).first(*got));
+    return next_datagram::parsed;
+}
+
 bool netlink_monitor::follow(uint64_t now_ms) {
     now_ms_ = now_ms;
     loss_lines_.flush(now_ms);
@@ -190,23 +282,13 @@ bool netlink_monitor::follow(uint64_t now_ms) {
             end_part();
             if (repeats) may_ask_ms_ = now_ms + again_ms;
         }
-        if (is_drained_ && now_ms >= may_ask_ms_) ask_next(now_ms);
+        if (!is_read_beside_) ask_next(now_ms);
         if (!may_go_on()) break;
-        const auto got = socket_.receive(buffer_);
-        if (!got) {
-            lost();
-            continue;
-        }
-        if (*got == 0) {
-            if (!std::exchange(is_drained_, true)) continue;
+        const next_datagram next = take_datagram();
+        if (next == next_datagram::lost) lost();
+        if (next == next_datagram::none && !std::exchange(is_drained_, true)) continue;
+        if (next == next_datagram::none || next == next_datagram::not_here)
             return numbers_.whole != 0 && known_.take_changed();
-        }
-        numbers_.refused += netlink::parse(
-            std::span(buffer_).first(*got), [&](netlink::message&& m) { apply(m); },
-            [this](const error& why) {
-                if (refused_lines_.take(now_ms_))
-                    observe::log(observe::log_level::error, why.message());
-            });
     }
     has_more_ = true;
     return numbers_.whole != 0 && known_.take_changed();

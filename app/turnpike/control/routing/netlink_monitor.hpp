@@ -7,8 +7,13 @@
 //
 // One dump is in progress at a time. Its replies are compared with the RIB (sources/netlink_rib.hpp), which notifications
 // change meanwhile. A call takes at most 1 ms, beside one datagram.
+//
+// The kernel makes the parts of a reply while the socket is read, under its RTNL lock, which any program may hold for
+// seconds. Another thread thus reads the socket while a dump is in progress (`socket_read`), and control takes the datagrams
+// in their order.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -20,7 +25,7 @@
 
 namespace turnpike::control {
 
-/// Threads  control. Does not block.
+/// Threads  control, except read(). Does not block if another thread reads dumps; else requests and replies of dumps may.
 class netlink_monitor {
   public:
     using clock = std::function<uint64_t()>;  ///< nanoseconds
@@ -37,8 +42,35 @@ class netlink_monitor {
     /// Process queued messages, for at most budget_ns.
     /// Answers  whether the learned state has changed
     [[nodiscard]] bool follow(uint64_t now_ms);
-    /// Whether the last call of follow() ended by its budget.
+    /// Whether the last call of follow() ended by its budget, or datagrams were taken since.
     [[nodiscard]] bool has_more() const noexcept { return has_more_; }
+
+    /// One use of the socket by another thread: requests a dump, if `asks`, and receives datagrams.
+    struct socket_read {
+        struct datagram {
+            enum : uint8_t { messages, lost, drained } is = messages;
+            std::vector<uint8_t>
+                bytes{};  ///< messages; else notifications were lost, or the queue was empty, at this place
+        };
+        static constexpr size_t max_datagrams = 64;
+        bool asks = false;
+        uint16_t type = 0;
+        uint8_t family = 0;
+        uint32_t of = 0;
+
+        bool is_done = false;  ///< read() was called
+        std::optional<uint32_t> sequence{};
+        std::vector<datagram> datagrams{};
+    };
+    /// Another thread is to read dumps from now on: follow() does not.
+    void read_beside() noexcept { is_read_beside_ = true; }
+    /// The next use of the socket by the other thread; none: nothing is to be read. Until take(), follow() leaves it alone.
+    [[nodiscard]] std::optional<socket_read> plan_read(uint64_t now_ms);
+    /// Threads  the other one, between plan_read() and take()
+    void read(socket_read& r) noexcept;
+    void take(socket_read&& r, uint64_t now_ms);
+    /// A planned read is discarded.
+    void forget_read() noexcept { is_being_read_ = false; }
     /// Number of messages about links of mirrored interfaces.
     [[nodiscard]] uint64_t link_messages() const noexcept { return link_messages_; }
     [[nodiscard]] const state::learned& learned() const noexcept { return known_.learned(); }
@@ -63,7 +95,12 @@ class netlink_monitor {
     void want(const dump_part& p);
     void want_all();
     void want_routes(uint32_t table);
+    [[nodiscard]] bool may_ask(uint64_t now_ms) const noexcept;
+    void asked(std::optional<uint32_t> sequence, uint64_t now_ms) noexcept;
     void ask_next(uint64_t now_ms);
+    void parse(std::span<const uint8_t> datagram);
+    enum class next_datagram : uint8_t { parsed, lost, none, not_here };
+    [[nodiscard]] next_datagram take_datagram();
     void apply(const netlink::message& m);
     void end_reply(int code);
     void end_part();
@@ -81,6 +118,9 @@ class netlink_monitor {
     bool is_drained_ = true;    ///< the queue was empty since notifications were lost
     bool is_whole_ = false;     ///< the wanted parts complete a dump of all parts
     bool has_more_ = false;
+    bool is_read_beside_ = false;
+    bool is_being_read_ = false;                ///< from plan_read() until take()
+    std::deque<socket_read::datagram> read_{};  ///< to be taken before the socket is read again
     uint64_t may_ask_ms_ = 0, now_ms_ = 0;
     observe::log_rate_limit loss_lines_{"losses of netlink notifications"};
     observe::log_rate_limit refused_lines_{"malformed netlink messages"};
