@@ -16,9 +16,9 @@ namespace {
 
 using state::route_type;
 
-/// Removes and returns the next word of a line.
+/// Removes and returns the next word of a line. `ip -oneline` prints a backslash for the end of a line.
 std::string_view take_word(std::string_view& line) {
-    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\\'; };
     const auto start = std::find_if_not(line.begin(), line.end(), is_blank);
     const auto end = std::find_if(start, line.end(), is_blank);
     const std::string_view word =
@@ -37,6 +37,9 @@ constexpr std::array<std::string_view, 25> with_value{
 constexpr std::array<std::string_view, 9> without_value{"linkdown", "dead",       "pervasive",
                                                         "offload",  "rt_offload", "offload_failed",
                                                         "trap",     "rt_trap",    "notify"};
+/// Types of the kernel's routes that turnpike does not have.
+constexpr std::array<std::string_view, 7> other_types{"throw",     "local", "broadcast", "anycast",
+                                                      "multicast", "nat",   "xresolve"};
 constexpr const char* forms =
     "a route is PREFIX via ADDRESS [dev PORT [onlink]], or PREFIX dev PORT, or PREFIX nexthop via "
     "ADDRESS [dev PORT] [weight N] nexthop ..., or the same with recursive behind it and no dev, "
@@ -199,6 +202,10 @@ result<route_line> parse_route_line(std::string_view line) {
             word = take_word(line);
             break;
         }
+    if (word == "unicast") word = take_word(line);  // printed by `ip -d route`
+    if (is_one(other_types, word))
+        return refuse(fmt::format(
+            "is of type {}; the types are unicast, blackhole, unreachable and prohibit", word));
     const bool by_default = word == "default";
     const auto to = destination_of(word, family);
     if (!to) return refuse("the route's prefix " + to.error().text);
@@ -318,15 +325,16 @@ class joined_lines {
     /// A line and its number. Calls take(route line, number of its first line) for each complete one.
     template <class Take>
     result<void> add(std::string_view line, uint32_t number, const Take& take) {
-        const bool continues = !line.empty() && (line.front() == ' ' || line.front() == '\t') &&
-                               line.substr(std::min(line.find_first_not_of(" \t"), line.size()))
-                                   .starts_with("nexthop ");
-        if (continues && !head_.empty()) {
+        const bool is_indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
+        const std::string_view words =
+            line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
+        if (is_indented && words.starts_with("nh_info ")) return {};  // of `ip -d route`
+        if (is_indented && words.starts_with("nexthop ") && !head_.empty()) {
             head_ += line;
             return {};
         }
         if (auto good = finish(take); !good) return good;
-        if (says_nothing(line)) return {};
+        if (says_nothing(line) || is_kernels(line)) return {};
         if (!is_head(line)) return take(line, number);
         head_ = line;
         number_ = number;
@@ -340,13 +348,19 @@ class joined_lines {
     }
 
   private:
+    /// Routes that the kernel adds for addresses: connected networks.
+    static bool is_kernels(std::string_view line) noexcept {
+        const auto has = [&](std::string_view words) { return line.find(words) != line.npos; };
+        return (has(" proto kernel") || has(" proto 2 ")) && !has(" table ");
+    }
     /// Whether a line has neither a gateway nor an interface nor a type.
     static bool is_head(std::string_view line) noexcept {
         if (line.find(" via ") != line.npos || line.find(" dev ") != line.npos ||
             line.find("nexthop") != line.npos)
             return false;
         const std::string_view word = take_word(line);
-        return word != "blackhole" && word != "unreachable" && word != "prohibit";
+        return word != "blackhole" && word != "unreachable" && word != "prohibit" &&
+               !is_one(other_types, word);
     }
 
     std::string head_;

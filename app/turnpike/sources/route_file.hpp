@@ -69,7 +69,7 @@ class route_line_reader {
 /// Called for each route with its target's index in the set and the line number; throws on errors.
 using route_taker = std::function<void(const ip_prefix&, uint32_t target, uint32_t line)>;
 
-/// Reads the routes of a file; skips empty lines and # comments.
+/// Reads the routes of a file; skips empty lines, # comments, and the kernel's own routes (`proto kernel`).
 /// Errors  ENOENT...; EINVAL with "file:line"
 [[nodiscard]] result<void> read_route_file(const std::filesystem::path& path,
                                            state::neighbour_finder& neighbours,

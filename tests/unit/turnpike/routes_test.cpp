@@ -71,6 +71,36 @@ TEST(routes, lines_as_ip_route_prints_them) {
     EXPECT_EQ(m->routes.find(*parse_prefix("0.0.0.0/0"))->members.size(), 2U);
 }
 
+/// The output of `ip route`, with connected networks; of `ip -d route`; of `ip -o route` and `ip -6 -o route`.
+TEST(routes, the_output_of_ip_is_read_as_it_is) {
+    const auto m = load_text(replaced(whole_router, "icmp: {rate: 7}", R"(  - lines: |
+      10.0.2.0/24 dev east proto kernel scope link src 10.0.2.1
+      10.0.77.0/24 dev docker0 proto kernel scope link src 10.0.77.1 linkdown
+      default via 10.0.2.2 dev east proto static metric 20
+      unicast 10.31.0.0/16 nhid 9 via 10.0.2.2 dev east proto static scope global
+      	nh_info id 9 group 7 scope global proto unspec
+      unicast 10.32.0.0/16 proto boot scope global
+      	nexthop via 10.0.2.2 dev east weight 2 linkdown
+      	nexthop via 10.0.2.3 dev east weight 1
+      10.33.0.0/16 \	nexthop via 10.0.2.2 dev east weight 2 linkdown \	nexthop via 10.0.2.3 dev east weight 1
+      2001:db8:9::/48 metric 1024 pref medium\	nexthop via fe80::2 dev east weight 1 \	nexthop via fe80::3 dev east weight 3
+      fe80::/64 dev east proto kernel metric 256 pref medium
+      unreachable 2001:db8:77::/48 dev lo metric 1024 error 4294967183 pref medium
+icmp: {rate: 7})"),
+                             "f.yaml");
+    ASSERT_TRUE(m) << m.error().message();
+    EXPECT_FALSE(m->routes.find(*parse_prefix("10.0.2.0/24")));
+    const auto members = [&](const char* to) {
+        return m->routes.find(*parse_prefix(to))->members.size();
+    };
+    EXPECT_EQ(members("0.0.0.0/0"), 1U);
+    EXPECT_EQ(members("10.31.0.0/16"), 1U);
+    for (const char* to : {"10.32.0.0/16", "10.33.0.0/16", "2001:db8:9::/48"})
+        EXPECT_EQ(members(to), 2U) << to;
+    EXPECT_EQ(m->routes.find(*parse_prefix("2001:db8:77::/48"))->type,
+              state::route_type::unreachable);
+}
+
 /// `ip -6 route` prints defaults without a gateway like `ip route`, but with a preference.
 TEST(routes, a_default_of_ipv6_is_not_one_of_ipv4) {
     for (const char* line : {"unreachable default dev lo metric 4278198272 error -101 pref medium",
@@ -456,6 +486,12 @@ INSTANTIATE_TEST_SUITE_P(
             "show "},
         row{"of the kernel's own table", line("10.0.2.254 dev east table local proto kernel"),
             "f.yaml:7: table local is not this list's"},
+        row{"a type of Linux's", line("throw 10.9.0.0/16"),
+            "f.yaml:7: is of type throw; the types are unicast, blackhole, unreachable and "},
+        row{"another type of Linux's", line("local 192.0.2.0/24 dev lo scope host"),
+            "f.yaml:7: is of type local; the types are unicast, blackhole, unreachable and "},
+        row{"an encapsulation", line("10.9.0.0/16  encap ip id 9 dst 192.0.2.1 via 10.0.2.2"),
+            "f.yaml:7: 'encap' is not known"},
         row{"a source", line("10.9.0.0/16 from 10.0.0.0/8 via 10.0.2.2"),
             "f.yaml:7: 'from' is not known"},
         row{"mtu", line("10.9.0.0/16 via 10.0.2.2 mtu lock 1400"), "none"},
