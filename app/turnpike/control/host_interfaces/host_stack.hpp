@@ -30,6 +30,7 @@
 #include "control/host_interfaces/tap.hpp"
 #include "control/host_interfaces/upkeep.hpp"
 #include "control/routing/netlink_monitor.hpp"
+#include "observe/log.hpp"
 #include "observe/report.hpp"
 
 namespace turnpike::control {
@@ -187,6 +188,7 @@ class host_stack : public config_handler {
     owned_fd ready_{};  ///< epoll: readable TAPs, by interface index
     uint64_t next_follow_ms_ = 0, next_learn_ms_ = 0, next_carrier_ms_ = 0, next_restore_ms_ = 0;
     uint64_t next_status_ms_ = 0, links_seen_ = 0;  ///< of poll_admin_status()
+    observe::log_rate_limit status_lines_{"changes of the administrative status"};
     std::string not_restored_{};  ///< the last error of a repair, which is logged once
     upkeep<batch> upkeep_{[](batch& b) { execute(b); }};
     bool to_learn_ = false;

@@ -39,6 +39,7 @@ bool host_stack::is_admin_down(const attached& a) const noexcept {
 
 /// After a notification of a TAP's link, and now and then, as notifications can be lost.
 void host_stack::poll_admin_status(uint64_t now_ms) {
+    status_lines_.flush(now_ms);
     const uint64_t links = netns_->follower->link_messages();
     if (std::exchange(links_seen_, links) == links && now_ms < next_status_ms_) return;
     next_status_ms_ = now_ms + restore_ms;
@@ -48,6 +49,7 @@ void host_stack::poll_admin_status(uint64_t now_ms) {
         if (std::exchange(a->admin_down, is_down) == is_down) continue;
         to_learn_ = true;
         next_carrier_ms_ = 0;  // of VLAN interfaces
+        if (!status_lines_.take(now_ms)) continue;
         observe::log(observe::log_level::warning,
                      !is_down ? "the kernel's interface is set up again"
                      : follows
