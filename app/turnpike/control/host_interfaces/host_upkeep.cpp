@@ -115,12 +115,11 @@ void host_stack::look_after(uint64_t now_ms) {
     }
     if (!upkeep_.idle()) return;
     const bool is_due = now_ms >= next_carrier_ms_;
-    auto read = netns_->follower->plan_read(now_ms);
-    if (!is_due && !read) return;
+    if (!is_due && !netns_->follower->wants_read(now_ms)) return;
     auto b = std::make_unique<batch>();
     b->in = netns_;
-    b->read = std::move(read);
     if (is_due) plan_jobs(*b, now_ms);
+    b->read = netns_->follower->plan_read(now_ms);  // last: from here on nothing throws
     if (b->jobs.empty() && !b->opens && !b->read) return;
     upkeep_.plan(std::move(b));
     if (upkeep_.connected()) return;

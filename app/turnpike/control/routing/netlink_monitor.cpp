@@ -137,20 +137,23 @@ void netlink_monitor::ask_next(uint64_t now_ms) {
     asked(sequence ? std::optional(*sequence) : std::nullopt, now_ms);
 }
 
+bool netlink_monitor::wants_read(uint64_t now_ms) const noexcept {
+    if (!is_read_beside_ || is_being_read_) return false;
+    if (phase_ == phase::asked || phase_ == phase::replying)
+        return read_.size() <= socket_read::max_datagrams / 2;
+    return may_ask(now_ms) && read_.empty();  // the datagrams may contain a loss
+}
+
 std::optional<netlink_monitor::socket_read> netlink_monitor::plan_read(uint64_t now_ms) {
-    if (!is_read_beside_ || is_being_read_ || read_.size() > socket_read::max_datagrams / 2)
-        return std::nullopt;
+    if (!wants_read(now_ms)) return std::nullopt;
     socket_read out;
-    if (may_ask(now_ms)) {
-        if (!read_.empty()) return std::nullopt;  // it may contain a loss
+    if (phase_ == phase::idle) {
         if (std::exchange(all_again_, false)) want_all();
         const dump_part& p = pending_.front();
         out.asks = true;
         out.type = request_of(p.what);
         out.family = family_of(p);
         out.of = p.of;
-    } else if (phase_ != phase::asked && phase_ != phase::replying) {
-        return std::nullopt;
     }
     is_being_read_ = true;
     return out;
@@ -160,14 +163,14 @@ std::optional<netlink_monitor::socket_read> netlink_monitor::plan_read(uint64_t 
 void netlink_monitor::read(socket_read& r) noexcept {
     r.is_done = true;
     try {
-        r.datagrams.reserve(socket_read::max_datagrams);
         if (r.asks) {
             const auto sequence = socket_.ask(r.type, r.family, r.of);
             if (!sequence) return;
             r.sequence = *sequence;
         }
         std::vector<uint8_t> buffer(netlink::link_socket::datagram_bytes);
-        while (r.datagrams.size() < socket_read::max_datagrams) {
+        for (size_t bytes = 0;
+             r.datagrams.size() < socket_read::max_datagrams && bytes < socket_read::max_bytes;) {
             const auto got = socket_.receive(buffer);
             socket_read::datagram& to = r.datagrams.emplace_back();
             to.is = socket_read::datagram::lost;
@@ -178,6 +181,7 @@ void netlink_monitor::read(socket_read& r) noexcept {
             }
             to.bytes.assign(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(*got));
             to.is = socket_read::datagram::messages;
+            bytes += *got;
         }
     } catch (const std::exception&) {
     }

@@ -52,7 +52,8 @@ class netlink_monitor {
             std::vector<uint8_t>
                 bytes{};  ///< messages; else notifications were lost, or the queue was empty, at this place
         };
-        static constexpr size_t max_datagrams = 64;
+        /// Each notification is one datagram; the datagrams of a reply have up to 32 KiB.
+        static constexpr size_t max_datagrams = 4096, max_bytes = 4U << 20;
         bool asks = false;
         uint16_t type = 0;
         uint8_t family = 0;
@@ -64,6 +65,7 @@ class netlink_monitor {
     };
     /// Another thread is to read dumps from now on: follow() does not.
     void read_beside() noexcept { is_read_beside_ = true; }
+    [[nodiscard]] bool wants_read(uint64_t now_ms) const noexcept;
     /// The next use of the socket by the other thread; none: nothing is to be read. Until take(), follow() leaves it alone.
     [[nodiscard]] std::optional<socket_read> plan_read(uint64_t now_ms);
     /// Threads  the other one, between plan_read() and take()
