@@ -46,6 +46,20 @@ constexpr std::array<std::string_view, verbs> verb_names = {"add", "replace", "d
 [[noreturn]] void is_missing(const reader& from, const std::string& what) {
     refuse(from, ENOENT, what + " is not there");
 }
+/// Refuses to add an object that is there, and to delete one that is not.
+void check_there(const reader& from, verb v, bool there, const std::string& what) {
+    if (v == add && there) is_there(from, what);
+    if (v == del && !there) is_missing(from, what);
+}
+/// The same for an object of a list that its name selects. Answers the name.
+template <class List>
+std::string checked_name(const reader& from, verb v, const List& list, const char* kind) {
+    if (v == del) from.expect_map({"name"});
+    std::string name = from.at("name").text();
+    check_there(from, v, list.find(name) != nullptr,
+                fmt::format("{} '{}'", kind, name.substr(0, 80)));
+    return name;
+}
 
 /// A configuration being edited. The first edit of an ACL extracts its rules; they are put back, and count rules
 /// divided into categories, once at the end.
@@ -120,8 +134,7 @@ void edit_address(configuration& into, verb v, const reader& from) {
     const auto there = std::find(all.begin(), all.end(), a);
     const std::string what =
         fmt::format("the address {} of port '{}'", a.text(), from.at("port").text());
-    if (v == add && there != all.end()) is_there(from, what);
-    if (v == del && there == all.end()) is_missing(from, what);
+    check_there(from, v, there != all.end(), what);
     if (v == add)
         all.push_back(a);
     else
@@ -131,14 +144,8 @@ void edit_address(configuration& into, verb v, const reader& from) {
 
 void edit_port(configuration& into, verb v, const reader& from) {
     if (v == replace) return read_port_changes(from, into);
-    const std::string name = from.at("name").text();
-    const bool there = into.ports.find(name) != nullptr;
-    if (v == add) {
-        if (there) is_there(from, "port '" + name + "'");
-        return read_port(from, into);
-    }
-    from.expect_map({"name"});
-    if (!there) is_missing(from, "port '" + name.substr(0, 80) + "'");
+    const std::string name = checked_name(from, v, into.ports, "port");
+    if (v == add) return read_port(from, into);
     if (const std::string& peer = into.interfaces.at(name).peer; !peer.empty())
         refuse(from, EBUSY,
                fmt::format("port '{}' is in a patch with '{}'; del that first", name, peer));
@@ -193,14 +200,8 @@ state::bridge& bridge_of(configuration& in, const reader& from) {
 
 /// replace: replaces the bridge with its routed interfaces.
 void edit_bridge(configuration& into, verb v, const reader& from) {
-    const std::string name = from.at("name").text();
-    const bool there = into.bridges.find(name) != nullptr;
-    if (v == add && there) is_there(from, "bridge '" + name + "'");
-    if (v == del) {
-        from.expect_map({"name"});
-        if (!there) is_missing(from, "bridge '" + name.substr(0, 80) + "'");
-    }
-    if (there) remove_bridge(name, into);
+    const std::string name = checked_name(from, v, into.bridges, "bridge");
+    if (into.bridges.find(name) != nullptr) remove_bridge(name, into);
     if (v != del) read_bridge(from, into);
 }
 
@@ -208,11 +209,9 @@ void edit_member(configuration& into, verb v, const reader& from) {
     const state::bridge& b = bridge_of(into, from.at("bridge"));
     const std::string port = from.at("port").text(), bridge = from.at("bridge").text();
     const std::string what = fmt::format("member '{}' of bridge '{}'", port.substr(0, 80), bridge);
-    const bool there = b.member(port) != nullptr;
-    if (v == add && there) is_there(from, what);
+    if (v == del) from.expect_map({"bridge", "port"});
+    check_there(from, v, b.member(port) != nullptr, what);
     if (v != del) return read_member(from, bridge, into, v == replace);
-    from.expect_map({"bridge", "port"});
-    if (!there) is_missing(from, what);
     remove_member(port, bridge, into);
 }
 
@@ -226,22 +225,18 @@ void edit_fdb(configuration& into, verb v, const reader& from) {
     const auto [fdb_entry, port] = read_static_fdb_entry(from);
     const std::string what =
         fmt::format("station {} of bridge '{}'", fdb_entry.mac.text(), from.at("bridge").text());
-    if (v == add && b.fixed.contains(fdb_entry)) is_there(from, what);
+    check_there(from, v, b.fixed.contains(fdb_entry), what);
     if (v != del && port.empty()) (void)from.at("port");  // reports the missing member
     if (v != del)
         b.fixed[fdb_entry] = port;
-    else if (b.fixed.erase(fdb_entry) == 0)
-        is_missing(from, what);
+    else
+        b.fixed.erase(fdb_entry);
     b.where.text = from.where();
 }
 
 void edit_vrf(configuration& into, verb v, const reader& from) {
-    const std::string name = from.at("name").text();
-    const bool there = into.vrfs.find(name) != nullptr;
-    if (v == add && there) is_there(from, "VRF '" + name + "'");
+    const std::string name = checked_name(from, v, into.vrfs, "VRF");
     if (v != del) return read_vrf(from, into, v == replace);
-    from.expect_map({"name"});
-    if (!there) is_missing(from, "VRF '" + name.substr(0, 80) + "'");
     for (const auto& [interface, i] : into.interfaces)
         if (i.vrf == name)
             refuse(from, EBUSY,
@@ -251,14 +246,11 @@ void edit_vrf(configuration& into, verb v, const reader& from) {
 }
 
 void edit_tunnel(configuration& into, verb v, const reader& from) {
-    const std::string name = from.at("name").text(), what = "tunnel '" + name.substr(0, 80) + "'";
-    const bool there = into.tunnels.find(name) != nullptr;
-    if (v == add && there) is_there(from, what);
+    const std::string name = checked_name(from, v, into.tunnels, "tunnel");
     if (v != del) return read_tunnel(from, into, v == replace);
-    from.expect_map({"name"});
-    if (!there) is_missing(from, what);
     if (const std::string& bridge = into.interfaces.at(name).bridge; !bridge.empty())
-        refuse(from, EBUSY, what + " is a member of bridge '" + bridge + "'; del that first");
+        refuse(from, EBUSY,
+               fmt::format("tunnel '{}' is a member of bridge '{}'; del that first", name, bridge));
     into.tunnels.remove(name);
     into.interfaces.remove(name);
 }
@@ -271,20 +263,15 @@ void edit_interface(configuration& into, verb v, const reader& from) {
     const std::string name = state::interface_name(port, vlan);
     const state::interface* const i = into.interfaces.find(name);
     const bool there = i != nullptr && i->port == port && i->vlan == vlan;
-    if (v == add && there) is_there(from, "interface '" + name + "'");
-    if (v == del && !there) is_missing(from, "interface '" + name.substr(0, 80) + "'");
+    check_there(from, v, there, "interface '" + name.substr(0, 80) + "'");
     if (there) into.interfaces.remove(name);
     if (v != del) read_vlan_interface(from, into);
 }
 
 /// Bindings refer to ACLs by name, so validate() finds a deleted ACL.
 void edit_acl(configuration& into, verb v, const reader& from) {
-    const std::string name = from.at("name").text();
-    const bool there = into.acls.find(name) != nullptr;
-    if (v == add && there) is_there(from, "access list '" + name + "'");
+    const std::string name = checked_name(from, v, into.acls, "access list");
     if (v == del) {
-        from.expect_map({"name"});
-        if (!there) is_missing(from, "access list '" + name.substr(0, 80) + "'");
         for (const auto& [port, i] : into.interfaces)
             for (const state::acl_binding& at : state::acl_bindings)
                 if (i.*at.list == name)
@@ -320,12 +307,8 @@ void edit_rule(edit_session& now, verb v, const reader& from) {
 }
 
 void edit_mirror(configuration& into, verb v, const reader& from) {
-    const std::string name = from.at("name").text(), what = "mirror '" + name.substr(0, 80) + "'";
-    const bool there = into.mirrors.find(name) != nullptr;
-    if (v == add && there) is_there(from, what);
+    const std::string name = checked_name(from, v, into.mirrors, "mirror");
     if (v != del) return read_mirror(from, into, v == replace);
-    from.expect_map({"name"});
-    if (!there) is_missing(from, what);
     into.mirrors.remove(name);
 }
 

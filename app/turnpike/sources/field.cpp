@@ -72,7 +72,7 @@ written_value write_value(const state::pcie_profiles& profiles) {
 written_value write_value(const std::map<uint16_t, uint16_t>& translations) {
     written_value out{.is_list = true};
     for (const auto& [wire, vlan] : translations)
-        out.texts.push_back(fmt::format("{{wire: {}, vlan: {}}}", wire, vlan));
+        out.texts.push_back(fmt::format("{{\"wire\": {}, \"vlan\": {}}}", wire, vlan));
     return out;
 }
 written_value write_value(const std::vector<ip_prefix>& prefixes) { return write_texts(prefixes); }
@@ -127,7 +127,10 @@ void key_list::expect_maps(const yaml::reader& object) const {
         if (object.has(m.key)) object.attempt([&] { object.at(m.key).expect_map({}, m.keys); });
 }
 
-void add_json(std::string& to, const field_facts& f, const written_value& value) {
+void add_json(std::string& to, const field_facts& f, written_value value) {
+    if (value.is_list && f.type.max_element == 0)  // a range of VLANs is YAML, but no JSON
+        for (std::string& one : value.texts)
+            if (one.front() != '"' && one.front() != '{') one = sources::quoted(one);
     std::string name(f.shown.empty() ? f.key : f.shown), text = value.text();
     std::replace(name.begin(), name.end(), '.', '_');
     if (f.type.form == value_form::word) text = sources::quoted(text);

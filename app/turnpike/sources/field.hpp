@@ -146,7 +146,7 @@ written_value write_value(const ip_address& address);
 written_value write_value(const std::vector<std::string>& texts);
 written_value write_value(const state::vlan_set& vlans);
 written_value write_value(const state::pcie_profiles& profiles);
-/// VLAN IDs on the wire and in the bridge: [{wire: 110, vlan: 10}]
+/// VLAN IDs on the wire and in the bridge: [{"wire": 110, "vlan": 10}]
 written_value write_value(const std::map<uint16_t, uint16_t>& translations);
 template <class Number>
 requires std::is_integral_v<Number> written_value write_value(const std::optional<Number>& number) {
@@ -304,7 +304,7 @@ void write_fields(std::string& to, std::string_view indent, std::span<const fiel
 }
 
 /// Appends a member of a JSON object, for `show`; null: a text or a number without a value.
-void add_json(std::string& to, const field_facts& f, const written_value& value);
+void add_json(std::string& to, const field_facts& f, written_value value);
 
 /// The fields of an object as a JSON object.
 template <class Object>

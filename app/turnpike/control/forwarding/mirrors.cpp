@@ -11,6 +11,7 @@
 #include "control/management/inventory.hpp"
 #include "control/management/show.hpp"
 #include "packet/headers.hpp"
+#include "sources/fields.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -168,31 +169,20 @@ nlohmann::json show_mirrors(controller& c, const request_fields& f) {
     using nlohmann::json;
     f.expect("");
     json list = json::array();
-    const auto or_null = [](const auto& value) { return value ? json(*value) : json(nullptr); };
     const observe::inventory all = shown_objects(c, add_mirrors);
     for (const observe::mirror_report& n : all.mirrors) {
         const state::mirror& m = c.running().mirrors.at(n.name);
-        list.push_back({{"name", n.name},
-                        {"ports", m.ports},
-                        {"bridge", m.bridge.empty() ? json(nullptr) : json(m.bridge)},
-                        {"direction", m.in && m.out ? "both"
-                                      : m.in        ? "in"
-                                                    : "out"},
-                        {"vlan", or_null(m.vlan)},
-                        {"sample", m.sample},
-                        {"length", or_null(m.max_bytes)},
-                        {"list", m.list.empty() ? json(nullptr) : json(m.list)},
-                        {"to", m.remote ? json(m.remote->text()) : json(m.to)},
-                        {"to_vlan", or_null(m.to_vlan)},
-                        {"local", m.local ? json(m.local->text()) : json(nullptr)},
-                        {"session", m.remote && !m.vni ? json(m.session) : json(nullptr)},
-                        {"erspan_type", m.remote && !m.vni ? json(m.erspan_type) : json(nullptr)},
-                        {"vni", or_null(m.vni)},
-                        {"udp_port", m.vni ? json(m.udp_port) : json(nullptr)},
-                        {"packets", n.packets},
-                        {"bytes", n.bytes},
-                        {"lost", n.lost},
-                        {"unreachable", n.unreachable}});
+        list.push_back(
+            json::parse(sources::json_of(sources::mirror_fields(), sources::of_mirror, m)));
+        list.back().update({{"name", n.name},
+                            {"packets", n.packets},
+                            {"bytes", n.bytes},
+                            {"lost", n.lost},
+                            {"unreachable", n.unreachable}});
+        if (m.remote) list.back()["to"] = m.remote->text();
+        if (!m.remote || m.vni)
+            list.back().update({{"session", nullptr}, {"erspan_type", nullptr}});
+        if (!m.vni) list.back()["udp_port"] = nullptr;
     }
     return with_period(c, {{"mirrors", std::move(list)}});
 }

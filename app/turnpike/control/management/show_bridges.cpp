@@ -7,7 +7,7 @@
 
 #include "control/management/inventory.hpp"
 #include "control/management/show.hpp"
-#include "sources/field.hpp"
+#include "sources/fields.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -17,13 +17,8 @@ using nlohmann::json;
 json name_of_vlan(uint16_t vlan) { return vlan == 0 ? json(nullptr) : json(vlan); }
 
 json member_json(const state::bridge_member& m) {
-    json out = {{"port", m.port},
-                {"mode", state::vlan_mode_names[static_cast<size_t>(m.mode)]},
-                {"vlan", name_of_vlan(m.vlan)},
-                {"learning", m.learning},
-                {"locked", m.locked}};
-    if (m.vlans.any()) out["trunks"] = sources::write_value(m.vlans).texts;
-    if (m.isolation != 0) out["isolation"] = m.isolation;
+    json out = json::parse(sources::json_of(sources::member_fields(), sources::of_member, m));
+    out["port"] = m.port;
     return out;
 }
 
@@ -139,17 +134,17 @@ json show_bridges(controller& c, const request_fields& f) {
         const state::bridge& b = c.running().bridges.at(n.name);
         json members = json::array();
         for (const state::bridge_member& m : b.members) members.push_back(member_json(m));
-        list.push_back({{"name", n.name},
-                        {"ageing_s", b.ageing_s},
-                        {"max_addresses", b.max_addresses},
-                        {"stations", n.entries},
-                        {"learnt", n.learned},
-                        {"moves", n.moved},
-                        {"aged", n.aged},
-                        {"held", n.dampened},
-                        {"refused", n.refused},
-                        {"members", std::move(members)},
-                        {"vlans", vlans_json(n)}});
+        list.push_back(
+            json::parse(sources::json_of(sources::bridge_fields(), sources::of_bridge, b)));
+        list.back().update({{"name", n.name},
+                            {"stations", n.entries},
+                            {"learnt", n.learned},
+                            {"moves", n.moved},
+                            {"aged", n.aged},
+                            {"held", n.dampened},
+                            {"refused", n.refused},
+                            {"members", std::move(members)},
+                            {"vlans", vlans_json(n)}});
     }
     json heard = json::array();
     for (const observe::reserved_report& h : all.reserved)

@@ -5,6 +5,7 @@
 
 #include "control/management/inventory.hpp"
 #include "control/management/show.hpp"
+#include "sources/fields.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -29,13 +30,7 @@ json show_tunnels(controller& c, const request_fields& f) {
         const state::tunnel& t = c.running().tunnels.at(n.name);
         json one = counts_json(n);
         one["name"] = n.name;
-        one["vni"] = t.vni;
-        one["local"] = t.local.text();
-        one["remote"] = t.remote.text();
-        one["interface"] = t.interface.empty() ? json(nullptr) : json(t.interface);
-        one["udp_port"] = t.udp_port;
-        one["vrf"] = t.vrf.empty() ? json(nullptr) : json(t.vrf);
-        one["mtu"] = t.mtu;
+        one.update(json::parse(sources::json_of(sources::tunnel_fields(), sources::of_tunnel, t)));
         const std::string& bridge = c.running().interfaces.at(n.name).bridge;
         one["bridge"] = bridge.empty() ? json(nullptr) : json(bridge);
         list.push_back(std::move(one));
