@@ -133,7 +133,8 @@ void add_json(std::string& to, const field_facts& f, written_value value) {
             if (one.front() != '"' && one.front() != '{') one = sources::quoted(one);
     std::string name(f.shown.empty() ? f.key : f.shown), text = value.text();
     std::replace(name.begin(), name.end(), '.', '_');
-    if (f.type.form == value_form::word) text = sources::quoted(text);
+    const bool is_word = std::ranges::find(f.type.words, text) != f.type.words.end();
+    if (is_word || f.type.form == value_form::word) text = sources::quoted(text);
     const bool none =
         text == "\"\"" || (f.type.form == value_form::number && f.type.least > 0 && text == "0");
     to += fmt::format("{}{}: {}", to.empty() ? "" : ", ", sources::quoted(name),

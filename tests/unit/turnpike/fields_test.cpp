@@ -305,6 +305,19 @@ TEST(fields, a_value_is_read_back_from_its_text) {
     });
 }
 
+TEST(fields, each_value_is_valid_json) {
+    each_row([](const auto& table, unsigned kind, const auto& f) {
+        std::vector<std::string> values{example_of(f)};
+        values.insert(values.end(), f.type.words.begin(), f.type.words.end());
+        for (const std::string& value : values) {
+            const auto read = read_object(entry(f.key, value), table, kind);
+            ASSERT_TRUE(read) << read.error().message();
+            EXPECT_TRUE(nlohmann::json::accept(json_of(table, kind, *read)))
+                << json_of(table, kind, *read);
+        }
+    });
+}
+
 TEST(fields, all_fields_at_once) {
     const auto check = [](const auto& table, unsigned kind) {
         std::string text, key;
