@@ -132,7 +132,7 @@ constexpr command table[] = {
           "all about a port: link and its last change, counters, drops, interfaces, bridge",
           show_object),
     {"show interfaces", "interfaces with addresses, patches and ACLs", show, nullptr, "interfaces",
-     "name kind port vrf mtu mac addresses peer acl_in acl_out l2_in l2_out description"},
+     "name kind port vrf mtu mac admin_up addresses peer acl_in acl_out l2_in l2_out description"},
     local("show interfaces INTERFACE",
           "all about an interface: rates, counters, bridge, VLANs, ACLs, neighbours, and its port",
           show_object),
