@@ -19,10 +19,12 @@ namespace {
 using datapath::mirror_tables;
 using datapath::stage;
 
-/// Headers in front of copies to an address. The interface that has the local address exists (check_mirrors).
+/// Headers in front of copies to an address. The interface that has the local address exists (check_mirrors), and may be
+/// down.
 std::shared_ptr<const datapath::mirror_remote> remote_of(const change& c, const state::mirror& m) {
     auto to = std::make_shared<datapath::mirror_remote>();
-    for (const auto& [name, i] : c.after.interfaces)
+    const auto& interfaces = (c.operators_after ? *c.operators_after : c.after).interfaces;
+    for (const auto& [name, i] : interfaces)
         if (i.vrf == m.vrf &&
             std::any_of(i.addresses.begin(), i.addresses.end(),
                         [&](const ip_prefix& p) { return p.address == *m.local; }))
