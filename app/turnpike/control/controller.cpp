@@ -111,6 +111,7 @@ void controller::tick(uint64_t now_ms) noexcept {
         igmp_->tick();
         neighbours_->tick(now_ms);
         bridges_->tick(now_ms);
+        slow_path_context_->route_held();
         host_->tick(now_ms);
         rcu_->reclaim();
         metrics_->close_overdue(now_ms);

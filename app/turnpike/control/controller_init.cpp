@@ -141,6 +141,7 @@ void controller::register_handlers() {
             .give_up =
                 [this](rte_mbuf* m, drop_reason why) {
                     owned_mbuf p(m, *control_tx_);
+                    slow_path_context_->in_neighbours = true;
                     // Only a forwarded packet's source gets an ICMP error.
                     try {
                         if (why == drop_reason::neighbour_failed &&
@@ -149,6 +150,7 @@ void controller::register_handlers() {
                                 p, slow_path::icmp_error_of(why, p.about().parsed.is_ipv4(), 0));
                     } catch (const std::exception&) {  // out of memory: no error is sent
                     }
+                    slow_path_context_->in_neighbours = false;
                     p.drop(why);
                 },
             .notify =

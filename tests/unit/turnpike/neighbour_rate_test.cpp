@@ -101,5 +101,50 @@ TEST(neighbour_messages, a_reply_of_ours_uses_a_neighbour) {
     EXPECT_EQ(probes(), 1U);
 }
 
+/// The sender of a packet to a silent neighbour is unknown itself, and the table is full: the entry of its address takes the place
+/// of the one that the error is about.
+TEST(neighbour_messages, an_error_whose_receiver_evicts_the_neighbour_that_failed) {
+    running_lab l(
+        "ports:\n"
+        "  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
+        "  - {name: east, device: d1, addresses: [10.0.2.254/24]}\n"
+        "neighbours: {max_entries: 16, reachable_ms: 60000, retransmit_ms: 100, attempts: 2}\n");
+    constexpr uint32_t sender = 0x0a000163, silent = 0x0a00024d;
+    const byte_vector host{2, 0, 0, 0, 0, 0x0a}, west{2, 0, 0, 0, 0, 0x0b};
+    for (uint32_t n = 1; n < 16; ++n)
+        ASSERT_TRUE(
+            l.offer(1, ethernet(0x0806, arp({.sender_ip = 0x0a000200 + n, .target_ip = 0x0a0002fe}),
+                                byte_vector(6, 0xff), mac_a)));
+    l.settle();
+    ASSERT_EQ(l.controller().neighbours().size(), 15U);
+    ASSERT_TRUE(l.offer(
+        0, ethernet(0x0800, ipv4({.source = sender, .destination = silent}, udp(counted(12))), west,
+                    host)));
+    l.settle();
+    unsigned asked = 0, errors = 0;
+    for (int n = 0; n < 10; ++n) {
+        l.control(110);
+        l.settle();
+        for (const byte_vector& f : l.sent(0)) {
+            errors += f[12] == 0x08 && f[13] == 0 && f[23] == 1 && f[34] == 3;
+            if (f[13] != 6 || f[21] != 1 || f[41] != 0x63) continue;
+            ++asked;
+            ASSERT_TRUE(l.offer(0, ethernet(0x0806,
+                                            arp({.operation = 2,
+                                                 .sender_mac = host,
+                                                 .sender_ip = sender,
+                                                 .target_mac = west,
+                                                 .target_ip = 0x0a0001fe}),
+                                            west, host)));
+            l.settle();
+        }
+    }
+    EXPECT_EQ(asked, 1U);
+    EXPECT_EQ(errors, 1U);
+    EXPECT_LE(l.controller().neighbours().size(), 16U);
+    (void)l.sent(1);
+    l.check_balance();
+}
+
 }  // namespace
 }  // namespace turnpike

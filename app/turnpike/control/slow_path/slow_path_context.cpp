@@ -2,6 +2,7 @@
 #include "control/slow_path/slow_path_context.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "datapath/nexthop_group.hpp"
 
@@ -90,14 +91,14 @@ void slow_path_context::route_own(owned_mbuf p, const ip_address& to, uint16_t i
             return out.send_by(p.release(), hop);
         }
         about.out = hop.out;
-        if (lent) return hold(std::move(p), to, interface);
+        if (lent || in_neighbours) return hold(std::move(p), to, interface);
         if (known.resolve_by_hop(p.get(), index, now_ms)) {
             static_cast<void>(p.release());
             return;
         }
         by = hop.out.interface;
     }
-    if (lent) return hold(std::move(p), to, interface);
+    if (lent || in_neighbours) return hold(std::move(p), to, interface);
     known.resolve(p.get(), by, to, now_ms);
     static_cast<void>(p.release());
 }
@@ -108,13 +109,13 @@ void slow_path_context::hold(owned_mbuf p, const ip_address& to, uint16_t interf
 }
 
 void slow_path_context::route_held() noexcept {
-    for (held_packet& one : held) {
+    // A packet that cannot be resolved may cause another one.
+    for (held_packet& one : std::exchange(held, {})) {
         try {
             route_own(std::move(one.packet), one.to, one.interface);
         } catch (const std::exception&) {  // out of memory: the packet was dropped during unwinding
         }
     }
-    held.clear();
 }
 
 }  // namespace turnpike::control::slow_path

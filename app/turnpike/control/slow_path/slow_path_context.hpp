@@ -31,7 +31,9 @@ struct slow_path_context {
         ip_address to;
         uint16_t interface;
     };
-    /// Originated packets that wait for the end of the loan, since their neighbour is not resolved.
+    /// Within a callback of `known`, which resolves no other neighbour then: a new entry may evict the one that it works on.
+    bool in_neighbours = false;
+    /// Originated packets whose neighbour is not resolved: they wait for the end of the loan, or of the callback.
     std::vector<held_packet> held{};
 
     /// The current interface at an index: kind none if it was removed meanwhile.
@@ -61,7 +63,7 @@ struct slow_path_context {
     /// Route an originated IP packet, which starts behind 14 free bytes.
     /// interface  selects the VRF, and the link of a link-local destination
     void route_own(owned_mbuf p, const ip_address& to, uint16_t interface);
-    /// After a loan.
+    /// After a loan, and in each iteration.
     /// Requires  !lent
     void route_held() noexcept;
 
