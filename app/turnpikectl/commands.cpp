@@ -124,6 +124,13 @@ constexpr command local(std::string_view usage, std::string_view help, int (*run
     return {usage, help, nullptr, nullptr, {}, {}, run};
 }
 
+#define TURNPIKE_RULE_KEYS                                                               \
+    "[name NAME] [family ipv4|ipv6] [protocol PROTOCOL] [source PREFIX] "                \
+    "[destination PREFIX] [source_ports PORTS] [destination_ports PORTS] "               \
+    "[tcp_flags FLAGS] [icmp_type NUMBER] [icmp_code NUMBER] [dscp NUMBER] [vlan VLAN] " \
+    "[fragments true|false] [source_mac MACS] [destination_mac MACS] [ethertype TYPE] "  \
+    "[--confirm SECONDS]"
+
 constexpr command table[] = {
     {"show report", "the complete report since the start, as JSON", show, report_text},
     {"show ports", "ports, their settings and counters", show, nullptr, "ports",
@@ -283,17 +290,9 @@ constexpr command table[] = {
      "[--confirm SECONDS]",
      "an ACL; FILE has rules in ClassBench format (layer 3)", change_acl, changed},
     {"acl del LIST [--confirm SECONDS]", "delete an ACL that is not bound", change_acl, changed},
-    {"rule add LIST permit|deny|count [at NUMBER] [name NAME] [family ipv4|ipv6] "
-     "[protocol PROTOCOL] [source PREFIX] [destination PREFIX] [source_ports PORTS] "
-     "[destination_ports PORTS] [tcp_flags FLAGS] [icmp_type NUMBER] [icmp_code NUMBER] "
-     "[dscp NUMBER] [vlan VLAN] [fragments true|false] [source_mac MACS] "
-     "[destination_mac MACS] [ethertype TYPE] [--confirm SECONDS]",
+    {"rule add LIST permit|deny|count [at NUMBER] " TURNPIKE_RULE_KEYS,
      "add a rule at the end of an ACL, or at position NUMBER (from 1)", change_rule, changed},
-    {"rule replace LIST RULE permit|deny|count [name NAME] [family ipv4|ipv6] "
-     "[protocol PROTOCOL] [source PREFIX] [destination PREFIX] [source_ports PORTS] "
-     "[destination_ports PORTS] [tcp_flags FLAGS] [icmp_type NUMBER] [icmp_code NUMBER] "
-     "[dscp NUMBER] [vlan VLAN] [fragments true|false] [source_mac MACS] "
-     "[destination_mac MACS] [ethertype TYPE] [--confirm SECONDS]",
+    {"rule replace LIST RULE permit|deny|count " TURNPIKE_RULE_KEYS,
      "replace a rule, given by name or position", change_rule, changed},
     {"rule del LIST RULE [--confirm SECONDS]", "delete a rule, given by name or position",
      change_rule, changed},

@@ -301,8 +301,10 @@ int session::roll_back(const std::string& number) {
                         states.size() <= 1 ? "nothing has changed since the start"
                                            : "only " + std::to_string(states.size() - 1) +
                                                  " earlier configurations are kept"});
-    candidate_.push_back(
-        {"rollback " + number, json::array(), {}, states[back].value("id", uint64_t{0})});
+    const auto id = states[back].value("id", uint64_t{0});
+    if (id == 0)
+        return refused({ENOTSUP, "rollback " + number, "turnpike is of an earlier release"});
+    candidate_.push_back({"rollback " + number, json::array(), {}, id});
     code_ = send_candidate(true, json::object());
     if (code_ != 0) candidate_.pop_back();
     return code_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "observe/console.hpp"
 
@@ -15,14 +16,12 @@ void log_change(const result<state::changes>& came, const change_cause& cause,
     const std::string outcome =
         came ? came->text() + " changed"
              : "refused, the running configuration stays: " + came.error().message();
+    observe::log_fields fields = {
+        {"who", by}, {"what", what}, {"from", from}, {"to", to}, {"result", outcome}};
+    if (!comment.empty()) fields.emplace_back("comment", comment);
     observe::log(came ? observe::log_level::notice : observe::log_level::warning,
                  by + ": " + what + (comment.empty() ? "" : " (" + comment + ")") + ": " + outcome,
-                 {{"who", by},
-                  {"what", what},
-                  {"comment", comment},
-                  {"from", from},
-                  {"to", to},
-                  {"result", outcome}});
+                 std::move(fields));
 }
 
 namespace {
