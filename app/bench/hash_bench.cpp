@@ -215,7 +215,7 @@ nlohmann::json adds(harness& h, uint32_t keys, bool ahead) {
         const auto s = t.stats();
         uint64_t& most = s.growths != growths ? longest_growth : longest;
         most = std::max(most, took);
-        if (s.growths != growths && s.places > 100'000)
+        if (s.growths != growths && s.slots > 100'000)
             least_load = std::min(least_load, s.load_at_growth);
         growths = s.growths;
     }

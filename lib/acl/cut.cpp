@@ -61,7 +61,7 @@ class search {
     }
 
   private:
-    struct place {
+    struct cut_bit {
         uint8_t word, bit;
         uint32_t halves;  ///< the lesser of the numbers of rules with 0 and with 1
     };
@@ -76,22 +76,22 @@ class search {
                     cared[b] += (mask_[w][i] & single_bits[b]) != 0;
                     ones[b] += (value_[w][i] & single_bits[b]) != 0;
                 }
-            place best_of_word{0, 0, 0};
+            cut_bit best_of_word{0, 0, 0};
             for (unsigned b = 0; b < 32; ++b) {
                 const uint32_t halves = std::min(ones[b], cared[b] - ones[b]);
                 if (halves == 0) continue;
-                places_.push_back({static_cast<uint8_t>(w), static_cast<uint8_t>(b), halves});
-                if (halves > best_of_word.halves) best_of_word = places_.back();
+                candidates_.push_back({static_cast<uint8_t>(w), static_cast<uint8_t>(b), halves});
+                if (halves > best_of_word.halves) best_of_word = candidates_.back();
             }
             if (best_of_word.halves != 0) starts_.push_back(best_of_word);
         }
-        const auto more = [](const place& a, const place& b) { return a.halves > b.halves; };
+        const auto more = [](const cut_bit& a, const cut_bit& b) { return a.halves > b.halves; };
         std::stable_sort(starts_.begin(), starts_.end(), more);
-        std::stable_sort(places_.begin(), places_.end(), more);
+        std::stable_sort(candidates_.begin(), candidates_.end(), more);
     }
 
     /// The cost of the cut with one more bit; stores the copies in `pairs`.
-    double try_bit(const place& p, unsigned bits) {
+    double try_bit(const cut_bit& p, unsigned bits) {
         count_.assign(size_t{2} << bits, 0);
         size_t pairs = 0;
         const auto& value = value_[p.word];
@@ -112,7 +112,7 @@ class search {
                doubling_cycles * std::log2(copies / all_);
     }
 
-    void take_bit(const place& p) {
+    void take_bit(const cut_bit& p) {
         const size_t now = who_.size();
         for (size_t j = 0; j < now; ++j) {
             child_[j] *= 2;
@@ -130,14 +130,14 @@ class search {
         for (size_t i = 0; i < who_.size(); ++i) who_[i] = static_cast<uint32_t>(i);
         child_.assign(who_.size(), 0);
         cut c;
-        place next = starts_[start];
+        cut_bit next = starts_[start];
         for (unsigned bits = 0; bits < limits_.bits; ++bits) {
             double least = 1e9;
             if (bits == 0) {
                 least = try_bit(next, 0);
             } else {
                 unsigned fresh = 0;
-                for (const place& p : places_) {
+                for (const cut_bit& p : candidates_) {
                     if (c.first.has(p.word, p.bit) || c.second.has(p.word, p.bit)) continue;
                     const bool extends = (c.first.next_to(p.word, p.bit) && c.first.bits < 16) ||
                                          (c.second.next_to(p.word, p.bit) && c.second.bits < 16);
@@ -157,7 +157,7 @@ class search {
     cut_limits limits_;
     double all_, scale_ = 1;
     std::vector<uint32_t> value_[Words], mask_[Words];
-    std::vector<place> starts_, places_;
+    std::vector<cut_bit> starts_, candidates_;
     std::vector<uint32_t> who_, child_, count_;
     double cycles_ = 1e9;
     std::optional<cut> best_;

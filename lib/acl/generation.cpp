@@ -233,7 +233,7 @@ bool generation<Words>::settle(const memory& from, uint64_t max_bytes) {
 
 template <unsigned Words>
 void generation<Words>::find(uint32_t granule, const region_type& where, const rule_type& r,
-                             size_t at_most, std::vector<place>& found,
+                             size_t at_most, std::vector<leaf_position>& found,
                              std::vector<uint32_t>* above) {
     const uint64_t word = load(granule);
     if (found.size() > at_most) return;
@@ -258,7 +258,7 @@ void generation<Words>::find(uint32_t granule, const region_type& where, const r
 template <unsigned Words>
 unsigned generation<Words>::tree_for(const rule_type& r) {
     const unsigned tree = division_tree(r);
-    std::vector<place> found;
+    std::vector<leaf_position> found;
     find(view_.roots + tree, {}, r, max_copies, found, nullptr);
     return found.size() > max_copies ? late_tree() : tree;
 }
@@ -266,8 +266,8 @@ unsigned generation<Words>::tree_for(const rule_type& r) {
 /// Plan new contents for a leaf's entry. A long leaf becomes a node, if that helps, behind an
 /// indirect entry: a reader that loaded the entry's old data must not use it as the node's.
 template <unsigned Words>
-void generation<Words>::replace(const place& at, unsigned tree, std::vector<rule_type> rules,
-                                bool grown, change& c) {
+void generation<Words>::replace(const leaf_position& at, unsigned tree,
+                                std::vector<rule_type> rules, bool grown, change& c) {
     const uint64_t before = load(at.granule);
     const unsigned filter_word = view_.filter_word[tree];
     if (grown && grown_long(rules.size())) {
@@ -302,7 +302,7 @@ void generation<Words>::replace(const place& at, unsigned tree, std::vector<rule
 }
 
 template <unsigned Words>
-bool generation<Words>::replace_link(const place& at, unsigned tree, const rule_type& r,
+bool generation<Words>::replace_link(const leaf_position& at, unsigned tree, const rule_type& r,
                                      bool insert, change& c) {
     const uint64_t head = load(at.granule);
     if ((info_of(head) & layout::chained_bit) == 0) return false;
@@ -339,7 +339,7 @@ bool generation<Words>::replace_link(const place& at, unsigned tree, const rule_
 template <unsigned Words>
 void generation<Words>::plan_insert(unsigned tree, const rule_type& r, change& c) {
     try {
-        std::vector<place> found;
+        std::vector<leaf_position> found;
         std::vector<uint32_t> above;
         find(view_.roots + tree, {}, r, ~size_t{0} - 1, found, &above);
         const uint32_t rank = coding_.rank(r.priority);
@@ -348,7 +348,7 @@ void generation<Words>::plan_insert(unsigned tree, const rule_type& r, change& c
             if ((info_of(word) & layout::rank_mask) < rank)
                 c.ranks.push_back({granule, false, (word & ~uint64_t{layout::rank_mask}) | rank});
         }
-        for (const place& at : found) {
+        for (const leaf_position& at : found) {
             if (replace_link(at, tree, r, true, c)) continue;
             std::vector<rule_type> rules = leaves_.read(load(at.granule));
             rules.insert(above_lower(rules, r), r);
@@ -364,9 +364,9 @@ template <unsigned Words>
 void generation<Words>::plan_remove(unsigned tree, const rule_type& r, change& c) {
     store_.open_reserve(true);
     try {
-        std::vector<place> found;
+        std::vector<leaf_position> found;
         find(view_.roots + tree, {}, r, ~size_t{0} - 1, found, nullptr);
-        for (const place& at : found) {
+        for (const leaf_position& at : found) {
             if (replace_link(at, tree, r, false, c)) continue;
             std::vector<rule_type> rules = leaves_.read(load(at.granule));
             const auto it = std::find(rules.begin(), rules.end(), r);

@@ -85,7 +85,7 @@ class generation {
 
   private:
     using region_type = region<Words>;
-    struct place {  ///< location of a leaf's entry
+    struct leaf_position {  ///< location of a leaf's entry
         uint32_t granule;
         region_type where;
     };
@@ -105,10 +105,11 @@ class generation {
     void put(uint32_t granule, const entry& e) noexcept;
     /// Find the leaf entries that a rule's keys can reach; stores nodes on the path in `above`.
     void find(uint32_t granule, const region_type& where, const rule_type& r, size_t at_most,
-              std::vector<place>& found, std::vector<uint32_t>* above);
+              std::vector<leaf_position>& found, std::vector<uint32_t>* above);
     /// Replace one link of a long leaf's chain; returns false if the leaf is not chained.
-    bool replace_link(const place& at, unsigned tree, const rule_type& r, bool insert, change& c);
-    void replace(const place& at, unsigned tree, std::vector<rule_type> rules, bool grown,
+    bool replace_link(const leaf_position& at, unsigned tree, const rule_type& r, bool insert,
+                      change& c);
+    void replace(const leaf_position& at, unsigned tree, std::vector<rule_type> rules, bool grown,
                  change& c);
     void measure(uint32_t granule, uint32_t depth, shape& s);
 

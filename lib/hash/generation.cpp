@@ -15,7 +15,7 @@ generation::generation(const memory& from, const size& s) : from_(from), size_(s
     all_.lines = take(s.buckets() * layout::line_bytes);
     if (all_.lines == nullptr) return;
     if (s.entry_bytes != 0) {
-        all_.entries = take(s.places() * s.entry_bytes);
+        all_.entries = take(s.slot_count() * s.entry_bytes);
         if (all_.entries == nullptr) return;
     }
     valid_ = true;

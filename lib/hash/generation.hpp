@@ -19,7 +19,7 @@ class generation {
         uint32_t slots;        ///< per bucket
         uint32_t entry_bytes;  ///< size of an entry outside its bucket; 0: inline
         uint64_t buckets() const noexcept { return uint64_t{regions} << region_bits; }
-        uint64_t places() const noexcept { return buckets() * slots; }
+        uint64_t slot_count() const noexcept { return buckets() * slots; }
         uint64_t bytes() const noexcept {
             return buckets() * (layout::line_bytes + uint64_t{slots} * entry_bytes);
         }

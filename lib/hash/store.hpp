@@ -39,15 +39,15 @@ struct config {
 
 struct statistics {
     uint64_t entries;
-    uint64_t places;        ///< capacity when the current growth is complete
+    uint64_t slots;         ///< capacity when the current growth is complete
     uint64_t bytes;         ///< reserved now, including memory that a growth has not freed yet
     uint64_t displaced;     ///< entries outside their first bucket
     uint64_t moves;         ///< entries moved to make room, in total
     uint64_t growths;       ///< growths started, in total
-    double load_at_growth;  ///< entries / places when the last growth started; 0: none yet
+    double load_at_growth;  ///< entries / slots when the last growth started; 0: none yet
     bool growing;
     double load() const noexcept {
-        return static_cast<double>(entries) / static_cast<double>(places);
+        return static_cast<double>(entries) / static_cast<double>(slots);
     }
 };
 

@@ -51,7 +51,7 @@ class table {
     /// Add a key, or replace its value: readers see the old or the new one. Returns true if the key
     /// is new.
     ///
-    /// Errors  ENOSPC: max_entries, or no place for this key; ENOMEM. The table is unchanged.
+    /// Errors  ENOSPC: max_entries, or no free slot for this key; ENOMEM. The table is unchanged.
     [[nodiscard]] result<bool> put(const Key& key, Value value) {
         return store_->put(&key, std::bit_cast<word>(value));
     }

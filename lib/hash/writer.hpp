@@ -18,7 +18,7 @@
 
 namespace turnpike::hash {
 
-/// Maximum load before growth begins, in thousandths of the places.
+/// Maximum load before growth begins, in thousandths of the slots.
 inline constexpr uint64_t full_permille = 860;
 
 template <class B>
@@ -49,7 +49,7 @@ class writer final : public store {
         grow_some();
         while (!region_.insert(home_of(h), key, static_cast<value>(v)))
             if (const int code = more_room(); code != 0)
-                return refused(code, code == ENOMEM ? no_memory : no_place);
+                return refused(code, code == ENOMEM ? no_memory : no_slot);
         ++entries_;
         return true;
     }
@@ -89,7 +89,7 @@ class writer final : public store {
 
     [[nodiscard]] statistics stats() const noexcept override {
         return {.entries = entries_,
-                .places = now_->extent().places(),
+                .slots = now_->extent().slot_count(),
                 .bytes = now_->extent().bytes() + (before_ ? before_->extent().bytes() : 0),
                 .displaced = region_.displaced(),
                 .moves = region_.moves(),
@@ -100,7 +100,7 @@ class writer final : public store {
 
   private:
     static constexpr char no_memory[] = "no memory";  // short strings, which do not allocate
-    static constexpr char no_place[] = "no place for this key, even after moving other keys";
+    static constexpr char no_slot[] = "no free slot for this key, even after moving other keys";
     static constexpr uint32_t least_region_bits = 2;
     /// A growth completes before the load rises by this much (thousandths).
     static constexpr uint64_t growth_permille = 40;
@@ -129,7 +129,7 @@ class writer final : public store {
     }
     /// True if max_entries would exceed this load (thousandths).
     bool may_grow(uint64_t permille) const noexcept {
-        return now_->extent().places() * permille < uint64_t{config_.max_entries} * 1000;
+        return now_->extent().slot_count() * permille < uint64_t{config_.max_entries} * 1000;
     }
 
     std::unique_ptr<generation> make(const generation::size& s) noexcept {
@@ -174,14 +174,14 @@ class writer final : public store {
             if (--until_move_ == 0) (void)move_region();  // on failure: later, or in more_room()
             return;
         }
-        const uint64_t places = now_->extent().places();
-        if ((entries_ + 1) * 1000 <= places * full_permille || !may_grow(full_permille)) return;
+        const uint64_t slot_count = now_->extent().slot_count();
+        if ((entries_ + 1) * 1000 <= slot_count * full_permille || !may_grow(full_permille)) return;
         if (entries_ < retry_at_) return;
-        // Without memory, continue until a key finds no place; retry now and then.
-        retry_at_ = begin_growth() == 0 ? 0 : entries_ + places / 128 + 1;
+        // Without memory, continue until a key finds no slot; retry now and then.
+        retry_at_ = begin_growth() == 0 ? 0 : entries_ + slot_count / 128 + 1;
     }
 
-    /// Make room for a key that found no place. Returns 0 to try again, or ENOSPC, ENOMEM.
+    /// Make room for a key that found no slot. Returns 0 to try again, or ENOSPC, ENOMEM.
     int more_room() noexcept {
         if (before_ != nullptr) return move_region() ? 0 : ENOSPC;
         // An unlucky small table may grow to twice the size it needs.
@@ -200,7 +200,7 @@ class writer final : public store {
         }
         ++growths_;
         load_at_growth_ =
-            static_cast<double>(entries_) / static_cast<double>(now_->extent().places());
+            static_cast<double>(entries_) / static_cast<double>(now_->extent().slot_count());
         std::swap(now_, made);
         if (small) {
             show(&now_->whole);
@@ -217,7 +217,7 @@ class writer final : public store {
     }
 
     /// Move the next region to its two regions of the new generation. Returns false if a key finds
-    /// no place there; the readers' view is unchanged.
+    /// no slot there; the readers' view is unchanged.
     bool move_region() noexcept {
         until_move_ = adds_per_move();
         const uint32_t region = now_->moved;

@@ -63,8 +63,8 @@ upper upper_of_ipv6(bytes l3) noexcept {
         const auto& next = header_at<ipv6_extension>(out.header.at);
         uint32_t length = (next.length_units + 1U) * 8;
         if (out.protocol == protocol_fragment) {
-            const uint16_t place = header_at<ipv6_fragment>(out.header.at).offset_more;
-            out.fragment |= (place & (ipv6_fragment_offset | ipv6_more_fragments)) != 0;
+            const uint16_t offset_more = header_at<ipv6_fragment>(out.header.at).offset_more;
+            out.fragment |= (offset_more & (ipv6_fragment_offset | ipv6_more_fragments)) != 0;
             length = sizeof(ipv6_fragment);
         } else if (out.protocol == protocol_authentication) {
             length = (next.length_units + 2U) * 4;

@@ -36,9 +36,9 @@ struct context {
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr, *routing_to_control = nullptr;
     punt_policer* policing = nullptr;
     std::array<counters::port_counters, max_ports> counters;
-    bridge_worker_state* bridging = nullptr;    ///< per-worker bridge state
-    uint64_t redirected = 0;                    ///< TSC of the last packet punted as redirect
-    tunnel_worker_state* tunnelling = nullptr;  ///< per-worker tunnel state
+    bridge_worker_state* bridge_state = nullptr;  ///< per-worker bridge state
+    uint64_t redirected = 0;                      ///< TSC of the last packet punted as redirect
+    tunnel_worker_state* tunnel_state = nullptr;  ///< per-worker tunnel state
     /// Bursts for copies and fragments; each walks the graph while the burst that it was made from
     /// waits. A frame flooded into tunnels may be flooded or fragmented once more behind them, so
     /// at most four nest, a mirror's copies of them, and of copies in GRE as many again. The masks of unused bursts

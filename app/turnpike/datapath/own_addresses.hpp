@@ -35,19 +35,19 @@ class own_addresses {
     [[nodiscard]] uint8_t may_have(uint32_t v4) const noexcept { return filter_[ifindex_of(v4)]; }
 
   private:
-    static constexpr unsigned log_places = 11;  // 2 KB: a byte each, tested without a shift
+    static constexpr unsigned log_slots = 11;  // 2 KB: a byte each, tested without a shift
 
     /// Fibonacci hashing: the high bits of a product with 2^32 / phi, 2^64 / phi.
     static uint32_t ifindex_of(uint32_t v4) noexcept {
-        return v4 * 0x9e37'79b1U >> (32 - log_places);
+        return v4 * 0x9e37'79b1U >> (32 - log_slots);
     }
     static uint64_t ifindex_of(const ipv6_address& v6) noexcept {
         uint64_t host;  // byte order does not matter
         std::memcpy(&host, v6.bytes + 8, sizeof host);
-        return host * 0x9e37'79b9'7f4a'7c15ULL >> (64 - log_places);
+        return host * 0x9e37'79b9'7f4a'7c15ULL >> (64 - log_slots);
     }
 
-    std::array<uint8_t, size_t{1} << log_places> filter_{};
+    std::array<uint8_t, size_t{1} << log_slots> filter_{};
     std::vector<uint32_t> v4_{};
     std::vector<ipv6_address> v6_{};
 };

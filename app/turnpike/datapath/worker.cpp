@@ -21,8 +21,8 @@ worker::worker(const worker_parts& parts) : parts_(parts) {
     context_.neighbours_to_control = parts.neighbours_to_control;
     context_.routing_to_control = parts.routing_to_control;
     context_.policing = parts.policing;
-    context_.bridging = parts.bridging;
-    context_.tunnelling = parts.tunnelling;
+    context_.bridge_state = parts.bridge_state;
+    context_.tunnel_state = parts.tunnel_state;
 }
 
 void worker::run(const std::atomic<bool>& stop) noexcept {

@@ -26,8 +26,8 @@ struct worker_parts {
     rte_ring* from_control = nullptr;
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr, *routing_to_control = nullptr;
     punt_policer* policing = nullptr;
-    bridge_worker_state* bridging = nullptr;
-    tunnel_worker_state* tunnelling = nullptr;
+    bridge_worker_state* bridge_state = nullptr;
+    tunnel_worker_state* tunnel_state = nullptr;
     const std::atomic<const snapshot*>* published = nullptr;
     const std::atomic<uint32_t>* pool_exhausted =
         nullptr;  ///< incremented when the mbuf pool is exhausted

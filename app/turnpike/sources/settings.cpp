@@ -234,13 +234,13 @@ constexpr field<configuration> settings_rows[] = {
       .meaning = "Lifetime of an unused entry of a silent neighbour",
       .kinds = of_settings,
       .always_written = true},
-     access<limit<&neighbour_limits::failed_ms>>()},
+     access<limit<&neighbour_limits::negative_ms>>()},
     {{.key = "neighbours.gc_stale_ms",
       .type = number_type(10, day_ms, "ms"),
       .meaning = "Lifetime of an unused stale entry",
       .kinds = of_settings,
       .always_written = true},
-     access<limit<&neighbour_limits::forget_ms>>()},
+     access<limit<&neighbour_limits::gc_stale_ms>>()},
 };
 
 }  // namespace

@@ -243,8 +243,8 @@ struct neighbour_limits {
     uint32_t reachable_ms = 30000;  ///< REACHABLE_TIME
     uint32_t retransmit_ms = 1000;  ///< RETRANS_TIMER
     uint32_t attempts = 3;          ///< MAX_UNICAST_SOLICIT, MAX_MULTICAST_SOLICIT
-    uint32_t failed_ms = 3000;      ///< lifetime of an unused failed entry
-    uint32_t forget_ms = 600000;    ///< lifetime of an unused stale entry
+    uint32_t negative_ms = 3000;    ///< lifetime of an unused failed entry
+    uint32_t gc_stale_ms = 600000;  ///< lifetime of an unused stale entry
     bool operator==(const neighbour_limits&) const = default;
 };
 

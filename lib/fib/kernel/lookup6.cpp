@@ -20,8 +20,8 @@ constexpr uint64_t place_bytes = sizeof(uint64_t);
 
 /// Store an address's entry. Returns 1 for a link, 0 for a leaf.
 template <class V, bool Prefetch>
-inline uint64_t meet(const uint8_t* nodes, uint8_t* place, uint64_t entry) noexcept {
-    __builtin_memcpy(place, &entry, sizeof entry);
+inline uint64_t meet(const uint8_t* nodes, uint8_t* slot, uint64_t entry) noexcept {
+    __builtin_memcpy(slot, &entry, sizeof entry);
     // For a leaf, the ID is small (id_coding): the prefetch hits L1.
     if constexpr (Prefetch) V::prefetch(nodes + entry);
     return entry & layout::node_bit;

@@ -146,7 +146,7 @@ void takes_max_entries(uint32_t max) {
     }
     if (max >= 1000) {
         EXPECT_EQ(exact->stats().growths, 0U);
-        EXPECT_LE(grown->stats().places, 2 * exact->stats().places);
+        EXPECT_LE(grown->stats().slots, 2 * exact->stats().slots);
     }
 }
 TEST(hash_table, takes_max_entries_and_no_more) {

@@ -37,8 +37,8 @@ class machine : public ::testing::Test {
                          .reachable_ms = 600,  // at most 900, by its random factor
                          .retransmit_ms = 100,
                          .attempts = 3,
-                         .failed_ms = 500,
-                         .forget_ms = 5000};
+                         .negative_ms = 500,
+                         .gc_stale_ms = 5000};
         start();
     }
     void TearDown() override {
@@ -212,7 +212,7 @@ TEST_F(machine, what_happens_to_it_is_told_once) {
     }
     ASSERT_EQ(told.size(), 3U);
     EXPECT_EQ(told[2], std::pair(std::optional(mac_b), std::optional<mac_address>{}));
-    pass(2 * wanted.limits.failed_ms);
+    pass(2 * wanted.limits.negative_ms);
     packet_for(host);
     pass(400);
     ASSERT_EQ(told.size(), 4U) << "it never answered";
@@ -311,7 +311,7 @@ TEST_F(machine, a_probe_without_answer_leads_to_a_multicast_at_once) {
 
 /// A scan of a network: RFC 6583.
 TEST_F(machine, solicitations_have_a_rate_per_interface) {
-    wanted.limits = {.limit = 4096, .solicit_rate = 100, .failed_ms = 60'000};
+    wanted.limits = {.limit = 4096, .solicit_rate = 100, .negative_ms = 60'000};
     start();
     const uint64_t from = now;
     for (uint32_t i = 0; i < 5000; ++i) {
@@ -695,7 +695,7 @@ TEST_F(machine, a_gateway_of_a_group_that_fails_is_probed_until_it_answers) {
     pass(wanted.limits.retransmit_ms * (wanted.limits.attempts + 2));
     EXPECT_EQ(kind(), datapath::nexthop_kind::failed) << "at once, not after a second resolution";
     const int asked = asked_all;
-    pass(10 * wanted.limits.failed_ms);
+    pass(10 * wanted.limits.negative_ms);
     EXPECT_EQ(kind(), datapath::nexthop_kind::failed);
     EXPECT_GE(asked_all - asked, 40) << "once per retransmit_ms, without packets";
     answer(mac_b);
@@ -736,7 +736,7 @@ TEST_F(machine, both_families_live_side_by_side) {
 // A worker looks all the time while control adds, changes and removes: it sees a MAC that the
 // neighbour had, or none; and hops come back only after it was quiescent.
 TEST_F(machine, a_worker_reads_while_control_writes) {
-    wanted.limits = {.limit = 64, .queue_len = 0, .failed_ms = 1, .forget_ms = 1};
+    wanted.limits = {.limit = 64, .queue_len = 0, .negative_ms = 1, .gc_stale_ms = 1};
     start();
     std::atomic<bool> stop{false};
     std::atomic<uint64_t> looked{0}, wrong{0};

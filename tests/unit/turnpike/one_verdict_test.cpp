@@ -295,13 +295,13 @@ class one_verdict : public ::testing::TestWithParam<uint16_t> {
         learnt_.reset(rte_ring_create_elem("verdict", sizeof(learnt_fdb_entry), 8, SOCKET_ID_ANY,
                                            RING_F_SP_ENQ | RING_F_SC_DEQ));
         ASSERT_NE(learnt_, nullptr);
-        bridging_ = std::make_unique<bridge_worker_state>(learnt_.get());
-        tunnelling_ =
+        bridge_state_ = std::make_unique<bridge_worker_state>(learnt_.get());
+        tunnel_state_ =
             std::make_unique<tunnel_worker_state>(*tunnel::choose_find(eal::max_simd_bitwidth()));
         c_ = std::make_unique<context>();
         c_->snapshot = &lab_->snapshot();
-        c_->bridging = bridging_.get();
-        c_->tunnelling = tunnelling_.get();
+        c_->bridge_state = bridge_state_.get();
+        c_->tunnel_state = tunnel_state_.get();
     }
     void TearDown() override { lab_.reset(); }
 
@@ -370,8 +370,8 @@ class one_verdict : public ::testing::TestWithParam<uint16_t> {
     width width_{GetParam()};
     std::unique_ptr<bridge_lab> lab_;
     std::unique_ptr<rte_ring, free_ring> learnt_;
-    std::unique_ptr<bridge_worker_state> bridging_;
-    std::unique_ptr<tunnel_worker_state> tunnelling_;
+    std::unique_ptr<bridge_worker_state> bridge_state_;
+    std::unique_ptr<tunnel_worker_state> tunnel_state_;
     std::unique_ptr<context> c_;
 };
 

@@ -49,8 +49,8 @@ TEST(routes, a_whole_file) {
     EXPECT_EQ(m->limits.reachable_ms, 1000U);
     EXPECT_EQ(m->limits.retransmit_ms, 50U);
     EXPECT_EQ(m->limits.attempts, 2U);
-    EXPECT_EQ(m->limits.failed_ms, 200U);
-    EXPECT_EQ(m->limits.forget_ms, 5000U);
+    EXPECT_EQ(m->limits.negative_ms, 200U);
+    EXPECT_EQ(m->limits.gc_stale_ms, 5000U);
 }
 
 TEST(routes, lines_as_ip_route_prints_them) {

@@ -80,21 +80,24 @@ class dry_run_worker {
   private:
     dry_run_worker(const datapath::snapshot& now,
                    std::unique_ptr<rte_ring, workers::free_ring> learnt, const tunnel::finder* find)
-        : learnt_(std::move(learnt)), bridging_(learnt_.get()), tunnelling_(find), snapshot_(now) {
+        : learnt_(std::move(learnt)),
+          bridge_state_(learnt_.get()),
+          tunnel_state_(find),
+          snapshot_(now) {
         watch_lists();
         snapshot_.sampling = nullptr;
         context_.snapshot = &snapshot_;
-        context_.bridging = &bridging_;
-        context_.tunnelling = &tunnelling_;
+        context_.bridge_state = &bridge_state_;
+        context_.tunnel_state = &tunnel_state_;
     }
     /// Bind each list anew, with separate counters.
     void watch_lists() {
-        std::vector<std::pair<const datapath::bound_acl**, size_t>> places;
+        std::vector<std::pair<const datapath::bound_acl**, size_t>> bound;
         for (datapath::interface& i : snapshot_.interfaces)
             for (size_t k = 0; k < std::size(state::acl_bindings); ++k)
                 if (const datapath::bound_acl*& list = list_at(state::acl_bindings[k], i);
                     list != nullptr) {
-                    places.emplace_back(&list, explanation_->lists.size());
+                    bound.emplace_back(&list, explanation_->lists.size());
                     explanation_->lists.push_back({.ifindex = i.ifindex,
                                                    .out = state::acl_bindings[k].out,
                                                    .l2 = state::acl_bindings[k].l2,
@@ -104,7 +107,7 @@ class dry_run_worker {
         for (datapath::watched_acl& w : explanation_->lists)
             w.bound.counters.push_back(
                 std::make_unique<datapath::acl_counter[]>(w.bound.list->id_limit()));
-        for (const auto& [list, index] : places) *list = &explanation_->lists[index].bound;
+        for (const auto& [list, index] : bound) *list = &explanation_->lists[index].bound;
     }
     static const datapath::bound_acl*& list_at(const state::acl_binding& where,
                                                datapath::interface& on) {
@@ -113,8 +116,8 @@ class dry_run_worker {
     }
 
     std::unique_ptr<rte_ring, workers::free_ring> learnt_;
-    datapath::bridge_worker_state bridging_;
-    datapath::tunnel_worker_state tunnelling_;
+    datapath::bridge_worker_state bridge_state_;
+    datapath::tunnel_worker_state tunnel_state_;
     datapath::snapshot snapshot_;
     std::unique_ptr<datapath::explanation> explanation_ = std::make_unique<datapath::explanation>();
     datapath::context context_;

@@ -68,8 +68,8 @@ class workers : public config_handler {
 
       private:
         static datapath::worker_parts& with(datapath::worker_parts& parts, worker_slot& s) {
-            parts.bridging = &s.worker_state;
-            parts.tunnelling = &s.tunnels;
+            parts.bridge_state = &s.worker_state;
+            parts.tunnel_state = &s.tunnels;
             parts.policing = &s.policer;
             return parts;
         }

@@ -339,7 +339,7 @@ void neighbours::fail(entry& e, uint64_t now_ms) {
         // the neighbour may have another MAC address.
         lose_mac(e);
         rank(e);
-        if (!e.gateway) set_timer(e, now_ms + limits_.failed_ms);
+        if (!e.gateway) set_timer(e, now_ms + limits_.negative_ms);
         return give_up_held(e, drop_reason::neighbour_failed);
     }
     hops_[e.hop].used.store(false, std::memory_order_relaxed);
@@ -349,7 +349,7 @@ void neighbours::fail(entry& e, uint64_t now_ms) {
     // The neighbour may have another MAC address.
     if (known && may_solicit(e.interface, now_ms))
         static_cast<void>(callbacks_.solicit(e.interface, e.address, nullptr));
-    set_timer(e, now_ms + std::min(limits_.retransmit_ms, limits_.failed_ms));
+    set_timer(e, now_ms + std::min(limits_.retransmit_ms, limits_.negative_ms));
     give_up_held(e, drop_reason::neighbour_failed);
     add_host_route(e);
 }
@@ -365,11 +365,11 @@ void neighbours::probe_failed(entry& e, uint64_t now_ms) {
         e.unused_since_ms = now_ms;
         if (may_solicit(e.interface, now_ms))
             static_cast<void>(callbacks_.solicit(e.interface, e.address, nullptr));
-    } else if (now_ms - e.unused_since_ms >= limits_.failed_ms) {
+    } else if (now_ms - e.unused_since_ms >= limits_.negative_ms) {
         if (e.gateway) return lose_mac(e);
         return forget(e, drop_reason::neighbour_failed, now_ms);
     }
-    set_timer(e, now_ms + std::min(limits_.retransmit_ms, limits_.failed_ms));
+    set_timer(e, now_ms + std::min(limits_.retransmit_ms, limits_.negative_ms));
 }
 
 neighbours::flush neighbours::begin_flush(const filter& which, drop_reason why) noexcept {
@@ -464,7 +464,7 @@ void neighbours::on_time(entry& e, uint64_t now_ms) {
                 rank(e);
                 return ask(e, now_ms);
             }
-            if (!e.gateway && now_ms - e.unused_since_ms >= limits_.forget_ms)
+            if (!e.gateway && now_ms - e.unused_since_ms >= limits_.gc_stale_ms)
                 return forget(e, drop_reason::neighbour_failed, now_ms);
             return set_timer(e, now_ms + limits_.retransmit_ms);
         default:

@@ -141,7 +141,7 @@ class bridge_stage {
     stage_mask run(packet_mask packets) noexcept {
         const packet_mask here = find_domains(packets);
         if (here == 0) return enqueue(b_, drops_, stage::drop);
-        const lookup found(t_, *c_.bridging, b_, here);
+        const lookup found(t_, *c_.bridge_state, b_, here);
         const uint32_t second_look = bridge_exit::second_look(
             b_.common_iface == 0 || t_.exits[b_.common_iface].isolation != 0);
         uint32_t any = 0;
@@ -154,7 +154,7 @@ class bridge_stage {
         });
         const packet_mask unusual = (any & second_look) != 0 ? here : here & going_back(b_);
         for_each(unusual, [&](uint32_t i) { look_at_exit(i); });
-        found.sources(*c_.bridging, b_, [&](uint32_t i, fdb_entry from) {
+        found.sources(*c_.bridge_state, b_, [&](uint32_t i, fdb_entry from) {
             if ((b_.from_irb >> i & 1) == 0) meet(i, from);
         });
         if (may_be_longer(b_, t_.min_max_bytes)) [[unlikely]]
@@ -209,7 +209,7 @@ class bridge_stage {
             one_domain_ = some == all;
         }
         const packet_mask here = packets & ~drops_;
-        count(*c_.bridging, b_, here & ~b_.from_irb, one_domain_);
+        count(*c_.bridge_state, b_, here & ~b_.from_irb, one_domain_);
         return here;
     }
 
@@ -241,7 +241,7 @@ class bridge_stage {
         if (known.dampened()) return drop(i, drop_reason::bridge_moving);
         if (in.locked) return drop(i, drop_reason::bridge_locked);
         if (in.learns && !known.fixed())
-            c_.bridging->learn(fdb_key_of(source, b_.domain[i]), b_.in[i], c_.now);
+            c_.bridge_state->learn(fdb_key_of(source, b_.domain[i]), b_.in[i], c_.now);
     }
 
     /// Frames to be flooded: handle reserved addresses, then storm control.
@@ -265,7 +265,7 @@ class bridge_stage {
         const bridge_member& in = t_.members[b_.in[i]];
         if (!in.limits) return;
         const token_rate& most = in.storm[static_cast<size_t>(kind)];
-        if (most.interval == 0 || c_.bridging->take(b_.in[i], kind, most, c_.now)) return;
+        if (most.interval == 0 || c_.bridge_state->take(b_.in[i], kind, most, c_.now)) return;
         flooded_ &= ~(packet_mask{1} << i);
         constexpr drop_reason why[] = {drop_reason::bridge_storm_unknown,
                                        drop_reason::bridge_storm_multicast,
@@ -289,13 +289,14 @@ class bridge_stage {
             sent &= ~denied;
             drops_ |= denied;
         }
-        for_each(flooded_, [&](uint32_t i) { c_.bridging->domain(b_.domain[i]).flooded.add(1); });
+        for_each(flooded_,
+                 [&](uint32_t i) { c_.bridge_state->domain(b_.domain[i]).flooded.add(1); });
         if (one_domain_ && sent != 0)
-            c_.bridging->domain(b_.domain[static_cast<size_t>(std::countr_zero(sent))])
+            c_.bridge_state->domain(b_.domain[static_cast<size_t>(std::countr_zero(sent))])
                 .tx_packets.add(static_cast<uint64_t>(std::popcount(sent)));
         else
             for_each(sent,
-                     [&](uint32_t i) { c_.bridging->domain(b_.domain[i]).tx_packets.add(1); });
+                     [&](uint32_t i) { c_.bridge_state->domain(b_.domain[i]).tx_packets.add(1); });
         return go_on_output(*c_.snapshot, b_, sent, stage::bridge) |
                enqueue(b_, flooded_, stage::flood) | enqueue(b_, punts_, stage::punt) |
                enqueue(b_, drops_, stage::drop);

@@ -48,7 +48,7 @@ struct part {
     }
 };
 
-/// Results of a part, at the places of its packets in the burst.
+/// Results of a part, at the indices of its packets in the burst.
 fast_verdict put_back(burst& b, const part& p, const fast_verdict& done) noexcept {
     const auto in_burst = [&](packet_mask packets) {
         if (packets == all_of(p.n)) return p.in_burst;

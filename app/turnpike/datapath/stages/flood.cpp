@@ -115,7 +115,7 @@ class flooder {
         return c_.snapshot->port[exit.port].state->link_up.load(std::memory_order_relaxed);
     }
     void count_sent(uint32_t first, packet_mask packets) noexcept {
-        c_.bridging->domain(b_.domain[first])
+        c_.bridge_state->domain(b_.domain[first])
             .tx_packets.add(static_cast<uint64_t>(std::popcount(packets)));
     }
 

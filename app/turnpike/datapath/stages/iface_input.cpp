@@ -26,7 +26,7 @@ class classifier {
         : v_(v), port_(port), b_(b) {}
 
     void classify(packet_mask packets) noexcept {
-        const tag_places at = find_tags();
+        const tag_masks at = find_tags();
         const packet_mask tagged = packets & (at.in_frame | at.by_device);
         const packet_mask untagged = packets & at.none, rest = packets & ~tagged & ~untagged;
         if (tagged == all_of(b_.count) && all_equal(b_.tag, b_.count, packet::vlan_id_mask))
@@ -52,14 +52,14 @@ class classifier {
   private:
     static constexpr uint32_t no_interface_yet = UINT32_MAX;
 
-    /// Packets by the place of their outer tag, if it has the port's TPID. None of them: frames that are short, or in
+    /// Packets by where their outer tag is, if it has the port's TPID. None of them: frames that are short, or in
     /// several segments, or behind the last four.
-    struct tag_places {
+    struct tag_masks {
         packet_mask by_device = 0, in_frame = 0, none = 0;
     };
 
     /// Four frames at a time. Writes b_.tag; the elements of frames without a tag are undefined.
-    tag_places find_tags() const noexcept {
+    tag_masks find_tags() const noexcept {
         static_assert(offsetof(rte_mbuf, vlan_tci) == offsetof(rte_mbuf, data_len) + 2);
         constexpr uint32_t tagged_bytes =
             sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
@@ -67,7 +67,7 @@ class classifier {
         const v128 low_half = v128::set1(0xffff), high_byte = v128::set1(0xff00);
         const v128 stripped = v128::set1(RTE_MBUF_F_RX_VLAN_STRIPPED);
         const v128 shortest = v128::set1(tagged_bytes - 1);
-        tag_places out;
+        tag_masks out;
         for (uint32_t i = 0; i + 4 <= b_.count; i += 4) {
             const uint8_t *mbuf[4], *frame[4];
             for (uint32_t k = 0; k < 4; ++k) {
@@ -98,13 +98,13 @@ class classifier {
     [[nodiscard]] uint16_t interface_of(uint16_t tci) const noexcept {
         return port_.by_vlan[tci & packet::vlan_id_mask];
     }
-    void classify_one_vlan(const tag_places& at) noexcept {
+    void classify_one_vlan(const tag_masks& at) noexcept {
         const uint16_t ifindex = interface_of(b_.tag[0]);
         b_.in.fill(ifindex);
         note(ifindex);
         treat(all_of(b_.count), v_.interfaces[ifindex].tags, at);
     }
-    void classify_vlans(packet_mask tagged, const tag_places& at) noexcept {
+    void classify_vlans(packet_mask tagged, const tag_masks& at) noexcept {
         uint32_t some = 0, all = UINT32_MAX;
         for_each(tagged, [&](uint32_t i) {
             const uint16_t ifindex = interface_of(b_.tag[i]);
@@ -119,7 +119,7 @@ class classifier {
                  [&](uint32_t i) { treat(packet_mask{1} << i, v_.interfaces[b_.in[i]].tags, at); });
     }
     /// Record tags whose interfaces treat them in one way, or pop them.
-    void treat(packet_mask tagged, uint32_t how, const tag_places& at) noexcept {
+    void treat(packet_mask tagged, uint32_t how, const tag_masks& at) noexcept {
         packet_mask by_device = tagged & at.by_device, in_frame = tagged & at.in_frame;
         if (how == interface::unknown) {
             // A priority tag that the device stripped is treated as one that stage ip_input pops.

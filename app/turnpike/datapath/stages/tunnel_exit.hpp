@@ -96,7 +96,7 @@ class tunnel_exit {
     tunnel_exit(context& c, burst& b) noexcept
         : v_(*c.snapshot),
           b_(b),
-          worker_state_(*c.tunnelling),
+          worker_state_(*c.tunnel_state),
           device_sums_(v_.port[b.in_port].checks_udp_sums) {
         worker_state_.know(*v_.tunnels);
         b_.bytes = 0;

@@ -71,7 +71,7 @@ class unwrapper {
         : v_(*c.snapshot),
           in_(v_.interfaces[b.common_iface]),
           t_(*v_.tunnels),
-          worker_state_(*c.tunnelling),
+          worker_state_(*c.tunnel_state),
           b_(b),
           f_(b),
           exit_(c, b) {}

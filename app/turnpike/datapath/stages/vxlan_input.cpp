@@ -17,7 +17,7 @@ namespace {
 class decapsulator {
   public:
     decapsulator(context& c, burst& b) noexcept
-        : c_(c), b_(b), t_(*c.snapshot->tunnels), worker_state_(*c.tunnelling), exit_(c, b) {}
+        : c_(c), b_(b), t_(*c.snapshot->tunnels), worker_state_(*c.tunnel_state), exit_(c, b) {}
 
     stage_mask run(packet_mask packets) noexcept {
         for_each(packets, [&](uint32_t i) {

@@ -135,7 +135,7 @@ struct endpoint_packets {
 class encapsulator {
   public:
     encapsulator(context& c, burst& b) noexcept
-        : c_(c), v_(*c.snapshot), b_(b), t_(*v_.tunnels), worker_state_(*c.tunnelling) {}
+        : c_(c), v_(*c.snapshot), b_(b), t_(*v_.tunnels), worker_state_(*c.tunnel_state) {}
 
     stage_mask run(packet_mask packets) noexcept {
         // The headers' line is mostly not the frame's, and the device may have read it last.

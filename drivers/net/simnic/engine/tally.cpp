@@ -64,22 +64,22 @@ pcie_bill tally::read(uint64_t register_writes) const noexcept {
     for (const purpose p : {purpose::rx_descriptor_fetch, purpose::rx_write_back,
                             purpose::tx_descriptor_fetch, purpose::tx_write_back}) {
         const bool reads = p == purpose::rx_descriptor_fetch || p == purpose::tx_descriptor_fetch;
-        for (uint32_t place = 0; place < line_units; ++place)
-            for (uint32_t units = 1; units < descriptors_[slot(p)][place].size(); ++units)
-                if (const uint64_t n = descriptors_[slot(p)][place][units].read(); n != 0)
-                    of(p).add(reads ? pcie::read(link_, place * unit, units * unit)
-                                    : pcie::write(link_, place * unit, units * unit),
+        for (uint32_t offset = 0; offset < line_units; ++offset)
+            for (uint32_t units = 1; units < descriptors_[slot(p)][offset].size(); ++units)
+                if (const uint64_t n = descriptors_[slot(p)][offset][units].read(); n != 0)
+                    of(p).add(reads ? pcie::read(link_, offset * unit, units * unit)
+                                    : pcie::write(link_, offset * unit, units * unit),
                               n);
     }
     for (uint32_t size = 0; size < answers_singly_.size(); ++size)
-        for (uint32_t place = 0; place < line_units; ++place)
-            for (uint32_t count = 1; count < answers_singly_[size][place].size(); ++count) {
-                const uint64_t n = answers_singly_[size][place][count].read();
+        for (uint32_t offset = 0; offset < line_units; ++offset)
+            for (uint32_t count = 1; count < answers_singly_[size][offset].size(); ++count) {
+                const uint64_t n = answers_singly_[size][offset][count].read();
                 const uint32_t each = (size + 1) * unit;
                 // Write-backs are aligned to their size, so each is a partial write of one line.
                 if (n != 0)
                     of(purpose::rx_write_back)
-                        .add(pcie::write(link_, place * unit, each), n * count);
+                        .add(pcie::write(link_, offset * unit, each), n * count);
             }
     for (size_t i = 0; i < bill.size(); ++i) odd_[i].add_to(bill[i]);
     of(purpose::doorbells).add(pcie::register_write(link_, 4), register_writes);

@@ -73,13 +73,14 @@ result<std::unique_ptr<wire>> capture::open(const std::string& file, const rewri
         if (auto good = made->append(object, bytes, header->caplen, header->len); !good)
             return tl::unexpected<error>(good.error());
     if (code != PCAP_ERROR_BREAK) return fail(EINVAL, object, pcap_geterr(from.get()));
-    if (made->places_.empty())
+    if (made->positions_.empty())
         return fail(EINVAL, object,
                     made->skipped_ == 0
                         ? "contains no frames"
                         : "contains no frames of " + std::to_string(sizeof(ethernet_header)) +
                               " to " + std::to_string(max_frame_bytes) + " bytes");
-    for (const place& frame : made->places_) rewrite(r, &made->bytes_[frame.at], frame.length);
+    for (const frame_position& frame : made->positions_)
+        rewrite(r, &made->bytes_[frame.at], frame.length);
     return std::unique_ptr<wire>(std::move(made));
 }
 
@@ -93,15 +94,15 @@ result<void> capture::append(const std::string& object, const uint8_t* frame, ui
     }
     if (captured < length)
         return fail(EINVAL, object,
-                    "frame " + std::to_string(places_.size() + skipped_ + 1) + " has " +
+                    "frame " + std::to_string(positions_.size() + skipped_ + 1) + " has " +
                         std::to_string(captured) + " of " + std::to_string(length) +
                         " bytes; capture whole frames");
     const uint32_t padded = std::max(length, min_frame_bytes);
     if (bytes_.size() + padded > max_bytes)
         return fail(EFBIG, object, "the limit is 1 GiB of frames");
-    places_.push_back({bytes_.size(), padded});
+    positions_.push_back({bytes_.size(), padded});
     bytes_.insert(bytes_.end(), frame, frame + length);
-    bytes_.resize(places_.back().at + padded, 0);
+    bytes_.resize(positions_.back().at + padded, 0);
     return {};
 }
 
@@ -118,8 +119,8 @@ uint32_t capture::peek(uint64_t now, std::span<outgoing> into) noexcept {
 void capture::pop(uint32_t n) noexcept {
     for (uint32_t i = 0; i < n; ++i) pace_.pass(frame(i).length);
     next_ += n;
-    loops_.add(next_ / places_.size());
-    next_ %= places_.size();
+    loops_.add(next_ / positions_.size());
+    next_ %= positions_.size();
     sent_.add(n);
 }
 

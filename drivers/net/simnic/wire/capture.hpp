@@ -42,7 +42,7 @@ class capture final : public wire {
     static constexpr size_t max_bytes = size_t{1} << 30;
 
   private:
-    struct place {
+    struct frame_position {
         size_t at;
         uint32_t length;
     };
@@ -50,13 +50,13 @@ class capture final : public wire {
     result<void> append(const std::string& object, const uint8_t* frame, uint32_t captured,
                         uint32_t length);
     [[nodiscard]] outgoing frame(size_t ahead) const noexcept {
-        const place& p = places_[(next_ + ahead) % places_.size()];
+        const frame_position& p = positions_[(next_ + ahead) % positions_.size()];
         return {&bytes_[p.at], p.length};
     }
 
     pace pace_;
     std::vector<uint8_t> bytes_{};  ///< all frames, contiguous
-    std::vector<place> places_{};
+    std::vector<frame_position> positions_{};
     size_t next_ = 0;
     uint64_t skipped_ = 0;
     counters::counter sent_{}, loops_{}, received_{};
