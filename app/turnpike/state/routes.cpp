@@ -70,41 +70,51 @@ void route_set::version::make_current(const std::shared_ptr<version>& wanted) no
     }
 }
 
+std::vector<uint32_t>::const_iterator route_set::target_list::place_of(
+    const route_target& t) const noexcept {
+    return std::lower_bound(
+        sorted.begin(), sorted.end(), t,
+        [this](uint32_t i, const route_target& wanted) { return all[i] < wanted; });
+}
+
+/// The targets for a change; other sets keep theirs.
+route_set::target_list& route_set::own_targets() {
+    if (targets_ == nullptr)
+        targets_ = std::make_shared<target_list>();
+    else if (targets_.use_count() != 1)
+        targets_ = std::make_shared<target_list>(*targets_);
+    return *targets_;
+}
+
 uint32_t route_set::target_index(const route_target& t) {
-    const auto at = std::lower_bound(
-        by_target_.begin(), by_target_.end(), t,
-        [this](uint32_t i, const route_target& wanted) { return targets_[i] < wanted; });
-    if (at != by_target_.end() && targets_[*at] == t) return *at;
-    const bool again = !unused_.empty();
-    if (!again && targets_.size() == targets_most) throw std::bad_alloc();
-    const uint32_t index = again ? unused_.back() : static_cast<uint32_t>(targets_.size());
-    by_target_.insert(at, index);
+    if (const auto known = find_target(t)) return *known;
+    target_list& mine = own_targets();
+    const bool again = !mine.unused.empty();
+    if (!again && mine.all.size() == targets_most) throw std::bad_alloc();
+    const uint32_t index = again ? mine.unused.back() : static_cast<uint32_t>(mine.all.size());
+    mine.sorted.insert(mine.place_of(t), index);
     if (again) {
-        unused_.pop_back();
-        targets_[index] = t;
+        mine.unused.pop_back();
+        mine.all[index] = t;
     } else {
-        targets_.push_back(t);
-        uses_.push_back(0);
+        mine.all.push_back(t);
+        mine.uses.push_back(0);
     }
     return index;
 }
 
 std::optional<uint32_t> route_set::find_target(const route_target& t) const noexcept {
-    const auto at = std::lower_bound(
-        by_target_.begin(), by_target_.end(), t,
-        [this](uint32_t i, const route_target& wanted) { return targets_[i] < wanted; });
-    if (at == by_target_.end() || targets_[*at] != t) return std::nullopt;
+    if (targets_ == nullptr) return std::nullopt;
+    const auto at = targets_->place_of(t);
+    if (at == targets_->sorted.end() || targets_->all[*at] != t) return std::nullopt;
     return *at;
 }
 
-void route_set::unuse(uint32_t target) {
-    if (--uses_[target] != 0) return;
-    unused_.push_back(target);
-    const auto at = std::lower_bound(
-        by_target_.begin(), by_target_.end(), targets_[target],
-        [this](uint32_t i, const route_target& wanted) { return targets_[i] < wanted; });
-    by_target_.erase(at);
-    targets_[target] = {.type = route_type::blackhole};
+void route_set::unuse(target_list& mine, uint32_t target) {
+    if (--mine.uses[target] != 0) return;
+    mine.unused.push_back(target);
+    mine.sorted.erase(mine.place_of(mine.all[target]));
+    mine.all[target] = {.type = route_type::blackhole};
 }
 
 std::optional<ip_prefix> route_set::finish() {
@@ -116,9 +126,10 @@ std::optional<ip_prefix> route_set::finish() {
         all.begin(), all.end(), [](const route& a, const route& b) { return a.to == b.to; });
     if (twice != all.end()) return twice->to;
     auto made = std::make_shared<route_table>();
+    target_list& mine = own_targets();
     for (const route& r : all) {
         made->append(r);
-        ++uses_[r.target];
+        ++mine.uses[r.target];
     }
     at_ = std::make_shared<version>(std::move(made));
     size_ = all.size();
@@ -158,6 +169,8 @@ void route_set::detach() {
 
 /// Returns the old target.
 uint32_t route_set::exchange(const ip_prefix& to, uint32_t target) {
+    if (targets_.use_count() > 1 && at(to).value_or(none) == target) return target;
+    target_list& known = own_targets();
     route_table& mine = own_table();
     std::vector<edit>* const told = at_->others == 0 ? nullptr : &at_->last_other->edits;
     if (told != nullptr && told->size() == told->capacity())
@@ -166,18 +179,19 @@ uint32_t route_set::exchange(const ip_prefix& to, uint32_t target) {
     if (was == target) return was;
     if (told != nullptr) told->push_back({to, was, target});
     if (target != none) {
-        ++uses_[target];
+        ++known.uses[target];
         ++size_;
     }
     if (was != none) {
         --size_;
-        unuse(was);
+        unuse(known, was);
     }
     return was;
 }
 
 bool route_set::set(const ip_prefix& to, const route_target& leads, uint32_t& index) {
-    if (index >= targets_.size() || uses_[index] == 0 || targets_[index] != leads)
+    const auto known = targets();
+    if (index >= known.size() || uses_of(index) == 0 || known[index] != leads)
         index = target_index(leads);
     return exchange(to, index) == none;
 }
@@ -205,7 +219,7 @@ route_changes diff(const route_set& before, const route_set& after) {
     std::vector<uint32_t> same_as;
     for (const route_target& t : before.targets()) {
         const auto at = static_cast<uint32_t>(same_as.size());  // mostly the same index
-        const bool stays = at < after.targets_.size() && after.targets_[at] == t;
+        const bool stays = at < after.targets().size() && after.targets()[at] == t;
         same_as.push_back(stays ? at : after.find_target(t).value_or(none));
     }
     route_changes out;

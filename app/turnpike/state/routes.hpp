@@ -4,7 +4,7 @@
 // other copies store their differences. So a copy costs nothing, a change costs only the changed routes,
 // and two copies are compared by their differences. Reading an older copy first converts the table to
 // it by applying the differences: after Baker, "Shallow binding makes functional
-// arrays fast" (1991).
+// arrays fast" (1991). Copies share their targets, too, until one of them changes.
 #pragma once
 
 #include <cstdint>
@@ -136,35 +136,44 @@ class route_set {
     /// Number of parts of the table: each has about 300 bytes, or 800 for IPv6.
     [[nodiscard]] size_t parts() const noexcept { return at_ == nullptr ? 0 : table().parts(); }
     /// Unused entries are blackholes.
-    [[nodiscard]] std::span<const route_target> targets() const noexcept { return targets_; }
+    [[nodiscard]] std::span<const route_target> targets() const noexcept {
+        if (targets_ == nullptr) return {};
+        return targets_->all;
+    }
     /// Number of routes of a target.
-    [[nodiscard]] uint32_t uses_of(size_t target) const noexcept { return uses_[target]; }
+    [[nodiscard]] uint32_t uses_of(size_t target) const noexcept { return targets_->uses[target]; }
     /// The target index of exactly this prefix, or none.
     [[nodiscard]] std::optional<uint32_t> at(const ip_prefix& to) const noexcept;
     /// The target of exactly this prefix, or null.
     [[nodiscard]] const route_target* find(const ip_prefix& to) const noexcept {
         const auto target = at(to);
-        return target ? &targets_[*target] : nullptr;
+        return target ? &targets_->all[*target] : nullptr;
     }
 
   private:
     friend route_changes diff(const route_set& before, const route_set& after);
     struct version;
+    struct target_list {
+        std::vector<route_target> all{};
+        std::vector<uint32_t> uses{};    ///< number of routes by target
+        std::vector<uint32_t> sorted{};  ///< indices into all, sorted by target
+        std::vector<uint32_t> unused{};  ///< indices into all, not in sorted
+        [[nodiscard]] std::vector<uint32_t>::const_iterator place_of(
+            const route_target& t) const noexcept;
+    };
 
+    target_list& own_targets();
     route_table& table() const noexcept;
     route_table& own_table();
     void detach();
     uint32_t exchange(const ip_prefix& to, uint32_t target);
-    void unuse(uint32_t target);
+    static void unuse(target_list& mine, uint32_t target);
 
     std::shared_ptr<version> at_;  ///< of the table; null: never had a route
     size_t size_ = 0;
-    std::vector<route> added_;  ///< until finish()
-    std::vector<route_target> targets_;
-    std::vector<uint32_t> uses_;       ///< number of routes by target
-    std::vector<uint32_t> by_target_;  ///< indices into targets_, sorted by target
-    std::vector<uint32_t> unused_;     ///< indices into targets_, not in by_target_
-    uint32_t last_ = 0;                ///< last target: mostly also the next one
+    std::vector<route> added_;                ///< until finish()
+    std::shared_ptr<target_list> targets_{};  ///< null: never had one
+    uint32_t last_ = 0;                       ///< last target: mostly also the next one
 };
 
 /// The differences of two sets, sorted by prefix.

@@ -180,6 +180,34 @@ TEST(route_set, targets_that_no_route_has_are_used_again) {
     EXPECT_EQ(*set.find(prefix_of(1)), target_of(1));
 }
 
+/// A batch of a daemon's changes copies a set several times, which may have thousands of targets.
+TEST(route_set, copies_share_targets_until_one_changes) {
+    route_set set;
+    for (uint32_t n = 0; n < 100; ++n) set.set(prefix_of(n), target_of(n % 10));
+    const auto shares = [&](const route_set& other) {
+        return other.targets().data() == set.targets().data();
+    };
+    route_set copy = set;
+    const route_set older = set;
+    EXPECT_TRUE(shares(copy) && shares(older));
+    EXPECT_FALSE(copy.remove(prefix_of(100)));
+    EXPECT_FALSE(copy.set(prefix_of(7), target_of(7)));
+    EXPECT_TRUE(shares(copy)) << "nothing changed";
+    EXPECT_TRUE(copy.set(prefix_of(100), target_of(77)));
+    EXPECT_TRUE(copy.remove(prefix_of(3)));
+    EXPECT_FALSE(shares(copy));
+    EXPECT_TRUE(shares(older));
+    EXPECT_EQ(set.size(), 100U);
+    EXPECT_FALSE(set.find_target(target_of(77)));
+    EXPECT_EQ(set.uses_of(*set.find_target(target_of(3))), 10U);
+    EXPECT_EQ(copy.uses_of(*copy.find_target(target_of(3))), 9U);
+    EXPECT_EQ(diff(set, copy).size(), 2U);
+    // The last owner changes its targets in place.
+    const auto* const before = copy.targets().data();
+    copy.set(prefix_of(101), target_of(77));
+    EXPECT_EQ(copy.targets().data(), before);
+}
+
 TEST(route_set, a_prefix_that_was_added_twice) {
     route_set set;
     const uint32_t t = set.target_index(target_of(1));
