@@ -257,19 +257,32 @@ class RtnlHolder:
         self.host, self.folder = host, folder
 
     def batch(self, *lines):
-        path = os.path.join(self.folder, "batch")
+        path = os.path.join(self.folder, f"batch{threading.get_ident()}")
         with open(path, "w", encoding="ascii") as file:
             file.write("\n".join(lines) + "\n")
         self.host.run(f"ip -batch {path}", timeout=60)
 
-    def make(self):
-        self.batch(*(f"link add held{n} group 7 type bridge" for n in range(self.INTERFACES)))
+    def make(self, group=7):
+        self.batch(*(f"link add held{group}-{n} group {group} type bridge" for n in range(self.INTERFACES)))
 
-    def hold(self, *first):
+    def hold(self, *first, group=7):
         """Requests, and then the deletion at once. The seconds that all took."""
         began = time.time()
-        self.batch(*first, "link del group 7")
+        self.batch(*first, f"link del group {group}")
         return time.time() - began
+
+    def hold_twice(self, between):
+        """The request of another program waits for the lock, and a second deletion behind it. The seconds of the deletion."""
+        self.make(group=8)
+        first = threading.Thread(target=self.hold)
+        first.start()
+        time.sleep(0.2)
+        waits = between()
+        time.sleep(0.2)
+        held = self.hold(group=8)
+        first.join()
+        assert waits.wait(10) == 0
+        return held - 0.4
 
 
 class LostNotifications:
@@ -307,7 +320,8 @@ class LostNotifications:
 
 @tap.limit(180)
 def test_nothing_waits_for_the_kernels_lock():
-    """A TAP's carrier is lost, a TAP is deleted, and all is dumped anew, while another program has RTNL."""
+    """A TAP's carrier is lost, a TAP is deleted, an address is followed, which changes the port's filters, and all is dumped anew,
+    while another program has RTNL."""
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-rtnl-") as folder:
         wait_for_hugepages()
         west, dut, peer, box = lab.host("west"), lab.host("dut", True), lab.host("peer"), lab.host("box")
@@ -324,11 +338,14 @@ def test_nothing_waits_for_the_kernels_lock():
         pings = Pings(west, "10.0.1.1")
         holder = RtnlHolder(peer, folder)
         operator = Operator("/run/turnpike/control.sock")
+        ask = lambda what: str(operator.result("show", what=what))  # noqa: E731
         shown = lambda: operator.result("show", what="control-plane")  # noqa: E731
         losses = LostNotifications(running, box)
         cases = {"a carrier that is lost": (lambda: holder.hold("link set eth0 down"), lambda: has("NO-CARRIER")),
                  "an interface that is deleted": (lambda: box.run("ip link del peer") and holder.hold(),
                                                   lambda: has("10.0.4.1/24")),
+                 "an address of a daemon": (lambda: holder.hold_twice(lambda: box.start("ip addr add 2001:db8:4::1/64 dev peer nodad")),
+                                            lambda: "2001:db8:4::1/64" in ask("interfaces")),
                  "a dump of all after lost notifications": (lambda: losses.continue_while(holder.hold),
                                                             lambda: losses.are_made_up_for(shown()))}
         pauses = {}

@@ -129,7 +129,7 @@ result<state::changes> controller::attempt(std::shared_ptr<const state::configur
         if (done && u.c && u.c->open_rest) done = exchange(u);
         if (done) done = finish(u);
         if (!done) return tl::unexpected<error>(done.error());
-        settle(u);
+        settle(u, true);
         return std::move(u.what);
     } catch (...) {
         return tl::unexpected<error>(error_of_exception());
@@ -209,7 +209,7 @@ result<state::changes> controller::attempt_beside(control_calls& calls,
         return out;
     });
     if (!u) return came;
-    settle(*u);
+    settle(*u, false);
     u.reset();  // closes removed ports, and frees replaced objects
     return came;
 }
@@ -406,10 +406,17 @@ result<void> controller::finish(transaction& u) {
     return {};
 }
 
-/// After finish(): requests to the kernel and to devices, for which no worker waits.
-void controller::settle(transaction& u) noexcept {
+/// After finish(): requests to the kernel and to devices, for which no worker waits. Drivers program filters of kernel
+/// interfaces under RTNL: after a transaction of control's own, management does.
+void controller::settle(transaction& u, bool by_control) noexcept {
     for (const auto& s : u.ready) s->settle();
-    ports_->listen(*snapshot_);
+    if (!by_control || !managed_) return ports_->listen(*snapshot_);
+    if (!ports_->have_filters(*snapshot_)) listen_due_.store(true, std::memory_order_release);
+}
+
+void controller::listen_beside(control_calls& calls) {
+    if (!listen_due_.exchange(false, std::memory_order_acquire)) return;
+    with_loan(calls, [this] { ports_->listen(*snapshot_); });
 }
 
 /// Remove ports from the workers' snapshot, and close them.

@@ -123,6 +123,9 @@ class controller {
     /// Closes devices that were unplugged.
     /// Threads  management
     void close_vanished(control_calls& calls);
+    /// Programs the ports' MAC and VLAN filters after transactions of control's own.
+    /// Threads  management
+    void listen_beside(control_calls& calls);
     /// Whether a management thread answers scrapes and repeats transactions; else control does.
     void set_managed(bool on) noexcept { managed_ = on; }
     /// From now on, management reads and changes the tables; tick() only handles packets without them.
@@ -256,7 +259,7 @@ class controller {
     result<void> compare(transaction& u, const lost_ports& lost);
     result<void> prepare_owners(transaction& u, size_t until);
     result<void> finish(transaction& u);
-    void settle(transaction& u) noexcept;
+    void settle(transaction& u, bool by_control) noexcept;
     result<void> prepare_beside(control_calls& calls, transaction& u, const lost_ports& lost);
     [[nodiscard]] size_t after_rings() const noexcept;
     result<void> compile_beside(control_calls& calls, transaction& u) const;
@@ -370,7 +373,7 @@ class controller {
         for (link_batch::row& r : b.rows) r.up = rxtx::port::link_up(r.ethdev_id);
     }};
     std::vector<rxtx::port> vanished_{};  ///< to be closed by close_vanished()
-    std::atomic<bool> any_vanished_{false};
+    std::atomic<bool> any_vanished_{false}, listen_due_{false};
     struct held_packet {
         rte_mbuf* m;
         bool answered;  ///< a reply is sent already

@@ -123,7 +123,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     if (auto done = compare(first, {}); !done) return done;
     if (auto done = prepare_owners(first, config_handlers_.size()); !done) return done;
     if (auto done = finish(first); !done) return done;
-    settle(first);
+    settle(first, true);
     return {};
 }
 
@@ -162,7 +162,7 @@ void controller::register_handlers() {
         .published = published_,
         .out = *control_tx_,
         .link_of = [this](const datapath::interface& i) { return link_of(i); },
-        .learn = [this](const state::learned& now) { return learn(now); }});
+        .learn = [this](state::learned now) { return learn(std::move(now)); }});
     slow_path_context_ =
         std::make_unique<slow_path::slow_path_context>(slow_path::slow_path_context{
             published_, *control_tx_, *neighbours_, *tables_, *hops_, *host_});

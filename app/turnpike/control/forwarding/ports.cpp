@@ -476,6 +476,16 @@ open_port::filters filters_of(const open_port& port, const datapath::snapshot& v
 
 }  // namespace
 
+bool ports::have_filters(const datapath::snapshot& v) const noexcept {
+    try {
+        return std::ranges::all_of(open_, [&](const auto& port) {
+            return port->lost || port->filters_set == filters_of(*port, v);
+        });
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
 void ports::listen(const datapath::snapshot& v) noexcept {
     for (const auto& port : open_)
         if (port->is_shut != port->config.shutdown && !port->lost) {

@@ -104,6 +104,8 @@ class ports : public config_handler {
     /// Set the devices' MAC filters, where they change: promiscuous, or the interfaces' unicast and group addresses.
     /// Some drivers take milliseconds for it, or stop receiving meanwhile.
     void listen(const datapath::snapshot& v) noexcept;
+    /// Whether listen() would change no filter.
+    [[nodiscard]] bool have_filters(const datapath::snapshot& v) const noexcept;
     /// Drop the packets that wait in the receive rings of ports with `shutdown`, which no worker polls.
     void empty_shut_ports(datapath::drop_reason why) noexcept;
     /// Close all ports, for shutdown.

@@ -45,7 +45,7 @@ class host_stack : public config_handler {
         std::function<bool(const datapath::interface&)> link_of;
         /// Apply learned state to the running configuration.
         /// Returns  false: to be called again
-        std::function<result<bool>(const state::learned&)> learn;
+        std::function<result<bool>(state::learned)> learn;
     };
     explicit host_stack(dependencies s);
     ~host_stack() override;
