@@ -93,8 +93,8 @@ class asked {
     /// Routes of both families, and next hops, of which each neighbour that is still known has one.
     [[nodiscard]] std::array<uint64_t, 3> worker_state() {
         control::controller& c = lab_.controller();
-        return {c.routes().v4().stats().routes, c.routes().v6().stats().routes,
-                c.hops().in_use() - c.neighbours().size()};
+        return {c.routing().routes().v4().stats().routes, c.routing().routes().v6().stats().routes,
+                c.hops().in_use() - c.routing().neighbours().size()};
     }
     void change_back() {
         control::controller& c = lab_.controller();

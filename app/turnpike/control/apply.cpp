@@ -54,11 +54,11 @@ result<state::changes> controller::apply(std::shared_ptr<const state::configurat
 result<bool> controller::learn(state::learned now) noexcept {
     state::learned before = std::exchange(learned_, std::move(now));
     bool is_direct = learn_routes(before);
-    if (!is_direct && !make_groups_ahead()) {
+    if (!is_direct && !routing_->make_groups_ahead(learned_)) {
         std::swap(learned_, before);
         return false;
     }
-    if (!is_direct && groups_->has_ahead()) is_direct = learn_routes(before);
+    if (!is_direct && routing_->groups().has_ahead()) is_direct = learn_routes(before);
     ++learned_batches_.all;
     if (is_direct) return true;
     ++learned_batches_.transactions;
@@ -68,33 +68,6 @@ result<bool> controller::learn(state::learned now) noexcept {
     return tl::unexpected<error>(came.error());
 }
 
-/// Makes the tables of new groups before their routes.
-/// Returns  whether all are made, or memory is short: a transaction then reports it
-bool controller::make_groups_ahead() noexcept {
-    try {
-        return groups_->make_ahead(learned_);
-    } catch (const std::bad_alloc&) {
-        return true;
-    }
-}
-
-/// The next hop of a new target of the kernel's; none: a transaction has to prepare it.
-std::optional<uint32_t> controller::make_hop(const state::route_target& target) {
-    if (!groups_->is_ready(target)) return std::nullopt;
-    std::vector<uint32_t> hops;
-    for (const state::route_member& m : target.members) {
-        if (!m.via) return std::nullopt;
-        const bool grouped = target.members.size() > 1 && running_->sharing.uses_neigh(*m.via);
-        const auto hop =
-            neighbours_->add_gateway(interfaces_->indexes().at(m.interface), *m.via, grouped);
-        if (!hop) return std::nullopt;
-        hops.push_back(*hop);
-    }
-    return groups_->hop_of(target, hops, *running_, [this](const datapath::next_hop& hop) {
-        return link_of(snapshot_->interfaces[hop.out.interface]);
-    });
-}
-
 /// Where only routes change, their tables are written: no other object depends on them.
 /// Returns  whether all changes are applied
 bool controller::learn_routes(const state::learned& before) noexcept {
@@ -102,22 +75,13 @@ bool controller::learn_routes(const state::learned& before) noexcept {
         before.addresses != learned_.addresses || before.neighbours != learned_.neighbours ||
         before.admin_down != learned_.admin_down)
         return false;
-    const auto new_hop = [this](const state::route_target& t) { return make_hop(t); };
-    try {
-        for (const auto& [name, index] : vrfs_->indexes()) {
-            state::route_set& running = followed_->routes.at(name);
-            const state::route_set next =
-                state::followed_routes(*running_, name, learned_.routes_of(name));
-            const state::route_changes what = state::diff(running, next);
-            if (recursion_->depends_on(index, what) ||
-                (tables_->of(index).has_link_routes() && neighbours_->any_in(what)) ||
-                !tables_->of(index).learn(running, next, what, new_hop, !left_out_.any()))
-                return false;
-        }
-        return true;
-    } catch (const std::exception&) {  // out of memory: as a transaction, or not at all
-        return false;
-    }
+    return routing_->learn({.config = *running_,
+                            .ifindexes = interfaces_->indexes(),
+                            .can_send =
+                                [this](const datapath::next_hop& hop) {
+                                    return link_of(snapshot_->interfaces[hop.out.interface]);
+                                }},
+                           *followed_, learned_);
 }
 
 result<state::changes> controller::attempt(std::shared_ptr<const state::configuration> config,
@@ -330,8 +294,7 @@ result<void> controller::exchange(transaction& u) {
     }
     c.snapshot = std::move(snapshot);
     c.ifindex_of.clear();
-    c.tables.clear();
-    c.out = {};
+    c.derived.clear();
     c.vrf_index_of.clear();
     return prepare_owners(u, config_handlers_.size());
 }
@@ -396,10 +359,6 @@ result<void> controller::finish(transaction& u) {
     followed_.swap(u.learned);
     wait_for_grace_period();
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();
-    left_out_ = c.out;
-    left_out_.permanent += followed_->neighbours_left_out;
-    left_out_.fib = tables_->left_out();
-    hops_when_left_out_ = hops_->in_use();
     punt_counts_->follow(interfaces_->indexes());
     announce_changed(u.what, *was, before.get());
     ++changes_;
@@ -482,7 +441,7 @@ void controller::log_completion(bool done) {
 }
 
 bool controller::incomplete() const noexcept {
-    return tables_->incomplete() || acls_->incomplete();
+    return routing_->tables().incomplete() || acls_->incomplete();
 }
 
 void controller::publish(std::unique_ptr<datapath::snapshot> next) noexcept {

@@ -11,7 +11,6 @@
 //   settle   the kernel gets the addresses and the MTU of host interfaces
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -21,7 +20,6 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "control/routing/left_out.hpp"
 #include "datapath/graph.hpp"
 #include "state/changes.hpp"
 
@@ -50,45 +48,11 @@ struct change {
     std::vector<worker> workers{};  ///< by worker number
     using ifindexes = std::map<std::string, uint16_t, std::less<>>;
     ifindexes port_index_of{}, ifindex_of{};
-    /// A resolved next hop of a recursive route: a neighbour, or a fixed next hop of kind drop.
-    struct path {
-        state::route_member to{};
-        std::optional<uint32_t> drops{};
-    };
-    /// The routes of one source (operator or kernel), with their next hops.
-    struct routes_with_hops {
-        const state::route_set* set = nullptr;
-        std::vector<uint32_t> hop_of_target{};  ///< like set->targets()
-        /// Next hop of exactly this prefix; none: no route, or no room for its next hop.
-        [[nodiscard]] std::optional<uint32_t> hop(const ip_prefix& to) const noexcept {
-            const auto target = set == nullptr ? std::nullopt : set->at(to);
-            if (!target || hop_of_target[*target] == no_nexthop) return std::nullopt;
-            return hop_of_target[*target];
-        }
-    };
-    /// The same, resolved step by step. Vectors are indexed like set->targets().
-    struct resolved_routes : routes_with_hops {
-        const state::route_changes* what = nullptr;
-        /// of recursive targets, by recursion; empty: not resolved
-        std::vector<std::vector<path>> paths{};
-        /// next hop indices of a target's members, or of its paths, by neighbours; no_nexthop: no room
-        std::vector<std::vector<uint32_t>> hops_of_members{};
-    };
-    /// The routes of a VRF, in progress.
-    struct table {
-        uint8_t vrf = 0;  ///< index into snapshot::vrf
-        resolved_routes operators{}, learned{};
-        /// next hops of connected networks and local addresses
-        std::map<ip_prefix, uint32_t> derived{};
-    };
-    std::vector<table> tables{};  ///< the main table first
-    left_out out{};        ///< of the kernel's objects, except routes that the FIB has no room for
-    bool retries = false;  ///< the FIB is tried again with routes that it had no room for
+    /// Indices into snapshot::vrf; the main VRF, "", has 0.
     std::map<std::string, uint8_t, std::less<>> vrf_index_of{};
-    [[nodiscard]] table& table_of(uint8_t vrf) noexcept {
-        return *std::find_if(tables.begin(), tables.end(),
-                             [&](const table& t) { return t.vrf == vrf; });
-    }
+    /// Next hops of connected networks, local addresses and tunnels' ends, by VRF index.
+    std::map<uint8_t, std::map<ip_prefix, uint32_t>> derived{};
+    bool retries = false;  ///< the FIB is tried again with routes that it had no room for
 
     /// ACLs that acls::compile_changed() has compiled, by name.
     std::map<std::string, std::shared_ptr<datapath::acl_list>, std::less<>> compiled{};

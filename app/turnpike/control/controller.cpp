@@ -109,7 +109,7 @@ void controller::tick(uint64_t now_ms) noexcept {
         take_punted();
         dad_->tick();  // first: solicitations need source addresses
         igmp_->tick();
-        neighbours_->tick(now_ms);
+        routing_->neighbours().tick(now_ms);
         bridges_->tick(now_ms);
         slow_path_context_->route_held();
         host_->tick(now_ms);
@@ -142,20 +142,13 @@ void controller::tick(uint64_t now_ms) noexcept {
     }
 }
 
-/// Whether the kernel's objects that were left out may find room.
-bool controller::has_room() {
-    if (left_out_.fib != 0 && tables_->has_room()) return true;
-    if (left_out_.groups != 0 && hops_->in_use() < hops_when_left_out_) return true;
-    return (left_out_.neighbours != 0 || left_out_.paths != 0 || left_out_.permanent != 0) &&
-           neighbours_->has_room();
-}
-
 void controller::retry_left_out(uint64_t now_ms) {
-    if (!left_out_.any() || now_ms < next_retry_ms_) return;
+    const left_out& now = routing_->no_room();
+    if (!now.any() || now_ms < next_retry_ms_) return;
     next_retry_ms_ = now_ms + complete_ms;
-    const bool fib = left_out_.fib != 0 && now_ms >= next_fib_retry_ms_;
+    const bool fib = now.fib != 0 && now_ms >= next_fib_retry_ms_;
     if (fib) next_fib_retry_ms_ = now_ms + fib_retry_ms;
-    if (!fib && !has_room()) return;
+    if (!fib && !routing_->has_room()) return;
     if (managed_) return retry_due_.store(true, std::memory_order_release);
     retries_left_out_ = true;
     static_cast<void>(apply(operator_config_));
@@ -184,18 +177,19 @@ void controller::repeat_beside(control_calls& calls) {
 }
 
 void controller::log_left_out(uint64_t now_ms) {
-    if (left_out_ == logged_left_out_ || now_ms < next_left_out_log_ms_) return;
+    const left_out& now = routing_->no_room();
+    if (now == logged_left_out_ || now_ms < next_left_out_log_ms_) return;
     next_left_out_log_ms_ = now_ms + left_out_log_ms;
-    logged_left_out_ = left_out_;
-    if (!left_out_.any())
+    logged_left_out_ = now;
+    if (!now.any())
         return observe::log(observe::log_level::notice, "all the kernel's routes have room again");
     observe::log(observe::log_level::warning,
                  "some of the kernel's routes and neighbours are left out for lack of room",
-                 {{"fib_full", std::to_string(left_out_.fib)},
-                  {"no_neighbour_entry", std::to_string(left_out_.neighbours)},
-                  {"no_next_hop", std::to_string(left_out_.groups)},
-                  {"paths", std::to_string(left_out_.paths)},
-                  {"permanent_neighbours", std::to_string(left_out_.permanent)}});
+                 {{"fib_full", std::to_string(now.fib)},
+                  {"no_neighbour_entry", std::to_string(now.neighbours)},
+                  {"no_next_hop", std::to_string(now.groups)},
+                  {"paths", std::to_string(now.paths)},
+                  {"permanent_neighbours", std::to_string(now.permanent)}});
 }
 
 void controller::take_punted() noexcept {
@@ -248,7 +242,7 @@ void controller::note_link(open_port& port, bool up, uint64_t now_ms) {
 }
 
 void controller::follow_links_of_groups() {
-    groups_->update_members([this](const datapath::next_hop& hop) {
+    routing_->groups().update_members([this](const datapath::next_hop& hop) {
         return link_of(snapshot_->interfaces[hop.out.interface]);
     });
 }
@@ -287,7 +281,8 @@ void controller::link_changed(uint16_t port, bool up) {
         } else if (!link_of(i)) {
             dad_->forget(ifindex);
             igmp_->forget(ifindex);
-            neighbours_->flush_by_ticks({.interface = ifindex}, datapath::drop_reason::port_down);
+            routing_->neighbours().flush_by_ticks({.interface = ifindex},
+                                                  datapath::drop_reason::port_down);
         }
     }
 }

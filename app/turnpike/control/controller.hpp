@@ -2,10 +2,10 @@
 // The controller: creates and owns all control objects, runs transactions through the owners, handles punted
 // packets, and polls links, timers and the mbuf pool. Entry point of control.
 //
-//   metrics -> captures -> workers -> ports -> vrfs -> interfaces -> host stack -> bridges -> tunnels -> acls -> recursion -> neighbours -> groups -> routes   prepare, so
+//   metrics -> captures -> workers -> ports -> vrfs -> interfaces -> host stack -> bridges -> tunnels -> acls -> routing   prepare, so
 //                                                                       exchange (change.hpp)
 //                                                                       commit, publish the snapshot
-//   routes -> ... -> workers                                            retire, after a grace period
+//   routing -> ... -> workers                                            retire, after a grace period
 #pragma once
 
 #include <atomic>
@@ -35,10 +35,7 @@
 #include "control/management/machine_counters.hpp"
 #include "control/management/metrics_server.hpp"
 #include "control/management/pcie_bill.hpp"
-#include "control/neighbours/neighbours.hpp"
-#include "control/routing/nexthop_groups.hpp"
-#include "control/routing/recursion.hpp"
-#include "control/routing/route_tables.hpp"
+#include "control/routing/routing.hpp"
 #include "control/slow_path/icmp.hpp"
 #include "control/slow_path/message_rate.hpp"
 #include "control/slow_path/redirects.hpp"
@@ -181,10 +178,10 @@ class controller {
     }
     [[nodiscard]] control::neighbours::flush begin_flush(
         const control::neighbours::filter& which) noexcept {
-        return neighbours_->begin_flush(which, datapath::drop_reason::neighbour_failed);
+        return routing_->neighbours().begin_flush(which, datapath::drop_reason::neighbour_failed);
     }
     void continue_flush(control::neighbours::flush& f) {
-        neighbours_->continue_flush(f, slow_path_context_->now_ms);
+        routing_->neighbours().continue_flush(f, slow_path_context_->now_ms);
     }
     /// From here on, counters of `show` begin at 0; workers' counters are not changed.
     void clear_counters();
@@ -196,8 +193,6 @@ class controller {
     [[nodiscard]] double duration_s() const noexcept;
     /// Number of applied transactions, including the start.
     [[nodiscard]] uint64_t changes() const noexcept { return changes_; }
-    /// Objects of the kernel that found no room.
-    [[nodiscard]] const left_out& no_room() const noexcept { return left_out_; }
     [[nodiscard]] const acls& lists() const noexcept { return *acls_; }
     [[nodiscard]] bool cleared() const noexcept { return !cleared_.is_start(); }
     /// Rates by object, from the samples that tick() adds each second.
@@ -210,14 +205,9 @@ class controller {
 
     // Accessors for the control socket, and for tests, which drive packets and time themselves.
     [[nodiscard]] control::workers& workers() noexcept { return *workers_; }
-    [[nodiscard]] control::neighbours& neighbours() noexcept { return *neighbours_; }
-    /// Routes of the main VRF.
-    [[nodiscard]] control::routes& routes() noexcept { return tables_->main(); }
-    [[nodiscard]] route_tables& tables() noexcept { return *tables_; }
-    [[nodiscard]] const control::vrfs& vrfs() const noexcept { return *vrfs_; }
+    [[nodiscard]] control::routing& routing() noexcept { return *routing_; }
+    [[nodiscard]] const control::routing& routing() const noexcept { return *routing_; }
     [[nodiscard]] const next_hops& hops() const noexcept { return *hops_; }
-    [[nodiscard]] const nexthop_groups& groups() const noexcept { return *groups_; }
-    [[nodiscard]] const recursion& recursive() const noexcept { return *recursion_; }
     [[nodiscard]] const control::ports& ports() const noexcept { return *ports_; }
     [[nodiscard]] const control::interfaces& interfaces() const noexcept { return *interfaces_; }
     [[nodiscard]] const control::host_stack& host_interfaces() const noexcept { return *host_; }
@@ -252,8 +242,6 @@ class controller {
     struct transaction;
     void give_sflow_counters();
     [[nodiscard]] bool learn_routes(const state::learned& before) noexcept;
-    [[nodiscard]] std::optional<uint32_t> make_hop(const state::route_target& target);
-    [[nodiscard]] bool make_groups_ahead() noexcept;
     result<state::changes> attempt(std::shared_ptr<const state::configuration> config,
                                    const lost_ports& lost) noexcept;
     result<void> compare(transaction& u, const lost_ports& lost);
@@ -288,11 +276,11 @@ class controller {
     [[nodiscard]] bool incomplete() const noexcept;
     void complete();
     static void log_completion(bool done);
-    [[nodiscard]] bool has_room();
     void retry_left_out(uint64_t now_ms);
     void log_left_out(uint64_t now_ms);
     void publish(std::unique_ptr<datapath::snapshot> next) noexcept;
     void wait_for_grace_period() noexcept;
+    result<void> make_routing();
     void register_handlers();
     void take_punted() noexcept;
     void link_changed(uint16_t port, bool up);
@@ -322,8 +310,7 @@ class controller {
     std::unique_ptr<state::followed> followed_ = std::make_unique<state::followed>();
     state::learned learned_{};
     learned_batches learned_batches_{};
-    left_out left_out_{}, logged_left_out_{};
-    uint32_t hops_when_left_out_ = 0;  ///< next hops in use then
+    left_out logged_left_out_{};
     bool retries_left_out_ = false;
     std::atomic<bool> retry_due_{false}, complete_due_{false};  ///< for repeat_beside()
     std::atomic<const datapath::snapshot*> published_{nullptr};
@@ -336,11 +323,7 @@ class controller {
     std::unique_ptr<punt_counts> punt_counts_;
     std::unique_ptr<control_tx> control_tx_;
     std::unique_ptr<captures> captures_;
-    std::unique_ptr<control::vrfs> vrfs_;
-    std::unique_ptr<route_tables> tables_;
-    std::unique_ptr<control::neighbours> neighbours_;
-    std::unique_ptr<recursion> recursion_;
-    std::unique_ptr<nexthop_groups> groups_;
+    std::unique_ptr<control::routing> routing_;
     std::unique_ptr<control::ports> ports_;
     std::unique_ptr<control::interfaces> interfaces_;
     std::unique_ptr<host_stack> host_;

@@ -62,12 +62,6 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     hops_ = std::move(*hops);
     workers_ = std::make_unique<control::workers>(published_, *rcu_, pool_);
     punt_counts_ = std::make_unique<punt_counts>(*workers_);
-    auto tables = route_tables::create(*rcu_);
-    if (!tables) return tl::unexpected<error>(tables.error());
-    tables_ = std::move(*tables);
-    vrfs_ = std::make_unique<control::vrfs>();
-    recursion_ = std::make_unique<recursion>(*hops_);
-    groups_ = std::make_unique<nexthop_groups>(*hops_, *rcu_);
     control_tx_ =
         std::make_unique<control_tx>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
     traces_ = std::make_unique<traces>(*workers_, *control_tx_, *rcu_);
@@ -76,6 +70,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
                                               [this](uint16_t p) { return counted(p); });
     interfaces_ = std::make_unique<control::interfaces>(*hops_);
     acls_ = std::make_unique<acls>(*rcu_);
+    if (auto done = make_routing(); !done) return done;
     register_handlers();
     max_held_ = std::clamp<size_t>(pool_facts_.buffers / 16, 256, 4096);
     held_.reserve(max_held_);
@@ -95,24 +90,10 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     latency_ = std::make_unique<latency_samples>();
     sflow_ = std::make_unique<sflow_export>();
     metrics_ = std::make_unique<metrics_server>([this](bool page) { return scrape(*this, page); });
-    config_handlers_ = {metrics_.get(),
-                        captures_.get(),
-                        workers_.get(),
-                        ports_.get(),
-                        vrfs_.get(),
-                        interfaces_.get(),
-                        host_.get(),
-                        bridges_.get(),
-                        tunnels_.get(),
-                        acls_.get(),
-                        mirrors_.get(),
-                        sflow_.get(),
-                        interface_counts_.get(),
-                        latency_.get(),
-                        recursion_.get(),
-                        neighbours_.get(),
-                        groups_.get(),
-                        tables_.get()};
+    config_handlers_ = {metrics_.get(),          captures_.get(),   workers_.get(), ports_.get(),
+                        &routing_->vrfs(),       interfaces_.get(), host_.get(),    bridges_.get(),
+                        tunnels_.get(),          acls_.get(),       mirrors_.get(), sflow_.get(),
+                        interface_counts_.get(), latency_.get(),    routing_.get()};
 
     auto empty = std::make_unique<state::configuration>();
     empty->fixed = config->fixed;
@@ -127,10 +108,10 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     return {};
 }
 
-void controller::register_handlers() {
+result<void> controller::make_routing() {
     // A quarter of all mbufs may wait for neighbours.
-    neighbours_ = std::make_unique<control::neighbours>(
-        *hops_, *tables_, pool_facts_.buffers / 4,
+    auto made = control::routing::create(
+        *hops_, *rcu_, pool_facts_.buffers / 4,
         neighbour_callbacks{
             .solicit =
                 [this](uint16_t interface, const ip_address& a, const mac_address* mac) {
@@ -158,6 +139,12 @@ void controller::register_handlers() {
                     events_.neighbour(interfaces_->name_of(e.whose.interface), e,
                                       slow_path_context_->now_ms);
                 }});
+    if (!made) return tl::unexpected<error>(made.error());
+    routing_ = std::move(*made);
+    return {};
+}
+
+void controller::register_handlers() {
     host_ = std::make_unique<host_stack>(host_stack::dependencies{
         .published = published_,
         .out = *control_tx_,
@@ -165,7 +152,7 @@ void controller::register_handlers() {
         .learn = [this](state::learned now) { return learn(std::move(now)); }});
     slow_path_context_ =
         std::make_unique<slow_path::slow_path_context>(slow_path::slow_path_context{
-            published_, *control_tx_, *neighbours_, *tables_, *hops_, *host_});
+            published_, *control_tx_, routing_->neighbours(), routing_->tables(), *hops_, *host_});
     dad_ = std::make_unique<slow_path::dad>(*slow_path_context_);
     igmp_ = std::make_unique<slow_path::igmp_reports>(*slow_path_context_);
     icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*slow_path_context_, *dad_);
@@ -196,13 +183,11 @@ void controller::register_handlers() {
 }
 
 controller::~controller() {
-    if (neighbours_) neighbours_->give_up_all(drop_reason::stopping);
+    if (routing_) routing_->neighbours().give_up_all(drop_reason::stopping);
     take_down();
     // First objects that RCU readers may use, then the tables, then rcu_ with its deferred frees.
     acls_.reset();
-    groups_.reset();
-    neighbours_.reset();
-    tables_.reset();
+    routing_.reset();
     if (rcu_) rcu_->synchronize();
     captures_.reset();
     bridges_.reset();
@@ -232,7 +217,7 @@ void controller::drop_leftovers() {
         for (const held_packet& h : std::exchange(*held, {}))
             control_tx_->drop(h.m, datapath::punted_of(h.m).in_port, drop_reason::stopping);
     slow_path_context_->held.clear();
-    neighbours_->give_up_all(drop_reason::stopping);
+    routing_->neighbours().give_up_all(drop_reason::stopping);
 }
 
 /// Read the data that only devices have, until they are closed.
@@ -336,16 +321,16 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
         std::any_of(running_->interfaces.begin(), running_->interfaces.end(),
                     [](const auto& i) { return i.second.kind == state::interface_kind::routed; });
     if (routed) {
-        const auto by_state = neighbours_->by_state();
+        const auto by_state = routing_->neighbours().by_state();
         for (size_t i = 0; i < by_state.size(); ++i)
             r.neighbours[std::string(neighbour_state_names[i])] = by_state[i];
-        r.neighbours["limit"] = neighbours_->limits().limit;
-        const auto [v4, v6] = tables_->count();
+        r.neighbours["limit"] = routing_->neighbours().limits().limit;
+        const auto [v4, v6] = routing_->tables().count();
         r.routes = {{"ipv4", v4}, {"ipv6", v6}};
-        r.isa["fib4"] = tables_->main().v4().kernel();
-        r.isa["fib6"] = tables_->main().v6().kernel();
+        r.isa["fib4"] = routing_->tables().main().v4().kernel();
+        r.isa["fib6"] = routing_->tables().main().v6().kernel();
     }
-    r.held = neighbours_->pending();
+    r.held = routing_->neighbours().pending();
     r.punt = punt_counts_->report();
     if (rules) r.acls = acls_->report();
     if (!acls_->kernel().empty()) r.isa["acl"] = acls_->kernel();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ECMP group: next hops that share a route's traffic by flow. The flow's hash selects a bucket, the
-// bucket a member, the member its next hop; control assigns buckets to members (control/routing/nexthop_groups.hpp).
+// bucket a member, the member its next hop; control assigns buckets to members (control/routing/ecmp_buckets.hpp).
 //
 //   next_hop (kind group) ---> nexthop_group: mask, hop[256], then a byte a bucket
 //   hash & mask = 3 ------------------------------------------> | 1 | 0 | 0 | 1 | 0 |...  member 1's hop

@@ -70,7 +70,7 @@ void route_set::version::make_current(const std::shared_ptr<version>& wanted) no
     }
 }
 
-std::vector<uint32_t>::const_iterator route_set::target_list::place_of(
+std::vector<uint32_t>::const_iterator route_set::target_list::position_of(
     const route_target& t) const noexcept {
     return std::lower_bound(
         sorted.begin(), sorted.end(), t,
@@ -92,7 +92,7 @@ uint32_t route_set::target_index(const route_target& t) {
     const bool again = !mine.unused.empty();
     if (!again && mine.all.size() == targets_most) throw std::bad_alloc();
     const uint32_t index = again ? mine.unused.back() : static_cast<uint32_t>(mine.all.size());
-    mine.sorted.insert(mine.place_of(t), index);
+    mine.sorted.insert(mine.position_of(t), index);
     if (again) {
         mine.unused.pop_back();
         mine.all[index] = t;
@@ -105,7 +105,7 @@ uint32_t route_set::target_index(const route_target& t) {
 
 std::optional<uint32_t> route_set::find_target(const route_target& t) const noexcept {
     if (targets_ == nullptr) return std::nullopt;
-    const auto at = targets_->place_of(t);
+    const auto at = targets_->position_of(t);
     if (at == targets_->sorted.end() || targets_->all[*at] != t) return std::nullopt;
     return *at;
 }
@@ -113,7 +113,7 @@ std::optional<uint32_t> route_set::find_target(const route_target& t) const noex
 void route_set::unuse(target_list& mine, uint32_t target) {
     if (--mine.uses[target] != 0) return;
     mine.unused.push_back(target);
-    mine.sorted.erase(mine.place_of(mine.all[target]));
+    mine.sorted.erase(mine.position_of(mine.all[target]));
     mine.all[target] = {.type = route_type::blackhole};
 }
 

@@ -158,7 +158,7 @@ class route_set {
         std::vector<uint32_t> uses{};    ///< number of routes by target
         std::vector<uint32_t> sorted{};  ///< indices into all, sorted by target
         std::vector<uint32_t> unused{};  ///< indices into all, not in sorted
-        [[nodiscard]] std::vector<uint32_t>::const_iterator place_of(
+        [[nodiscard]] std::vector<uint32_t>::const_iterator position_of(
             const route_target& t) const noexcept;
     };
 

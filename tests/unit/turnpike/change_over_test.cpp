@@ -20,7 +20,7 @@ TEST(change_over, a_route_to_a_host_outlives_its_neighbour) {
     ASSERT_TRUE(l.offer(0, ethernet(0x0806, arp({}), byte_vector(6, 0xff))));
     l.settle();
     const auto hop = [&](const char* to = "10.0.1.1") {
-        return l.controller().routes().lookup(*parse_address(to));
+        return l.controller().routing().routes().lookup(*parse_address(to));
     };
     ASSERT_EQ(l.snapshot().hops[hop()].kind, datapath::nexthop_kind::adjacency) << "it is known";
     ASSERT_TRUE(l.apply(router("{to: 10.0.1.1/32, via: 10.0.2.2}", "", "10.0.5.254/24")));
@@ -81,7 +81,7 @@ TEST(change_over, a_packet_that_waits_for_control_goes_by_the_new_tables) {
     l.worker().poll();
     ASSERT_TRUE(l.path_lab::apply(router("{to: 10.9.0.0/16, via: 10.0.2.2}")));
     l.settle();
-    EXPECT_EQ(l.controller().neighbours().pending(), 0U);
+    EXPECT_EQ(l.controller().routing().neighbours().pending(), 0U);
     const auto frames = l.sent(1);
     ASSERT_EQ(frames.size(), 1U);
     EXPECT_EQ(frames[0][5], 0x0d) << "to the new gateway";
@@ -90,7 +90,7 @@ TEST(change_over, a_packet_that_waits_for_control_goes_by_the_new_tables) {
     l.worker().poll();
     ASSERT_TRUE(l.path_lab::apply(router()));
     l.settle();
-    EXPECT_EQ(l.controller().neighbours().pending(), 0U);
+    EXPECT_EQ(l.controller().routing().neighbours().pending(), 0U);
     EXPECT_EQ(l.dropped(drop_reason::no_route), 1U);
 }
 

@@ -96,8 +96,9 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
     ASSERT_EQ(forwards(), 1U);
     const auto ways = [&] {
         return l.controller()
+            .routing()
             .groups()
-            .of_hop(l.controller().routes().lookup(*parse_address("10.6.0.1")))
+            .of_hop(l.controller().routing().routes().lookup(*parse_address("10.6.0.1")))
             .members.size();
     };
     unsigned refused = 0;
@@ -116,7 +117,7 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
         }
         if (!applied) {
             ++refused;
-            EXPECT_EQ(l.controller().routes().lookup(*parse_address("10.8.0.1")),
+            EXPECT_EQ(l.controller().routing().routes().lookup(*parse_address("10.8.0.1")),
                       datapath::fixed_nexthop::no_route)
                 << nth;
             continue;
@@ -127,7 +128,9 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
     EXPECT_GT(refused, 50U);
     EXPECT_EQ(l.controller().workers().all().size(), 2U);
     EXPECT_EQ(l.snapshot().queues[1].rx.size(), 2U) << "east's";
-    EXPECT_EQ(l.snapshot().hops[l.controller().routes().lookup(*parse_address("10.8.0.1"))].kind,
+    EXPECT_EQ(l.snapshot()
+                  .hops[l.controller().routing().routes().lookup(*parse_address("10.8.0.1"))]
+                  .kind,
               datapath::nexthop_kind::adjacency);
     l.worker().finish();
 }

@@ -175,7 +175,7 @@ TEST_F(routes_with_an_mtu, fragment_and_tell_it) {
 
 TEST_F(routes_with_an_mtu, of_a_gateway_that_is_resolved_first) {
     EXPECT_EQ(sent_of(datagram(1500, 0x0a080001)).size(), 1U) << "we ask who has 10.0.2.7";
-    lab_.controller().neighbours().confirm(
+    lab_.controller().routing().neighbours().confirm(
         lab_.controller().interfaces().indexes().at("east"), *parse_address("10.0.2.7"),
         {.mac = mac_address{{2, 0, 0, 0, 0, 0x21}}, .solicited = true}, 0);
     lab_.settle();

@@ -89,14 +89,14 @@ class learned_routes : public ::testing::Test {
     uint32_t hop_of(const ip_prefix& p, uint8_t vrf = 0) {
         ip_address a = p.address;
         a.bytes[a.v6 ? 15 : 3] = static_cast<uint8_t>(a.bytes[a.v6 ? 15 : 3] + 1);
-        return control().tables().lookup(vrf, a);
+        return control().routing().tables().lookup(vrf, a);
     }
     /// The gateway that packets to a network are sent to; none: no route.
     std::string gateway_of(const ip_prefix& p, uint8_t vrf = 0) {
         const uint32_t hop = hop_of(p, vrf);
         if (hop == datapath::fixed_nexthop::no_route) return "none";
         if (hop < datapath::fixed_nexthop::first_free) return "fixed " + std::to_string(hop);
-        const auto n = control().neighbours().of_hop(hop);
+        const auto n = control().routing().neighbours().of_hop(hop);
         return n ? n->address.text() : "group";
     }
 
@@ -140,7 +140,7 @@ TEST_F(learned_routes, by_new_next_hops_need_no_transaction) {
     EXPECT_EQ(gateway_of(network(1)), "10.0.2.2");
     EXPECT_EQ(gateway_of(network(2)), "10.0.2.4");
     EXPECT_EQ(hop_of(network(5)), datapath::fixed_nexthop::prohibited);
-    EXPECT_TRUE(control().neighbours().of_hop(hop_of(network(2)))->gateway);
+    EXPECT_TRUE(control().routing().neighbours().of_hop(hop_of(network(2)))->gateway);
     EXPECT_EQ(transactions(), before);
     // The first group: workers learn from the snapshot that there are groups.
     kernel_.routes.set(network(3), {.members = {by(2), by(4)}});
@@ -156,10 +156,10 @@ TEST_F(learned_routes, by_new_next_hops_need_no_transaction) {
     EXPECT_EQ(transactions(), before + 1);
     EXPECT_EQ(hop_of(network(4)), group);
     EXPECT_EQ(gateway_of(network(3)), "none");
-    const auto members = control().groups().of_hop(hop_of(network(6))).members;
+    const auto members = control().routing().groups().of_hop(hop_of(network(6))).members;
     ASSERT_EQ(members.size(), 3U);
     for (const auto& m : members) EXPECT_GT(m.buckets, 0U);
-    EXPECT_EQ(control().groups().of_hop(hop_of(network(7))).mtu, 1400);
+    EXPECT_EQ(control().routing().groups().of_hop(hop_of(network(7))).mtu, 1400);
     // A route without a gateway changes which neighbours are on the link.
     kernel_.routes.set(network(8), {.members = {{.interface = "east"}}});
     learn();
@@ -181,7 +181,7 @@ TEST_F(learned_routes, release_their_next_hops) {
     for (uint32_t n = 0; n < changes; ++n) {
         kernel_.routes.set(network(1), to(300 + n));
         learn();
-        ASSERT_LT(control().neighbours().size(), 1200U);
+        ASSERT_LT(control().routing().neighbours().size(), 1200U);
     }
     EXPECT_GE(transactions() - before, changes / 1100);
     EXPECT_LE(transactions() - before, changes / 1000);
@@ -192,7 +192,7 @@ TEST_F(learned_routes, release_their_next_hops) {
         kernel_.routes.set(network(1), to(2 + n));
         learn();
         ASSERT_EQ(gateway_of(network(1)), by(2 + n).via->text());
-        ASSERT_FALSE(control().no_room().any());
+        ASSERT_FALSE(control().routing().no_room().any());
     }
 }
 
@@ -221,9 +221,9 @@ TEST_F(learned_routes, move_the_gateways_of_recursive_routes) {
     learn();
     const auto members_of = [&] {
         std::vector<std::string> out;
-        const uint32_t hop = control().routes().lookup(*parse_address("30.0.0.1"));
-        for (const auto& m : control().groups().of_hop(hop).members)
-            if (const auto n = control().neighbours().of_hop(m.hop))
+        const uint32_t hop = control().routing().routes().lookup(*parse_address("30.0.0.1"));
+        for (const auto& m : control().routing().groups().of_hop(hop).members)
+            if (const auto n = control().routing().neighbours().of_hop(m.hop))
                 out.push_back(n->address.text());
         return out;
     };
@@ -280,10 +280,11 @@ TEST_F(learned_routes, equal_those_of_a_transaction) {
         look(direct);
         if (batch % 10 != 9) continue;
         // A change of settings is a transaction; then nothing of the kernel's, and everything again.
-        const uint64_t written = control().routes().written();
+        const uint64_t written = control().routing().routes().written();
         ASSERT_TRUE(lab_->apply(std::string(router) + limits_of_512 +
                                 "icmp: {rate: " + std::to_string(100 + batch) + "}\n"));
-        EXPECT_EQ(control().routes().written(), written) << "a transaction finds no difference";
+        EXPECT_EQ(control().routing().routes().written(), written)
+            << "a transaction finds no difference";
         const state::learned kept = std::exchange(kernel_, {});
         learn();
         kernel_ = kept;
@@ -317,19 +318,20 @@ TEST_F(learned_routes, groups_get_a_member_back_at_once) {
     learn();
     std::printf("%u groups of %u are made in %.0f ms, by %u calls of at most %.1f ms\n", groups,
                 members, cpu_ms() - started, calls_, longest_ms_);
-    const uint64_t scores = control().groups().scores();
+    const uint64_t scores = control().routing().groups().scores();
     EXPECT_EQ(scores, uint64_t{groups} * members * buckets_for(members)) << "each once";
     EXPECT_GE(calls_, groups / 4) << "some milliseconds each";
     std::set<uint32_t> hops;
     for (uint32_t g = 0; g < groups; ++g) hops.insert(hop_of(network(g)));
     ASSERT_EQ(hops.size(), groups);
-    ASSERT_EQ(control().no_room(), left_out{});
+    ASSERT_EQ(control().routing().no_room(), left_out{});
     const auto buckets_of_west = [&] {
         const uint16_t west = control().interfaces().indexes().at("west");
         size_t n = 0;
         for (const uint32_t hop : hops)
-            for (const auto& m : control().groups().of_hop(hop).members)
-                if (control().neighbours().of_hop(m.hop)->interface == west) n += m.buckets;
+            for (const auto& m : control().routing().groups().of_hop(hop).members)
+                if (control().routing().neighbours().of_hop(m.hop)->interface == west)
+                    n += m.buckets;
         return n;
     };
     const size_t all = buckets_of_west();
@@ -363,7 +365,7 @@ TEST_F(learned_routes, neighbours_cost_in_proportion) {
         return cpu_ms() - begun;
     };
     const double few = ms_of(20'000), many = ms_of(60'000);
-    EXPECT_EQ(control().no_room(), left_out{});
+    EXPECT_EQ(control().routing().no_room(), left_out{});
     EXPECT_LT(many, 6 * few) << "9 would be a quadratic cost";
     std::printf("20,000 neighbours: %.0f ms, 60,000: %.0f ms\n", few, many);
 }
@@ -402,20 +404,20 @@ TEST_F(learned_routes, cost_control_nothing_and_keep_no_memory) {
     EXPECT_LT(second_ms, slow ? 1000 : 100) << "a tenth of a second's CPU time";
     churn(is_long ? 4000 : slow ? 60 : 600, 1000);  // until three in four prefixes have routes
     const auto used = [] { return ::mallinfo2().uordblks; };
-    const size_t bytes = used(), fib = control().routes().v4().stats().bytes();
+    const size_t bytes = used(), fib = control().routing().routes().v4().stats().bytes();
     const unsigned batches = is_long ? 1000 : slow ? 10 : 100;
     begun = cpu_ms();
     churn(batches, 1000);
     const double churn_ms = cpu_ms() - begun;
     EXPECT_LT(used(), bytes + bytes / 50 + (1U << 20));
-    EXPECT_LT(control().routes().v4().stats().bytes(), fib + fib / 50 + (1U << 20));
+    EXPECT_LT(control().routing().routes().v4().stats().bytes(), fib + fib / 50 + (1U << 20));
     EXPECT_EQ(transactions(), before);
     EXPECT_EQ(control().changes(), changes);
     std::printf(
         "%u routes: %.0f ms in all; 200 batches of three: %.2f ms; %u,000 changes: %.0f ms, %zu -> "
         "%zu bytes of memory, %zu -> %zu of FIB\n",
         prefixes, all_ms, second_ms, batches, churn_ms, bytes, used(), fib,
-        control().routes().v4().stats().bytes());
+        control().routing().routes().v4().stats().bytes());
 }
 
 }  // namespace

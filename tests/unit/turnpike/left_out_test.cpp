@@ -57,7 +57,8 @@ class left_out_objects : public ::testing::Test {
         lab_.worker().resume();
     }
     uint32_t hop_of(uint32_t n) {
-        return lab_.controller().routes().lookup(ip_address::from_v4(0x1400'0001 + (n << 8)));
+        return lab_.controller().routing().routes().lookup(
+            ip_address::from_v4(0x1400'0001 + (n << 8)));
     }
     bool has(uint32_t n) { return hop_of(n) != datapath::fixed_nexthop::no_route; }
     /// Calls control until a condition holds.
@@ -75,7 +76,7 @@ class left_out_objects : public ::testing::Test {
     }
     /// Hosts that answered recently keep their entries.
     void hosts_answer() {
-        auto& known = lab_.controller().neighbours();
+        auto& known = lab_.controller().routing().neighbours();
         const uint16_t east = lab_.controller().interfaces().indexes().at("east");
         for (uint32_t host = 100; host < 110; ++host) {
             const mac_address mac{{2, 0, 0, 0, 1, static_cast<uint8_t>(host)}};
@@ -108,7 +109,7 @@ class left_out_objects : public ::testing::Test {
         });
         ASSERT_EQ(no_room(), (left_out{.neighbours = 4}));
     }
-    left_out no_room() { return lab_.controller().no_room(); }
+    left_out no_room() { return lab_.controller().routing().no_room(); }
     nlohmann::json control_plane() {
         requests r(lab_.controller(), "none.yaml");
         const char* const request = R"({"request": "show", "what": "control-plane"})";
@@ -226,7 +227,7 @@ class full_fib : public ::testing::Test {
         auto is = std::make_unique<sets>(sets{operators_, learned_});
         const state::route_changes of_operators = diff(running_->operators, is->operators),
                                    of_learned = diff(running_->learned, is->learned);
-        change::table t;
+        vrf_routes t;
         t.operators.set = &is->operators;
         t.operators.what = &of_operators;
         t.learned.set = &is->learned;

@@ -44,13 +44,13 @@ class link_routes : public neighbour_lab {
         lab_.settle();
     }
     bool knows(const char* interface, uint32_t a) {
-        return lab_.controller().neighbours().knows(
+        return lab_.controller().routing().neighbours().knows(
             lab_.controller().interfaces().indexes().at(interface), ip_address::from_v4(a));
     }
     /// The next hop that a worker's lookup returns.
     uint32_t hop_of(uint16_t in, uint32_t to) {
         const uint8_t vrf = lab_.snapshot().interfaces[lab_.snapshot().port[in].untagged].vrf;
-        return lab_.controller().tables().lookup(vrf, ip_address::from_v4(to));
+        return lab_.controller().routing().tables().lookup(vrf, ip_address::from_v4(to));
     }
     datapath::nexthop_kind kind_of(uint16_t in, uint32_t to) {
         return lab_.controller().hops()[hop_of(in, to)].kind;
@@ -100,7 +100,7 @@ TEST_F(link_routes, of_ipv6) {
     ASSERT_EQ(asked.size(), 1U);
     const byte_vector target(asked[0].begin() + 14 + 40 + 8, asked[0].begin() + 14 + 40 + 24);
     EXPECT_EQ(target, byte_vector(to.bytes.begin(), to.bytes.end()));
-    EXPECT_TRUE(lab_.controller().neighbours().knows(
+    EXPECT_TRUE(lab_.controller().routing().neighbours().knows(
         lab_.controller().interfaces().indexes().at("south"), to));
 }
 

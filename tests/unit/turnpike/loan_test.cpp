@@ -135,7 +135,7 @@ TEST_F(loan, answers_solicitations_meanwhile_and_learns_afterwards) {
                                     [&] { meanwhile += advertisements(); }));
     EXPECT_EQ(meanwhile, 1U);
     EXPECT_EQ(advertisements(), 0U) << "answered once";
-    EXPECT_TRUE(l_.controller().neighbours().knows(
+    EXPECT_TRUE(l_.controller().routing().neighbours().knows(
         l_.controller().interfaces().indexes().at("east"), asker));
 }
 
@@ -149,7 +149,7 @@ TEST_F(loan, a_reply_to_an_unresolved_neighbour_waits) {
     EXPECT_EQ(meanwhile.arp_requests, 0U);
     EXPECT_EQ(got_.arp_requests, 1U) << "resolved afterwards";
     EXPECT_EQ(got_.echo, 0U);
-    EXPECT_EQ(l_.controller().neighbours().pending(), 1U);
+    EXPECT_EQ(l_.controller().routing().neighbours().pending(), 1U);
 }
 
 TEST_F(loan, ends_if_the_work_fails) {

@@ -67,9 +67,9 @@ TEST(neighbour_messages, a_solicitation_without_an_option_makes_no_entry) {
         EXPECT_EQ(l.sent(0).size(), 1U) << "it is answered";
     };
     asks({});
-    EXPECT_EQ(l.controller().neighbours().size(), 0U);
+    EXPECT_EQ(l.controller().routing().neighbours().size(), 0U);
     asks(byte_vector{1, 1} + host);
-    EXPECT_EQ(l.controller().neighbours().size(), 1U);
+    EXPECT_EQ(l.controller().routing().neighbours().size(), 1U);
 }
 
 /// A host that only pings us is probed when its entry is stale.
@@ -116,7 +116,7 @@ TEST(neighbour_messages, an_error_whose_receiver_evicts_the_neighbour_that_faile
             l.offer(1, ethernet(0x0806, arp({.sender_ip = 0x0a000200 + n, .target_ip = 0x0a0002fe}),
                                 byte_vector(6, 0xff), mac_a)));
     l.settle();
-    ASSERT_EQ(l.controller().neighbours().size(), 15U);
+    ASSERT_EQ(l.controller().routing().neighbours().size(), 15U);
     ASSERT_TRUE(l.offer(
         0, ethernet(0x0800, ipv4({.source = sender, .destination = silent}, udp(counted(12))), west,
                     host)));
@@ -141,7 +141,7 @@ TEST(neighbour_messages, an_error_whose_receiver_evicts_the_neighbour_that_faile
     }
     EXPECT_EQ(asked, 1U);
     EXPECT_EQ(errors, 1U);
-    EXPECT_LE(l.controller().neighbours().size(), 16U);
+    EXPECT_LE(l.controller().routing().neighbours().size(), 16U);
     (void)l.sent(1);
     l.check_balance();
 }

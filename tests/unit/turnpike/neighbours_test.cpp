@@ -88,7 +88,8 @@ class machine : public ::testing::Test {
         const state::configuration before;
         const state::changes none;
         change c{.before = before, .after = wanted, .what = none, .learned = learned};
-        change::table& main = c.tables.emplace_back();
+        routes_in_progress routes;
+        vrf_routes& main = routes.tables.emplace_back();
         main.operators.set = &wanted.routes;
         main.learned.set = &learned.routes[""];
         uint16_t ifindex = here;
@@ -102,11 +103,11 @@ class machine : public ::testing::Test {
             i.addresses = &ours;
             c.ifindex_of[name] = ifindex++;
         }
-        auto staged = n->prepare(c);
+        auto staged = n->prepare(c, routes);
         if (!staged) return tl::unexpected<error>(staged.error());
         (*staged)->commit();
         snapshot = std::move(c.snapshot);
-        learned_hops = c.tables.front().learned.hops_of_members;
+        learned_hops = main.learned.hops_of_members;
         return {};
     }
     static mac_address mac_in(const datapath::next_hop& hop) {

@@ -272,7 +272,7 @@ class silent_gateway : public shared_route {
     }
     void answer() {
         const uint16_t east = lab_.controller().interfaces().indexes().at("east");
-        lab_.controller().neighbours().confirm(
+        lab_.controller().routing().neighbours().confirm(
             east, *parse_address("10.0.2.9"),
             {.mac = mac_address{{2, 0, 0, 0, 0, 0x21}}, .solicited = true}, 0);
         lab_.settle();
@@ -346,7 +346,7 @@ TEST_F(shared_route, an_icmp_error_goes_by_the_way_of_the_flow_that_it_quotes) {
 TEST_F(shared_route, a_link_that_comes_back_computes_nothing) {
     const auto before = ways();
     link(2, false);
-    const auto& groups = lab_.controller().groups();
+    const auto& groups = lab_.controller().routing().groups();
     const uint64_t scores = groups.scores();
     EXPECT_GT(scores, 0U);
     link(2, true);

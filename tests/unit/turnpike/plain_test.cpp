@@ -529,7 +529,8 @@ TEST_F(plain_stage, leaves_frames_without_headroom_for_a_tag) {
 TEST_F(plain_stage, marks_the_next_hop_as_used) {
     for (const char* to : {"10.9.0.1", "2001:db8:9::1"}) {
         const ip_address destination = *parse_address(to);
-        next_hop& hop = lab_.snapshot().hops[lab_.controller().routes().lookup(destination)];
+        next_hop& hop =
+            lab_.snapshot().hops[lab_.controller().routing().routes().lookup(destination)];
         hop.used = false;
         if (destination.v6)
             through(true, {ethernet(0x86dd, ipv6({.destination = {destination.bytes.begin(),
@@ -543,7 +544,8 @@ TEST_F(plain_stage, marks_the_next_hop_as_used) {
     EXPECT_EQ(by_plain_, 2U);
     // Together with another next hop, which is marked as used.
     next_hop& hop =
-        lab_.snapshot().hops[lab_.controller().routes().lookup(*parse_address("10.9.0.1"))];
+        lab_.snapshot()
+            .hops[lab_.controller().routing().routes().lookup(*parse_address("10.9.0.1"))];
     hop.used = false;
     const byte_vector payload = udp(counted(4));
     through(true, {ethernet(0x0800, ipv4({.destination = 0x0a080001}, payload)),

@@ -188,11 +188,11 @@ class random_recursion : public ::testing::Test {
     /// The members that workers see.
     plain_ways shown(uint32_t hop) {
         plain_ways out;
-        const auto group = lab_.controller().groups().of_hop(hop);
+        const auto group = lab_.controller().routing().groups().of_hop(hop);
         double all = 0;
         for (const auto& m : group.members) all += m.weight;
         for (const auto& m : group.members) {
-            const auto whose = lab_.controller().neighbours().of_hop(m.hop);
+            const auto whose = lab_.controller().routing().neighbours().of_hop(m.hop);
             const std::string name =
                 whose ? whose->address.text() + " " +
                             lab_.controller().interfaces().name_of(whose->interface)
@@ -209,11 +209,11 @@ class random_recursion : public ::testing::Test {
             const state::route_target& t = is.routes.targets()[r.target];
             if (!t.recursive) continue;
             uint32_t hop = 0;
-            lab_.controller().routes().for_each(r.to,
-                                                [&](const ip_prefix&, uint32_t h, route_origin) {
-                                                    hop = h;
-                                                    return false;
-                                                });
+            lab_.controller().routing().routes().for_each(
+                r.to, [&](const ip_prefix&, uint32_t h, route_origin) {
+                    hop = h;
+                    return false;
+                });
             const auto wanted = expected.of_target(t);
             const plain_ways have = shown(hop);
             resolved_ += wanted.has_value();

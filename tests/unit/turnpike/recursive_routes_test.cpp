@@ -81,11 +81,11 @@ class recursive_routes : public neighbour_lab {
         return out;
     }
     uint32_t hop_of(const char* to, uint8_t vrf = 0) {
-        return lab_.controller().tables().lookup(vrf, *parse_address(to));
+        return lab_.controller().routing().tables().lookup(vrf, *parse_address(to));
     }
     unresolved why(const char* gateway, uint8_t vrf = 0) {
         const resolved_gateway* const g =
-            lab_.controller().recursive().find(vrf, *parse_address(gateway));
+            lab_.controller().routing().recursive().find(vrf, *parse_address(gateway));
         EXPECT_NE(g, nullptr) << gateway;
         return g == nullptr ? unresolved::none : g->why;
     }
@@ -119,12 +119,12 @@ TEST_F(recursive_routes, a_thousand_by_one_store) {
     unsigned stores = 0;
     const auto becomes = [&](const std::string& below, unsigned where) {
         SCOPED_TRACE(below);
-        const uint64_t written = lab_.controller().routes().written(),
-                       before = lab_.controller().groups().stores();
+        const uint64_t written = lab_.controller().routing().routes().written(),
+                       before = lab_.controller().routing().groups().stores();
         all[0] = below;
         apply(all);
-        EXPECT_EQ(lab_.controller().routes().written() - written, 1U);
-        EXPECT_EQ(lab_.controller().groups().stores() - before, 1U);
+        EXPECT_EQ(lab_.controller().routing().routes().written() - written, 1U);
+        EXPECT_EQ(lab_.controller().routing().groups().stores() - before, 1U);
         each_goes(where);
         ++stores;
     };
@@ -133,10 +133,10 @@ TEST_F(recursive_routes, a_thousand_by_one_store) {
     EXPECT_GT(lab_.dropped(drop_reason::route_blackhole), 0U);
     becomes("10.50.0.0/16 via 10.0.2.3", 0x22);
     // Changes of unrelated routes store nothing.
-    const uint64_t before = lab_.controller().groups().stores();
+    const uint64_t before = lab_.controller().routing().groups().stores();
     all.push_back("10.51.0.0/16 via 10.0.2.2");
     apply(all);
-    EXPECT_EQ(lab_.controller().groups().stores(), before);
+    EXPECT_EQ(lab_.controller().routing().groups().stores(), before);
     // A longer prefix is added and removed.
     all.push_back("10.50.0.0/24 via 10.0.3.2");
     apply(all);
@@ -144,7 +144,7 @@ TEST_F(recursive_routes, a_thousand_by_one_store) {
     all.pop_back();
     apply(all);
     each_goes(0x22);
-    EXPECT_EQ(lab_.controller().groups().stores(), before + 2);
+    EXPECT_EQ(lab_.controller().routing().groups().stores(), before + 2);
 }
 
 TEST_F(recursive_routes, by_a_connected_network_a_link_and_ipv6) {
@@ -159,20 +159,20 @@ TEST_F(recursive_routes, by_a_connected_network_a_link_and_ipv6) {
     answer(2, 0x0a3c0005, 0x0a0003fe, {2, 0, 0, 0, 0, 0x32});
     EXPECT_EQ(way("10.8.0.1"), 0x32U);
     // The neighbour's MAC address changes: its adjacency is written, no next hop group.
-    const uint64_t before = lab_.controller().groups().stores();
+    const uint64_t before = lab_.controller().routing().groups().stores();
     answer(2, 0x0a3c0005, 0x0a0003fe, {2, 0, 0, 0, 0, 0x33});
     EXPECT_EQ(way("10.8.0.1"), 0x33U);
-    EXPECT_EQ(lab_.controller().groups().stores(), before);
+    EXPECT_EQ(lab_.controller().routing().groups().stores(), before);
 }
 
 TEST_F(recursive_routes, several_ways_of_several_gateways) {
     apply({"10.9.0.0/16 nexthop via 10.50.0.1 nexthop via 10.51.0.1 recursive",
            "10.50.0.0/16 nexthop via 10.0.2.2 weight 3 nexthop via 10.0.3.2",
            "10.51.0.0/16 via 10.0.2.3"});
-    const auto group = lab_.controller().groups().of_hop(hop_of("10.9.0.1"));
+    const auto group = lab_.controller().routing().groups().of_hop(hop_of("10.9.0.1"));
     std::map<std::string, unsigned> weights;
     for (const auto& m : group.members)
-        weights[lab_.controller().neighbours().of_hop(m.hop)->address.text()] = m.weight;
+        weights[lab_.controller().routing().neighbours().of_hop(m.hop)->address.text()] = m.weight;
     EXPECT_EQ(weights,
               (std::map<std::string, unsigned>{{"10.0.2.2", 3}, {"10.0.2.3", 4}, {"10.0.3.2", 1}}));
     const auto shares = [&] {
@@ -271,7 +271,7 @@ TEST_F(recursive_routes, of_a_vrf) {
     const lines red{"10.9.0.0/16 via 10.50.0.1 recursive", "10.50.0.0/16 via 10.0.4.2"};
     apply({"10.9.0.0/16 via 10.50.0.1 recursive"}, "", red);
     EXPECT_EQ(way("10.9.0.1"), 0U) << "red's routes are red's";
-    const uint8_t ifindex = lab_.controller().vrfs().indexes().at("red");
+    const uint8_t ifindex = lab_.controller().routing().vrfs().indexes().at("red");
     EXPECT_EQ(why("10.50.0.1", ifindex), unresolved::none);
     EXPECT_NE(hop_of("10.9.0.1"), hop_of("10.9.0.1", ifindex)) << "nor is the target shared";
     lab_.offer(
@@ -289,7 +289,8 @@ TEST_F(recursive_routes, of_a_vrf) {
     auto applied = lab_.apply(gone);
     ASSERT_TRUE(applied) << applied.error().message();
     EXPECT_EQ(way("10.9.0.1"), 0x21U);
-    EXPECT_EQ(lab_.controller().recursive().find(ifindex, *parse_address("10.50.0.1")), nullptr);
+    EXPECT_EQ(lab_.controller().routing().recursive().find(ifindex, *parse_address("10.50.0.1")),
+              nullptr);
     apply({"10.9.0.0/16 via 10.50.0.1 recursive"}, "", red);
     EXPECT_EQ(way("10.9.0.1"), 0U);
     lab_.settle();

@@ -165,12 +165,12 @@ TEST(reload, many_routes_at_once) {
 
 TEST(reload, addresses_move) {
     lab l(router());
-    EXPECT_EQ(l.controller().routes().lookup(*parse_address("10.0.1.254")),
+    EXPECT_EQ(l.controller().routing().routes().lookup(*parse_address("10.0.1.254")),
               datapath::fixed_nexthop::local);
     ASSERT_TRUE(l.apply(router("", "", "10.0.5.254/24")));
-    EXPECT_EQ(l.controller().routes().lookup(*parse_address("10.0.1.254")),
+    EXPECT_EQ(l.controller().routing().routes().lookup(*parse_address("10.0.1.254")),
               datapath::fixed_nexthop::no_route);
-    EXPECT_EQ(l.controller().routes().lookup(*parse_address("10.0.5.254")),
+    EXPECT_EQ(l.controller().routing().routes().lookup(*parse_address("10.0.5.254")),
               datapath::fixed_nexthop::local);
     EXPECT_EQ(l.way("10.0.2.2"), 1);
 }
@@ -195,7 +195,7 @@ TEST(reload, ports_come_and_go_and_places_are_used_again) {
     }
     // Pending packets are ICMP errors to a sender that does not answer.
     EXPECT_EQ(rte_mempool_in_use_count(l.controller().pool()),
-              before + l.controller().neighbours().pending());
+              before + l.controller().routing().neighbours().pending());
     const auto report = l.controller().report();
     ASSERT_EQ(report.ports.size(), 3U);
     EXPECT_EQ(report.ports[2].name, "(removed)");
@@ -207,7 +207,9 @@ TEST(reload, ports_come_and_go_and_places_are_used_again) {
 TEST(reload, recursive_routes_follow_ports) {
     const std::string beyond = "{to: 10.9.0.0/16, via: 10.0.3.2, recursive: true}";
     lab l(router(beyond));
-    const auto hop = [&] { return l.controller().routes().lookup(*parse_address("10.9.0.1")); };
+    const auto hop = [&] {
+        return l.controller().routing().routes().lookup(*parse_address("10.9.0.1"));
+    };
     const uint32_t first = hop(), in_use = l.controller().hops().in_use();
     for (int i = 0; i < 5; ++i) {
         ASSERT_TRUE(l.apply(router(
@@ -226,7 +228,7 @@ TEST(reload, recursive_routes_follow_ports) {
         EXPECT_EQ(l.dropped(drop_reason::route_unreachable), before + 1);
         EXPECT_EQ(hop(), first);
     }
-    l.controller().neighbours().give_up_all(drop_reason::stopping);
+    l.controller().routing().neighbours().give_up_all(drop_reason::stopping);
     l.control(60'000);  // the silent sender is forgotten
     l.settle();
     EXPECT_LE(l.controller().hops().in_use(), in_use + 1);
@@ -274,13 +276,13 @@ TEST(reload, a_neighbour_that_waits_when_its_port_goes_is_given_up) {
     lab l(router());
     ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209)));
     l.settle();
-    EXPECT_EQ(l.controller().neighbours().pending(), 1U);
+    EXPECT_EQ(l.controller().routing().neighbours().pending(), 1U);
     ASSERT_TRUE(
         l.apply("ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
                 "neighbours: {max_entries: 64}\n"));
     l.forget_last();
     l.settle();
-    EXPECT_EQ(l.controller().neighbours().pending(), 0U);
+    EXPECT_EQ(l.controller().routing().neighbours().pending(), 0U);
     EXPECT_EQ(l.dropped(drop_reason::interface_gone), 1U);
 }
 

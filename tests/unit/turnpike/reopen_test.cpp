@@ -65,9 +65,9 @@ class null_lab : public lab {
             polled += static_cast<size_t>(std::count_if(
                 q.rx.begin(), q.rx.end(), [&](const auto& rx) { return rx.port == p.port_index; }));
         EXPECT_EQ(polled, rx_queues);
-        EXPECT_EQ(controller().routes().lookup(*parse_address("10.0.3.254")),
+        EXPECT_EQ(controller().routing().routes().lookup(*parse_address("10.0.3.254")),
                   datapath::fixed_nexthop::local);
-        const auto glean = controller().routes().lookup(*parse_address("10.0.3.9"));
+        const auto glean = controller().routing().routes().lookup(*parse_address("10.0.3.9"));
         EXPECT_EQ(snapshot().hops[glean].out.port, p.port_index);
         EXPECT_EQ(way("10.9.0.1"), 1) << "and others forward";
     }

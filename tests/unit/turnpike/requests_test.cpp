@@ -176,7 +176,7 @@ TEST_F(requests, neighbours_by_the_page) {
     for (uint32_t i = 0; i < 5; ++i) l_.offer(0, datagram(0x0a00'0210 + i));
     l_.settle();
     const json all = shown("neighbours");
-    EXPECT_EQ(all["neighbours"].size(), l_.controller().neighbours().size());
+    EXPECT_EQ(all["neighbours"].size(), l_.controller().routing().neighbours().size());
     EXPECT_EQ(all["neighbours"][0]["static"], true);
     json pages = json::array(), from = nullptr;
     do {
@@ -187,7 +187,7 @@ TEST_F(requests, neighbours_by_the_page) {
     } while (!from.is_null());
     EXPECT_EQ(pages, all["neighbours"]);
     EXPECT_EQ(shown("next-hops")["next_hops"].size(), l_.controller().hops().in_use());
-    l_.controller().neighbours().give_up_all(datapath::drop_reason::stopping);
+    l_.controller().routing().neighbours().give_up_all(datapath::drop_reason::stopping);
 }
 
 TEST_F(requests, check_diff_and_apply) {

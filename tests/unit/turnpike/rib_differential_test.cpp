@@ -179,7 +179,7 @@ class router {
     [[nodiscard]] std::string differs(uint32_t table, const ip_address& to,
                                       const state::route_target* wanted) {
         const uint8_t vrf = vrf_of(table);
-        const uint32_t hop = lab_.controller().tables().lookup(vrf, to);
+        const uint32_t hop = lab_.controller().routing().tables().lookup(vrf, to);
         const std::string is = text_of(hop), as = text_of(wanted, vrf);
         return is == as ? ""
                         : "table " + std::to_string(table) + " to " + to.text() + ": published " +
@@ -200,7 +200,7 @@ class router {
         "neighbours: {max_entries: 512}\n";
 
     [[nodiscard]] uint8_t vrf_of(uint32_t table) {
-        const auto& all = lab_.controller().vrfs().indexes();
+        const auto& all = lab_.controller().routing().vrfs().indexes();
         return all.at(table == 10 ? "ten" : table == 20 ? "twenty" : "");
     }
     static std::string text_of(std::set<std::string> paths) {
@@ -215,7 +215,7 @@ class router {
         return none;
     }
     [[nodiscard]] std::string text_of_path(uint32_t hop) {
-        if (const auto n = lab_.controller().neighbours().of_hop(hop))
+        if (const auto n = lab_.controller().routing().neighbours().of_hop(hop))
             return n->address.text() + " " + name_of(n->interface);
         const datapath::snapshot& now = lab_.snapshot();
         for (const auto& [name, index] : lab_.controller().interfaces().indexes())
@@ -225,7 +225,7 @@ class router {
         return "fixed " + std::to_string(hop);
     }
     [[nodiscard]] std::string text_of(uint32_t hop) {
-        const auto group = lab_.controller().groups().of_hop(hop);
+        const auto group = lab_.controller().routing().groups().of_hop(hop);
         if (group.members.empty()) return text_of({text_of_path(hop)});
         std::set<std::string> out;
         for (const auto& m : group.members)

@@ -80,7 +80,7 @@ TEST_F(unnumbered, answers_for_the_borrowed_address) {
                            byte_vector(6, 0xff)));
     lab_.settle();
     EXPECT_EQ(lab_.sent(1).size(), 1U);
-    EXPECT_FALSE(lab_.controller().neighbours().knows(
+    EXPECT_FALSE(lab_.controller().routing().neighbours().knows(
         lab_.controller().interfaces().indexes().at("east"), ip_address::from_v4(0x0aff0009)));
 }
 
@@ -113,7 +113,7 @@ class addressless : public neighbour_lab {
         EXPECT_TRUE(std::equal(question.begin(), question.end(), asked[0].begin()));
         answer(1, 0x0a090007, who, mac);
         EXPECT_EQ(lab_.sent(1).size(), 1U) << "what waited";
-        const auto states = lab_.controller().neighbours().by_state();
+        const auto states = lab_.controller().routing().neighbours().by_state();
         EXPECT_EQ(states[static_cast<size_t>(neighbour_state::reachable)], 1U)
             << "an answer, not an unsolicited message";
         offer_one();

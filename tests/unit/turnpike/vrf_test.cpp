@@ -141,7 +141,7 @@ TEST_F(vrf, changes_while_it_runs) {
         "  - {name: up, device: d4, addresses: [10.0.5.254/24]}\n";
     for (int i = 0; i < 3; ++i) {
         ASSERT_TRUE(lab_.apply(without));
-        EXPECT_EQ(lab_.controller().vrfs().indexes().size(), 1U);
+        EXPECT_EQ(lab_.controller().routing().vrfs().indexes().size(), 1U);
         ASSERT_TRUE(lab_.apply(twice));
         EXPECT_EQ(v4(0, 0x0a090001), (way{1, 0x11}));
         EXPECT_EQ(v4(0, 0x0a080001), (way{3, 0x31}));

@@ -113,7 +113,7 @@ TEST(workers, that_go_leave_what_they_punted_to_control) {
     l.worker(1).poll();
     ASSERT_TRUE(l.apply(with_workers("[1]")));
     l.control();
-    EXPECT_EQ(l.controller().neighbours().pending(), 1U);
+    EXPECT_EQ(l.controller().routing().neighbours().pending(), 1U);
     l.worker(0).poll();
     l.worker(0).poll();
     EXPECT_EQ(l.sent(1).size(), 1U) << "asked by the one that stays";

@@ -145,7 +145,7 @@ class interfaces::prepared_interfaces : public prepared_change {
             to.addresses = own.get();
             addresses_.push_back(std::move(own));
             add_own(c.snapshot->vrf[to.vrf].own, *to.addresses);
-            add_derived(c.table_of(to.vrf).derived, *to.addresses, *glean);
+            add_derived(c.derived[to.vrf], *to.addresses, *glean);
         }
         if (c.after.drops_special) add_special_purpose(c);
         map_vlans(c);
@@ -172,10 +172,9 @@ class interfaces::prepared_interfaces : public prepared_change {
 
   private:
     static void add_special_purpose(change& c) {
-        for (change::table& table : c.tables)
+        for (auto& [vrf, derived] : c.derived)
             for (const std::string_view block : special_purpose_blocks)
-                table.derived.emplace(*parse_prefix(block),
-                                      datapath::fixed_nexthop::bogon_destination);
+                derived.emplace(*parse_prefix(block), datapath::fixed_nexthop::bogon_destination);
     }
     /// All fields except addresses.
     void describe(const change& c, const state::interface& config, uint16_t ifindex,

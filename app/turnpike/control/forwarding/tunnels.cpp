@@ -193,7 +193,7 @@ class tunnels::prepared_tunnels : public prepared_change {
                 return fail(ENOSPC, t.where.text,
                             "no next hop is left; allow more neighbours (neighbours.limit)");
             }
-            c.table_of(vrf).derived[{t.remote, static_cast<uint8_t>(t.remote.bits())}] =
+            c.derived[vrf][{t.remote, static_cast<uint8_t>(t.remote.bits())}] =
                 paths_.at(to).hop->index();
         }
         return {};

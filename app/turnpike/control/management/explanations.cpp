@@ -152,7 +152,7 @@ json typed_by(const history& past, const std::string& vrf, const ip_prefix& to) 
 
 json route_lookup_json(controller& c, const history& past, const datapath::route_lookup& l) {
     json out = {{"address", l.address.text()}};
-    const std::string& vrf = c.vrfs().name_of(l.vrf);
+    const std::string& vrf = c.routing().vrfs().name_of(l.vrf);
     const auto to = add_route(c, l.vrf, l.address, out);
     out.erase("members");
     out["vrf"] = vrf.empty() ? "main" : vrf;
@@ -173,7 +173,7 @@ json neighbour_json(controller& c, const json& hop, const ip_address& destinatio
         c.interfaces().indexes().find(hop["interface"].get_ref<const std::string&>());
     if (ifindex == c.interfaces().indexes().end()) return nullptr;
     json out = {{"address", address.text()}, {"state", "unknown"}};
-    c.neighbours().for_each(ifindex->second, address, [&](const known_neighbour& n) {
+    c.routing().neighbours().for_each(ifindex->second, address, [&](const known_neighbour& n) {
         if (n.interface == ifindex->second && n.address == address)
             out["state"] = neighbour_state_names[static_cast<size_t>(n.state)];
         return false;
@@ -185,7 +185,7 @@ constexpr std::string_view hashed_fields[] = {"addresses", "flow", "inner"};
 
 /// The chosen member, and the reason.
 json chosen_member_json(controller& c, const datapath::member_choice& m) {
-    const auto group = c.groups().of_hop(m.group);
+    const auto group = c.routing().groups().of_hop(m.group);
     json out = hop_json(c, m.hop), unable = json::array();
     uint32_t buckets = 0;
     uint32_t weight = 0, weights = 0;

@@ -27,8 +27,8 @@ void add_sources(const std::string& vrf, const controller& c, observe::inventory
 }
 
 void add_vrfs(controller& c, observe::inventory& to) {
-    for (const auto& [name, index] : c.vrfs().indexes()) {
-        const routes& table = c.tables().of(index);
+    for (const auto& [name, index] : c.routing().vrfs().indexes()) {
+        const routes& table = c.routing().tables().of(index);
         const fib::statistics v4 = table.v4().stats(), v6 = table.v6().stats();
         to.vrfs.push_back({vrf_label(name), v4.routes, v6.routes});
         to.fibs.push_back({vrf_label(name), "ipv4", v4.bytes()});
@@ -40,7 +40,7 @@ void add_vrfs(controller& c, observe::inventory& to) {
 void add_left_out(controller& c, observe::inventory& to) {
     const netlink_monitor* const monitor = c.host_interfaces().follower();
     if (monitor == nullptr) return;
-    c.no_room().each([&](const char* reason, size_t count) {
+    c.routing().no_room().each([&](const char* reason, size_t count) {
         to.left_out.push_back({reason, count});
     });
     const auto counts = monitor->known().count_not_followed();
@@ -50,7 +50,8 @@ void add_left_out(controller& c, observe::inventory& to) {
 
 void add_tables(controller& c, observe::inventory& to) {
     to.tables.push_back({"next_hops", c.hops().in_use(), c.hops().capacity()});
-    to.tables.push_back({"neighbours", c.neighbours().size(), c.neighbours().limits().limit});
+    to.tables.push_back(
+        {"neighbours", c.routing().neighbours().size(), c.routing().neighbours().limits().limit});
     if (c.bridges().table() != nullptr)
         to.tables.push_back({"fdb", c.bridges().fdb_entries(), datapath::max_fdb_entries});
 }

@@ -216,12 +216,13 @@ json show_memory(controller& c, const request_fields& f) {
                                            {"limit", datapath::max_fdb_entries}};
     };
     return {{"mempool", std::move(shown_of(c)["mempool"])},
-            {"fib4", fib_json(c.routes().v4().stats())},
-            {"fib6", fib_json(c.routes().v6().stats())},
+            {"fib4", fib_json(c.routing().routes().v4().stats())},
+            {"fib6", fib_json(c.routing().routes().v6().stats())},
             {"acl_bytes", c.lists().table_bytes()},
             {"fdb", fdb_json(c.bridges())},
             {"neighbours",
-             {{"known", c.neighbours().size()}, {"limit", c.neighbours().limits().limit}}},
+             {{"known", c.routing().neighbours().size()},
+              {"limit", c.routing().neighbours().limits().limit}}},
             {"next_hops", {{"in_use", c.hops().in_use()}, {"capacity", c.hops().capacity()}}}};
 }
 
@@ -266,7 +267,7 @@ json show_control_plane(controller& c, const request_fields& f) {
                                {"routes", c.followed().route_count()},
                                {"asking", nullptr}});
     json& no_room = out["no_room"];
-    c.no_room().each([&](const char* reason, size_t count) { no_room[reason] = count; });
+    c.routing().no_room().each([&](const char* reason, size_t count) { no_room[reason] = count; });
     if (follower == nullptr || shown.netlink.empty()) return out;
     const observe::netlink_report& n = shown.netlink.front();
     out["asking"] = n.synchronizing;

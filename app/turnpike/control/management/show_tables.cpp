@@ -19,7 +19,7 @@ using nlohmann::json;
 
 /// Members of a group, with their current shares.
 void add_members(controller& c, uint32_t index, json& out) {
-    const auto group = c.groups().of_hop(index);
+    const auto group = c.routing().groups().of_hop(index);
     out["buckets"] = group.buckets;
     if (group.mtu != 0) out["mtu"] = group.mtu;
     out["members"] = json::array();
@@ -61,7 +61,7 @@ json hop_json(controller& c, uint32_t index) {
     }
     out["interface"] = c.interfaces().name_of(hop.out.interface);
     out["mtu"] = hop.mtu.load(std::memory_order_relaxed);
-    if (const auto whose = c.neighbours().of_hop(index)) {
+    if (const auto whose = c.routing().neighbours().of_hop(index)) {
         out["via"] = whose->address.text();
         out["mac"] = whose->mac ? json(whose->mac->text()) : json(nullptr);
     }
@@ -71,7 +71,7 @@ json hop_json(controller& c, uint32_t index) {
 namespace {
 
 const state::route_target* learned_route(controller& c, uint8_t vrf, const ip_prefix& to) {
-    return c.followed().routes.at(c.vrfs().name_of(vrf)).find(to);
+    return c.followed().routes.at(c.routing().vrfs().name_of(vrf)).find(to);
 }
 
 /// Source of a route; of a learned one, its protocol.
@@ -90,13 +90,14 @@ json alone_or_all(json list) { return list.size() == 1 ? json(list[0]) : list; }
 /// Gateways of a recursive route, and why one is unresolved.
 void add_gateways(controller& c, uint8_t vrf, json& out, const ip_prefix& to, route_origin origin) {
     if (origin != route_origin::configured) return;
-    const state::route_target* route = c.running().routes_of(c.vrfs().name_of(vrf)).find(to);
+    const state::route_target* route =
+        c.running().routes_of(c.routing().vrfs().name_of(vrf)).find(to);
     if (route == nullptr || !route->recursive) return;
     json via = json::array(), interfaces = json::array(), all = json::array();
     std::string reason;
     bool any = false;
     for (const state::route_member& m : route->members) {
-        const resolved_gateway* g = c.recursive().find(vrf, *m.via);
+        const resolved_gateway* g = c.routing().recursive().find(vrf, *m.via);
         if (g == nullptr) continue;
         via.push_back(m.via->text());
         json one = {{"via", m.via->text()}, {"weight", m.weight}};
@@ -136,8 +137,8 @@ uint8_t vrf_of(controller& c, const request_fields& f) {
     if (!f.has("vrf")) return 0;
     const std::string name = f.text("vrf");
     if (name == "main") return 0;
-    const auto there = c.vrfs().indexes().find(name);
-    if (name.empty() || there == c.vrfs().indexes().end())
+    const auto there = c.routing().vrfs().indexes().find(name);
+    if (name.empty() || there == c.routing().vrfs().indexes().end())
         throw error{ENOENT, "vrf", "names '" + name.substr(0, 80) + "', which is not a VRF"};
     return there->second;
 }
@@ -180,7 +181,7 @@ class origin_filter {
 }  // namespace
 
 std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address& a, json& out) {
-    const routes& table = c.tables().of(vrf);
+    const routes& table = c.routing().tables().of(vrf);
     out["to"] = out["origin"] = nullptr;
     for (unsigned length = a.bits() + 1; length-- > 0;) {
         const ip_prefix to = ip_prefix{a, static_cast<uint8_t>(length)}.network();
@@ -203,7 +204,7 @@ std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address&
 json show_route(controller& c, const request_fields& f) {
     f.expect("address vrf");
     const uint8_t vrf = vrf_of(c, f);
-    const routes& table = c.tables().of(vrf);
+    const routes& table = c.routing().tables().of(vrf);
     const ip_address a = parsed(parse_address(f.text("address")), "address");
     json out = hop_json(c, table.lookup(a));
     out["address"] = a.text();
@@ -221,17 +222,19 @@ json show_routes(controller& c, const request_fields& f) {
     json list = json::array(), next = nullptr;
     const uint8_t vrf = vrf_of(c, f);
     const origin_filter wanted(c, vrf, f);
-    c.tables().of(vrf).for_each(from, [&](const ip_prefix& p, uint32_t hop, route_origin origin) {
-        if (filtered && (p.address.v6 != to.address.v6 || !to.contains(p.address))) return false;
-        if (filtered && (p.length < to.length || (!longer && p != to))) return longer;
-        if (!wanted.takes(p, origin)) return true;
-        if (list.size() == most) {
-            next = p.text();
-            return false;
-        }
-        list.push_back(route_json(c, vrf, p, hop, origin));
-        return true;
-    });
+    c.routing().tables().of(vrf).for_each(
+        from, [&](const ip_prefix& p, uint32_t hop, route_origin origin) {
+            if (filtered && (p.address.v6 != to.address.v6 || !to.contains(p.address)))
+                return false;
+            if (filtered && (p.length < to.length || (!longer && p != to))) return longer;
+            if (!wanted.takes(p, origin)) return true;
+            if (list.size() == most) {
+                next = p.text();
+                return false;
+            }
+            list.push_back(route_json(c, vrf, p, hop, origin));
+            return true;
+        });
     return {{"routes", std::move(list)}, {"next", std::move(next)}};
 }
 
@@ -240,7 +243,8 @@ json show_route_summary(controller& c, const request_fields& f) {
     f.expect("vrf");
     const uint8_t vrf = vrf_of(c, f);
     std::map<std::tuple<bool, route_origin, std::optional<uint8_t>>, uint64_t> counts;
-    c.tables().of(vrf).for_each({}, [&](const ip_prefix& p, uint32_t, route_origin origin) {
+    c.routing().tables().of(vrf).for_each({}, [&](const ip_prefix& p, uint32_t,
+                                                  route_origin origin) {
         const auto* const r = origin == route_origin::learned ? learned_route(c, vrf, p) : nullptr;
         ++counts[{p.address.v6, origin,
                   r == nullptr ? std::nullopt : std::optional<uint8_t>(r->protocol)}];
@@ -254,19 +258,19 @@ json show_route_summary(controller& c, const request_fields& f) {
                         {"protocol", protocol ? json(sources::protocol_name(*protocol)) : json()},
                         {"routes", routes}});
     }
-    const std::string& name = c.vrfs().name_of(vrf);
+    const std::string& name = c.routing().vrfs().name_of(vrf);
     return {{"vrf", name.empty() ? "main" : name}, {"summary", std::move(list)}};
 }
 
 json show_vrfs(controller& c, const request_fields& f) {
     f.expect("");
     json all = json::array();
-    for (const auto& [name, index] : c.vrfs().indexes()) {
+    for (const auto& [name, index] : c.routing().vrfs().indexes()) {
         json interfaces = json::array();
         for (const auto& [interface, says] : c.running().interfaces)
             if (says.vrf == name && says.kind == state::interface_kind::routed)
                 interfaces.push_back(interface);
-        const routes& table = c.tables().of(index);
+        const routes& table = c.routing().tables().of(index);
         all.push_back(
             {{"name", name.empty() ? "main" : name},
              {"table", name.empty() ? state::main_table : c.running().vrfs.at(name).table},
@@ -293,7 +297,7 @@ json show_neighbours(controller& c, const request_fields& f) {
     }
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
-    c.neighbours().for_each(interface, address, [&](const known_neighbour& n) {
+    c.routing().neighbours().for_each(interface, address, [&](const known_neighbour& n) {
         const std::string& on = c.interfaces().name_of(n.interface);
         if (list.size() == most) {
             next = on + " " + n.address.text();

@@ -13,7 +13,7 @@ using datapath::nexthop_kind;
 
 class neighbours::prepared_neighbours : public prepared_change {
   public:
-    prepared_neighbours(neighbours& of, change& c)
+    prepared_neighbours(neighbours& of, const change& c)
         : of_(of), after_(c.after), snapshot_(*c.snapshot) {}
     ~prepared_neighbours() override {
         if (committed_) return;
@@ -23,13 +23,13 @@ class neighbours::prepared_neighbours : public prepared_change {
     }
 
     /// The operator's objects first: room that is left is the kernel's.
-    result<void> add_all(change& c) {
-        for (change::table& t : c.tables)
+    result<void> add_all(const change& c, routes_in_progress& r) {
+        for (vrf_routes& t : r.tables)
             if (auto done = add_gateways(c, t.operators); !done) return done;
-        if (auto done = add_fixed(c); !done) return done;
-        for (change::table& t : c.tables)
+        if (auto done = add_fixed(c, r); !done) return done;
+        for (vrf_routes& t : r.tables)
             if (auto done = add_gateways(c, t.learned, true); !done) return done;
-        return add_permanent(c);
+        return add_permanent(c, r.out);
     }
     result<void> find_interfaces(const change& c) {
         interfaces_.resize(of_.interfaces_.size());
@@ -62,33 +62,32 @@ class neighbours::prepared_neighbours : public prepared_change {
     }
 
   private:
-    result<void> add_fixed(change& c) {
+    result<void> add_fixed(const change& c, routes_in_progress& r) {
         for (const auto& [name, says] : after_.neighbours) {
             auto e = add(c, name, "the static ones");
             if (!e) return tl::unexpected<error>(e.error());
             fixed_.emplace(*e, says.mac);
             const auto bits = static_cast<uint8_t>(name.address.bits());
             if (!name.address.is_link_local())
-                c.table_of((*e)->vrf).derived[{name.address, bits}] = (*e)->hop;
+                r.of((*e)->vrf).derived[{name.address, bits}] = (*e)->hop;
         }
         return {};
     }
     /// The kernel's permanent entries: routes and networks decide which are used.
-    result<void> add_permanent(change& c) {
+    result<void> add_permanent(const change& c, left_out& out) {
         for (const auto& [name, mac] : c.learned.neighbours) {
             if (is_own_link_local(c.ifindex_of.at(name.interface), name.address)) continue;
             if (entry* const e = add_learned(c, name); e != nullptr)
                 fixed_.emplace(e, mac);
             else
-                ++c.out.permanent;
+                ++out.permanent;
         }
         return {};
     }
 
     /// learned  a gateway that is our own address gives an unusable next hop, and one without room none, instead of
     ///          an error
-    result<void> add_gateways(const change& c, change::resolved_routes& some,
-                              bool learned = false) {
+    result<void> add_gateways(const change& c, resolved_routes& some, bool learned = false) {
         const auto targets = some.set->targets();
         for (size_t t = 0; t < targets.size(); ++t) {
             auto& hops = some.hops_of_members.emplace_back();
@@ -126,14 +125,14 @@ class neighbours::prepared_neighbours : public prepared_change {
     }
 
     /// Whether the operator adds or changes a route of this target.
-    static bool is_new(const change::resolved_routes& some, size_t target) {
+    static bool is_new(const resolved_routes& some, size_t target) {
         return std::any_of(some.what->set.begin(), some.what->set.end(),
                            [&](const state::route& r) { return r.target == target; });
     }
     /// The same for recursive routes, which may resolve by learned routes: only a new route is refused without room.
-    result<void> add_paths(const change& c, const change::resolved_routes& some, size_t target,
+    result<void> add_paths(const change& c, const resolved_routes& some, size_t target,
                            std::vector<uint32_t>& hops) {
-        for (const change::path& path : some.paths[target]) {
+        for (const resolved_path& path : some.paths[target]) {
             const state::route_member& to = path.to;
             if (path.drops || is_own_link_local(c.ifindex_of.at(to.interface), *to.via)) {
                 hops.push_back(path.drops.value_or(datapath::fixed_nexthop::unreachable));
@@ -260,7 +259,8 @@ class neighbours::prepared_neighbours : public prepared_change {
     bool committed_ = false;
 };
 
-result<std::unique_ptr<prepared_change>> neighbours::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> neighbours::prepare(const change& c,
+                                                             routes_in_progress& r) {
     auto ready = std::make_unique<prepared_neighbours>(*this, c);
     if (c.after.limits.limit > hops_.capacity() / 2)
         return turnpike::fail(
@@ -268,7 +268,7 @@ result<std::unique_ptr<prepared_change>> neighbours::prepare(change& c) {
             fmt::format("neighbours.limit can be {} at most until a restart, which "
                         "makes room for more",
                         hops_.capacity() / 2));
-    if (auto done = ready->add_all(c); !done) return tl::unexpected<error>(done.error());
+    if (auto done = ready->add_all(c, r); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->find_interfaces(c); !done) return tl::unexpected<error>(done.error());
     return ready;
 }

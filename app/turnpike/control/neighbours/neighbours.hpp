@@ -88,15 +88,16 @@ struct neighbour_claim {
 };
 
 /// Threads  control. Times in milliseconds of a monotonic clock.
-class neighbours : public config_handler {
+class neighbours {
   public:
     /// max_held  maximum of waiting packets, for all neighbours together
     neighbours(next_hops& hops, route_tables& host_routes, uint32_t max_held,
                neighbour_callbacks callbacks);
-    ~neighbours() override;
+    ~neighbours();
 
     /// Gateways of routes and static neighbours; deletes the entries of removed interfaces.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(const change& c,
+                                                                   routes_in_progress& r);
 
     /// The next hop of a gateway of the kernel's routes, without a transaction. Its entry stays until a transaction finds
     /// no route by it.

@@ -2,8 +2,6 @@
 #include "control/routing/nexthop_groups.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -13,15 +11,6 @@ namespace {
 
 using datapath::nexthop_group;
 using datapath::nexthop_kind;
-
-/// Every bit of the result depends on every input bit: the finalizer of SplitMix64 (Steele, Lea and
-/// Flood, 2014).
-uint64_t mix(uint64_t x) noexcept {
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
 
 uint64_t name_of(const state::route_member& m) noexcept {
     uint64_t name = m.via->v6;  // of ECMP and recursive routes, each member has a gateway
@@ -57,135 +46,7 @@ std::optional<uint32_t> fixed_hop_of(state::route_type type) noexcept {
     return std::nullopt;
 }
 
-/// The members' scores for buckets: log(u) / weight, with u uniform in (0, 1]. Among members of equal weight, u decides.
-/// For the best member of each weight, (u - 1) / weight is an upper bound of the score, so most need no logarithm, which
-/// takes the time of twenty u.
-class scores {
-  public:
-    /// usable  members that best() chooses from
-    scores(std::span<const group_member> members, const std::vector<bool>& usable) {
-        std::map<uint16_t, std::vector<named>> by_weight;
-        for (size_t m = 0; m < members.size(); ++m) {
-            all_.push_back({mix(members[m].name), m, static_cast<double>(members[m].weight)});
-            weighted_ |= members[m].weight != members.front().weight;
-            if (usable[m]) by_weight[members[m].weight].push_back(all_.back());
-        }
-        for (auto& [weight, some] : by_weight) classes_.push_back({.all = std::move(some)});
-    }
-    /// The usable member with the highest score.
-    [[nodiscard]] size_t best(uint32_t bucket) noexcept {
-        const uint64_t salt = mix(bucket);
-        weight_class* first = &classes_.front();
-        for (weight_class& c : classes_) {
-            c.find_best(salt);
-            work_.scores += c.all.size();
-            if (c.bound > first->bound) first = &c;
-        }
-        if (classes_.size() == 1) return first->best->member;
-        const named* out = first->best;
-        double most = of(*out, salt);
-        for (const weight_class& c : classes_)
-            if (&c != first && c.bound > most) improve(out, most, *c.best, salt);
-        return out->member;
-    }
-    /// The same, if `holder` has the highest score of all members but `fresh`.
-    [[nodiscard]] size_t best_of(uint32_t bucket, size_t holder,
-                                 const std::vector<size_t>& fresh) noexcept {
-        const uint64_t salt = mix(bucket);
-        const named* out = &all_[holder];
-        double most = of(*out, salt);
-        for (const size_t m : fresh) improve(out, most, all_[m], salt);
-        work_.scores += 1 + fresh.size();
-        return out->member;
-    }
-    [[nodiscard]] const group_work& work() const noexcept { return work_; }
-
-  private:
-    struct named {
-        uint64_t name;
-        size_t member;
-        double weight;
-    };
-    struct weight_class {
-        std::vector<named> all;
-        const named* best = nullptr;
-        double bound = 0;
-
-        void find_best(uint64_t salt) noexcept {
-            best = all.data();
-            uint64_t greatest = hash_of(*best, salt);
-            for (const named& n : all)
-                if (const uint64_t hash = hash_of(n, salt); hash > greatest) {
-                    greatest = hash;
-                    best = &n;
-                }
-            bound = (uniform(greatest) - 1) / best->weight;
-        }
-    };
-    /// Both factors are results of mix(), so one multiplication is enough.
-    static uint64_t hash_of(const named& n, uint64_t salt) noexcept {
-        return (n.name ^ salt) * 0x9e3779b97f4a7c15;
-    }
-    static double uniform(uint64_t hash) noexcept {
-        return static_cast<double>((hash >> 11) + 1) * 0x1p-53;
-    }
-    /// With equal weights, u sorts the same.
-    [[nodiscard]] double of(const named& n, uint64_t salt) noexcept {
-        if (!weighted_) return uniform(hash_of(n, salt));
-        ++work_.logarithms;
-        return std::log(uniform(hash_of(n, salt))) / n.weight;
-    }
-    void improve(const named*& out, double& most, const named& by, uint64_t salt) noexcept {
-        if (weighted_ && (uniform(hash_of(by, salt)) - 1) / by.weight < most) return;
-        const double score = of(by, salt);
-        if (score < most || (score == most && by.member > out->member)) return;
-        most = score;
-        out = &by;
-    }
-
-    std::vector<named> all_;
-    std::vector<weight_class> classes_;
-    bool weighted_ = false;
-    group_work work_{};
-};
-
 }  // namespace
-
-/// A member's share of buckets deviates by the square root of its size: 1.6 % of two members, 6 %
-/// of 16 and more.
-uint32_t buckets_for(size_t members) noexcept {
-    constexpr uint32_t least = 4096;
-    if (members == 1) return 1;
-    const auto wanted = static_cast<uint32_t>(std::bit_ceil(members * 256));
-    return std::clamp(wanted, least, nexthop_group::max_buckets);
-}
-
-/// Buckets of failed members move to the best of the others; a member that is usable again takes buckets where it is
-/// better than the holder.
-nexthop_group::owned make_group(std::span<const group_member> members,
-                                const std::vector<bool>& able, const group_before& before,
-                                group_work* work) {
-    auto made = nexthop_group::make(buckets_for(members.size()));
-    made->members = static_cast<uint32_t>(members.size());
-    for (size_t m = 0; m < members.size(); ++m) made->hop[m] = members[m].hop;
-    const bool any = std::find(able.begin(), able.end(), true) != able.end();
-    const std::vector<bool> all(members.size(), true);
-    std::vector<size_t> fresh;
-    for (size_t m = 0; before.able != nullptr && m < members.size(); ++m)
-        if (able[m] && !(*before.able)[m]) fresh.push_back(m);
-    scores by(members, any ? able : all);
-    for (uint32_t b = 0; b < made->buckets(); ++b) {
-        const uint8_t was = before.table == nullptr ? 0 : before.table->bucket()[b];
-        size_t is = was;
-        if (before.table == nullptr || !able[was])
-            is = by.best(b);
-        else if (!fresh.empty())
-            is = by.best_of(b, was, fresh);
-        made->bucket()[b] = static_cast<uint8_t>(is);
-    }
-    if (work != nullptr) *work += by.work();
-    return made;
-}
 
 /// Workers may still be reading the previous table.
 void nexthop_groups::publish(group& g, nexthop_group::owned next) noexcept {
@@ -387,10 +248,10 @@ class nexthop_groups::prepared_groups : public prepared_change {
     prepared_groups(nexthop_groups& of, const change& c)
         : of_(of), can_send_([&c](const datapath::next_hop& hop) { return has_link(c, hop); }) {}
 
-    result<void> add(change& c) {
-        for (change::table& table : c.tables)
+    result<void> add(change& c, routes_in_progress& r) {
+        for (vrf_routes& table : r.tables)
             if (auto done = add_operators(c, table); !done) return done;
-        for (change::table& table : c.tables) add_learned(c, table.learned);
+        for (vrf_routes& table : r.tables) add_learned(c, table.learned, r.out);
         c.snapshot->groups = !after_.empty() || !recursive_.empty();
         c.snapshot->sharing = {.fields = c.after.sharing.hash, .seed = seed_of(c)};
         const std::vector<uint16_t>& ports = c.after.sharing.vxlan_ports;
@@ -411,8 +272,8 @@ class nexthop_groups::prepared_groups : public prepared_change {
     }
 
   private:
-    result<void> add_operators(change& c, change::table& table) {
-        change::resolved_routes& some = table.operators;
+    result<void> add_operators(const change& c, vrf_routes& table) {
+        resolved_routes& some = table.operators;
         const auto targets = some.set->targets();
         for (size_t t = 0; t < targets.size(); ++t) {
             const auto& hops = some.hops_of_members[t];
@@ -426,7 +287,7 @@ class nexthop_groups::prepared_groups : public prepared_change {
         return {};
     }
     /// Routes without room are left out.
-    void add_learned(change& c, change::resolved_routes& some) {
+    void add_learned(const change& c, resolved_routes& some, left_out& out) {
         const auto targets = some.set->targets();
         for (size_t t = 0; t < targets.size(); ++t) {
             const uint32_t uses = some.set->uses_of(t);
@@ -435,11 +296,11 @@ class nexthop_groups::prepared_groups : public prepared_change {
                 static_cast<size_t>(std::count(hops.begin(), hops.end(), no_nexthop));
             uint32_t hop = no_nexthop;
             if (lacks == 0 || lacks < hops.size()) {
-                if (uses != 0) c.out.paths += lacks;
+                if (uses != 0) out.paths += lacks;
                 hop = hop_of(c, targets[t], hops, true).value_or(no_nexthop);
-                if (hop == no_nexthop) c.out.groups += uses;
+                if (hop == no_nexthop) out.groups += uses;
             } else {
-                c.out.neighbours += uses;
+                out.neighbours += uses;
             }
             some.hop_of_target.push_back(hop);
         }
@@ -474,7 +335,7 @@ class nexthop_groups::prepared_groups : public prepared_change {
         return g->hop;
     }
     result<uint32_t> recursive_hop(const change& c, gateways key,
-                                   const std::vector<change::path>& paths,
+                                   const std::vector<resolved_path>& paths,
                                    const std::vector<uint32_t>& hops) {
         members wanted;
         for (size_t w = 0; w < paths.size(); ++w)
@@ -528,9 +389,9 @@ class nexthop_groups::prepared_groups : public prepared_change {
     uint32_t learned_ = 0;  ///< number of groups of the kernel's routes
 };
 
-result<std::unique_ptr<prepared_change>> nexthop_groups::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> nexthop_groups::prepare(change& c, routes_in_progress& r) {
     auto ready = std::make_unique<prepared_groups>(*this, c);
-    if (auto done = ready->add(c); !done) return tl::unexpected<error>(done.error());
+    if (auto done = ready->add(c, r); !done) return tl::unexpected<error>(done.error());
     return ready;
 }
 

@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ECMP groups: assignment of buckets to next hops.
-//
-// Each bucket belongs to the usable member with the highest score for it: highest random weight
-// hashing (Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998), with
-// weights after Schindelhauer and Schomaker, "Weighted distributed hash tables" (2005). If one of n
-// members fails, only its flows move, evenly to the others; when it recovers it gets the same
-// buckets back; a new member takes its share of each. Scores are computed from the members' names,
-// so the same configuration maps flows the same way after a restart.
+// ECMP groups: their next hops and members; ecmp_buckets.hpp assigns the buckets.
 //
 // A recursive route also uses a group, of one or more members, and keeps its next hop index however
 // its gateways resolve: a change of resolution is one store, regardless of the number of routes.
@@ -15,60 +8,24 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "control/change.hpp"
+#include "control/routing/ecmp_buckets.hpp"
 #include "control/routing/next_hops.hpp"
-#include "datapath/nexthop_group.hpp"
+#include "control/routing/resolved_routes.hpp"
 #include "state/learned.hpp"
 
 namespace turnpike::control {
 
-/// A member of a group.
-struct group_member {
-    uint64_t name = 0;  ///< hash of the member's address and interface
-    uint32_t hop = 0;
-    uint16_t weight = 1;
-    bool use_neigh = false;  ///< left out while its neighbour does not answer
-    auto operator<=>(const group_member&) const = default;
-};
-
-/// Number of buckets of a group.
-[[nodiscard]] uint32_t buckets_for(size_t members) noexcept;
-
-/// A previous table of the same members.
-struct group_before {
-    const datapath::nexthop_group* table = nullptr;  ///< null: none
-    const std::vector<bool>* able = nullptr;         ///< null: no member has become usable since
-};
-
-/// The work of making tables.
-struct group_work {
-    uint64_t scores = 0;      ///< of a member and a bucket
-    uint64_t logarithms = 0;  ///< computed for them
-    group_work& operator+=(const group_work& o) noexcept {
-        scores += o.scores;
-        logarithms += o.logarithms;
-        return *this;
-    }
-};
-
-/// Assign the buckets to usable members; to all members if none is usable.
-/// work  if not null: the work is added
-/// Throws std::bad_alloc
-[[nodiscard]] datapath::nexthop_group::owned make_group(std::span<const group_member> members,
-                                                        const std::vector<bool>& able,
-                                                        const group_before& before,
-                                                        group_work* work = nullptr);
-
 /// Threads  control.
-class nexthop_groups : public config_handler {
+class nexthop_groups {
   public:
     nexthop_groups(next_hops& hops, rcu::qsbr& rcu) : hops_(hops), rcu_(rcu) {}
     /// A next hop for each route target: its only member's, a group's, or a fixed one.
-    /// Needs change::resolved_routes::hops_of_members, and paths of recursive routes.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    /// Needs resolved_routes::hops_of_members, and paths of recursive routes.
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c,
+                                                                   routes_in_progress& r);
 
     /// Reassign buckets after changes of links and neighbours. Lost members are replaced at once; the buckets that
     /// members get back in one call are limited, so that many groups do not hold up control.

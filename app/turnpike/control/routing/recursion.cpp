@@ -146,7 +146,7 @@ namespace {
 /// Longest-prefix matches in a VRF of the new configuration.
 class match_finder {
   public:
-    match_finder(const change& c, const change::table& t, const next_hops& hops)
+    match_finder(const change& c, const vrf_routes& t, const next_hops& hops)
         : c_(c), t_(t), hops_(hops) {
         for (const auto& [name, ifindex] : c.ifindex_of) names_.emplace(ifindex, &name);
         for (const auto& [name, says] : c.after.neighbours)
@@ -239,7 +239,7 @@ class match_finder {
     }
 
     const change& c_;
-    const change::table& t_;
+    const vrf_routes& t_;
     const next_hops& hops_;
     std::map<uint16_t, const std::string*> names_;    ///< interface names by index
     std::map<ip_address, const std::string*> fixed_;  ///< static neighbours: their interfaces
@@ -273,7 +273,7 @@ class recursion::prepared_recursion : public prepared_change {
   public:
     explicit prepared_recursion(recursion& of) : of_(of) {}
 
-    void add(const change& c, change::table& t) {
+    void add(const change& c, vrf_routes& t) {
         const auto targets = t.operators.set->targets();
         t.operators.paths.resize(targets.size());
         std::map<ip_address, longest_match> matches;
@@ -311,9 +311,9 @@ class recursion::prepared_recursion : public prepared_change {
     std::map<uint8_t, resolved_gateways> after_{};
 };
 
-result<std::unique_ptr<prepared_change>> recursion::prepare(change& c) {
+std::unique_ptr<prepared_change> recursion::prepare(const change& c, routes_in_progress& r) {
     auto ready = std::make_unique<prepared_recursion>(*this);
-    for (change::table& t : c.tables) ready->add(c, t);
+    for (vrf_routes& t : r.tables) ready->add(c, t);
     return ready;
 }
 

@@ -16,6 +16,7 @@
 
 #include "control/change.hpp"
 #include "control/routing/next_hops.hpp"
+#include "control/routing/resolved_routes.hpp"
 
 namespace turnpike::control {
 
@@ -73,12 +74,13 @@ using resolved_gateways = std::map<ip_address, resolved_gateway>;
                                                    const resolved_gateways& gateways);
 
 /// Threads  control.
-class recursion : public config_handler {
+class recursion {
   public:
     explicit recursion(const next_hops& hops) : hops_(hops) {}
 
-    /// Needs the tables with their derived routes; fills change::resolved_routes::paths.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    /// Needs the derived routes; fills resolved_routes::paths.
+    /// Throws std::bad_alloc
+    [[nodiscard]] std::unique_ptr<prepared_change> prepare(const change& c, routes_in_progress& r);
 
     /// Whether a gateway may resolve by another route after a change of routes.
     [[nodiscard]] bool depends_on(uint8_t vrf, const state::route_changes& what) const;

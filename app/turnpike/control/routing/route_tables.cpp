@@ -28,13 +28,7 @@ class vrfs::prepared_vrfs : public prepared_change {
             after_.emplace(name, index);
         }
         for (const auto& [name, index] : after_) {
-            const bool main = name.empty();
-            change::table& t = c.tables.emplace_back();
-            t.vrf = index;
-            t.operators.set = &c.after.routes_of(name);
-            t.operators.what = main ? &c.what.routes : &c.what.vrf_routes.at(name);
-            t.learned.set = &c.learned.routes.at(name);
-            t.learned.what = &c.what.learned.at(name);
+            c.derived[index];
             c.snapshot->vrf.resize(std::max<size_t>(c.snapshot->vrf.size(), index + size_t{1}));
         }
         c.vrf_index_of = after_;
@@ -110,8 +104,8 @@ class route_tables::prepared_tables : public prepared_change {
   public:
     explicit prepared_tables(route_tables& of) : of_(of) {}
 
-    result<void> add(change& c) {
-        for (change::table& t : c.tables) {
+    result<void> add(change& c, routes_in_progress& r) {
+        for (vrf_routes& t : r.tables) {
             std::shared_ptr<routes> table = of_.tables_[t.vrf];
             if (table == nullptr) {
                 auto made = routes::create(of_.rcu_);
@@ -139,9 +133,9 @@ class route_tables::prepared_tables : public prepared_change {
     std::vector<std::unique_ptr<prepared_change>> ready_;
 };
 
-result<std::unique_ptr<prepared_change>> route_tables::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> route_tables::prepare(change& c, routes_in_progress& r) {
     auto ready = std::make_unique<prepared_tables>(*this);
-    if (auto done = ready->add(c); !done) return tl::unexpected<error>(done.error());
+    if (auto done = ready->add(c, r); !done) return tl::unexpected<error>(done.error());
     return ready;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The VRFs: their indices in the snapshot, and the routes of each. Two owners: `vrfs` assigns the indices before
-// interfaces are prepared; `route_tables` writes the routes, as the last owner.
+// Class `vrfs` assigns the indices in the snapshot before interfaces are prepared; class `route_tables` has the tables with
+// the routes of each VRF, the last step of routing.hpp.
 #pragma once
 
 #include <array>
@@ -29,12 +29,13 @@ class vrfs : public config_handler {
 };
 
 /// Threads  control; workers look up in the FIBs meanwhile.
-class route_tables : public config_handler {
+class route_tables {
   public:
     /// Creates the main table. Errors  ENOMEM
     [[nodiscard]] static result<std::unique_ptr<route_tables>> create(rcu::qsbr& rcu);
 
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c,
+                                                                   routes_in_progress& r);
 
     /// Host routes of neighbours; no effect for a removed VRF.
     [[nodiscard]] result<void> set_host(uint8_t vrf, const ip_address& a, uint32_t hop,

@@ -160,7 +160,7 @@ void routes::for_each(const ip_prefix& from, const visitor& visit) const {
 
 /// Every prefix whose active route may change, and its next hop. Duplicates have the same
 /// value.
-routes::writes routes::writes_for(const change::table& t, bool retries) const {
+routes::writes routes::writes_for(const vrf_routes& t, bool retries) const {
     const sources after = {t.operators, t.learned, t.derived};
     writes out;
     const auto add = [&](const ip_prefix& to) { out.add(to, effective_hop(to, after)); };
@@ -342,7 +342,7 @@ std::set<ip_prefix> routes::beyond_room(const sources& from) const {
 
 class routes::prepared_routes : public prepared_change {
   public:
-    prepared_routes(routes& of, const change::table& t)
+    prepared_routes(routes& of, const vrf_routes& t)
         : of_(of), operators_(t.operators), learned_(t.learned), derived_(t.derived) {
         const auto targets = learned_.set->targets();
         for (size_t i = 0; i < targets.size(); ++i)
@@ -357,7 +357,7 @@ class routes::prepared_routes : public prepared_change {
         if (good) return;
         of_.incomplete_ = true;
     }
-    result<void> show(const change::table& t, bool retries) {
+    result<void> show(const vrf_routes& t, bool retries) {
         bool loads = of_.incomplete_ || are_many(t.operators.what->size() + t.learned.what->size());
         if (!loads) {
             made_ = of_.writes_for(t, retries);
@@ -495,7 +495,7 @@ class routes::prepared_routes : public prepared_change {
     bool loaded_ = false, committed_ = false;
 };
 
-result<std::unique_ptr<prepared_change>> routes::prepare(change::table& t, bool retries) {
+result<std::unique_ptr<prepared_change>> routes::prepare(const vrf_routes& t, bool retries) {
     auto ready = std::make_unique<prepared_routes>(*this, t);
     if (auto shown = ready->show(t, retries); !shown) return tl::unexpected<error>(shown.error());
     return ready;

@@ -13,6 +13,7 @@
 
 #include "control/change.hpp"
 #include "control/routing/next_hops.hpp"
+#include "control/routing/resolved_routes.hpp"
 #include "fib/fib4.hpp"
 #include "fib/fib6.hpp"
 
@@ -35,7 +36,7 @@ class routes {
     /// batches, and rolls back if one fails. The last owner, so no later owner can fail. Kernel routes for which
     /// the FIB has no room are left out.
     /// retries  also the routes left out earlier
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change::table& t,
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(const vrf_routes& t,
                                                                    bool retries = false);
 
     /// The next hop of a target that had none; empty: a transaction is necessary. It stays until a transaction finds no
@@ -108,7 +109,6 @@ class routes {
     routes() = default;
     result<void> set(const ip_prefix& to, std::optional<uint32_t> hop);
     [[nodiscard]] std::optional<uint32_t> get(const ip_prefix& to) const;
-    using routes_with_hops = change::routes_with_hops;
     struct sources {
         const routes_with_hops &operators, &learned;
         const hops& derived;
@@ -125,7 +125,7 @@ class routes {
         const ip_prefix& to, const sources& from) const;
     [[nodiscard]] std::optional<uint32_t> effective_hop(const ip_prefix& to,
                                                         const sources& from) const;
-    [[nodiscard]] writes writes_for(const change::table& t, bool retries) const;
+    [[nodiscard]] writes writes_for(const vrf_routes& t, bool retries) const;
     /// six_loaded  set where the IPv6 FIB was loaded, whether or not the IPv4 one was
     result<void> load(const sources& from, bool* six_loaded = nullptr);
     [[nodiscard]] std::set<ip_prefix> beyond_room(const sources& from) const;
