@@ -159,13 +159,33 @@ def wrong_vlan(heading):
 
 def mtu(heading):
     with situation() as s:
-        west, dut, _east = cabled(s.lab)
+        west, dut, east = cabled(s.lab)
         running = start(s.lab, dut, mtu=(1500, 1400), **s.control)
         ping(west, EAST[0])
         said = ping(west, EAST[0], "-M do -s 1450", check=False).stdout
         assert "mtu = 1400" in said or "mtu=1400" in said, said
         all_of(s, heading)
+        assert long_frames_end_in_the_kernel(s, east, dut, frames=10) == 10
+        s.run("turnpikectl set port east mtu 1500")
+        assert long_frames_end_in_the_kernel(s, east, dut, frames=10) == 0
         running.stop()
+
+
+def long_frames_end_in_the_kernel(s, east, dut, frames):
+    """Sends frames of 1,450 bytes to the port. Returns the number that the port's interface in the kernel drops; turnpike has
+    the others."""
+    dropped = lambda: json.loads(dut.run("ip -j -s link show dev e0").stdout)[0]["stats64"]["rx"]["dropped"]  # noqa: E731
+    port = lambda: next(p for p in s.shown("ports") if p["name"] == "east")  # noqa: E731
+    wire = east.raw("eth0")
+    frame = ethernet(mac(dut.mac("e0")), mac(east.mac("eth0")), 0x88B5, bytes(1436))
+    before, had = dropped(), port()
+    for _ in range(frames):
+        with contextlib.suppress(OSError):  # ENOBUFS: a veth tells the sender of the drop at its other end
+            wire.send(frame)
+    ended = dropped() - before
+    wait_until(lambda: port()["rx_packets"] - had["rx_packets"] >= frames - ended, lambda: f"the other frames: {port()}")
+    assert port()["rx_missed"] == had["rx_missed"], port()
+    return ended
 
 
 def asymmetric_urpf(heading):
