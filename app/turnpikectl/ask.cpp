@@ -107,7 +107,7 @@ std::optional<size_t> number_of_change(std::string_view& text) {
 }
 
 /// The words up to the key at a path ("mtu", "addresses[1]", "keys[0]"); nothing: all words, and the path is no word.
-std::optional<size_t> end_of_place(const read_words& words, std::string_view path) {
+std::optional<size_t> end_of_object(const read_words& words, std::string_view path) {
     const std::string_view key = path.substr(0, path.find('['));
     if (key == "keys" && path.size() > key.size()) {
         size_t number = 0;
@@ -174,12 +174,13 @@ error by_words(error e, const given& g, const json& request) {
                     path.remove_prefix(bytes);
             }
         if (path.starts_with('.')) path.remove_prefix(1);
-        const auto place = end_of_place(change.words, path);
-        if (place) where = words_text(change.words, *place);
-        rest = place || path.empty() ? std::string(text.substr(std::min(end + 1, text.size())))
-                                     : std::string(path) + std::string(text.substr(end));
+        const auto end_of_words = end_of_object(change.words, path);
+        if (end_of_words) where = words_text(change.words, *end_of_words);
+        rest = end_of_words || path.empty()
+                   ? std::string(text.substr(std::min(end + 1, text.size())))
+                   : std::string(path) + std::string(text.substr(end));
     }
-    if (!change.place.empty()) where = change.place + ": " + where;
+    if (!change.location.empty()) where = change.location + ": " + where;
     return {e.code, where, rest};
 }
 

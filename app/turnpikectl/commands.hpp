@@ -18,7 +18,7 @@ namespace turnpike::ctl {
 
 /// The words of one change of a request.
 struct change_words {
-    std::string place{};  ///< "FILE:LINE" of a batch; empty: the command line
+    std::string location{};  ///< "FILE:LINE" of a batch; empty: the command line
     read_words words{};
 };
 

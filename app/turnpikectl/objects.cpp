@@ -173,8 +173,8 @@ result<json> change_rule(const given& g) {
     size_t at = 3;
     if (verb != "add") {
         const std::string& rule = g.words[at++].second;
-        const bool place = rule.find_first_not_of("0123456789") == std::string::npos;
-        out[place ? "at" : "name"] = rule;
+        const bool is_index = rule.find_first_not_of("0123456789") == std::string::npos;
+        out[is_index ? "at" : "name"] = rule;
     }
     if (verb == "del") return change(g, std::move(out));
     json rule = members(g, at + 1, {{"action", g.words[at].second}});
@@ -190,7 +190,7 @@ namespace {
 
 /// Appends the changes of a line.
 /// place  of the line; lines  the words of each change
-result<void> add_line(const std::string& line, const std::string& place, json& changes,
+result<void> add_line(const std::string& line, const std::string& location, json& changes,
                       std::vector<change_words>& lines) {
     const auto words = split_words(line);
     if (!words) return tl::unexpected<error>(words.error());
@@ -206,7 +206,7 @@ result<void> add_line(const std::string& line, const std::string& place, json& c
         return fail(EINVAL, words->front(), "changes no object");
     for (json& one : (*request)["do"]) {
         changes.push_back(std::move(one));
-        lines.push_back({place, read->says.words});
+        lines.push_back({location, read->says.words});
     }
     return {};
 }
@@ -224,14 +224,14 @@ result<json> change_many(const given& g) {
     json changes = json::array();
     std::string line;
     for (unsigned number = 1; std::getline(in, line); ++number) {
-        const std::string place = file + ":" + std::to_string(number);
+        const std::string location = file + ":" + std::to_string(number);
         if (number == 1) {
             const auto marked = yaml::without_byte_order_mark(line);
-            if (!marked) return fail(EINVAL, place, marked.error().text);
+            if (!marked) return fail(EINVAL, location, marked.error().text);
             line = *marked;
         }
-        if (const auto added = add_line(line, place, changes, g.changes); !added)
-            return fail(EINVAL, place, added.error().message());
+        if (const auto added = add_line(line, location, changes, g.changes); !added)
+            return fail(EINVAL, location, added.error().message());
     }
     json request = {{"request", "change"}, {"do", std::move(changes)}};
     add_change_options(g, request);

@@ -200,8 +200,8 @@ class lab : public test::path_lab {
             REQUIRE(has(l3.subspan(8, 16), address) && has(asked, l3.subspan(24, 16)));
         }
         REQUIRE(has(asked, address) && has(asked, bytes.first(6)));
-        REQUIRE(std::any_of(given_.begin(), given_.end() - 1, [&](const byte_vector& said) {
-            return has(said, address) && has(said, mac);
+        REQUIRE(std::any_of(given_.begin(), given_.end() - 1, [&](const byte_vector& given_frame) {
+            return has(given_frame, address) && has(given_frame, mac);
         }));
     }
     /// Other than ARP, neighbour discovery, ICMP and originated group membership reports.

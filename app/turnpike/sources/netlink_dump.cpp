@@ -142,8 +142,8 @@ void netlink_rib::find_gone() {
                 if (!l.indices.contains(id)) add(netlink::next_hop{.gone = true, .id = id});
             break;
         case part_kind::addresses: {
-            const auto look = [&](uint32_t index, const ip_prefix& local,
-                                  const std::optional<ip_address>& remote) {
+            const auto compare = [&](uint32_t index, const ip_prefix& local,
+                                     const std::optional<ip_address>& remote) {
                 if (is_asked(index) && !l.addresses.contains({index, local, remote}))
                     add(netlink::address{.gone = true,
                                          .interface = index,
@@ -152,9 +152,9 @@ void netlink_rib::find_gone() {
                                          .remote = remote});
             };
             for (const auto& [index, all] : ipv4_addresses_)
-                for (const auto& [local, remote] : all) look(index, local, remote);
+                for (const auto& [local, remote] : all) compare(index, local, remote);
             for (const auto& [index, all] : addresses_)
-                for (const auto& [local, network] : all) look(index, local, std::nullopt);
+                for (const auto& [local, network] : all) compare(index, local, std::nullopt);
             break;
         }
         case part_kind::neighbours:

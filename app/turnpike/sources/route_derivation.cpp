@@ -169,7 +169,7 @@ unsigned rank_of(const kernel_route& r) noexcept { return (r.preference & 3U) ^ 
 const kernel_route* find_v6(const std::vector<const kernel_route*>& all,
                             const nexthop_objects& objects) {
     const kernel_route* best = nullptr;
-    const auto look = [&](bool first_metric) {
+    const auto choose = [&](bool first_metric) {
         for (const kernel_route* r : all) {
             if ((r->metric == all.front()->metric) != first_metric || !is_alive(*r)) continue;
             if (best == nullptr || rank_of(*r) > rank_of(*best)) best = r;
@@ -179,8 +179,8 @@ const kernel_route* find_v6(const std::vector<const kernel_route*>& all,
             }
         }
     };
-    look(true);
-    if (best == nullptr) look(false);
+    choose(true);
+    if (best == nullptr) choose(false);
     return best;
 }
 

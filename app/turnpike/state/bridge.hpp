@@ -96,7 +96,7 @@ struct bridge {
     origin where{};
     bool operator==(const bridge&) const = default;
 
-    [[nodiscard]] bool looks_at_vlans() const noexcept {
+    [[nodiscard]] bool vlan_aware() const noexcept {
         return !members.empty() && members.front().mode != vlan_mode::unaware;
     }
     [[nodiscard]] const bridge_member* member(std::string_view port) const noexcept {

@@ -21,12 +21,12 @@ result<void> check_member(const configuration& in, const std::string& name, cons
     if (i == nullptr || i->kind != interface_kind::bridged || i->bridge != name)
         return refuse(b, fmt::format("bridge '{}' has the member '{}', which is not a port of it",
                                      name, m.port));
-    if ((m.mode == vlan_mode::unaware) == b.looks_at_vlans())
+    if ((m.mode == vlan_mode::unaware) == b.vlan_aware())
         return refuse(b,
                       fmt::format("bridge '{}': member '{}' has {} mode, and '{}' has {}: either "
-                                  "all look at VLANs, or none does",
+                                  "all members are VLAN-aware, or none is",
                                   name, m.port, m.mode == vlan_mode::unaware ? "no" : "a",
-                                  b.members.front().port, b.looks_at_vlans() ? "one" : "none"));
+                                  b.members.front().port, b.vlan_aware() ? "one" : "none"));
     const bool has_vlans = std::any_of(
         in.interfaces.begin(), in.interfaces.end(),
         [&](const auto& other) { return other.second.port == m.port && other.second.vlan != 0; });
@@ -85,19 +85,18 @@ result<void> check_bridge(const configuration& in, const std::string& name, cons
                           fmt::format("bridge '{}': station {} is behind '{}', which has no VLAN "
                                       "{}",
                                       name, fdb_entry.mac.text(), port, fdb_entry.vlan));
-        if ((fdb_entry.vlan != 0) != b.looks_at_vlans())
-            return refuse(b, fmt::format("bridge '{}': station {} {} a VLAN, and the bridge {} at "
-                                         "them",
+        if ((fdb_entry.vlan != 0) != b.vlan_aware())
+            return refuse(b, fmt::format("bridge '{}': station {} {} a VLAN, and the bridge {} "
+                                         "VLAN-aware",
                                          name, fdb_entry.mac.text(),
                                          fdb_entry.vlan != 0 ? "has" : "should have",
-                                         b.looks_at_vlans() ? "looks" : "does not look"));
+                                         b.vlan_aware() ? "is" : "is not"));
     }
     for (const auto& [routing, i] : in.interfaces)
-        if (i.port.empty() && i.bridge == name && (i.vlan != 0) != b.looks_at_vlans())
-            return refuse(
-                b, fmt::format("bridge '{}' {} at VLANs: its routing interface '{}' {}", name,
-                               b.looks_at_vlans() ? "looks" : "does not look", routing,
-                               i.vlan != 0 ? "can have none" : "should be of one"));
+        if (i.port.empty() && i.bridge == name && (i.vlan != 0) != b.vlan_aware())
+            return refuse(b, fmt::format("bridge '{}' {} VLAN-aware: its routing interface '{}' {}",
+                                         name, b.vlan_aware() ? "is" : "is not", routing,
+                                         i.vlan != 0 ? "can have none" : "should be of one"));
     return {};
 }
 
@@ -107,15 +106,14 @@ void check_bridges(const configuration& in, errors& found) {
     size_t with = 0, without = 0;
     for (const auto& [name, b] : in.bridges) {
         add_error(found, check_bridge(in, name, b));
-        ++(b.looks_at_vlans() ? with : without);
+        ++(b.vlan_aware() ? with : without);
         if (with > max_ports_with_vlans || without > max_without)
             return add_error(
-                found,
-                refuse(b,
-                       fmt::format("bridge '{}' is one more than {} {}", name,
-                                   with > max_ports_with_vlans ? max_ports_with_vlans : max_without,
-                                   with > max_ports_with_vlans ? "that look at VLANs"
-                                                               : "that do not look at VLANs")));
+                found, refuse(b, fmt::format("bridge '{}' is one more than {} {}", name,
+                                             with > max_ports_with_vlans ? max_ports_with_vlans
+                                                                         : max_without,
+                                             with > max_ports_with_vlans ? "VLAN-aware ones"
+                                                                         : "ones without VLANs")));
     }
 }
 

@@ -34,7 +34,7 @@ inline void lookup6_leaves(const fib::view& t, const uint8_t* dst, uint64_t* met
     // a local copy: the compiler reloads members of t after an acquire load
     const uint32_t* const root = t.root;
     const uint8_t* const nodes = t.nodes;
-    auto* const places = reinterpret_cast<uint8_t*>(met);
+    auto* const slots = reinterpret_cast<uint8_t*>(met);
     // A pass reads one list and writes the other, so that no load waits for a recent store.
     place6 list[2][chunk6 + 1];
     uint64_t left = 0;
@@ -46,13 +46,13 @@ inline void lookup6_leaves(const fib::view& t, const uint8_t* dst, uint64_t* met
         const uint32_t slot = a[2] >> (page & layout::page_shift_mask);
         list[0][left] = static_cast<place6>(at);
         left += meet<V, Prefetch>(
-            nodes, places + at, load_entry(nodes + (page & ~(layout::page_align - 1)) + slot * 4));
+            nodes, slots + at, load_entry(nodes + (page & ~(layout::page_align - 1)) + slot * 4));
     }
     const uint8_t* byte = dst + 3;  // the byte of the first address that this pass reads
     const auto step = [&](uint64_t at) {
         const uint8_t slot = byte[at * (address_bytes / place_bytes)];
-        return meet<V, Prefetch>(nodes, places + at,
-                                 byte_entry<V>(nodes, load_word(places + at), slot));
+        return meet<V, Prefetch>(nodes, slots + at,
+                                 byte_entry<V>(nodes, load_word(slots + at), slot));
     };
     unsigned now = 0;
     if (left == n) {  // the common case: no list to read

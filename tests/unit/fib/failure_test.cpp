@@ -25,7 +25,8 @@ struct snapshot {
 
 /// The routes, and the results of lookups, at every edge of the routes and of `more`.
 template <class Family>
-snapshot<Family> look(const typename Family::table_type& table, const std::vector<address>& at) {
+snapshot<Family> snapshot_of(const typename Family::table_type& table,
+                             const std::vector<address>& at) {
     snapshot<Family> s;
     table.for_each([&](const typename Family::route_type& r) {
         s.routes.emplace_back(r.address, r.length, r.next_hop);
@@ -42,7 +43,7 @@ snapshot<Family> look(const typename Family::table_type& table, const std::vecto
 template <class Family, class Change>
 void fail_each(typename Family::table_type& table, const std::vector<address>& at,
                const Change& change) {
-    const auto before = look<Family>(table, at);
+    const auto before = snapshot_of<Family>(table, at);
     const uint32_t hops = table.stats().next_hops;
     for (long n = 0;; ++n) {
         ASSERT_LT(n, 10'000);
@@ -51,7 +52,7 @@ void fail_each(typename Family::table_type& table, const std::vector<address>& a
         allocations_until_failure = never;
         if (ok) return;
         ASSERT_EQ(ok.error().code, ENOMEM);
-        ASSERT_EQ(look<Family>(table, at), before) << "allocation " << n;
+        ASSERT_EQ(snapshot_of<Family>(table, at), before) << "allocation " << n;
         ASSERT_EQ(table.stats().next_hops, hops) << "allocation " << n;
     }
 }
@@ -106,7 +107,7 @@ void every_change_fails_whole() {
         }
         if (::testing::Test::HasFatalFailure()) return;
     }
-    const auto end = look<Family>(*table, at);
+    const auto end = snapshot_of<Family>(*table, at);
     for (size_t i = 0; i < at.size(); ++i) ASSERT_EQ(end.answers[i], expected.lookup(at[i]));
     EXPECT_EQ(end.routes.size(), oracle_routes.size());
     std::vector<typename Family::route_type> routes(3, {Family::from(address{}), 0, 5});
@@ -147,12 +148,12 @@ void every_exchange_fails_whole() {
             if (random() % 3 != 0) next_hop = round * 100 + i;
             changes.push_back({Family::from(a), static_cast<uint8_t>(length), next_hop});
             add_edges(at, a, length, Family::bits);
-            const std::tuple place(a.high, a.low, length);
+            const std::tuple slot(a.high, a.low, length);
             if (next_hop) {
-                routes[place] = *next_hop;
+                routes[slot] = *next_hop;
                 expected.add(a, length, *next_hop);
             } else {
-                routes.erase(place);
+                routes.erase(slot);
                 expected.remove(a, length);
             }
         }
@@ -162,7 +163,7 @@ void every_exchange_fails_whole() {
             return t.exchange(tried);
         });
         if (::testing::Test::HasFatalFailure()) return;
-        const auto now = look<Family>(*table, at);
+        const auto now = snapshot_of<Family>(*table, at);
         ASSERT_EQ(now.routes.size(), routes.size());
         for (size_t i = 0; i < at.size(); ++i) ASSERT_EQ(now.answers[i], expected.lookup(at[i]));
     }

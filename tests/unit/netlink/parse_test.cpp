@@ -250,12 +250,12 @@ TEST_F(netlink_parse, nothing_is_read_beyond_the_end) {
 /// Messages with changed fields.
 TEST_F(netlink_parse, what_is_wrong_is_named) {
     const auto complaint = [](bytes b) {
-        std::string said;
+        std::string message_text;
         EXPECT_EQ(parse(
                       b, [](message&&) { ADD_FAILURE() << "it was taken"; },
-                      [&](const error& e) { said = e.message(); }),
+                      [&](const error& e) { message_text = e.message(); }),
                   1U);
-        return said;
+        return message_text;
     };
     const std::string command =
         "ip route add 10.5.0.0/16 via 10.0.1.2 dev west proto bgp metric 20";

@@ -174,10 +174,10 @@ TEST(table, that_is_wrong_is_refused_with_its_line) {
     };
     EXPECT_EQ(refusal("family", "family"), "");
     for (const row& r : rows) {
-        const std::string said = refusal(r.from, r.to);
-        EXPECT_NE(said.find(std::string("small.yaml") + r.line), std::string::npos)
-            << r.to << ": " << said;
-        EXPECT_NE(said.find(r.part), std::string::npos) << r.to << ": " << said;
+        const std::string expected_text = refusal(r.from, r.to);
+        EXPECT_NE(expected_text.find(std::string("small.yaml") + r.line), std::string::npos)
+            << r.to << ": " << expected_text;
+        EXPECT_NE(expected_text.find(r.part), std::string::npos) << r.to << ": " << expected_text;
     }
 }
 

@@ -417,10 +417,11 @@ TEST_F(acl_files, what_is_wrong_with_one) {
         {"@10.0.0.0/8 0.0.0.0/0 1 : 1 0 : 65535 0x01/0xFF 0x0800/0xff00\n",
          ".file cannot be taken: r:1: an ICMP type or code needs protocol 1 or 58 and takes no"},
     };
-    for (const auto& [rules, said] : rows) {
+    for (const auto& [rules, expected_text] : rows) {
         const auto m = loaded(rules);
         ASSERT_FALSE(m) << rules;
-        EXPECT_EQ(m.error().message().substr(0, at.size() + said.size()), at + said);
+        EXPECT_EQ(m.error().message().substr(0, at.size() + expected_text.size()),
+                  at + expected_text);
     }
     const auto none = loaded("", "{action: deny, file: none}");
     ASSERT_FALSE(none);

@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(l2_lists, are_edited) {
     auto m = load_text(l2_list, "f.yaml");
     ASSERT_TRUE(m);
-    const auto said = [&](const std::string& what) {
+    const auto expected_text = [&](const std::string& what) {
         auto changed = *m;
         const auto done = edit(changed, "[" + what + "]");
         if (!done) return done.error().message();
@@ -112,20 +112,22 @@ TEST(l2_lists, are_edited) {
         return std::string("done");
     };
     const std::string rule = R"({"add": {"rule": {"list": "frames", "at": 1, "rule": )";
-    EXPECT_EQ(said(rule + R"({"action": "deny", "ethertype": "ipv6"}}}})"), "done");
+    EXPECT_EQ(expected_text(rule + R"({"action": "deny", "ethertype": "ipv6"}}}})"), "done");
     EXPECT_EQ(l2_of(m->acls.at("frames")->rules[0].match).type.first, 0x86dd);
-    EXPECT_NE(
-        said(rule + R"({"action": "deny", "protocol": "tcp"}}}})").find("has no key 'protocol'"),
-        std::string::npos);
-    EXPECT_EQ(said(R"({"replace": {"acl": {"name": "frames", "default": "deny"}}})"), "done");
+    EXPECT_NE(expected_text(rule + R"({"action": "deny", "protocol": "tcp"}}}})")
+                  .find("has no key 'protocol'"),
+              std::string::npos);
+    EXPECT_EQ(expected_text(R"({"replace": {"acl": {"name": "frames", "default": "deny"}}})"),
+              "done");
     EXPECT_TRUE(m->acls.at("frames")->l2);
     EXPECT_EQ(m->acls.at("frames")->rules.size(), 6U);
-    EXPECT_NE(said(R"({"replace": {"acl": {"name": "frames", "layer": 3}}})")
+    EXPECT_NE(expected_text(R"({"replace": {"acl": {"name": "frames", "layer": 3}}})")
                   .find("the rules must be given, too"),
               std::string::npos);
-    EXPECT_NE(said(R"({"del": {"acl": {"name": "frames"}}})").find("is bound to port 'west'"),
-              std::string::npos);
-    EXPECT_NE(said(R"({"del": {"bridge": {"name": "lan"}}})").find("port 'west' "),
+    EXPECT_NE(
+        expected_text(R"({"del": {"acl": {"name": "frames"}}})").find("is bound to port 'west'"),
+        std::string::npos);
+    EXPECT_NE(expected_text(R"({"del": {"bridge": {"name": "lan"}}})").find("port 'west' "),
               std::string::npos);
 }
 

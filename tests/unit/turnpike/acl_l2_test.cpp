@@ -342,7 +342,7 @@ class acl_l2_differential : public ::testing::TestWithParam<std::pair<size_t, bo
 TEST_P(acl_l2_differential, random_lists) {
     const auto [rules, by_vlan] = GetParam();
     // By VLAN: a frame without a tag of p0's type, or with VLAN identifier 0, belongs to VLAN 3.
-    const flood_setup way =
+    const flood_setup setup =
         by_vlan ? flood_setup{"{port: p0, mode: native-untagged, vlan: 3, learning: false}, "
                            "{port: p1, mode: trunk}",
                            [](const plain_frame& f) -> std::optional<uint16_t> {
@@ -356,7 +356,7 @@ TEST_P(acl_l2_differential, random_lists) {
     lab l("acl:\n" + in.yaml("way-in") + out.yaml("way-out") +
           "ports:\n  - {name: p0, device: d0, acl: {l2_in: way-in}}\n"
           "  - {name: p1, device: d1, acl: {l2_out: way-out}}\n" +
-          bridge(way.members));
+          bridge(setup.members));
     constexpr uint32_t frames = 6'000;
     uint32_t passed = 0;
     for (uint32_t number = 0; number < frames;) {
@@ -365,7 +365,7 @@ TEST_P(acl_l2_differential, random_lists) {
         for (; number < end; ++number) {
             const plain_frame f = random.frame();
             ASSERT_TRUE(l.offer(0, f.bytes(number)));
-            if (in.permits(f, way.vlan(f)) && out.permits(f, way.vlan(f)))
+            if (in.permits(f, setup.vlan(f)) && out.permits(f, setup.vlan(f)))
                 expected.push_back(number);
         }
         l.settle();

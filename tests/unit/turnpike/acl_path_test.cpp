@@ -48,7 +48,7 @@ class lab : public running_lab {
   public:
     using running_lab::running_lab;
     /// "forwarded", "answered", the name of the drop, or "consumed".
-    std::string fate(const byte_vector& frame, uint16_t from = 0) {
+    std::string verdict_of(const byte_vector& frame, uint16_t from = 0) {
         const auto before = controller().report().drops();
         EXPECT_TRUE(offer(from, frame));
         settle();
@@ -251,7 +251,7 @@ TEST_P(match_path, as_the_rule_says) {
     uint64_t denied = 0;
     for (const row& r : rows) {
         ASSERT_TRUE(l.apply(configured(list("{action: deny, " + std::string(r.rule) + "}"))));
-        EXPECT_EQ(l.fate(r.frame), r.matches ? denial : "forwarded") << r.rule;
+        EXPECT_EQ(l.verdict_of(r.frame), r.matches ? denial : "forwarded") << r.rule;
         denied += r.matches ? 1 : 0;
         if (!routes && !r.matches) {
             EXPECT_EQ(l.left.at(0), r.frame) << r.rule;
@@ -264,22 +264,24 @@ TEST_P(match_path, as_the_rule_says) {
 INSTANTIATE_TEST_SUITE_P(acl, match_path,
                          ::testing::Values(std::pair{true, false}, std::pair{true, true},
                                            std::pair{false, false}, std::pair{false, true}),
-                         [](const auto& way) {
-                             return std::string(way.param.first ? "routed" : "patched") +
-                                    (way.param.second ? "_out" : "_in");
+                         [](const auto& of) {
+                             return std::string(of.param.first ? "routed" : "patched") +
+                                    (of.param.second ? "_out" : "_in");
                          });
 
 // RFC 1858 and RFC 3128: a fragment that hides or overwrites ports passes no list, whatever its
 // rules.
 TEST(acl, tiny_and_overlapping_fragments_pass_no_list) {
     lab l(routed(list("{action: permit, name: all}"), "{in: a}"));
-    EXPECT_EQ(l.fate(part4(0, more, tcp_protocol, with_ports(counted(16), 1, 80))), "acl_deny");
-    EXPECT_EQ(l.fate(part4(1, 0, tcp_protocol, counted(16))), "acl_deny");
-    EXPECT_EQ(l.fate(part6(8, false, tcp_protocol, counted(16))), "acl_deny");
-    EXPECT_EQ(l.fate(ethernet(type4, ipv4({}, counted(7)))), "acl_deny") << "half a UDP header";
+    EXPECT_EQ(l.verdict_of(part4(0, more, tcp_protocol, with_ports(counted(16), 1, 80))),
+              "acl_deny");
+    EXPECT_EQ(l.verdict_of(part4(1, 0, tcp_protocol, counted(16))), "acl_deny");
+    EXPECT_EQ(l.verdict_of(part6(8, false, tcp_protocol, counted(16))), "acl_deny");
+    EXPECT_EQ(l.verdict_of(ethernet(type4, ipv4({}, counted(7)))), "acl_deny")
+        << "half a UDP header";
     EXPECT_EQ(l.rule("tiny-fragment").packets, 4U);
-    EXPECT_EQ(l.fate(part4(1, 0, udp_protocol, counted(16))), "forwarded");
-    EXPECT_EQ(l.fate(part4(2, 0, tcp_protocol, counted(16))), "forwarded");
+    EXPECT_EQ(l.verdict_of(part4(1, 0, udp_protocol, counted(16))), "forwarded");
+    EXPECT_EQ(l.verdict_of(part4(2, 0, tcp_protocol, counted(16))), "forwarded");
 }
 
 /// Hosts take Mobility, HIP and Shim6 as the upper layer; `protocol` matches them.
@@ -290,14 +292,14 @@ TEST(acl, ports_behind_headers_that_hosts_do_not_skip_are_no_ports) {
             ethernet(type6, ipv6({.next_header = header}, extension(udp_protocol, 0, dns)));
         lab l(routed(list("{action: permit, protocol: udp, destination_ports: 53}", "deny"),
                      "{in: a}"));
-        EXPECT_EQ(
-            l.fate(ethernet(type6, ipv6({.next_header = 60}, extension(udp_protocol, 0, dns)))),
-            "forwarded");
-        EXPECT_EQ(l.fate(hidden), "acl_deny");
+        EXPECT_EQ(l.verdict_of(
+                      ethernet(type6, ipv6({.next_header = 60}, extension(udp_protocol, 0, dns)))),
+                  "forwarded");
+        EXPECT_EQ(l.verdict_of(hidden), "acl_deny");
         ASSERT_TRUE(l.apply(
             routed(list("{action: permit, protocol: " + std::to_string(header) + "}", "deny"),
                    "{in: a}")));
-        EXPECT_EQ(l.fate(hidden), "forwarded");
+        EXPECT_EQ(l.verdict_of(hidden), "forwarded");
     }
 }
 
@@ -308,10 +310,10 @@ TEST(acl, the_first_rule_that_matches_decides) {
                       "{action: deny, name: never, source: 10.0.1.0/24}",
                       "deny"),
                  "{in: a}"));
-    EXPECT_EQ(l.fate(tcp4(5, 80)), "forwarded");
-    EXPECT_EQ(l.fate(tcp4(5, 81)), "acl_deny");
-    EXPECT_EQ(l.fate(udp4(5, 81)), "forwarded");
-    EXPECT_EQ(l.fate(ping6()), "acl_deny") << "by default";
+    EXPECT_EQ(l.verdict_of(tcp4(5, 80)), "forwarded");
+    EXPECT_EQ(l.verdict_of(tcp4(5, 81)), "acl_deny");
+    EXPECT_EQ(l.verdict_of(udp4(5, 81)), "forwarded");
+    EXPECT_EQ(l.verdict_of(ping6()), "acl_deny") << "by default";
     EXPECT_EQ(l.rule("web").packets, 1U);
     EXPECT_EQ(l.rule("web").bytes, tcp4(5, 80).size());
     EXPECT_EQ(l.rule("tcp").packets, 1U);
@@ -336,9 +338,9 @@ TEST(acl, rules_of_an_extension_header_and_of_the_upper_layer_both_count) {
                       "{action: count, name: tcp, protocol: tcp},"
                       "{action: permit, name: rest}"),
                  "{in: a}"));
-    EXPECT_EQ(l.fate(tcp6_behind(51)), "forwarded");
-    EXPECT_EQ(l.fate(tcp6(1, 9)), "forwarded");
-    EXPECT_EQ(l.fate(ethernet(type4, ipv4({.protocol = 51}, counted(24)))), "forwarded");
+    EXPECT_EQ(l.verdict_of(tcp6_behind(51)), "forwarded");
+    EXPECT_EQ(l.verdict_of(tcp6(1, 9)), "forwarded");
+    EXPECT_EQ(l.verdict_of(ethernet(type4, ipv4({.protocol = 51}, counted(24)))), "forwarded");
     EXPECT_EQ(l.rule("ah").packets, 2U);
     EXPECT_EQ(l.rule("tcp").packets, 2U);
 }
@@ -352,10 +354,10 @@ TEST(acl, every_count_rule_above_the_decision_counts) {
                       "{action: permit, name: rest, protocol: tcp},"
                       "{action: count, name: udp, protocol: udp}"),
                  "{in: a}"));
-    EXPECT_EQ(l.fate(tcp4(5, 80)), "forwarded");
-    EXPECT_EQ(l.fate(tcp4(5, 22)), "acl_deny");
-    EXPECT_EQ(l.fate(udp4(5, 80)), "forwarded");
-    EXPECT_EQ(l.fate(tcp6(5, 80)), "forwarded");
+    EXPECT_EQ(l.verdict_of(tcp4(5, 80)), "forwarded");
+    EXPECT_EQ(l.verdict_of(tcp4(5, 22)), "acl_deny");
+    EXPECT_EQ(l.verdict_of(udp4(5, 80)), "forwarded");
+    EXPECT_EQ(l.verdict_of(tcp6(5, 80)), "forwarded");
     const std::pair<const char*, uint64_t> expected[] = {{"all", 4}, {"tcp", 3},    {"web", 2},
                                                          {"ssh", 1}, {"beyond", 2}, {"rest", 2},
                                                          {"udp", 1}, {"default", 1}};
@@ -377,47 +379,48 @@ TEST(acl, arp_is_not_judged_and_discovery_passes_a_closed_list) {
                              icmp6(135, 0, zeros(4) + us, v6_a, us)));
     {
         lab l(routed(list("", "deny"), "{in: a, out: a}"));
-        EXPECT_EQ(l.fate(ask), "answered");
-        EXPECT_EQ(l.fate(ask6), "answered");
+        EXPECT_EQ(l.verdict_of(ask), "answered");
+        EXPECT_EQ(l.verdict_of(ask6), "answered");
         EXPECT_EQ(l.rule("neighbour-discovery").packets, 1U);
         EXPECT_EQ(l.acls()[0].permitted, 1U);
         ASSERT_TRUE(l.apply(routed(list("{action: deny, name: all}"), "{in: a, out: a}")));
-        EXPECT_EQ(l.fate(ask), "answered");
-        EXPECT_EQ(l.fate(ask6), "acl_deny") << "a rule that says so is obeyed";
+        EXPECT_EQ(l.verdict_of(ask), "answered");
+        EXPECT_EQ(l.verdict_of(ask6), "acl_deny") << "a rule that says so is obeyed";
     }
     lab patch(patched(list("", "deny"), "{in: a}", "{out: a}"));
-    EXPECT_EQ(patch.fate(ask), "forwarded");
-    EXPECT_EQ(patch.fate(solicitation(255)), "forwarded");
-    EXPECT_EQ(patch.fate(solicitation(254)), "acl_deny") << "it came over a router";
-    EXPECT_EQ(patch.fate(ping6()), "acl_deny");
+    EXPECT_EQ(patch.verdict_of(ask), "forwarded");
+    EXPECT_EQ(patch.verdict_of(solicitation(255)), "forwarded");
+    EXPECT_EQ(patch.verdict_of(solicitation(254)), "acl_deny") << "it came over a router";
+    EXPECT_EQ(patch.verdict_of(ping6()), "acl_deny");
 }
 
 TEST(acl, what_is_for_us_is_judged_on_its_way_in) {
     const byte_vector ask = ping4(8, 0, {.destination = 0x0a0001fe});
     {
         lab l(routed(list("{action: deny, protocol: tcp}"), "{in: a}"));
-        EXPECT_EQ(l.fate(ask), "answered");
+        EXPECT_EQ(l.verdict_of(ask), "answered");
         ASSERT_TRUE(l.apply(routed(list("", "deny"), "{in: a}")));
-        EXPECT_EQ(l.fate(ask), "acl_deny");
+        EXPECT_EQ(l.verdict_of(ask), "acl_deny");
     }
     // Messages that turnpike originates are not classified on egress.
     lab l(routed(list("", "deny"), "{out: a}"));
-    EXPECT_EQ(l.fate(ask), "answered");
-    EXPECT_EQ(l.fate(ping4(8, 0, {.ttl = 1})), "ipv4_ttl, reported");
+    EXPECT_EQ(l.verdict_of(ask), "answered");
+    EXPECT_EQ(l.verdict_of(ping4(8, 0, {.ttl = 1})), "ipv4_ttl, reported");
     EXPECT_EQ(l.acls()[0].denied, 0U);
 }
 
 TEST(acl, on_the_way_out_only_what_would_leave_is_judged) {
     lab l(routed(list("{action: deny, name: tcp, protocol: tcp}"), "{}", "{out: a}"));
-    EXPECT_EQ(l.fate(tcp4(1, 2)), "acl_deny_out");
-    EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.ttl = 1})), "ipv4_ttl, reported");
-    EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0xc0000201})), "no_route, reported");
-    EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a0002fe})), "local_protocol, reported");
-    EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a000109})), "answered")
+    EXPECT_EQ(l.verdict_of(tcp4(1, 2)), "acl_deny_out");
+    EXPECT_EQ(l.verdict_of(tcp4(1, 2, 0x10, {.ttl = 1})), "ipv4_ttl, reported");
+    EXPECT_EQ(l.verdict_of(tcp4(1, 2, 0x10, {.destination = 0xc0000201})), "no_route, reported");
+    EXPECT_EQ(l.verdict_of(tcp4(1, 2, 0x10, {.destination = 0x0a0002fe})),
+              "local_protocol, reported");
+    EXPECT_EQ(l.verdict_of(tcp4(1, 2, 0x10, {.destination = 0x0a000109})), "answered")
         << "west, which has no list, is asked for its neighbour";
     EXPECT_EQ(l.rule("tcp").packets, 1U);
     // A packet that the egress list denies causes no neighbour solicitation.
-    EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a000209})), "acl_deny_out");
+    EXPECT_EQ(l.verdict_of(tcp4(1, 2, 0x10, {.destination = 0x0a000209})), "acl_deny_out");
     EXPECT_TRUE(l.sent(1).empty());
     l.links(false);
     l.settle();
@@ -430,9 +433,9 @@ TEST(acl, in_and_out_and_both_ports_have_lists_of_their_own) {
     const byte_vector udp_back =
         ethernet(type4, ipv4({.source = 0x0a000202, .destination = 0x0a000101}, udp(counted(4))),
                  {2, 0, 0, 0, 0, 0x0c}, {2, 0, 0, 0, 0, 0x0d});
-    EXPECT_EQ(l.fate(tcp4(1, 2)), "acl_deny");
-    EXPECT_EQ(l.fate(udp4(1, 2)), "forwarded");
-    EXPECT_EQ(l.fate(udp_back, 1), "acl_deny");
+    EXPECT_EQ(l.verdict_of(tcp4(1, 2)), "acl_deny");
+    EXPECT_EQ(l.verdict_of(udp4(1, 2)), "forwarded");
+    EXPECT_EQ(l.verdict_of(udp_back, 1), "acl_deny");
     const auto report = l.acls();
     ASSERT_EQ(report.size(), 4U);
     const std::pair<uint64_t, uint64_t> judged[] = {{1, 1}, {0, 0}, {0, 1}, {1, 0}};
@@ -448,26 +451,26 @@ TEST(acl, a_patch_judges_ip_inside_tags_and_lets_other_types_pass) {
                        "{action: deny, name: none, vlan: untagged, protocol: udp},"
                        "{action: deny, name: zero, vlan: 0}"),
                   "{in: a}"));
-    EXPECT_EQ(l.fate(tagged(tcp4(1, 2), 7)), "acl_deny");
-    EXPECT_EQ(l.fate(tagged(tcp6(1, 2), 0xe007)), "acl_deny") << "whatever its priority";
-    EXPECT_EQ(l.fate(tagged(tagged(tcp4(1, 2), 8), 7)), "acl_deny") << "the outer tag";
-    EXPECT_EQ(l.fate(tagged(tagged(tcp4(1, 2), 7), 8)), "forwarded");
-    EXPECT_EQ(l.fate(tagged(udp4(1, 2), 6)), "forwarded");
-    EXPECT_EQ(l.fate(udp4(1, 2)), "acl_deny");
-    EXPECT_EQ(l.fate(tagged(udp4(1, 2), 0)), "acl_deny") << "a priority tag";
+    EXPECT_EQ(l.verdict_of(tagged(tcp4(1, 2), 7)), "acl_deny");
+    EXPECT_EQ(l.verdict_of(tagged(tcp6(1, 2), 0xe007)), "acl_deny") << "whatever its priority";
+    EXPECT_EQ(l.verdict_of(tagged(tagged(tcp4(1, 2), 8), 7)), "acl_deny") << "the outer tag";
+    EXPECT_EQ(l.verdict_of(tagged(tagged(tcp4(1, 2), 7), 8)), "forwarded");
+    EXPECT_EQ(l.verdict_of(tagged(udp4(1, 2), 6)), "forwarded");
+    EXPECT_EQ(l.verdict_of(udp4(1, 2)), "acl_deny");
+    EXPECT_EQ(l.verdict_of(tagged(udp4(1, 2), 0)), "acl_deny") << "a priority tag";
     EXPECT_EQ(l.rule("zero").packets, 1U);
     // Not IP: passes. IP that cannot be read is dropped under its own reason.
-    EXPECT_EQ(l.fate(ethernet(0x88b5, counted(40))), "forwarded");
-    EXPECT_EQ(l.fate(ethernet(0x8847, counted(40))), "forwarded");
-    EXPECT_EQ(l.fate(tagged(ethernet(0x88b5, counted(40)), 7)), "forwarded");
-    EXPECT_EQ(l.fate(ethernet(type4, ipv4({.version = 5}, udp(counted(4))))), "ipv4_version");
-    EXPECT_EQ(l.fate(ethernet(type4, ipv4({.total_bytes = 99}, udp(counted(4))))),
+    EXPECT_EQ(l.verdict_of(ethernet(0x88b5, counted(40))), "forwarded");
+    EXPECT_EQ(l.verdict_of(ethernet(0x8847, counted(40))), "forwarded");
+    EXPECT_EQ(l.verdict_of(tagged(ethernet(0x88b5, counted(40)), 7)), "forwarded");
+    EXPECT_EQ(l.verdict_of(ethernet(type4, ipv4({.version = 5}, udp(counted(4))))), "ipv4_version");
+    EXPECT_EQ(l.verdict_of(ethernet(type4, ipv4({.total_bytes = 99}, udp(counted(4))))),
               "ipv4_truncated");
-    EXPECT_EQ(l.fate(tagged(tagged(tagged(tcp4(1, 2), 3), 2), 1)), "vlan_depth");
-    EXPECT_EQ(l.fate(tagged(tcp4(1, 2), 0xfff)), "vlan_id_reserved");
-    EXPECT_EQ(l.fate(counted(9)), "runt");
+    EXPECT_EQ(l.verdict_of(tagged(tagged(tagged(tcp4(1, 2), 3), 2), 1)), "vlan_depth");
+    EXPECT_EQ(l.verdict_of(tagged(tcp4(1, 2), 0xfff)), "vlan_id_reserved");
+    EXPECT_EQ(l.verdict_of(counted(9)), "runt");
     // Ingress at the other port has no list.
-    EXPECT_EQ(l.fate(ethernet(type4, ipv4({.version = 5}, udp(counted(4)))), 1), "forwarded");
+    EXPECT_EQ(l.verdict_of(ethernet(type4, ipv4({.version = 5}, udp(counted(4)))), 1), "forwarded");
 }
 
 /// West's frames without a tag, and those of two VLANs.
@@ -527,20 +530,20 @@ TEST_P(routed_tags, match_alone_and_in_a_mixed_burst) {
 INSTANTIATE_TEST_SUITE_P(acl, routed_tags,
                          ::testing::Values(std::pair{false, false}, std::pair{false, true},
                                            std::pair{true, false}, std::pair{true, true}),
-                         [](const auto& way) {
-                             return std::string(way.param.first ? "out" : "in") +
-                                    (way.param.second ? "_device" : "_frame");
+                         [](const auto& of) {
+                             return std::string(of.param.first ? "out" : "in") +
+                                    (of.param.second ? "_device" : "_frame");
                          });
 
 TEST(acl, a_priority_tag_on_a_port_without_vlans_is_matched) {
     {
         lab l(routed(list("{action: deny, vlan: 0}"), "{in: a}"));
-        EXPECT_EQ(l.fate(tagged(udp4(1, 2), 0xe000)), "acl_deny");
-        EXPECT_EQ(l.fate(udp4(1, 2)), "forwarded");
+        EXPECT_EQ(l.verdict_of(tagged(udp4(1, 2), 0xe000)), "acl_deny");
+        EXPECT_EQ(l.verdict_of(udp4(1, 2)), "forwarded");
     }
     // Behind the tag of a VLAN it is not the outer one.
     lab l(routed_vlans(list("{action: deny, vlan: 0}"), "{in: a}", "{}"));
-    EXPECT_EQ(l.fate(tagged(tagged(udp4(1, 2), 0xe000), 100)), "forwarded");
+    EXPECT_EQ(l.verdict_of(tagged(tagged(udp4(1, 2), 0xe000), 100)), "forwarded");
 }
 
 TEST(acl, headers_in_several_segments_are_judged_too) {
@@ -567,7 +570,7 @@ TEST(acl, stages_are_billed_where_a_list_is_bound_and_not_there_elsewhere) {
     const byte_vector gre = ethernet(0x0800, ipv4({.protocol = 47}, counted(4)));
     const auto stages = [](const std::string& configuration, const byte_vector& frame) {
         lab l(configuration);
-        EXPECT_EQ(l.fate(frame), "forwarded");
+        EXPECT_EQ(l.verdict_of(frame), "forwarded");
         std::vector<uint64_t> packets;
         for (const stage s : {stage::ip_input, stage::acl_in, stage::acl_out})
             packets.push_back(l.worker().meter().sampled[static_cast<size_t>(s)].packets.read());

@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
         complaint_row{
             "routing without a vlan",
             bridge("{port: a, mode: trunk}", "    addresses: [10.0.0.1/24]\n" + others),
-            "f.yaml:7: bridge 'lan' looks at VLANs: its routing interface 'lan' should be"},
+            "f.yaml:7: bridge 'lan' is VLAN-aware: its routing interface 'lan' should be"},
         complaint_row{
             "a station elsewhere",
             bridge("{port: a}", "    fdb: [{mac: \"02:00:00:00:00:01\", port: b}]\n" + others),

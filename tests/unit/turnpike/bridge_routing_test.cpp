@@ -94,10 +94,11 @@ TEST(routing, asks_through_the_bridge) {
                  byte_vector{0, 1, 8, 0, 6, 4, 0, 1} + fdb_entry(1) + byte_vector{10, 0, 1, 1} +
                      zeros(6) + byte_vector{10, 0, 1, 254},
                  everybody, fdb_entry(1));
-    const auto told = l.send(0, who);
-    EXPECT_EQ(told[1], one(who));
-    ASSERT_EQ(told[0].size(), 1U);
-    EXPECT_EQ(byte_vector(told[0][0].begin(), told[0][0].begin() + 12), fdb_entry(1) + bridge_mac);
+    const auto sent_frames = l.send(0, who);
+    EXPECT_EQ(sent_frames[1], one(who));
+    ASSERT_EQ(sent_frames[0].size(), 1U);
+    EXPECT_EQ(byte_vector(sent_frames[0][0].begin(), sent_frames[0][0].begin() + 12),
+              fdb_entry(1) + bridge_mac);
 }
 
 TEST(routing, our_own_address_is_nobody_elses) {

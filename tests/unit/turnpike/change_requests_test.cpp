@@ -43,12 +43,12 @@ class change_requests : public request_lab {
 };
 
 TEST_F(change_requests, objects_one_by_one) {
-    EXPECT_EQ(l_.way("10.7.0.1"), std::nullopt);
+    EXPECT_EQ(l_.egress_port("10.7.0.1"), std::nullopt);
     EXPECT_EQ(changed(R"([{"add": {"route": {"to": "10.7.0.0/16", "via": "10.0.2.2"}}}])")["text"],
               "1 route");
-    EXPECT_EQ(l_.way("10.7.0.1"), 1);
+    EXPECT_EQ(l_.egress_port("10.7.0.1"), 1);
     changed(R"([{"replace": {"route": {"to": "10.7.0.0/16", "type": "blackhole"}}}])");
-    EXPECT_EQ(l_.way("10.7.0.1"), std::nullopt);
+    EXPECT_EQ(l_.egress_port("10.7.0.1"), std::nullopt);
     changed(R"([{"del": {"route": {"to": "10.7.0.0/16"}}}])");
     EXPECT_EQ(shown("route", {{"address", "10.7.0.1"}})["reason"], "no_route");
 
@@ -62,14 +62,14 @@ TEST_F(change_requests, objects_one_by_one) {
     EXPECT_EQ(shown("route", {{"address", "10.0.4.1"}})["type"], "local");
     changed(R"([{"replace": {"port": {"name": "east", "mtu": 1400}}}])");
     EXPECT_EQ(shown("ports")["ports"][1]["mtu"], 1400);
-    EXPECT_EQ(l_.way("10.9.0.1"), 1);
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), 1);
     changed(R"([{"add": {"acl": {"name": "l", "default": "permit", "rules": []}}},
                 {"replace": {"port": {"name": "west", "acl": {"in": "l"}}}}])");
-    EXPECT_EQ(l_.way("10.9.0.1"), 1);
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), 1);
     changed(R"([{"add": {"rule": {"list": "l", "rule": {"action": "deny", "name": "n"}}}}])");
-    EXPECT_EQ(l_.way("10.9.0.1"), std::nullopt);
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), std::nullopt);
     changed(R"([{"del": {"rule": {"list": "l", "name": "n"}}}])");
-    EXPECT_EQ(l_.way("10.9.0.1"), 1);
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), 1);
     EXPECT_TRUE(changed(R"([{"set": {"tx": {"drain_us": 9}}}])")["settings"]);
     EXPECT_EQ(l_.controller().running().sending.drain_us, 9U);
 }
@@ -96,12 +96,12 @@ TEST_F(change_requests, lines_in_parts_come_together) {
     EXPECT_EQ(lines("add 10.7.0.0/16 via 10.0.2.2\n# none\n\nreplace 10.9.0.0/16 via 10.0.2.3\n",
                     true)["result"]["taken"],
               2);
-    EXPECT_EQ(l_.way("10.7.0.1"), std::nullopt) << "not before the last part";
+    EXPECT_EQ(l_.egress_port("10.7.0.1"), std::nullopt) << "not before the last part";
     const json done = lines(
         "del 10.9.9.0/24\n2001:db8:7::/48 via fe80::9 dev east\n"
         "add 10.6.0.0/16 via 10.0.2.2 dev east\ndel 10.6.0.0/16");
     EXPECT_EQ(done["result"]["routes"], (json{{"removed", 1}, {"set", 3}})) << done;
-    EXPECT_EQ(l_.way("10.7.0.1"), 1);
+    EXPECT_EQ(l_.egress_port("10.7.0.1"), 1);
     EXPECT_EQ(shown("route", {{"address", "10.9.9.1"}})["via"], "10.0.2.3");
     EXPECT_EQ(shown("route", {{"address", "2001:db8:7::1"}})["via"], "fe80::9");
     EXPECT_EQ(states()["states"][0]["what"], "6 route lines");
@@ -233,7 +233,7 @@ TEST_F(change_requests, unconfirmed_it_is_undone) {
     EXPECT_EQ(states()["undone_in_s"], 1) << "not before its time";
     wait_a_second();
     EXPECT_EQ(runs(), before);
-    EXPECT_EQ(l_.way("10.9.0.1"), 1);
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), 1);
     EXPECT_EQ(states()["undone_in_s"], nullptr);
     EXPECT_EQ(states()["states"][0]["what"], "rollback 1");
     EXPECT_TRUE(change(seven).contains("result"));
@@ -324,7 +324,7 @@ TEST_F(change_requests, a_defect_is_not_taken_for_a_lack_of_memory) {
         change(R"([{"add": {"route": {"to": "10.7.0.0/16", "via": "10.0.2.2"}}}])")["error"];
     EXPECT_EQ(e["code"], "EIO");
     EXPECT_THAT(e["what"].get<std::string>(), testing::HasSubstr("no such element"));
-    EXPECT_EQ(l_.way("10.7.0.1"), std::nullopt);
+    EXPECT_EQ(l_.egress_port("10.7.0.1"), std::nullopt);
 }
 
 TEST_F(change_requests, what_could_not_be_loaded_is_not_saved) {
@@ -388,7 +388,7 @@ TEST_F(change_requests, a_long_configuration_by_the_page) {
     from = ask({{"request", "configuration"}})["result"]["next"];
     changed(seven);
     EXPECT_EQ(refused({{"request", "configuration"}, {"from", from}})["code"], "EBUSY");
-    EXPECT_EQ(l_.way("172.16.0.1"), 1);
+    EXPECT_EQ(l_.egress_port("172.16.0.1"), 1);
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ TEST(clear, what_is_shown_begins_at_zero) {
     control::controller& c = l.controller();
     EXPECT_FALSE(c.cleared());
     EXPECT_EQ(c.shown_report().total().rx, c.report().total().rx);
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(l.way("10.9.0.1"), 1);
-    EXPECT_EQ(l.way("203.0.113.1"), std::nullopt);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(l.egress_port("10.9.0.1"), 1);
+    EXPECT_EQ(l.egress_port("203.0.113.1"), std::nullopt);
     const report then = c.report();
     EXPECT_GE(port(then, "west").totals.rx_packets, 4U);
     c.clear_counters();
@@ -52,8 +52,8 @@ TEST(clear, what_is_shown_begins_at_zero) {
     EXPECT_EQ(none.workers[0].packets, 0U);
     EXPECT_EQ(none.workers[0].busy_cycles, 0U);
     EXPECT_LT(none.duration_s, then.duration_s);
-    EXPECT_EQ(l.way("10.9.0.1"), 1);
-    EXPECT_EQ(l.way("203.0.113.1"), std::nullopt);
+    EXPECT_EQ(l.egress_port("10.9.0.1"), 1);
+    EXPECT_EQ(l.egress_port("203.0.113.1"), std::nullopt);
     const report shown = c.shown_report();
     EXPECT_EQ(port(shown, "west").totals.rx_packets, 2U);
     EXPECT_EQ(port(shown, "west").totals.rx_load.bursts, 2U);
@@ -68,7 +68,7 @@ TEST(clear, what_is_shown_begins_at_zero) {
 TEST(clear, a_port_alone) {
     lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
     control::controller& c = l.controller();
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(l.way("10.9.0.1"), 1);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(l.egress_port("10.9.0.1"), 1);
     const uint64_t sent = port(c.shown_report(), "east").totals.tx_packets;
     EXPECT_GE(sent, 3U);
     EXPECT_FALSE(c.clear_port_counters("wets"));
@@ -76,7 +76,7 @@ TEST(clear, a_port_alone) {
     EXPECT_FALSE(c.cleared()) << "the others count since the start";
     EXPECT_EQ(port(c.shown_report(), "west").totals.rx_packets, 0U);
     EXPECT_EQ(port(c.shown_report(), "east").totals.tx_packets, sent);
-    EXPECT_EQ(l.way("10.9.0.1"), 1);
+    EXPECT_EQ(l.egress_port("10.9.0.1"), 1);
     EXPECT_EQ(port(c.shown_report(), "west").totals.rx_packets, 1U);
     EXPECT_TRUE(c.report().total().holds());
 }
@@ -86,10 +86,10 @@ TEST(clear, ports_go_and_come_again) {
     control::controller& c = l.controller();
     l.links(true);
     l.settle();
-    for (int i = 0; i < 5; ++i) EXPECT_EQ(l.way("10.9.0.1"), 2);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(l.egress_port("10.9.0.1"), 2);
     const report then = c.report();
     c.clear_counters();
-    EXPECT_EQ(l.way("10.9.0.1"), 2);
+    EXPECT_EQ(l.egress_port("10.9.0.1"), 2);
     EXPECT_EQ(port(c.shown_report(), "north").totals.tx_packets, 1U);
     expect_since(then, c);
     ASSERT_TRUE(l.apply(router()));
@@ -102,7 +102,7 @@ TEST(clear, ports_go_and_come_again) {
     l.settle();
     const uint64_t before = port(c.shown_report(), "north").totals.tx_packets;
     EXPECT_EQ(port(c.report(), "north").totals.tx_packets, before) << "it is another";
-    EXPECT_EQ(l.way("10.9.0.1"), 2);
+    EXPECT_EQ(l.egress_port("10.9.0.1"), 2);
     EXPECT_EQ(port(c.shown_report(), "north").totals.tx_packets, before + 1);
     expect_since(then, c);
 }

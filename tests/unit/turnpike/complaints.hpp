@@ -24,12 +24,12 @@ inline std::string replaced(std::string text, const std::string& before, const s
 struct complaint_row {
     const char* what;
     std::string text;
-    const char* said;  ///< the message begins with this; "none": taken
+    const char* begins_with;  ///< the message begins with this; "none": taken
 };
 
 inline void expect_complaint(const complaint_row& r) {
-    const std::string said = complaint_about(r.text);
-    EXPECT_EQ(said.substr(0, std::string(r.said).size()), r.said);
+    const std::string begins_with = complaint_about(r.text);
+    EXPECT_EQ(begins_with.substr(0, std::string(r.begins_with).size()), r.begins_with);
 }
 
 inline std::string as_test_name(std::string name) {

@@ -170,17 +170,17 @@ TEST(config, static_neighbours) {
          "\"02:00:00:00:00:0b\"}",
          "10.0.1.9 again"},
         {"{address: \"fe80::9\", mac: \"02:00:00:00:00:0a\"}", "say on which port"}};
-    for (const auto& [list, said] : wrong_ones) {
+    for (const auto& [list, expected_text] : wrong_ones) {
         const std::string complaint = complaint_about(with_static(list));
         EXPECT_EQ(complaint.substr(0, 9), "f.yaml:2:") << complaint;
-        EXPECT_NE(complaint.find(said), std::string::npos) << complaint;
+        EXPECT_NE(complaint.find(expected_text), std::string::npos) << complaint;
     }
 }
 
 TEST(config, nesting_is_bounded) {
     for (const size_t levels : {size_t{33}, size_t{10'000}, size_t{200'000}}) {
-        const std::string said = complaint_about(std::string(levels, '['));
-        EXPECT_NE(said.find("f.yaml:1: "), std::string::npos) << said;
+        const std::string expected_text = complaint_about(std::string(levels, '['));
+        EXPECT_NE(expected_text.find("f.yaml:1: "), std::string::npos) << expected_text;
     }
     EXPECT_NE(
         complaint_about("a: " + std::string(40, '[') + std::string(40, ']')).find("nested deeper"),
@@ -205,32 +205,36 @@ class files : public ::testing::Test {
         folder = name;
     }
     void TearDown() override { std::filesystem::remove_all(folder); }
-    [[nodiscard]] std::string said(const std::string& file) const {
+    [[nodiscard]] std::string expected_text(const std::string& file) const {
         const auto loaded = load(folder / file);
         return loaded ? "none" : loaded.error().message();
     }
     std::filesystem::path folder;
 };
 
-TEST_F(files, missing) { EXPECT_NE(said("none.yaml").find("No such file"), std::string::npos); }
+TEST_F(files, missing) {
+    EXPECT_NE(expected_text("none.yaml").find("No such file"), std::string::npos);
+}
 
-TEST_F(files, a_folder) { EXPECT_NE(said(".").find("is not a regular file"), std::string::npos); }
+TEST_F(files, a_folder) {
+    EXPECT_NE(expected_text(".").find("is not a regular file"), std::string::npos);
+}
 
 TEST_F(files, a_fifo_does_not_hang) {
     ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
-    EXPECT_NE(said("fifo").find("is not a regular file"), std::string::npos);
+    EXPECT_NE(expected_text("fifo").find("is not a regular file"), std::string::npos);
 }
 
 TEST_F(files, larger_than_the_limit) {
     std::ofstream(folder / "large") << '#';
     std::filesystem::resize_file(folder / "large", yaml::max_file_bytes + 1);
-    EXPECT_NE(said("large").find("is larger than 256 MB"), std::string::npos);
+    EXPECT_NE(expected_text("large").find("is larger than 256 MB"), std::string::npos);
 }
 
 TEST_F(files, a_symbolic_link_is_followed) {
     std::ofstream(folder / "real.yaml") << whole;
     std::filesystem::create_symlink("real.yaml", folder / "link.yaml");
-    EXPECT_EQ(said("link.yaml"), "none");
+    EXPECT_EQ(expected_text("link.yaml"), "none");
 }
 
 // Any mutation of a valid file is either accepted or refused with the file's name.

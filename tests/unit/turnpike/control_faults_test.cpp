@@ -94,7 +94,7 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
     };
     forwards();  // and announcements
     ASSERT_EQ(forwards(), 1U);
-    const auto ways = [&] {
+    const auto number_of_members = [&] {
         return l.controller()
             .routing()
             .groups()
@@ -110,7 +110,7 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
         const bool failed = failed_meanwhile();
         l.worker().resume();
         ASSERT_EQ(forwards(), 1U) << nth;
-        ASSERT_EQ(ways(), applied ? 2U : 1U) << nth;
+        ASSERT_EQ(number_of_members(), applied ? 2U : 1U) << nth;
         if (!failed) {
             ASSERT_TRUE(applied) << applied.error().message();
             break;

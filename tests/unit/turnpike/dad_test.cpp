@@ -45,8 +45,8 @@ class own_addresses : public ::testing::Test {
     }
     ~own_addresses() override { l.worker().finish(); }
 
-    std::vector<message> said() { return said_by(0); }
-    std::vector<message> said_by(uint16_t port) {
+    std::vector<message> sent_messages() { return messages_of(0); }
+    std::vector<message> messages_of(uint16_t port) {
         l.settle();
         std::vector<message> out;
         for (byte_vector& f : l.sent(port)) {
@@ -57,8 +57,8 @@ class own_addresses : public ::testing::Test {
         }
         return out;
     }
-    std::vector<message> said(unsigned type) {
-        auto all = said();
+    std::vector<message> sent_messages(unsigned type) {
+        auto all = sent_messages();
         std::erase_if(all, [&](const message& m) { return m.type != type; });
         return all;
     }
@@ -115,7 +115,7 @@ class own_addresses : public ::testing::Test {
 
 TEST_F(own_addresses, are_probed_for_from_no_address_and_announced_without_override) {
     std::set<ipv6_address> probed, announced;
-    for (const message& m : said()) {
+    for (const message& m : sent_messages()) {
         const auto& nd = packet::header_at<packet::nd_message>(&m.frame[m.at]);
         if (m.type == solicitation) {
             EXPECT_EQ(m.from, unspecified);
@@ -128,9 +128,9 @@ TEST_F(own_addresses, are_probed_for_from_no_address_and_announced_without_overr
     EXPECT_EQ(probed, (std::set{us, us_near}));
     EXPECT_EQ(announced, probed);
     l.control(999);
-    EXPECT_TRUE(said(advertisement).empty());
+    EXPECT_TRUE(sent_messages(advertisement).empty());
     l.control(1);
-    for (const message& m : said(advertisement)) {
+    for (const message& m : sent_messages(advertisement)) {
         const auto& nd = packet::header_at<packet::nd_message>(&m.frame[m.at]);
         EXPECT_NE(nd.icmp.rest & packet::nd_flag_override, 0U) << "ours alone from here on";
         announced.erase(nd.target);
@@ -142,12 +142,12 @@ TEST_F(own_addresses, are_probed_for_from_no_address_and_announced_without_overr
 /// must not.
 TEST_F(own_addresses, ask_nobody_while_they_are_tentative) {
     want_neighbour(address("2001:db8:2::77"));
-    for (const message& m : said_by(1)) {
+    for (const message& m : messages_of(1)) {
         EXPECT_TRUE(m.type != solicitation || m.from == unspecified) << "asked too early";
     }
     l.control(1001);
     unsigned asked = 0;
-    for (const message& m : said_by(1))
+    for (const message& m : messages_of(1))
         if (m.type == solicitation) {
             EXPECT_EQ(m.from, us_east);
             ++asked;
@@ -156,56 +156,57 @@ TEST_F(own_addresses, ask_nobody_while_they_are_tentative) {
 }
 
 TEST_F(own_addresses, of_somebody_else_are_not_used) {
-    said();
+    sent_messages();
     claim(us);
     l.control(1001);
-    for (const message& m : said(advertisement))
+    for (const message& m : sent_messages(advertisement))
         EXPECT_EQ(packet::header_at<packet::nd_message>(&m.frame[m.at]).target, us_near)
             << "only the other is ours";
     nd_from_stranger(packet::write_neighbour_solicitation, host_near, us);
-    EXPECT_TRUE(said(advertisement).empty()) << "not answered for";
+    EXPECT_TRUE(sent_messages(advertisement).empty()) << "not answered for";
     echo_to(us);
-    EXPECT_TRUE(said().empty());
+    EXPECT_TRUE(sent_messages().empty());
     EXPECT_EQ(l.dropped(drop_reason::duplicate_address), 1U);
     // A packet without a route: its sender gets an ICMP error from another of our addresses.
     want_neighbour(address("2001:db8:9::1"));
-    const auto told = said(1);
-    ASSERT_EQ(told.size(), 1U);
-    EXPECT_EQ(told[0].from, us_east);
+    const auto advertised = sent_messages(1);
+    ASSERT_EQ(advertised.size(), 1U);
+    EXPECT_EQ(advertised[0].from, us_east);
     // The source of a solicitation for a host of the tentative address's network is the link-local
     // address.
     want_neighbour(address("2001:db8:1::55"));
-    const auto asked = said(solicitation);
+    const auto asked = sent_messages(solicitation);
     ASSERT_EQ(asked.size(), 1U);
     EXPECT_EQ(asked[0].from, us_near);
     // The link goes down and up: duplicate address detection starts again.
     l.links(false);
     l.links(true);
     l.control(1001);
-    said();
+    sent_messages();
     echo_to(us);
-    EXPECT_EQ(said(129).size(), 1U);
+    EXPECT_EQ(sent_messages(129).size(), 1U);
 }
 
 TEST_F(own_addresses, that_is_link_local_and_another_s_ends_what_only_it_can_say) {
-    said();
+    sent_messages();
     claim(us_near);
     l.control(1001);
-    for (const message& m : said(mld2)) EXPECT_EQ(m.from, unspecified) << "RFC 3810 section 5.2.13";
+    for (const message& m : sent_messages(mld2))
+        EXPECT_EQ(m.from, unspecified) << "RFC 3810 section 5.2.13";
     echo_to(us);
-    EXPECT_EQ(said(129).size(), 1U) << "the other address is ours";
+    EXPECT_EQ(sent_messages(129).size(), 1U) << "the other address is ours";
     want_neighbour(address("2001:db8:1::55"));
-    const auto asked = said(solicitation);
+    const auto asked = sent_messages(solicitation);
     ASSERT_EQ(asked.size(), 1U);
     EXPECT_EQ(asked[0].from, us);
 }
 
 TEST_F(own_addresses, report_groups_from_no_address_before_they_are_ours) {
-    const auto first = said(mld2);
+    const auto first = sent_messages(mld2);
     ASSERT_EQ(first.size(), 1U);
     EXPECT_EQ(first[0].from, unspecified);
     l.control(1001);
-    const auto again = said(mld2);
+    const auto again = sent_messages(mld2);
     ASSERT_EQ(again.size(), 1U);
     EXPECT_EQ(again[0].from, us_near);
 }
@@ -213,17 +214,17 @@ TEST_F(own_addresses, report_groups_from_no_address_before_they_are_ours) {
 /// RFC 3810 section 6.2: one report at a random time, for any number of queries.
 TEST_F(own_addresses, answer_queries_within_the_time_that_they_give) {
     l.control(1001);
-    said();
+    sent_messages();
     std::set<unsigned> when;
     for (int round = 0; round < 12; ++round) {
         for (int i = 0; i < 5; ++i) query(28, 1000);
         // A random delay of nearly zero may expire before the fifth query: the later queries start
         // another.
-        const size_t early = said(mld2).size();
+        const size_t early = sent_messages(mld2).size();
         size_t reports = 0;
         for (unsigned ms = 0; ms <= 1000; ms += 100) {
             l.control(ms == 0 ? 0 : 100);
-            for (const message& m : said(mld2)) {
+            for (const message& m : sent_messages(mld2)) {
                 EXPECT_EQ(m.frame[m.at + 8], 2) << "MODE_IS_EXCLUDE";
                 when.insert(ms);
                 ++reports;
@@ -239,10 +240,10 @@ TEST_F(own_addresses, answer_queries_within_the_time_that_they_give) {
 /// RFC 3810 section 8.2.1: version 1 for as long as such a router may be there.
 TEST_F(own_addresses, answer_an_older_router_in_its_version) {
     l.control(1001);
-    said();
+    sent_messages();
     query(24, 500);
     l.control(501);
-    auto all = said();
+    auto all = sent_messages();
     std::set<ipv6_address> groups;
     for (const message& m : all) {
         EXPECT_EQ(m.type, mld1);
@@ -254,12 +255,12 @@ TEST_F(own_addresses, answer_an_older_router_in_its_version) {
                                 packet::solicited_node(us_near)}));
     query(28, 500);  // a newer one beside it
     l.control(501);
-    EXPECT_EQ(said(mld1).size(), groups.size());
+    EXPECT_EQ(sent_messages(mld1).size(), groups.size());
     l.control(260'000);
-    said();
+    sent_messages();
     query(28, 500);
     l.control(501);
-    all = said();
+    all = sent_messages();
     ASSERT_EQ(all.size(), 1U);
     EXPECT_EQ(all[0].type, mld2);
 }

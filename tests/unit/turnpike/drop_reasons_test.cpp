@@ -28,7 +28,7 @@ TEST(drop_reasons, headers_that_cannot_be_put_together) {
     ASSERT_TRUE(l.offer_packet(0, without_tailroom(l, f, 20)));
     l.settle();
     EXPECT_EQ(l.dropped(drop_reason::headers_not_contiguous), 1U);
-    EXPECT_EQ(l.way("10.0.2.2"), 1) << "whole, it is forwarded";
+    EXPECT_EQ(l.egress_port("10.0.2.2"), 1) << "whole, it is forwarded";
 }
 
 TEST(drop_reasons, an_ethernet_header_in_two_segments) {

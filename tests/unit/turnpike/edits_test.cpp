@@ -421,7 +421,7 @@ bridges: [{name: lan, members: [{port: a}], addresses: [10.0.4.1/24]}]
 }
 
 struct refusal_row {
-    std::string name, edits, said;
+    std::string name, edits, message_begins;
     int code = EINVAL;
 };
 
@@ -432,7 +432,8 @@ TEST_P(edits_refused, where_and_why) {
     const auto done = edit(d, GetParam().edits);
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, GetParam().code) << done.error().message();
-    EXPECT_EQ(done.error().message().substr(0, GetParam().said.size()), GetParam().said);
+    EXPECT_EQ(done.error().message().substr(0, GetParam().message_begins.size()),
+              GetParam().message_begins);
 }
 
 INSTANTIATE_TEST_SUITE_P(

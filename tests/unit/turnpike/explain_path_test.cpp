@@ -70,10 +70,10 @@ TEST(explain_path, names_the_member_that_the_packet_takes) {
     for (uint16_t source_port = 1; source_port < 64; ++source_port) {
         json request = between("10.0.0.7", "10.9.0.1");
         request["source_port"] = source_port;
-        const json said = explained_at(l, "p0", request);
-        const json member = step_of(said, "ip_forward")["member"];
-        ASSERT_TRUE(member.is_object()) << said.dump(1);
-        const std::string frame = said["received"]["lead"];
+        const json answer = explained_at(l, "p0", request);
+        const json member = step_of(answer, "ip_forward")["member"];
+        ASSERT_TRUE(member.is_object()) << answer.dump(1);
+        const std::string frame = answer["received"]["lead"];
         byte_vector bytes;
         for (size_t i = 0; i < frame.size(); i += 2)
             bytes.push_back(static_cast<uint8_t>(std::stoul(frame.substr(i, 2), nullptr, 16)));
@@ -101,12 +101,12 @@ TEST(explain_path, names_the_vni_and_the_inner_frame) {
     std::string hex;
     for (const uint8_t b : in_ipv4(vxlan(inner, {.network = 101 << 8})))
         hex += fmt::format("{:02x}", b);
-    const json said = explained_at(l, "up", {{"frame", hex}});
-    EXPECT_EQ(said["path"].back()["reason"], "vxlan_unknown_vni");
-    EXPECT_EQ(said["received"]["vni"], 101);
-    EXPECT_EQ(said["received"]["inner"]["destination_mac"], "02:00:00:01:00:02");
-    EXPECT_EQ(said["received"]["inner"]["ethertype"], "0x88b5");
-    EXPECT_FALSE(said["received"]["inner"].contains("source"));
+    const json answer = explained_at(l, "up", {{"frame", hex}});
+    EXPECT_EQ(answer["path"].back()["reason"], "vxlan_unknown_vni");
+    EXPECT_EQ(answer["received"]["vni"], 101);
+    EXPECT_EQ(answer["received"]["inner"]["destination_mac"], "02:00:00:01:00:02");
+    EXPECT_EQ(answer["received"]["inner"]["ethertype"], "0x88b5");
+    EXPECT_FALSE(answer["received"]["inner"].contains("source"));
 }
 
 TEST(explain_path, takes_interfaces) {
@@ -116,16 +116,16 @@ TEST(explain_path, takes_interfaces) {
         "  - {name: p2, device: net_x2}\n"
         "interfaces: [{port: p0, vlan: 10, addresses: [10.0.0.1/24]}]\n"
         "bridges: [{name: lan, members: [{port: p2}], addresses: [10.3.0.1/24]}]\n");
-    const json said = explained_at(l, "p0.10", between("10.0.0.7", "10.1.0.9"));
-    EXPECT_EQ(step_of(said, "iface_input")["interface"], "p0.10");
-    EXPECT_EQ(said["port"], "p0");
-    EXPECT_EQ(said["received"]["tags"],
+    const json answer = explained_at(l, "p0.10", between("10.0.0.7", "10.1.0.9"));
+    EXPECT_EQ(step_of(answer, "iface_input")["interface"], "p0.10");
+    EXPECT_EQ(answer["port"], "p0");
+    EXPECT_EQ(answer["received"]["tags"],
               json::array({{{"vlan", 10}, {"priority", 0}, {"type", "0x8100"}}}));
-    EXPECT_EQ(said["received"]["inner_ethertype"], "0x0800");
-    EXPECT_EQ(said["received"]["source"], "10.0.0.7");
-    EXPECT_EQ(said["path"].back()["why"], "resolve");
-    EXPECT_EQ(said["path"].back()["neighbour"]["address"], "10.1.0.9");
-    EXPECT_EQ(said["path"].back()["neighbour"]["state"], "unknown");
+    EXPECT_EQ(answer["received"]["inner_ethertype"], "0x0800");
+    EXPECT_EQ(answer["received"]["source"], "10.0.0.7");
+    EXPECT_EQ(answer["path"].back()["why"], "resolve");
+    EXPECT_EQ(answer["path"].back()["neighbour"]["address"], "10.1.0.9");
+    EXPECT_EQ(answer["path"].back()["neighbour"]["state"], "unknown");
     const json untagged = explained_at(l, "p0", between("10.0.0.7", "10.1.0.9"));
     EXPECT_EQ(untagged["path"].back()["reason"], "no_interface");
     EXPECT_FALSE(untagged["path"].back()["remedy"].get<std::string>().empty());
@@ -150,10 +150,10 @@ TEST(explain_path, finds_a_station_in_another_vlan) {
     l.send(1, frame(everybody, fdb_entry(7)));
     l.send(0, frame(everybody, fdb_entry(5)));
     const auto station = [&](uint8_t to) {
-        const json said = result_of(l, {{"request", "explain"},
-                                        {"port", "p0"},
-                                        {"frame", hex_of(frame(fdb_entry(to), fdb_entry(9)))}});
-        return step_of(said, "bridge")["fdb_entry"];
+        const json answer = result_of(l, {{"request", "explain"},
+                                          {"port", "p0"},
+                                          {"frame", hex_of(frame(fdb_entry(to), fdb_entry(9)))}});
+        return step_of(answer, "bridge")["fdb_entry"];
     };
     const json elsewhere = station(7);
     EXPECT_TRUE(elsewhere["port"].is_null());
@@ -185,10 +185,10 @@ TEST(explain_path, names_a_failed_neighbour) {
     EXPECT_EQ(traces[0]["port"], "p0");
     EXPECT_EQ(traces[0]["received"]["destination"], "10.1.0.9");
     EXPECT_EQ(traces[0]["path"].back()["reason"], "neighbour_failed");
-    const json said = explained_at(l, "p0", between("10.0.0.7", "10.1.0.9"));
-    EXPECT_EQ(step_of(said, "lookup")["next_hop"]["type"], "failed") << said.dump(1);
-    EXPECT_EQ(step_of(said, "lookup")["next_hop"]["via"], "10.1.0.9");
-    EXPECT_EQ(said["path"].back()["reason"], "neighbour_failed");
+    const json answer = explained_at(l, "p0", between("10.0.0.7", "10.1.0.9"));
+    EXPECT_EQ(step_of(answer, "lookup")["next_hop"]["type"], "failed") << answer.dump(1);
+    EXPECT_EQ(step_of(answer, "lookup")["next_hop"]["via"], "10.1.0.9");
+    EXPECT_EQ(answer["path"].back()["reason"], "neighbour_failed");
     result_of(l, {{"request", "trace"}, {"packets", 0}});
     finish(l);
 }

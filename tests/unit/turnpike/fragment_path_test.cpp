@@ -148,9 +148,10 @@ class routes_with_an_mtu : public fragments {
     uint32_t told_mtu(const byte_vector& frame) {
         (void)lab_.sent(0);
         EXPECT_TRUE(sent_of(frame).empty());
-        const auto told = lab_.sent(0);
-        if (told.size() != 1) return 0;
-        return told[0][12] == 8 ? load_be<uint16_t>(&told[0][40]) : load_be<uint32_t>(&told[0][58]);
+        const auto errors = lab_.sent(0);
+        if (errors.size() != 1) return 0;
+        return errors[0][12] == 8 ? load_be<uint16_t>(&errors[0][40])
+                                  : load_be<uint32_t>(&errors[0][58]);
     }
 };
 

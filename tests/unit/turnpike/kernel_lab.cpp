@@ -570,10 +570,10 @@ std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
         }))
         return "";
     // A route's message has the lower 8 bits of a nexthop group's weights (nexthop_mpath_fill_node).
-    unsigned ways = 1;
+    unsigned combinations = 1;
     if (theirs.route.next_hop != 0)
-        for (size_t n = 0; n < live.size(); ++n) ways *= 3;
-    for (unsigned upper = 0; upper < ways; ++upper)
+        for (size_t n = 0; n < live.size(); ++n) combinations *= 3;
+    for (unsigned upper = 0; upper < combinations; ++upper)
         if (of_ours == scaled(weights_of(live, upper))) return "";
     return differs("paths\n  ours:  " + text_of(of_ours) +
                    "\n  kernel:" + text_of(scaled(weights)));

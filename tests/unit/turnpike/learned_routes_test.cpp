@@ -270,14 +270,14 @@ TEST_F(learned_routes, equal_those_of_a_transaction) {
         }
         learn();
         std::vector<std::string> direct;
-        const auto look = [&](std::vector<std::string>& into) {
+        const auto collect = [&](std::vector<std::string>& into) {
             for (const uint8_t vrf : {uint8_t{0}, uint8_t{1}})
                 for (uint32_t n = 0; n < 40; ++n) {
                     into.push_back(gateway_of(network(n), vrf));
                     into.push_back(gateway_of(network6(n), vrf));
                 }
         };
-        look(direct);
+        collect(direct);
         if (batch % 10 != 9) continue;
         // A change of settings is a transaction; then nothing of the kernel's, and everything again.
         const uint64_t written = control().routing().routes().written();
@@ -290,7 +290,7 @@ TEST_F(learned_routes, equal_those_of_a_transaction) {
         kernel_ = kept;
         learn();
         std::vector<std::string> by_transaction;
-        look(by_transaction);
+        collect(by_transaction);
         ASSERT_EQ(direct, by_transaction);
     }
     EXPECT_GT(control().learned_so_far().all, 8 * transactions()) << "most are direct";

@@ -275,9 +275,9 @@ TEST_F(loan, changes_beside_pings_lose_none) {
         });
     EXPECT_GT(pings, 0U);
     EXPECT_EQ(got_.echo, pings);
-    EXPECT_EQ(l_.way("10.9.0.1"), 1U);
-    EXPECT_EQ(l_.way("10.13.7.1"), 1U) << "the last configuration counts";
-    EXPECT_EQ(l_.way("10.12.7.1"), std::nullopt);
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), 1U);
+    EXPECT_EQ(l_.egress_port("10.13.7.1"), 1U) << "the last configuration counts";
+    EXPECT_EQ(l_.egress_port("10.12.7.1"), std::nullopt);
 }
 
 TEST_F(loan, a_refused_change_leaves_what_was) {
@@ -290,7 +290,7 @@ TEST_F(loan, a_refused_change_leaves_what_was) {
         EXPECT_NE(came.error().message().find("port 'north'"), std::string::npos)
             << came.error().message();
     });
-    EXPECT_EQ(l_.way("10.9.0.1"), 1U);
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), 1U);
 }
 
 /// A device's driver may wait for the kernel while it is closed.
@@ -332,7 +332,7 @@ TEST_F(loan, an_unplugged_device_is_closed_by_management) {
         ASSERT_TRUE(control.apply_beside(calls_, as_before, {}));
     });
     control.set_managed(false);
-    EXPECT_EQ(l_.way("10.9.0.1"), 1U);
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), 1U);
 }
 
 /// A device may take seconds to open.
@@ -383,7 +383,7 @@ TEST_F(loan, ports_closed_for_a_refused_change_are_reopened_by_management) {
     rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, note, &openers);
     EXPECT_GT(pings, 0U);
     EXPECT_EQ(got_.echo, pings);
-    EXPECT_EQ(l_.way("10.9.0.1"), 1U);
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), 1U);
 }
 
 }  // namespace

@@ -132,13 +132,13 @@ TEST_F(written, what_is_bad_enough) {
 
 TEST_F(written, what_happens_often_is_said_ten_times) {
     log_rate_limit limit("things");
-    int said = 0;
+    int logged = 0;
     EXPECT_EQ(by([&] {
-                  for (uint64_t ms = 5000; ms < 5025; ++ms) said += limit.take(ms);
+                  for (uint64_t ms = 5000; ms < 5025; ++ms) logged += limit.take(ms);
                   limit.flush(5999);
               }),
               "");
-    EXPECT_EQ(said, 10);
+    EXPECT_EQ(logged, 10);
     EXPECT_EQ(by([&] { limit.flush(6000); }), "turnpike: 15 more things not logged\n");
     EXPECT_EQ(by([&] { limit.flush(9000); }), "") << "once";
     EXPECT_TRUE(limit.take(9000));

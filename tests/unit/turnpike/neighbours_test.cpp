@@ -79,7 +79,7 @@ class machine : public ::testing::Test {
                                 .notify =
                                     [this](const neighbour_event& e) {
                                         last_told = e.whose;
-                                        told.emplace_back(e.from, e.to);
+                                        events.emplace_back(e.from, e.to);
                                     }});
         ASSERT_TRUE(apply());
     }
@@ -172,7 +172,7 @@ class machine : public ::testing::Test {
     const rte_mbuf *last_sent = nullptr, *last_given_up = nullptr;
     std::vector<mac_address> sent;
     std::map<drop_reason, int> gave_up;
-    std::vector<std::pair<std::optional<mac_address>, std::optional<mac_address>>> told;
+    std::vector<std::pair<std::optional<mac_address>, std::optional<mac_address>>> events;
     uint64_t now = 1000;
 };
 
@@ -195,30 +195,30 @@ TEST_F(machine, a_try_that_may_not_be_made_is_none) {
 /// between.
 TEST_F(machine, what_happens_to_it_is_told_once) {
     packet_for(host);
-    EXPECT_TRUE(told.empty());
+    EXPECT_TRUE(events.empty());
     answer(mac_a);
     answer(mac_a);
     n->learn(here, host, mac_a, true, now);
-    ASSERT_EQ(told.size(), 1U);
+    ASSERT_EQ(events.size(), 1U);
     EXPECT_EQ(last_told.address, host);
     EXPECT_EQ(last_told.interface, here);
-    EXPECT_EQ(told[0], std::pair(std::optional<mac_address>{}, std::optional(mac_a)));
+    EXPECT_EQ(events[0], std::pair(std::optional<mac_address>{}, std::optional(mac_a)));
     n->learn(here, host, mac_b, true, now);
-    ASSERT_EQ(told.size(), 2U);
-    EXPECT_EQ(told[1], std::pair(std::optional(mac_a), std::optional(mac_b)));
-    for (int i = 0; i < 20 && told.size() < 3; ++i) {
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(events[1], std::pair(std::optional(mac_a), std::optional(mac_b)));
+    for (int i = 0; i < 20 && events.size() < 3; ++i) {
         mac_address seen;
         (void)worker_sees(seen);
         pass(100);
     }
-    ASSERT_EQ(told.size(), 3U);
-    EXPECT_EQ(told[2], std::pair(std::optional(mac_b), std::optional<mac_address>{}));
+    ASSERT_EQ(events.size(), 3U);
+    EXPECT_EQ(events[2], std::pair(std::optional(mac_b), std::optional<mac_address>{}));
     pass(2 * wanted.limits.negative_ms);
     packet_for(host);
     pass(400);
-    ASSERT_EQ(told.size(), 4U) << "it never answered";
-    EXPECT_EQ(told[3].first, std::nullopt);
-    EXPECT_EQ(told[3].second, std::nullopt);
+    ASSERT_EQ(events.size(), 4U) << "it never answered";
+    EXPECT_EQ(events[3].first, std::nullopt);
+    EXPECT_EQ(events[3].second, std::nullopt);
 }
 
 TEST_F(machine, packets_wait_for_the_answer_and_then_go) {

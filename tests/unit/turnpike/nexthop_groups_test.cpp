@@ -191,10 +191,10 @@ class shared_route : public ::testing::Test {
     void TearDown() override { lab_.check_balance(); }
 
     /// Flow i, and by which port it left (0: by none).
-    uint16_t way_of(uint16_t flow) {
-        return way_of(0x0a090000 + flow % 7, be(flow) + be(uint16_t{80}) + zeros(16));
+    uint16_t egress_of(uint16_t flow) {
+        return egress_of(0x0a090000 + flow % 7, be(flow) + be(uint16_t{80}) + zeros(16));
     }
-    uint16_t way_of(uint32_t destination, const byte_vector& udp) {
+    uint16_t egress_of(uint32_t destination, const byte_vector& udp) {
         ipv4_fields f;
         f.source = 0x0a000101;
         f.destination = destination;
@@ -212,9 +212,9 @@ class shared_route : public ::testing::Test {
         }
         return out;
     }
-    std::vector<uint16_t> ways() {
+    std::vector<uint16_t> egress_ports() {
         std::vector<uint16_t> out;
-        for (uint16_t flow = 0; flow < 300; ++flow) out.push_back(way_of(flow));
+        for (uint16_t flow = 0; flow < 300; ++flow) out.push_back(egress_of(flow));
         return out;
     }
     void link(uint16_t port, bool up) {
@@ -229,16 +229,16 @@ class shared_route : public ::testing::Test {
 };
 
 TEST_F(shared_route, flows_go_by_all_ways_and_each_by_one) {
-    const auto first = ways();
+    const auto first = egress_ports();
     for (uint16_t port = 1; port < 4; ++port)
         EXPECT_NEAR(static_cast<double>(std::count(first.begin(), first.end(), port)), 100, 45);
-    EXPECT_EQ(ways(), first);
+    EXPECT_EQ(egress_ports(), first);
 }
 
 TEST_F(shared_route, a_link_that_goes_moves_its_flows_only_and_gets_them_back) {
-    const auto before = ways();
+    const auto before = egress_ports();
     link(2, false);
-    const auto without = ways();
+    const auto without = egress_ports();
     for (size_t flow = 0; flow < before.size(); ++flow) {
         EXPECT_NE(without[flow], 2) << flow;
         if (before[flow] != 2) {
@@ -246,7 +246,7 @@ TEST_F(shared_route, a_link_that_goes_moves_its_flows_only_and_gets_them_back) {
         }
     }
     link(2, true);
-    EXPECT_EQ(ways(), before);
+    EXPECT_EQ(egress_ports(), before);
 }
 
 /// A gateway behind a switch that is dead while the link is up.
@@ -319,7 +319,7 @@ TEST_F(shared_route, an_icmp_error_goes_by_the_way_of_the_flow_that_it_quotes) {
     for (uint16_t flow = 0; flow < 60; ++flow) {
         // Flow: 10.0.1.1 to 10.9.0.x; the error quotes an answer, and a host on the way sends it.
         const uint32_t there = 0x0a090000 + flow % 7;
-        const uint16_t way = way_of(flow);
+        const uint16_t egress = egress_of(flow);
         ipv4_fields answer;
         answer.source = there;
         answer.destination = 0x0a000101;
@@ -334,63 +334,63 @@ TEST_F(shared_route, an_icmp_error_goes_by_the_way_of_the_flow_that_it_quotes) {
                 0, ethernet(0x0800, ipv4(error, byte_vector{11, 0, 0, 0, 0, 0, 0, 0} + quoted)));
             lab_.settle();
             for (uint16_t port = 1; port < 4; ++port) {
-                EXPECT_EQ(lab_.sent(port).size(), port == way ? 1U : 0U) << flow << ' ' << port;
+                EXPECT_EQ(lab_.sent(port).size(), port == egress ? 1U : 0U) << flow << ' ' << port;
             }
         }
-        seen.insert(way);
+        seen.insert(egress);
     }
     EXPECT_EQ(seen.size(), 3U);
 }
 
 /// The table from before the loss is published again.
 TEST_F(shared_route, a_link_that_comes_back_computes_nothing) {
-    const auto before = ways();
+    const auto before = egress_ports();
     link(2, false);
     const auto& groups = lab_.controller().routing().groups();
     const uint64_t scores = groups.scores();
     EXPECT_GT(scores, 0U);
     link(2, true);
     EXPECT_EQ(groups.scores(), scores);
-    EXPECT_EQ(ways(), before);
+    EXPECT_EQ(egress_ports(), before);
     // Two that go, and come back in the same order.
     link(1, false);
     link(3, false);
-    for (uint16_t flow = 0; flow < 20; ++flow) EXPECT_EQ(way_of(flow), 2);
+    for (uint16_t flow = 0; flow < 20; ++flow) EXPECT_EQ(egress_of(flow), 2);
     link(1, true);
     link(3, true);
-    EXPECT_EQ(ways(), before);
+    EXPECT_EQ(egress_ports(), before);
 }
 
 TEST_F(shared_route, members_come_and_go_by_a_change_and_the_seed_stays) {
-    const auto before = ways();
+    const auto before = egress_ports();
     ASSERT_TRUE(lab_.apply(box_with("{to: 10.9.0.0/16, via: [10.0.2.2, 10.0.4.2]}")));
-    const auto without = ways();
+    const auto without = egress_ports();
     for (size_t flow = 0; flow < before.size(); ++flow)
         if (before[flow] != 2) {
             EXPECT_EQ(without[flow], before[flow]) << flow;
         }
-    (void)way_of(1);
+    (void)egress_of(1);
     const uint32_t hops = lab_.controller().hops().in_use();
     ASSERT_TRUE(lab_.apply(box_with(shared)));
-    EXPECT_EQ(ways(), before);
+    EXPECT_EQ(egress_ports(), before);
     for (int i = 0; i < 20; ++i) {
         ASSERT_TRUE(lab_.apply(box_with("{to: 10.9.0.0/16, via: [10.0.2.2, 10.0.4.2]}")));
         ASSERT_TRUE(lab_.apply(box_with(shared)));
     }
     ASSERT_TRUE(lab_.apply(box_with("{to: 10.9.0.0/16, via: [10.0.2.2, 10.0.4.2]}")));
-    (void)way_of(1);
+    (void)egress_of(1);
     EXPECT_EQ(lab_.controller().hops().in_use(), hops) << "removed groups came back";
 }
 
 TEST_F(shared_route, another_seed_shares_anew) {
-    const auto before = ways();
+    const auto before = egress_ports();
     ASSERT_TRUE(lab_.apply(box_with(shared) + "ecmp: {seed: 4711}\n"));
-    const auto after = ways();
+    const auto after = egress_ports();
     size_t same = 0;
     for (size_t flow = 0; flow < before.size(); ++flow) same += before[flow] == after[flow];
     EXPECT_NEAR(static_cast<double>(same), 100, 45);
     ASSERT_TRUE(lab_.apply(box_with(shared) + "ecmp: {seed: 4711, hash: addresses}\n"));
-    const auto by_addresses = ways();
+    const auto by_addresses = egress_ports();
     for (size_t flow = 7; flow < before.size(); ++flow)
         ASSERT_EQ(by_addresses[flow], by_addresses[flow % 7]) << "seven pairs of addresses";
 }
@@ -402,10 +402,10 @@ TEST_F(shared_route, inner_looks_at_the_ports_that_are_named) {
         std::set<uint16_t> seen;
         for (uint16_t flow = 0; flow < 40; ++flow) {
             const byte_vector inner = ipv4({}, be(flow) + be(uint16_t{80}) + zeros(16));
-            seen.insert(way_of(0x0a090001,
-                               be(uint16_t{50000}) + be(port) +
-                                   be(static_cast<uint16_t>(8 + 8 + 14 + inner.size())) + zeros(2) +
-                                   byte_vector{8, 0, 0, 0, 0, 0, 9, 0} + ethernet(0x0800, inner)));
+            seen.insert(egress_of(
+                0x0a090001, be(uint16_t{50000}) + be(port) +
+                                be(static_cast<uint16_t>(8 + 8 + 14 + inner.size())) + zeros(2) +
+                                byte_vector{8, 0, 0, 0, 0, 0, 9, 0} + ethernet(0x0800, inner)));
         }
         return seen.size();
     };
@@ -432,10 +432,10 @@ TEST_F(shared_route, a_prohibited_destination_is_told) {
                                         be(uint16_t{5}) + be(uint16_t{80}) + zeros(16))));
     lab_.settle();
     EXPECT_EQ(lab_.dropped(datapath::drop_reason::route_prohibited), 1U);
-    const auto told = lab_.sent(0);
-    ASSERT_EQ(told.size(), 1U);
-    EXPECT_EQ(told[0][34], 3);
-    EXPECT_EQ(told[0][35], 13) << "communication administratively prohibited";
+    const auto errors = lab_.sent(0);
+    ASSERT_EQ(errors.size(), 1U);
+    EXPECT_EQ(errors[0][34], 3);
+    EXPECT_EQ(errors[0][35], 13) << "communication administratively prohibited";
 }
 
 }  // namespace

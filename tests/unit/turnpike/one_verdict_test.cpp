@@ -81,8 +81,8 @@ struct packet_exit {
     uint32_t hop = 0;
     auto operator<=>(const packet_exit&) const = default;
 };
-using fate = std::vector<packet_exit>;
-thread_local std::array<fate, burst_max>* fates;
+using exits_of_packet = std::vector<packet_exit>;
+thread_local std::array<exits_of_packet, burst_max>* all_exits;
 
 /// The packet's number in its burst is in the mbuf's port, which copies and fragments have, too.
 template <stage Door>
@@ -96,7 +96,7 @@ stage_mask run_exit(context&, burst& b, packet_mask packets) noexcept {
         if (Door == stage::punt) out.punt = b.punt[i], out.in = b.in[i];
         if (out.punt == punt_reason::resolve) out.hop = b.hop[i];
         if (Door == stage::drop || out.punt == punt_reason::icmp_error) out.drop = b.drop[i];
-        (*fates)[m->port].push_back(std::move(out));
+        (*all_exits)[m->port].push_back(std::move(out));
         rte_pktmbuf_free(m);
     });
     return 0;
@@ -321,23 +321,25 @@ class one_verdict : public ::testing::TestWithParam<uint16_t> {
         return m;
     }
     /// The fates of a burst.
-    std::array<fate, burst_max> through(const std::array<stage_row, stages>& table, uint16_t port,
-                                        const std::vector<received>& frames) {
-        std::array<fate, burst_max> out;
-        fates = &out;
+    std::array<exits_of_packet, burst_max> through(const std::array<stage_row, stages>& table,
+                                                   uint16_t port,
+                                                   const std::vector<received>& frames) {
+        std::array<exits_of_packet, burst_max> out;
+        all_exits = &out;
         burst b;
         b.begin(static_cast<uint32_t>(frames.size()), port);
         for (uint32_t i = 0; i < b.count; ++i)
             b.packet[i] = mbuf_of(frames[i], static_cast<uint16_t>(i));
         c_->table = table.data();
         dispatch(table, *c_, b, enqueue(b, all_of(b.count), stage::rx), [](size_t, packet_mask) {});
-        for (fate& f : out) std::sort(f.begin(), f.end());
+        for (exits_of_packet& f : out) std::sort(f.begin(), f.end());
         return out;
     }
-    fate alone(const std::array<stage_row, stages>& table, uint16_t port, const received& f) {
+    exits_of_packet alone(const std::array<stage_row, stages>& table, uint16_t port,
+                          const received& f) {
         return through(table, port, {f})[0];
     }
-    static std::string text(const fate& f) {
+    static std::string text(const exits_of_packet& f) {
         std::string out;
         for (const packet_exit& l : f)
             out += std::string(stage_table[static_cast<size_t>(l.door)].name) + " port " +
@@ -346,15 +348,15 @@ class one_verdict : public ::testing::TestWithParam<uint16_t> {
                    " " + ::testing::PrintToString(l.bytes) + "\n";
         return out;
     }
-    static void expect_same(const fate& is, const fate& wanted, uint16_t port, const received& f,
-                            const char* where) {
+    static void expect_same(const exits_of_packet& is, const exits_of_packet& wanted, uint16_t port,
+                            const received& f, const char* where) {
         ASSERT_EQ(text(is), text(wanted))
             << where << ": port " << port << (f.stripped ? ", tag stripped " : " ")
             << ::testing::PrintToString(f.bytes);
         ASSERT_TRUE(is == wanted) << where;
     }
     /// The last step of a trace is one of the packet's exits.
-    static void expect_last_step(const packet_trace& t, const fate& f, uint16_t port,
+    static void expect_last_step(const packet_trace& t, const exits_of_packet& f, uint16_t port,
                                  const received& of, const char* where) {
         ASSERT_GT(t.steps, 0);
         bool found = t.truncated;

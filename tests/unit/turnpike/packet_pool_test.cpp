@@ -89,10 +89,10 @@ TEST(packet_pool, fewer_than_receive_rings_hold_are_refused_with_both_numbers) {
         control::controller::create(std::make_unique<const state::configuration>(wanted));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, EINVAL);
-    const std::string said = refused.error().message();
-    EXPECT_NE(said.find("pool.yaml: mempool: 33023 buffers are too few"), std::string::npos)
-        << said;
-    EXPECT_NE(said.find("hold 33024;"), std::string::npos) << said;
+    const std::string error_text = refused.error().message();
+    EXPECT_NE(error_text.find("pool.yaml: mempool: 33023 buffers are too few"), std::string::npos)
+        << error_text;
+    EXPECT_NE(error_text.find("hold 33024;"), std::string::npos) << error_text;
     EXPECT_EQ(rte_mempool_lookup("turnpike"), nullptr) << "it stays";
     wanted.fixed.pool.buffers = least;
     const auto made = control::make_packet_pool(wanted, 1);
@@ -153,7 +153,7 @@ class dry_pool : public ::testing::Test {
     ~dry_pool() override {
         for (const size_t w : {0, 1}) l.worker(w).finish();
     }
-    void look() { l.control(until_next_look_ms); }
+    void poll_once() { l.control(until_next_look_ms); }
     void rounds() {
         for (const size_t w : {0, 1}) l.worker(w).poll();
     }
@@ -180,7 +180,7 @@ TEST_F(dry_pool, each_worker_has_its_drivers_free_what_they_sent) {
     const byte_vector frame = ethernet(0x0800, ipv4({}, udp(counted(4))));
     east.keep(1, all_there_are());
     EXPECT_FALSE(l.offer(0, frame));
-    look();
+    poll_once();
     EXPECT_EQ(asked(), (times{0, 0, 0, 0})) << "it is for workers to do";
     l.worker(0).poll();
     EXPECT_EQ(asked(), (times{1, 1, 0, 0})) << "a queue is its worker's";
@@ -191,7 +191,7 @@ TEST_F(dry_pool, each_worker_has_its_drivers_free_what_they_sent) {
     rounds();
     rounds();
     EXPECT_EQ(l.sent(1).size(), 1U);
-    look();
+    poll_once();
     rounds();
     EXPECT_EQ(asked(), (times{1, 1, 1, 1})) << "and no reason to ask";
 }
@@ -199,7 +199,7 @@ TEST_F(dry_pool, each_worker_has_its_drivers_free_what_they_sent) {
 TEST_F(dry_pool, as_long_as_it_is_dry_they_are_asked_once_a_look) {
     const std::vector<rte_mbuf*> all = all_there_are();
     for (unsigned looks = 1; looks <= 3; ++looks) {
-        look();
+        poll_once();
         for (int i = 0; i < 5; ++i) rounds();
         EXPECT_EQ(asked(), (times{looks, looks, looks, looks}));
     }
@@ -217,7 +217,7 @@ TEST_F(dry_pool, a_full_cache_of_anothers_does_not_hide_it) {
     }
     ASSERT_EQ(rte_mempool_avail_count(pool), 5U);
     ASSERT_EQ(one(), nullptr);
-    look();
+    poll_once();
     rounds();
     EXPECT_EQ(asked(), (times{1, 1, 1, 1}));
     for (rte_mbuf* m : all) rte_pktmbuf_free(m);
@@ -230,7 +230,7 @@ TEST_F(dry_pool, a_quarter_left_is_not_dry) {
         all.pop_back();
     }
     for (int i = 0; i < 3; ++i) {
-        look();
+        poll_once();
         rounds();
     }
     EXPECT_EQ(asked(), (times{0, 0, 0, 0}));

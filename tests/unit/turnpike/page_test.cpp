@@ -96,12 +96,12 @@ std::string whole_page() {
 TEST(page, has_all_parts) {
     const std::string page = whole_page();
     EXPECT_EQ(not_nested(page), "");
-    for (const char* said :
+    for (const char* message :
          {"turnpike 9.8.7", "worker 1 is busy 99 % of the time", "12.3 k", "no table",
           "rx 100 cycles (67 %)", "rx_data", ">84<", "Not measured: this CPU has no table",
           "1.50 k / 1.50 k / -", "8.00 M", "polyline", "1.23 M", "no route to the destination",
           ">2.50<", "fdb", "2023-11-14 22:13:20 UTC", "apply a.yaml", "uid 0 (process 7)", ">77<"})
-        EXPECT_NE(page.find(said), std::string::npos) << said << "\n" << page;
+        EXPECT_NE(page.find(message), std::string::npos) << message << "\n" << page;
     const auto& no_route =
         datapath::drop_texts[static_cast<size_t>(datapath::drop_reason::no_route)];
     EXPECT_NE(page.find(html_text(no_route.remedy)), std::string::npos);

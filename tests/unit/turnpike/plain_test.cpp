@@ -317,12 +317,13 @@ TEST_F(plain_stage, answers_to_several_mac_addresses) {
 
 /// Packets that leave by their ingress interface take the slow path, where it sends redirects.
 TEST_F(plain_stage, leaves_detours_to_others_where_they_are_told) {
-    std::string told = router;
+    std::string configuration = router;
     const std::string west = "device: d0", route = "{to: 10.8.0.0/16, via: 10.0.3.2}";
-    told.replace(told.find(route), route.size(), "{to: 10.8.0.0/16, via: 10.0.1.9}");
-    told += "    - {address: 10.0.1.9, mac: \"02:00:00:00:00:19\"}\n";
+    configuration.replace(configuration.find(route), route.size(),
+                          "{to: 10.8.0.0/16, via: 10.0.1.9}");
+    configuration += "    - {address: 10.0.1.9, mac: \"02:00:00:00:00:19\"}\n";
     for (const bool redirects : {false, true}) {
-        std::string now = told;
+        std::string now = configuration;
         if (redirects) now.replace(now.find(west), west.size(), west + ", send_redirects: true");
         auto applied = lab_.apply(now);
         ASSERT_TRUE(applied) << applied.error().message();
@@ -558,12 +559,12 @@ TEST_F(plain_stage, marks_the_next_hop_as_used) {
 TEST_F(plain_stage, a_group_that_the_view_does_not_know_yet) {
     const byte_vector frame =
         ethernet(0x0800, ipv4({.destination = 0x0a09'8001}, udp(counted(20))));
-    const end_case told = through(true, {frame})[0];
+    const end_case configuration = through(true, {frame})[0];
     snapshot before = lab_.snapshot();
     ASSERT_TRUE(before.groups);
     before.groups = false;
     seen_ = &before;
-    EXPECT_TRUE(through(true, {frame})[0] == told) << told.door;
+    EXPECT_TRUE(through(true, {frame})[0] == configuration) << configuration.door;
 }
 
 /// The slow path classifies by an egress list.

@@ -16,7 +16,7 @@ using testing::Test;
 /// Plans one after the other, each from the snapshot that the one before made.
 class queues : public Test {
   protected:
-    struct told {
+    struct port_plan {
         std::string name;
         uint16_t rx_queues = 1;
         std::vector<unsigned> rx_workers{};
@@ -25,7 +25,7 @@ class queues : public Test {
     };
     /// Workers are lcores 1, 2...; which of them forward. All may send by all ports.
     result<std::vector<worker_queues>> plan(const std::vector<bool>& forward,
-                                            const std::vector<told>& ports) {
+                                            const std::vector<port_plan>& ports) {
         std::vector<change::worker> workers;
         for (unsigned w = 0; w < forward.size(); ++w)
             workers.push_back({w + 1, forward[w], w < nodes_.size() ? nodes_[w] : -1});
@@ -63,7 +63,7 @@ class queues : public Test {
         }
         return out;
     }
-    std::string shared(const std::vector<bool>& forward, const std::vector<told>& ports) {
+    std::string shared(const std::vector<bool>& forward, const std::vector<port_plan>& ports) {
         const auto made = plan(forward, ports);
         return made ? text(*made) : made.error().message();
     }
@@ -105,15 +105,15 @@ TEST_F(queues, are_polled_on_the_node_of_their_port) {
 
 TEST_F(queues, come_to_the_node_of_their_port_with_its_first_worker) {
     nodes_ = {0, 1, 1};
-    const std::vector<told> ports = {{.name = "a", .rx_queues = 2, .node = 1},
-                                     {.name = "b", .rx_queues = 2, .node = 0}};
+    const std::vector<port_plan> ports = {{.name = "a", .rx_queues = 2, .node = 1},
+                                          {.name = "b", .rx_queues = 2, .node = 0}};
     EXPECT_EQ(shared({true, false, false}, ports), "0.0 0.1 1.0 1.1,,");
     EXPECT_EQ(shared({true, true, false}, ports), "1.0 1.1, 0.0 0.1,");
     EXPECT_EQ(shared({true, true, true}, ports), "1.0 1.1, 0.1, 0.0");
 }
 
 TEST_F(queues, are_evened_out_when_workers_come_and_go) {
-    const std::vector<told> ports = {{"a", 2}, {"b", 2}, {"c", 1, {1}}};
+    const std::vector<port_plan> ports = {{"a", 2}, {"b", 2}, {"c", 1, {1}}};
     EXPECT_EQ(shared({true}, ports), "2.0 0.0 0.1 1.0 1.1");
     EXPECT_EQ(shared({true, true}, ports), "0.1 1.1 2.0, 0.0 1.0");
     EXPECT_EQ(text(between_), "0.1 1.1 2.0,");
@@ -126,7 +126,7 @@ TEST_F(queues, are_evened_out_when_workers_come_and_go) {
 /// queue: received packets could not be sent.
 TEST_F(queues, to_send_by_are_waited_for) {
     reaches = [](uint16_t from, uint16_t to) { return to == from + 2 || to + 2 == from; };
-    const std::vector<told> ports = {
+    const std::vector<port_plan> ports = {
         {"a", 1, {1}}, {"b", 1, {2}}, {"c", 1, {1}, 1}, {"d", 1, {2}, 1}};
     ASSERT_TRUE(plan({true, true}, ports));
     EXPECT_EQ(running_->queues[0].tx[2], 0);
@@ -165,15 +165,15 @@ TEST_F(queues, change_hands_over_nobodys) {
     };
     unsigned handed_over = 0, refused = 0;
     size_t numbers = 1;
-    std::vector<told> ports(4);
-    for (told& p : ports) p = {"p", 0, {}, static_cast<uint16_t>(1 + below(4))};
-    for (told& p : ports) p.rx_queues = static_cast<uint16_t>(1 + below(3));
+    std::vector<port_plan> ports(4);
+    for (port_plan& p : ports) p = {"p", 0, {}, static_cast<uint16_t>(1 + below(4))};
+    for (port_plan& p : ports) p.rx_queues = static_cast<uint16_t>(1 + below(3));
     for (int turn = 0; turn < 5000; ++turn) {
         numbers = std::min<size_t>(5, numbers + (below(10) == 0 ? 1 : 0));
         std::vector<bool> forward(numbers);
         for (size_t w = 0; w < numbers; ++w) forward[w] = below(2) == 0;
         forward[below(static_cast<unsigned>(numbers))] = true;
-        for (told& p : ports) {
+        for (port_plan& p : ports) {
             p.rx_workers.clear();
             for (unsigned w = 0; w < numbers; ++w)
                 if (forward[w] && below(3) == 0) p.rx_workers.push_back(w + 1);
@@ -193,7 +193,7 @@ TEST_F(queues, change_hands_over_nobodys) {
             owners_differ(between_, after);
         }
         size_t polled = 0, wanted = 0;
-        for (const told& p : ports) wanted += p.rx_queues;
+        for (const port_plan& p : ports) wanted += p.rx_queues;
         for (size_t w = 0; w < after.size(); ++w) {
             polled += after[w].rx.size();
             if (!forward[w]) {

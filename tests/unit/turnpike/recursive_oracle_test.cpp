@@ -18,7 +18,7 @@ namespace {
 using namespace test;
 
 /// A way as it can be compared: "10.0.2.2 east", or what drops; and its part of the packets.
-using plain_ways = std::map<std::string, double>;
+using shares_by_path = std::map<std::string, double>;
 
 /// How a gateway is found, by reading the state.
 class reference {
@@ -27,7 +27,7 @@ class reference {
         : of_(of), learned_(learned) {}
 
     /// None: it is not resolved.
-    [[nodiscard]] std::optional<plain_ways> of_target(const state::route_target& t) const {
+    [[nodiscard]] std::optional<shares_by_path> of_target(const state::route_target& t) const {
         return several(t, max_recursions, false);
     }
 
@@ -40,10 +40,10 @@ class reference {
     };
 
     /// Of gateways; `all`: where one is too deep, nothing is known of any.
-    std::optional<plain_ways> several(const state::route_target& t, unsigned depth,
-                                      bool all) const {
-        plain_ways out;
-        std::vector<std::pair<plain_ways, double>> found;
+    std::optional<shares_by_path> several(const state::route_target& t, unsigned depth,
+                                          bool all) const {
+        shares_by_path out;
+        std::vector<std::pair<shares_by_path, double>> found;
         double weights = 0;
         for (const state::route_member& m : t.members) {
             bool deep = false;
@@ -53,28 +53,28 @@ class reference {
             found.push_back({*one, m.weight});
             weights += m.weight;
         }
-        for (const auto& [ways, weight] : found)
-            for (const auto& [name, part] : ways) out[name] += part * weight / weights;
+        for (const auto& [paths, weight] : found)
+            for (const auto& [name, part] : paths) out[name] += part * weight / weights;
         return without_drops(std::move(out));
     }
-    static std::optional<plain_ways> without_drops(plain_ways ways) {
+    static std::optional<shares_by_path> without_drops(shares_by_path paths) {
         const auto drops = [](const auto& w) { return w.first.starts_with("drop"); };
-        if (!std::all_of(ways.begin(), ways.end(), drops)) std::erase_if(ways, drops);
-        if (ways.empty()) return std::nullopt;
+        if (!std::all_of(paths.begin(), paths.end(), drops)) std::erase_if(paths, drops);
+        if (paths.empty()) return std::nullopt;
         double all = 0;
-        for (const auto& [name, part] : ways) all += part;
-        for (auto& [name, part] : ways) part /= all;
-        return ways;
+        for (const auto& [name, part] : paths) all += part;
+        for (auto& [name, part] : paths) part /= all;
+        return paths;
     }
-    std::optional<plain_ways> gateway(const ip_address& g, unsigned depth, bool& deep) const {
+    std::optional<shares_by_path> gateway(const ip_address& g, unsigned depth, bool& deep) const {
         const auto best = longest(g);
         if (!best || best->useless) return std::nullopt;
-        if (best->route == nullptr) return plain_ways{{g.text() + " " + best->interface, 1}};
+        if (best->route == nullptr) return shares_by_path{{g.text() + " " + best->interface, 1}};
         if (best->length == 0 && !of_.default_resolves) return std::nullopt;
         const state::route_target& r = *best->route;
         if (r.type == state::route_type::local) return std::nullopt;
         if (r.type != state::route_type::unicast)
-            return plain_ways{
+            return shares_by_path{
                 {"drop " + std::string(state::route_type_names[static_cast<size_t>(r.type)]), 1}};
         if (r.recursive) {
             if (depth == 0 || is_deep(r, depth - 1)) {
@@ -83,7 +83,7 @@ class reference {
             }
             return several(r, depth - 1, true);
         }
-        plain_ways out;
+        shares_by_path out;
         double all = 0;
         for (const auto& m : r.members) all += m.weight;
         for (const auto& m : r.members)
@@ -186,8 +186,8 @@ class random_recursion : public ::testing::Test {
             static_cast<void>(set.set(to, some_target(learned)));
     }
     /// The members that workers see.
-    plain_ways shown(uint32_t hop) {
-        plain_ways out;
+    shares_by_path shown(uint32_t hop) {
+        shares_by_path out;
         const auto group = lab_.controller().routing().groups().of_hop(hop);
         double all = 0;
         for (const auto& m : group.members) all += m.weight;
@@ -215,10 +215,10 @@ class random_recursion : public ::testing::Test {
                     return false;
                 });
             const auto wanted = expected.of_target(t);
-            const plain_ways have = shown(hop);
+            const shares_by_path have = shown(hop);
             resolved_ += wanted.has_value();
             unresolved_ += !wanted;
-            const plain_ways want = wanted.value_or(plain_ways{{"drop unreachable", 1}});
+            const shares_by_path want = wanted.value_or(shares_by_path{{"drop unreachable", 1}});
             ASSERT_EQ(have.size(), want.size()) << step << " " << r.to.text();
             for (auto h = have.begin(), w = want.begin(); h != have.end(); ++h, ++w) {
                 ASSERT_EQ(h->first, w->first) << step << " " << r.to.text();

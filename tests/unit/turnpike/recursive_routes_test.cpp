@@ -63,7 +63,7 @@ class recursive_routes : public neighbour_lab {
     }
     /// The egress of a packet to an address, as the last byte of its neighbour's MAC address; 0:
     /// dropped.
-    unsigned way(const char* to, uint16_t in = 0, uint16_t flow = 1) {
+    unsigned egress_port(const char* to, uint16_t in = 0, uint16_t flow = 1) {
         forget();
         const auto a = *parse_address(to);
         const byte_vector ports = be(flow) + be(uint16_t{80}) + zeros(16);
@@ -112,7 +112,7 @@ TEST_F(recursive_routes, a_thousand_by_one_store) {
             const std::string to =
                 "10." + std::to_string(100 + n / 256) + "." + std::to_string(n % 256) + ".7";
             EXPECT_EQ(hop_of(to.c_str()), hop);
-            EXPECT_EQ(way(to.c_str()), where) << to;
+            EXPECT_EQ(egress_port(to.c_str()), where) << to;
         }
     };
     each_goes(0x21);
@@ -151,17 +151,17 @@ TEST_F(recursive_routes, by_a_connected_network_a_link_and_ipv6) {
     apply({"10.9.0.0/16 via 10.0.2.2 recursive", "10.8.0.0/16 via 10.60.0.5 recursive",
            "10.60.0.0/24 dev north", "10.7.0.0/16 via 2001:db8:50::1 recursive",
            "2001:db8:9::/48 via 2001:db8:50::1 recursive", "2001:db8:50::/48 via 2001:db8:2::2"});
-    EXPECT_EQ(way("10.9.0.1"), 0x21U);
-    EXPECT_EQ(way("10.7.0.1"), 0x26U);
-    EXPECT_EQ(way("2001:db8:9::1"), 0x26U);
+    EXPECT_EQ(egress_port("10.9.0.1"), 0x21U);
+    EXPECT_EQ(egress_port("10.7.0.1"), 0x26U);
+    EXPECT_EQ(egress_port("2001:db8:9::1"), 0x26U);
     // With a link route below, the gateway itself is the neighbour.
-    EXPECT_EQ(way("10.8.0.1"), 0xffU) << "asked for";
+    EXPECT_EQ(egress_port("10.8.0.1"), 0xffU) << "asked for";
     answer(2, 0x0a3c0005, 0x0a0003fe, {2, 0, 0, 0, 0, 0x32});
-    EXPECT_EQ(way("10.8.0.1"), 0x32U);
+    EXPECT_EQ(egress_port("10.8.0.1"), 0x32U);
     // The neighbour's MAC address changes: its adjacency is written, no next hop group.
     const uint64_t before = lab_.controller().routing().groups().stores();
     answer(2, 0x0a3c0005, 0x0a0003fe, {2, 0, 0, 0, 0, 0x33});
-    EXPECT_EQ(way("10.8.0.1"), 0x33U);
+    EXPECT_EQ(egress_port("10.8.0.1"), 0x33U);
     EXPECT_EQ(lab_.controller().routing().groups().stores(), before);
 }
 
@@ -177,7 +177,7 @@ TEST_F(recursive_routes, several_ways_of_several_gateways) {
               (std::map<std::string, unsigned>{{"10.0.2.2", 3}, {"10.0.2.3", 4}, {"10.0.3.2", 1}}));
     const auto shares = [&] {
         std::map<unsigned, unsigned> out;
-        for (uint16_t flow = 0; flow < 400; ++flow) ++out[way("10.9.0.1", 0, flow)];
+        for (uint16_t flow = 0; flow < 400; ++flow) ++out[egress_port("10.9.0.1", 0, flow)];
         return out;
     };
     auto all = shares();
@@ -206,23 +206,23 @@ TEST_F(recursive_routes, what_leads_nowhere) {
                  us(0)));
     lab_.settle();
     EXPECT_EQ(lab_.dropped(drop_reason::route_unreachable), 1U);
-    const auto told = lab_.sent(0);
-    ASSERT_EQ(told.size(), 1U);
-    EXPECT_EQ(told[0][34], 3) << "destination unreachable";
-    EXPECT_EQ(told[0][35], 1) << "host";
+    const auto errors = lab_.sent(0);
+    ASSERT_EQ(errors.size(), 1U);
+    EXPECT_EQ(errors[0][34], 3) << "destination unreachable";
+    EXPECT_EQ(errors[0][35], 1) << "host";
     EXPECT_EQ(why("10.50.0.1"), unresolved::no_route);
     const uint32_t hop = hop_of("10.9.0.1");
     lines with = alone;
     with.push_back("10.50.0.0/16 via 10.0.2.2");
     apply(with);
-    EXPECT_EQ(way("10.9.0.1"), 0x21U);
-    EXPECT_EQ(way("10.8.0.1"), 0x21U);
+    EXPECT_EQ(egress_port("10.9.0.1"), 0x21U);
+    EXPECT_EQ(egress_port("10.8.0.1"), 0x21U);
     EXPECT_EQ(hop_of("10.8.0.1"), hop);
     for (const auto& [gateway, reason] :
          {std::pair{"10.0.1.254", unresolved::ours}, {"10.0.2.255", unresolved::broadcast}}) {
         apply({std::string("10.9.0.0/16 via ") + gateway + " recursive"});
         EXPECT_EQ(why(gateway), reason) << gateway;
-        EXPECT_EQ(way("10.9.0.1"), 0U) << gateway;
+        EXPECT_EQ(egress_port("10.9.0.1"), 0U) << gateway;
     }
 }
 
@@ -230,12 +230,12 @@ TEST_F(recursive_routes, default_routes_where_they_may) {
     const lines all{"0.0.0.0/0 via 10.0.2.2", "10.9.0.0/16 via 10.50.0.1 recursive"};
     apply(all);
     EXPECT_EQ(why("10.50.0.1"), unresolved::only_default);
-    EXPECT_EQ(way("10.9.0.1"), 0U);
+    EXPECT_EQ(egress_port("10.9.0.1"), 0U);
     apply(all, "resolve_via_default: true");
     EXPECT_EQ(why("10.50.0.1"), unresolved::none);
-    EXPECT_EQ(way("10.9.0.1"), 0x21U);
+    EXPECT_EQ(egress_port("10.9.0.1"), 0x21U);
     apply(all);
-    EXPECT_EQ(way("10.9.0.1"), 0U);
+    EXPECT_EQ(egress_port("10.9.0.1"), 0U);
 }
 
 TEST_F(recursive_routes, circles_and_long_paths) {
@@ -246,20 +246,20 @@ TEST_F(recursive_routes, circles_and_long_paths) {
     for (const char* g : {"10.9.0.1", "10.7.0.1", "10.8.0.1", "10.8.0.9", "10.7.0.9"})
         EXPECT_EQ(why(g), unresolved::too_deep) << g;
     for (const char* to : {"10.9.3.3", "10.8.3.3", "10.7.3.3", "10.6.3.3"})
-        EXPECT_EQ(way(to), 0U) << to;
-    EXPECT_EQ(way("10.5.3.3"), 0x21U) << "by its other gateway";
+        EXPECT_EQ(egress_port(to), 0U) << to;
+    EXPECT_EQ(egress_port("10.5.3.3"), 0x21U) << "by its other gateway";
     // A longer prefix ends the circle.
     apply({"10.9.0.0/16 via 10.9.0.1 recursive", "10.9.0.1/32 via 10.0.2.2"});
-    EXPECT_EQ(way("10.9.3.3"), 0x21U);
+    EXPECT_EQ(egress_port("10.9.3.3"), 0x21U);
     for (const unsigned more : {0U, 1U}) {
         lines path{"10.100.0.0/16 via 10.0.3.2"};
         for (unsigned n = 1; n <= max_recursions + 1 + more; ++n)
             path.push_back("10." + std::to_string(100 + n) + ".0.0/16 via 10." +
                            std::to_string(99 + n) + ".0.1 recursive");
         apply(path);
-        EXPECT_EQ(way("10.109.0.9"), 0x31U) << "through eight";
+        EXPECT_EQ(egress_port("10.109.0.9"), 0x31U) << "through eight";
         if (more != 0) {
-            EXPECT_EQ(way("10.110.0.9"), 0U);
+            EXPECT_EQ(egress_port("10.110.0.9"), 0U);
             EXPECT_EQ(why("10.109.0.1"), unresolved::too_deep);
         }
     }
@@ -270,7 +270,7 @@ TEST_F(recursive_routes, circles_and_long_paths) {
 TEST_F(recursive_routes, of_a_vrf) {
     const lines red{"10.9.0.0/16 via 10.50.0.1 recursive", "10.50.0.0/16 via 10.0.4.2"};
     apply({"10.9.0.0/16 via 10.50.0.1 recursive"}, "", red);
-    EXPECT_EQ(way("10.9.0.1"), 0U) << "red's routes are red's";
+    EXPECT_EQ(egress_port("10.9.0.1"), 0U) << "red's routes are red's";
     const uint8_t ifindex = lab_.controller().routing().vrfs().indexes().at("red");
     EXPECT_EQ(why("10.50.0.1", ifindex), unresolved::none);
     EXPECT_NE(hop_of("10.9.0.1"), hop_of("10.9.0.1", ifindex)) << "nor is the target shared";
@@ -288,11 +288,11 @@ TEST_F(recursive_routes, of_a_vrf) {
         gone.erase(gone.find(part), part.size());
     auto applied = lab_.apply(gone);
     ASSERT_TRUE(applied) << applied.error().message();
-    EXPECT_EQ(way("10.9.0.1"), 0x21U);
+    EXPECT_EQ(egress_port("10.9.0.1"), 0x21U);
     EXPECT_EQ(lab_.controller().routing().recursive().find(ifindex, *parse_address("10.50.0.1")),
               nullptr);
     apply({"10.9.0.0/16 via 10.50.0.1 recursive"}, "", red);
-    EXPECT_EQ(way("10.9.0.1"), 0U);
+    EXPECT_EQ(egress_port("10.9.0.1"), 0U);
     lab_.settle();
     EXPECT_EQ(lab_.controller().hops().in_use(), in_use);
 }

@@ -33,7 +33,7 @@ class lab : public running_lab {
   public:
     using running_lab::running_lab;
     /// The egress port of a packet to that address; none: dropped.
-    std::optional<uint16_t> way(const char* to, uint16_t from = 0) {
+    std::optional<uint16_t> egress_port(const char* to, uint16_t from = 0) {
         EXPECT_TRUE(offer(from, datagram(parse_address(to)->v4())));
         settle();
         std::optional<uint16_t> out;

@@ -30,7 +30,7 @@ TEST(reload, what_is_the_same_changes_nothing) {
     // The running configuration is unchanged.
     ASSERT_TRUE(
         l.apply(router("{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.0.1.0/25, via: 10.0.2.2}")));
-    EXPECT_EQ(l.way("10.9.0.1"), 1);
+    EXPECT_EQ(l.egress_port("10.9.0.1"), 1);
 }
 
 /// The ring of a port without set_link_down (net_ring here) fills while no worker polls it.
@@ -54,7 +54,7 @@ TEST(reload, frames_that_waited_in_a_port_with_shutdown_are_dropped) {
             EXPECT_NE(frame[12] << 8 | frame[13], 0x0800) << "a stale frame is forwarded";
         EXPECT_EQ(l.dropped(drop_reason::port_shutdown), round * stale);
         l.links(true);
-        EXPECT_EQ(l.way("10.9.0.1"), 1);
+        EXPECT_EQ(l.egress_port("10.9.0.1"), 1);
         l.check_balance();
     }
 }
@@ -123,29 +123,29 @@ TEST(reload, a_device_is_one_ports) {
     l.worker().resume();
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, EBUSY);
-    EXPECT_EQ(l.way("10.0.2.2"), 1) << "and it goes on";
+    EXPECT_EQ(l.egress_port("10.0.2.2"), 1) << "and it goes on";
 }
 
 TEST(reload, routes_come_change_and_go) {
     lab l(router());
-    EXPECT_EQ(l.way("10.9.0.1"), std::nullopt);
+    EXPECT_EQ(l.egress_port("10.9.0.1"), std::nullopt);
     ASSERT_TRUE(l.apply(router("{to: 10.9.0.0/16, via: 10.0.2.2}")));
-    EXPECT_EQ(l.way("10.9.0.1"), 1);
+    EXPECT_EQ(l.egress_port("10.9.0.1"), 1);
     ASSERT_TRUE(l.apply(router("{to: 10.9.0.0/16, type: blackhole}")));
-    EXPECT_EQ(l.way("10.9.0.1"), std::nullopt);
+    EXPECT_EQ(l.egress_port("10.9.0.1"), std::nullopt);
     EXPECT_EQ(l.dropped(drop_reason::route_blackhole), 1U);
     ASSERT_TRUE(l.apply(router()));
-    EXPECT_EQ(l.way("10.9.0.1"), std::nullopt);
+    EXPECT_EQ(l.egress_port("10.9.0.1"), std::nullopt);
     EXPECT_EQ(l.dropped(drop_reason::no_route), 2U);
 }
 
 TEST(reload, an_operators_host_route_stands_before_a_neighbours) {
     lab l(router());
-    EXPECT_EQ(l.way("10.0.2.2"), 1);
+    EXPECT_EQ(l.egress_port("10.0.2.2"), 1);
     ASSERT_TRUE(l.apply(router("{to: 10.0.2.2/32, type: blackhole}")));
-    EXPECT_EQ(l.way("10.0.2.2"), std::nullopt);
+    EXPECT_EQ(l.egress_port("10.0.2.2"), std::nullopt);
     ASSERT_TRUE(l.apply(router()));
-    EXPECT_EQ(l.way("10.0.2.2"), 1);
+    EXPECT_EQ(l.egress_port("10.0.2.2"), 1);
 }
 
 TEST(reload, many_routes_at_once) {
@@ -155,11 +155,11 @@ TEST(reload, many_routes_at_once) {
         many += "{to: 11." + std::to_string(i / 256) + "." + std::to_string(i % 256) +
                 ".0/24, via: 10.0.2.2},";
     ASSERT_TRUE(l.apply(router(many)));
-    EXPECT_EQ(l.way("11.20.3.4"), 1);
-    EXPECT_EQ(l.way("10.0.2.2"), 1);
+    EXPECT_EQ(l.egress_port("11.20.3.4"), 1);
+    EXPECT_EQ(l.egress_port("10.0.2.2"), 1);
     EXPECT_EQ(l.controller().report().routes.at("ipv4"), 9000U + 9U);
     ASSERT_TRUE(l.apply(router()));
-    EXPECT_EQ(l.way("11.20.3.4"), std::nullopt);
+    EXPECT_EQ(l.egress_port("11.20.3.4"), std::nullopt);
     EXPECT_EQ(l.controller().report().routes.at("ipv4"), 9U);
 }
 
@@ -172,7 +172,7 @@ TEST(reload, addresses_move) {
               datapath::fixed_nexthop::no_route);
     EXPECT_EQ(l.controller().routing().routes().lookup(*parse_address("10.0.5.254")),
               datapath::fixed_nexthop::local);
-    EXPECT_EQ(l.way("10.0.2.2"), 1);
+    EXPECT_EQ(l.egress_port("10.0.2.2"), 1);
 }
 
 TEST(reload, ports_come_and_go_and_places_are_used_again) {
@@ -187,11 +187,11 @@ TEST(reload, ports_come_and_go_and_places_are_used_again) {
         l.links(true);
         l.settle();
         l.sent(static_cast<uint16_t>(l.last()));
-        EXPECT_EQ(l.way("10.9.0.1"), l.last());
+        EXPECT_EQ(l.egress_port("10.9.0.1"), l.last());
         ASSERT_TRUE(l.apply(router()));
         l.forget_last();
-        EXPECT_EQ(l.way("10.9.0.1"), std::nullopt);
-        EXPECT_EQ(l.way("10.0.2.2"), 1);
+        EXPECT_EQ(l.egress_port("10.9.0.1"), std::nullopt);
+        EXPECT_EQ(l.egress_port("10.0.2.2"), 1);
     }
     // Pending packets are ICMP errors to a sender that does not answer.
     EXPECT_EQ(rte_mempool_in_use_count(l.controller().pool()),
@@ -219,12 +219,12 @@ TEST(reload, recursive_routes_follow_ports) {
         l.links(true);
         l.settle();
         l.sent(static_cast<uint16_t>(l.last()));
-        EXPECT_EQ(l.way("10.9.0.1"), l.last());
+        EXPECT_EQ(l.egress_port("10.9.0.1"), l.last());
         EXPECT_EQ(hop(), first);
         const uint64_t before = l.dropped(drop_reason::route_unreachable);
         ASSERT_TRUE(l.apply(router(beyond)));
         l.forget_last();
-        EXPECT_EQ(l.way("10.9.0.1"), std::nullopt);
+        EXPECT_EQ(l.egress_port("10.9.0.1"), std::nullopt);
         EXPECT_EQ(l.dropped(drop_reason::route_unreachable), before + 1);
         EXPECT_EQ(hop(), first);
     }
@@ -239,12 +239,12 @@ TEST(reload, a_patch_becomes_a_router_and_back) {
         "ports:\n  - {name: west, device: d0}\n  - {name: east, device: d1}\n"
         "xconnects: [[west, east]]\nneighbours: {max_entries: 64}\n";
     lab l(patched);
-    EXPECT_EQ(l.way("192.0.2.1"), 1);
+    EXPECT_EQ(l.egress_port("192.0.2.1"), 1);
     ASSERT_TRUE(l.apply(router()));
-    EXPECT_EQ(l.way("192.0.2.1"), std::nullopt);
-    EXPECT_EQ(l.way("10.0.2.2"), 1);
+    EXPECT_EQ(l.egress_port("192.0.2.1"), std::nullopt);
+    EXPECT_EQ(l.egress_port("10.0.2.2"), 1);
     ASSERT_TRUE(l.apply(patched));
-    EXPECT_EQ(l.way("192.0.2.1"), 1);
+    EXPECT_EQ(l.egress_port("192.0.2.1"), 1);
 }
 
 TEST(reload, what_only_a_restart_can_change_is_refused_whole) {
@@ -252,7 +252,7 @@ TEST(reload, what_only_a_restart_can_change_is_refused_whole) {
     const auto refused = l.apply("mempool: {buffers: 4000}\n" + router());
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, EBUSY);
-    EXPECT_EQ(l.way("10.9.0.1"), 1) << "the running configuration stays";
+    EXPECT_EQ(l.egress_port("10.9.0.1"), 1) << "the running configuration stays";
 }
 
 TEST(reload, a_port_that_does_not_open_changes_nothing) {
@@ -268,8 +268,8 @@ TEST(reload, a_port_that_does_not_open_changes_nothing) {
     l.worker().resume();
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().message().find("net_none0"), std::string::npos);
-    EXPECT_EQ(l.way("10.9.0.1"), 1);
-    EXPECT_EQ(l.way("10.8.0.1"), std::nullopt);
+    EXPECT_EQ(l.egress_port("10.9.0.1"), 1);
+    EXPECT_EQ(l.egress_port("10.8.0.1"), std::nullopt);
 }
 
 TEST(reload, a_neighbour_that_waits_when_its_port_goes_is_given_up) {

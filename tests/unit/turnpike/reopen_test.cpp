@@ -69,7 +69,7 @@ class null_lab : public lab {
                   datapath::fixed_nexthop::local);
         const auto glean = controller().routing().routes().lookup(*parse_address("10.0.3.9"));
         EXPECT_EQ(snapshot().hops[glean].out.port, p.port_index);
-        EXPECT_EQ(way("10.9.0.1"), 1) << "and others forward";
+        EXPECT_EQ(egress_port("10.9.0.1"), 1) << "and others forward";
     }
 };
 

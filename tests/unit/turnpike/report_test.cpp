@@ -286,12 +286,12 @@ TEST(report, access_lists) {
     EXPECT_EQ(j["rules"][2]["where"], "f.yaml:2");
     EXPECT_EQ(j["rules"][2]["bytes"], 120);
     EXPECT_EQ(j["rules"][2]["workers"], (nlohmann::json{2, 0}));
-    const std::string said = to_table(r);
-    EXPECT_NE(
-        said.find("acl west in edge  permitted 7  denied 3   permit web 11  permit f.yaml:10 10"),
-        std::string::npos)
-        << said;
-    EXPECT_NE(said.find("permit f.yaml:4 4  and 3 rules more\n"), std::string::npos) << said;
+    const std::string message = to_table(r);
+    EXPECT_NE(message.find(
+                  "acl west in edge  permitted 7  denied 3   permit web 11  permit f.yaml:10 10"),
+              std::string::npos)
+        << message;
+    EXPECT_NE(message.find("permit f.yaml:4 4  and 3 rules more\n"), std::string::npos) << message;
 }
 
 TEST(report, no_packets_no_cost) {

@@ -45,8 +45,8 @@ class request_lab : public testing::Test {
     }
     void write(const std::string& text) { std::ofstream(file_) << named(text); }
 
-    json ask(const json& request) { return told(request.dump()); }
-    json told(std::string_view line) {
+    json ask(const json& request) { return answer_to(request.dump()); }
+    json answer_to(std::string_view line) {
         l_.worker().pause();  // as it is between two of its rounds
         const std::string answer = asked_.answer(line, client_);
         l_.worker().resume();

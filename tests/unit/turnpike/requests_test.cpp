@@ -36,7 +36,7 @@ TEST_F(requests, greeting_and_help_name_all_there_is) {
 }
 
 TEST_F(requests, the_report_is_the_report) {
-    l_.way("10.9.0.1");
+    l_.egress_port("10.9.0.1");
     const json r = shown("report");
     EXPECT_EQ(r["schema"], "turnpike.report/2");
     EXPECT_EQ(r["balance"], observe::to_json(l_.controller().report())["balance"]);
@@ -197,25 +197,25 @@ TEST_F(requests, check_diff_and_apply) {
     const json differs = ask({{"request", "diff"}, {"text", other}, {"name", "o.yaml"}})["result"];
     EXPECT_EQ(differs["routes"], (json{{"removed", 2}, {"set", 1}}));
     EXPECT_EQ(differs["text"], "3 routes");
-    EXPECT_EQ(l_.way("10.9.0.1"), 1) << "only asked";
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), 1) << "only asked";
     const json applied = ask({{"request", "apply"}, {"text", other}, {"name", "o.yaml"}})["result"];
     json without_lines = differs;
     EXPECT_FALSE(without_lines["compare"].empty());
     without_lines.erase("compare");
     EXPECT_EQ(applied, without_lines);
-    EXPECT_EQ(l_.way("10.9.0.1"), std::nullopt);
-    EXPECT_EQ(l_.way("10.8.0.1"), 1);
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), std::nullopt);
+    EXPECT_EQ(l_.egress_port("10.8.0.1"), 1);
     EXPECT_EQ(shown("config")["file"], "o.yaml");
     EXPECT_EQ(ask({{"request", "reload"}})["result"]["text"], "3 routes");
-    EXPECT_EQ(l_.way("10.9.0.1"), 1) << "again as in the file";
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), 1) << "again as in the file";
     write(router());
     EXPECT_EQ(ask({{"request", "apply"}, {"file", file_}})["result"]["text"], "2 routes");
     EXPECT_EQ(ask({{"request", "apply"}, {"file", file_}})["result"]["text"], "nothing");
 }
 
 TEST_F(requests, clear_counters) {
-    l_.way("10.9.0.1");
-    l_.way("10.9.9.1");
+    l_.egress_port("10.9.0.1");
+    l_.egress_port("10.9.9.1");
     const json before = shown("report");
     EXPECT_FALSE(before["drops"].empty());
     EXPECT_EQ(shown("drops")["cleared"], false);
@@ -302,7 +302,7 @@ TEST_F(requests, what_is_refused_changes_nothing_and_says_where) {
     std::ofstream(file_) << "ports: 7\n";
     EXPECT_TRUE(refused({{"request", "reload"}})["where"].get<std::string>().starts_with(file_));
     EXPECT_EQ(l_.controller().report().changes, before);
-    EXPECT_EQ(l_.way("10.9.0.1"), 1);
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), 1);
 }
 
 TEST_F(requests, each_wrong_request_is_told_why) {
@@ -343,13 +343,13 @@ TEST_F(requests, lines_that_are_no_requests) {
     for (const std::string_view line :
          {"{"sv, "nonsense"sv, "\0\xff\xfe"sv, "[]"sv, "7"sv, "null"sv, "{} {}"sv,
           "{\"request\": \"\xff\"}"sv, "{\"request\": \"help\""sv, "{\"request\":{}}"sv})
-        EXPECT_EQ(told(line)["error"]["code"], "EINVAL") << line;
-    EXPECT_NE(told(std::string(1 << 20, '['))["error"]["what"], "");
-    EXPECT_EQ(told("{\"request\": " + std::string(100, '[') + std::string(100, ']') +
-                   "}")["error"]["what"],
+        EXPECT_EQ(answer_to(line)["error"]["code"], "EINVAL") << line;
+    EXPECT_NE(answer_to(std::string(1 << 20, '['))["error"]["what"], "");
+    EXPECT_EQ(answer_to("{\"request\": " + std::string(100, '[') + std::string(100, ']') +
+                        "}")["error"]["what"],
               "the JSON is nested too deep");
     // The error repeats the request's name, with control characters escaped for a terminal.
-    const std::string odd = told("{\"request\": \"\\u001b[31m\\n\"}")["error"]["what"];
+    const std::string odd = answer_to("{\"request\": \"\\u001b[31m\\n\"}")["error"]["what"];
     EXPECT_EQ(odd.find('\x1b'), std::string::npos);
 }
 
@@ -378,9 +378,9 @@ TEST_F(requests, mangled_lines) {
                     line.insert(at, line.substr(at, 1 + random() % 5));
             }
         }
-        told(line);
+        answer_to(line);
     }
-    EXPECT_EQ(l_.way("10.9.0.1"), 1);
+    EXPECT_EQ(l_.egress_port("10.9.0.1"), 1);
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ class show_rates : public request_lab {
 
 TEST_F(show_rates, count_what_passed_in_the_window) {
     second_passes();
-    for (int i = 0; i < 4; ++i) EXPECT_EQ(l_.way("10.9.0.1"), 1);
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(l_.way("203.0.113.1"), std::nullopt);
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(l_.egress_port("10.9.0.1"), 1);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(l_.egress_port("203.0.113.1"), std::nullopt);
     const auto& before = l_.controller().report().ports;
     const uint64_t bytes = before[0].totals.rx_bytes;
     second_passes();
@@ -58,11 +58,11 @@ TEST_F(show_rates, count_what_passed_in_the_window) {
 }
 
 TEST_F(show_rates, clear_counters_is_no_spike) {
-    for (int i = 0; i < 9; ++i) l_.way("203.0.113.1");
+    for (int i = 0; i < 9; ++i) l_.egress_port("203.0.113.1");
     second_passes();
     second_passes();
     ask({{"request", "clear"}, {"what", "counters"}});
-    for (int i = 0; i < 2; ++i) l_.way("203.0.113.1");
+    for (int i = 0; i < 2; ++i) l_.egress_port("203.0.113.1");
     second_passes();
     EXPECT_NEAR(rated("ports", "name", "west")["1s"]["rx_packets"].get<double>(), 2, 1e-6);
     EXPECT_NEAR(rated("drops", "reason", "no_route")["1s"]["packets"].get<double>(), 2, 1e-6);
@@ -76,7 +76,7 @@ TEST_F(show_rates, ports_are_removed_and_added_again) {
     ASSERT_TRUE(l_.apply(with_third));
     l_.links(true);
     l_.settle();
-    for (int i = 0; i < 50; ++i) l_.way("10.9.0.1");
+    for (int i = 0; i < 50; ++i) l_.egress_port("10.9.0.1");
     second_passes();
     EXPECT_EQ(rated("ports", "name", "north")["1s"], nullptr) << "the first sample";
     second_passes();
@@ -86,10 +86,10 @@ TEST_F(show_rates, ports_are_removed_and_added_again) {
     ASSERT_TRUE(l_.apply(with_third));
     l_.links(true);
     l_.settle();
-    l_.way("10.9.0.1");
+    l_.egress_port("10.9.0.1");
     second_passes();
     EXPECT_EQ(rated("ports", "name", "north")["1s"], nullptr) << "another port";
-    l_.way("10.9.0.1");
+    l_.egress_port("10.9.0.1");
     second_passes();
     const double sent = rated("ports", "name", "north")["1min"]["tx_packets"].get<double>();
     EXPECT_GE(sent, 0.99);

@@ -87,13 +87,13 @@ class socket_lines : public testing::Test {
                         return "<" + std::string(line) + ">";
                     },
                 .refusal = [](const error& e) { return "refused: " + e.text; },
-                .say = [this](const std::string& text) { said_ += text + "\n"; }},
+                .say = [this](const std::string& text) { log_ += text + "\n"; }},
             l);
     }
     void SetUp() override { make(); }
 
     std::unique_ptr<line_socket> socket_;
-    std::string said_;
+    std::string log_;
     socket_peer last_{};  ///< that was answered
     int asked_ = 0;
 };
@@ -172,15 +172,15 @@ TEST_F(socket_lines, the_longest_line_and_one_more_byte) {
     const auto tell = [this](size_t bytes) {
         asker a = client();
         const std::string line = std::string(bytes, 'x') + "\n";
-        std::string told;
+        std::string answers;
         for (size_t sent = 0; sent < line.size() && !a.ended();) {
             sent += a.send(std::string_view(line).substr(sent));
             rounds(2);
-            told += a.received();
+            answers += a.received();
         }
         rounds();
-        told += a.received();
-        return std::pair(told, a.ended());
+        answers += a.received();
+        return std::pair(answers, a.ended());
     };
     const auto [good, ended] = tell(100'000);
     EXPECT_EQ(good.size(), 100'003U);
@@ -188,7 +188,7 @@ TEST_F(socket_lines, the_longest_line_and_one_more_byte) {
     const auto [bad, gone] = tell(100'001);
     EXPECT_EQ(bad, "refused: the line is longer than 100000 bytes; the connection ends here\n");
     EXPECT_TRUE(gone);
-    EXPECT_NE(said_.find("too long"), std::string::npos);
+    EXPECT_NE(log_.find("too long"), std::string::npos);
     const auto [endless, over] = tell(10'000'000);
     EXPECT_EQ(endless, bad);
     EXPECT_TRUE(over);
@@ -204,7 +204,7 @@ TEST_F(socket_lines, who_does_not_read_is_let_go_and_others_are_served) {
     std::this_thread::sleep_for(milliseconds(60));
     rounds();
     EXPECT_EQ(socket_->clients(), 1U);
-    EXPECT_NE(said_.find("does not read"), std::string::npos);
+    EXPECT_NE(log_.find("does not read"), std::string::npos);
     EXPECT_EQ(ask(other, "two\n"), "<two>\n");
 }
 
@@ -212,12 +212,12 @@ TEST_F(socket_lines, a_slow_reader_gets_all_of_it) {
     make({.patience = milliseconds(200)});
     asker a = client();
     a.send("much\n");
-    std::string told;
-    for (int i = 0; i < 10'000 && told.size() <= 4u << 20; ++i) {
+    std::string answers;
+    for (int i = 0; i < 10'000 && answers.size() <= 4u << 20; ++i) {
         rounds(1);
-        told += a.received();
+        answers += a.received();
     }
-    EXPECT_EQ(told.size(), (4u << 20) + 1);
+    EXPECT_EQ(answers.size(), (4u << 20) + 1);
 }
 
 TEST_F(socket_lines, one_client_too_many_takes_the_place_of_the_idlest) {
@@ -412,8 +412,8 @@ TEST_F(socket_file, a_thousand_idle_clients) {
         }
     }
     EXPECT_EQ(socket_->clients(), 64U);
-    EXPECT_EQ(std::count(said_.begin(), said_.end(), '\n'), 1) << "said once a second";
-    EXPECT_NE(said_.find("idle the longest"), std::string::npos);
+    EXPECT_EQ(std::count(log_.begin(), log_.end(), '\n'), 1) << "said once a second";
+    EXPECT_NE(log_.find("idle the longest"), std::string::npos);
 }
 
 }  // namespace

@@ -172,12 +172,13 @@ TEST_F(sysfs, large_pages_count_too) {
 TEST_F(sysfs, a_shortfall_names_node_number_and_command) {
     pool(0, 2048, 100);
     pool(1, 2048, 10);
-    const std::string said =
+    const std::string message =
         hugepage_shortfall(hugepage_pools(root), hugepage_limits(root), 1, 100u << 20);
-    EXPECT_NE(said.find("node 1 lacks 40 hugepages of 2 MB"), std::string::npos) << said;
-    EXPECT_NE(said.find("> /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"),
-              std::string::npos)
-        << said;
+    EXPECT_NE(message.find("node 1 lacks 40 hugepages of 2 MB"), std::string::npos) << message;
+    EXPECT_NE(
+        message.find("> /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"),
+        std::string::npos)
+        << message;
 }
 
 TEST_F(sysfs, a_shortfall_of_a_machine_with_large_pages_only) {

@@ -67,7 +67,7 @@ class telemetry_desk : public testing::Test {
             l_.worker().pause();
             if (answers_ != nullptr) answers_->serve();
             l_.worker().resume();
-            l_.way("10.9.0.1");
+            l_.egress_port("10.9.0.1");
         }
         asker.join();
     }

@@ -77,9 +77,9 @@ TEST(trace, is_the_way_that_packets_went) {
 
 TEST(trace, says_why_a_packet_was_dropped) {
     running_lab l(router);
-    const json way = traced(l, to(0x0a080001))["traces"][0]["path"];
-    EXPECT_EQ(way.back()["stage"], "drop");
-    EXPECT_EQ(way.back()["reason"], "route_blackhole");
+    const json path = traced(l, to(0x0a080001))["traces"][0]["path"];
+    EXPECT_EQ(path.back()["stage"], "drop");
+    EXPECT_EQ(path.back()["reason"], "route_blackhole");
     const json punted = traced(l, to(0x0a090001, 1))["traces"][0]["path"];
     EXPECT_EQ(punted.back()["stage"], "punt");
     EXPECT_EQ(punted.back()["why"], "icmp_error");
@@ -190,15 +190,15 @@ TEST(explain, knows_groups) {
                  one_tunnel("g", "239.1.2.3", ", interface: up") +
                  bridge("{port: p0}, {port: p1}, {port: t2}, {port: g}"));
     const auto way_of = [&](const char* to) {
-        const json said = result_of(l, {{"request", "explain"},
-                                        {"port", "up"},
-                                        {"from", "10.0.9.2"},
-                                        {"to", to},
-                                        {"destination_port", 4789},
-                                        {"bytes", 128}});
+        const json answer = result_of(l, {{"request", "explain"},
+                                          {"port", "up"},
+                                          {"from", "10.0.9.2"},
+                                          {"to", to},
+                                          {"destination_port", 4789},
+                                          {"bytes", 128}});
         std::string stages;
-        for (const json& step : said["path"]) stages += step["stage"].get<std::string>() + " ";
-        return stages + said["path"].back()["reason"].get<std::string>();
+        for (const json& step : answer["path"]) stages += step["stage"].get<std::string>() + " ";
+        return stages + answer["path"].back()["reason"].get<std::string>();
     };
     EXPECT_TRUE(way_of("239.1.2.3").ends_with("ip_input vxlan_input drop vxlan_flags"))
         << way_of("239.1.2.3");
@@ -221,10 +221,10 @@ TEST(explain, makes_the_packet_that_is_asked_for) {
     for (const char* protocol : {"tcp", "udp", "icmp"})
         for (const auto& [from, to] :
              {std::pair("10.0.0.7", "10.0.0.1"), {"2001:db8::7", "2001:db8::1"}}) {
-            const json said = explain(
+            const json answer = explain(
                 {{"from", from}, {"to", to}, {"protocol", protocol}, {"bytes", 101}})["result"];
-            EXPECT_EQ(said["path"].back()["why"], "local") << said.dump();
-            EXPECT_EQ(said["received"]["bytes"], 101);
+            EXPECT_EQ(answer["path"].back()["why"], "local") << answer.dump();
+            EXPECT_EQ(answer["received"]["bytes"], 101);
         }
     EXPECT_EQ(explain({{"from", "10.0.0.7"}, {"to", "10.9.0.1"}, {"ttl", 1}})["result"]["path"]
                   .back()["reason"],

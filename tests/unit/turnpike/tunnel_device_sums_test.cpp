@@ -132,12 +132,12 @@ TEST(tunnel_device_sums, what_is_not_sent_at_once_is_summed_here) {
     EXPECT_EQ(left, 0U);
 }
 
-struct said {
+struct device_flags {
     uint64_t flags;
     uint32_t type = RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_UDP;
 };
 /// Returns whether p0 sent the frame; the device's checksum flags are then reset.
-bool comes_out(tunnel_lab& l, const byte_vector& packet, const said& by) {
+bool comes_out(tunnel_lab& l, const byte_vector& packet, const device_flags& by) {
     rte_mbuf* const m = l.packet_of(packet);
     m->ol_flags |= by.flags;
     m->packet_type = by.type;
@@ -152,8 +152,8 @@ bool comes_out(tunnel_lab& l, const byte_vector& packet, const said& by) {
     return true;
 }
 
-constexpr said nothing{0}, good{RTE_MBUF_F_RX_L4_CKSUM_GOOD}, bad{RTE_MBUF_F_RX_L4_CKSUM_BAD},
-    unfinished{RTE_MBUF_F_RX_L4_CKSUM_NONE},
+constexpr device_flags nothing{0}, good{RTE_MBUF_F_RX_L4_CKSUM_GOOD},
+    bad{RTE_MBUF_F_RX_L4_CKSUM_BAD}, unfinished{RTE_MBUF_F_RX_L4_CKSUM_NONE},
     outer_good{RTE_MBUF_F_RX_L4_CKSUM_BAD | RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD,
                RTE_PTYPE_L4_UDP | RTE_PTYPE_TUNNEL_VXLAN | RTE_PTYPE_INNER_L4_UDP},
     outer_bad{RTE_MBUF_F_RX_L4_CKSUM_GOOD | RTE_MBUF_F_RX_OUTER_L4_CKSUM_BAD,
@@ -184,16 +184,16 @@ TEST(tunnel_device_sums, what_it_says_of_the_outer_datagram_is_believed) {
         device_sums_lab l(
             by_device + list,
             "acl:\n  - {name: all, default: permit, rules: [{action: permit}]}\n" + summing);
-        for (const said& any : {nothing, good, bad, unfinished, outer_good, outer_bad, good_inside,
-                                outer_good_of_what, ice_good, ice_bad})
+        for (const device_flags& any : {nothing, good, bad, unfinished, outer_good, outer_bad,
+                                        good_inside, outer_good_of_what, ice_good, ice_bad})
             EXPECT_TRUE(comes_out(*l, v4(right4), any) && comes_out(*l, v6(right6), any));
         EXPECT_EQ(l->dropped(drop_reason::vxlan_checksum), 0U);
-        for (const said& enough : {good, outer_good, ice_good})
+        for (const device_flags& enough : {good, outer_good, ice_good})
             EXPECT_TRUE(comes_out(*l, v4(wrong4), enough) && comes_out(*l, v6(wrong6), enough))
                 << "summed here again";
         uint64_t drops = 0;
-        for (const said& not_enough : {nothing, bad, unfinished, outer_bad, good_inside,
-                                       good_of_what, outer_good_of_what, ice_bad}) {
+        for (const device_flags& not_enough : {nothing, bad, unfinished, outer_bad, good_inside,
+                                               good_of_what, outer_good_of_what, ice_bad}) {
             EXPECT_FALSE(comes_out(*l, v4(wrong4), not_enough)) << not_enough.flags;
             EXPECT_FALSE(comes_out(*l, v6(wrong6), not_enough)) << not_enough.flags;
             EXPECT_EQ(l->dropped(drop_reason::vxlan_checksum), drops += 2);

@@ -42,13 +42,13 @@ class group_reports_lab : public tunnel_lab {
 
     /// The IGMP messages sent by the underlay after `later_ms`.
     std::vector<byte_vector> igmp(uint64_t later_ms = 0) {
-        return said(later_ms, [](const byte_vector& f) { return f[12] == 8 && f[23] == 2; });
+        return sent_frames(later_ms, [](const byte_vector& f) { return f[12] == 8 && f[23] == 2; });
     }
     /// Records of MLDv2 of the tunnels' group, and whole messages of version 1; each type before
     /// it.
     std::vector<byte_vector> mld(uint64_t later_ms = 0) {
         std::vector<byte_vector> out;
-        for (const byte_vector& f : said(later_ms, [](const byte_vector& f) {
+        for (const byte_vector& f : sent_frames(later_ms, [](const byte_vector& f) {
                  return f[12] == 0x86 && f[20] == 0 &&
                         (f[62] == 143 || f[62] == 131 || f[62] == 132);
              })) {
@@ -95,7 +95,7 @@ class group_reports_lab : public tunnel_lab {
     const byte_vector group_six{0xff, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x12, 0x34};
 
   private:
-    std::vector<byte_vector> said(uint64_t later_ms, const auto& wanted) {
+    std::vector<byte_vector> sent_frames(uint64_t later_ms, const auto& wanted) {
         control(later_ms);
         settle();
         auto all = sent(2);

@@ -12,7 +12,7 @@ using namespace test;
 using datapath::drop_reason;
 using lab = tunnel_lab;
 
-/// Members that look at VLANs: a network is a VLAN of the bridge's.
+/// A VLAN-aware bridge: a network is a VLAN of the bridge.
 TEST(tunnel, is_a_vlan_of_its_bridge) {
     lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") + one_tunnel("t3", "10.0.9.3") +
           bridge("{port: p0, mode: trunk}, {port: p1, mode: access, vlan: 10}, {port: t2, mode: "
@@ -83,16 +83,16 @@ TEST(tunnel, routes_between_networks) {
         one_mac, fdb_entry(5));
     EXPECT_EQ(l.send(2, in_ipv4(vxlan(big)))[2].size(), 1U) << "who is it?";
     EXPECT_EQ(l.dropped(drop_reason::ipv4_too_big), 1U);
-    const auto told = l.send(2, in_ipv4(vxlan(ethernet(0x0806,
-                                                       arp({.operation = 2,
-                                                            .sender_mac = fdb_entry(5),
-                                                            .sender_ip = here,
-                                                            .target_mac = one_mac,
-                                                            .target_ip = 0x0a0100fe}),
-                                                       one_mac, fdb_entry(5)))))[2];
-    ASSERT_EQ(told.size(), 1U);
-    EXPECT_EQ(load_be<uint32_t>(&told[0].at(50 + 34)) >> 16, 0x0304U);
-    EXPECT_EQ(load_be<uint32_t>(&told[0].at(50 + 38)), 1450U);
+    const auto replies = l.send(2, in_ipv4(vxlan(ethernet(0x0806,
+                                                          arp({.operation = 2,
+                                                               .sender_mac = fdb_entry(5),
+                                                               .sender_ip = here,
+                                                               .target_mac = one_mac,
+                                                               .target_ip = 0x0a0100fe}),
+                                                          one_mac, fdb_entry(5)))))[2];
+    ASSERT_EQ(replies.size(), 1U);
+    EXPECT_EQ(load_be<uint32_t>(&replies[0].at(50 + 34)) >> 16, 0x0304U);
+    EXPECT_EQ(load_be<uint32_t>(&replies[0].at(50 + 38)), 1450U);
 }
 
 /// The underlay is a bridge that floods, and the tunnel's own frames were flooded before: copies of copies.
@@ -212,10 +212,10 @@ TEST(tunnel, tells_senders_how_much_it_takes) {
             ipv4({.fragment = fragment, .source = here, .destination = there}, udp(counted(1473))),
             to, fdb_entry(1));
     };
-    const auto told = l.send(0, big(0x4000, fdb_entry(2)));
-    ASSERT_EQ(told[0].size(), 1U);
-    EXPECT_TRUE(told[1].empty() && told[2].empty());
-    const byte_vector& error = told[0][0];
+    const auto replies = l.send(0, big(0x4000, fdb_entry(2)));
+    ASSERT_EQ(replies[0].size(), 1U);
+    EXPECT_TRUE(replies[1].empty() && replies[2].empty());
+    const byte_vector& error = replies[0][0];
     EXPECT_EQ(byte_vector(error.begin(), error.begin() + 14),
               byte_vector(fdb_entry(1) + fdb_entry(2) + be(type4)));
     EXPECT_EQ(load_be<uint32_t>(&error.at(26)), there);

@@ -53,8 +53,9 @@ class vrf : public ::testing::Test {
         lab_.check_balance();
     }
     /// Egress port and last byte of the destination MAC address of a packet; 0: dropped.
-    using way = std::pair<uint16_t, uint8_t>;
-    way way_of(uint16_t in, const byte_vector& packet, uint16_t type = 0x0800, uint16_t vlan = 0) {
+    using egress = std::pair<uint16_t, uint8_t>;
+    egress egress_of(uint16_t in, const byte_vector& packet, uint16_t type = 0x0800,
+                     uint16_t vlan = 0) {
         for (uint16_t p = 0; p < 5; ++p) (void)lab_.sent(p);
         const auto& mac = lab_.snapshot().port[in].mac;
         const byte_vector us(mac.bytes, mac.bytes + 6);
@@ -66,26 +67,26 @@ class vrf : public ::testing::Test {
                 if (frame[0] == 2) return {p, frame[5]};
         return {0, 0};
     }
-    way v4(uint16_t in, uint32_t to, uint32_t source = 0x0a000101, uint16_t vlan = 0) {
-        return way_of(in, ipv4({.source = source, .destination = to}, udp(counted(20))), 0x0800,
-                      vlan);
+    egress v4(uint16_t in, uint32_t to, uint32_t source = 0x0a000101, uint16_t vlan = 0) {
+        return egress_of(in, ipv4({.source = source, .destination = to}, udp(counted(20))), 0x0800,
+                         vlan);
     }
     running_lab lab_{twice};
 };
 
 TEST_F(vrf, each_has_its_own_routes_and_neighbours) {
-    EXPECT_EQ(v4(0, 0x0a090001), (way{1, 0x11}));
-    EXPECT_EQ(v4(2, 0x0a090001), (way{3, 0x39}));
-    EXPECT_EQ(v4(0, 0x0a000202), (way{1, 0x11}));
-    EXPECT_EQ(v4(2, 0x0a000202), (way{3, 0x31}));
-    EXPECT_EQ(way_of(0, ipv6({}, udp(counted(20))), 0x86dd), (way{1, 0x16}));
-    EXPECT_EQ(way_of(2, ipv6({}, udp(counted(20))), 0x86dd), (way{3, 0x36}));
+    EXPECT_EQ(v4(0, 0x0a090001), (egress{1, 0x11}));
+    EXPECT_EQ(v4(2, 0x0a090001), (egress{3, 0x39}));
+    EXPECT_EQ(v4(0, 0x0a000202), (egress{1, 0x11}));
+    EXPECT_EQ(v4(2, 0x0a000202), (egress{3, 0x31}));
+    EXPECT_EQ(egress_of(0, ipv6({}, udp(counted(20))), 0x86dd), (egress{1, 0x16}));
+    EXPECT_EQ(egress_of(2, ipv6({}, udp(counted(20))), 0x86dd), (egress{3, 0x36}));
     // VRF red has no route there; the ICMP error to the sender comes from red.
-    EXPECT_EQ(v4(0, 0x0a070001), (way{0, 0x0a}));
+    EXPECT_EQ(v4(0, 0x0a070001), (egress{0, 0x0a}));
     EXPECT_EQ(lab_.dropped(drop_reason::no_route), 1U);
 }
 
-TEST_F(vrf, a_next_hop_in_another_is_a_way_out) { EXPECT_EQ(v4(0, 0x0a080001), (way{3, 0x31})); }
+TEST_F(vrf, a_next_hop_in_another_is_a_way_out) { EXPECT_EQ(v4(0, 0x0a080001), (egress{3, 0x31})); }
 
 /// Frames of both in one burst: by tags of one port.
 TEST_F(vrf, a_burst_of_several) {
@@ -109,10 +110,10 @@ TEST_F(vrf, our_addresses_are_ours_in_theirs_only) {
     ASSERT_TRUE(lab_.apply(with("2001:db8:1::fe/64\"]}\n  - {name: east",
                                 "2001:db8:1::fe/64\", 10.0.77.1/24]}\n"
                                 "  - {name: east")));
-    EXPECT_EQ(v4(0, 0x0a090001, 0x0a004d01), (way{0, 0})) << "forged";
+    EXPECT_EQ(v4(0, 0x0a090001, 0x0a004d01), (egress{0, 0})) << "forged";
     EXPECT_EQ(lab_.dropped(drop_reason::ipv4_source), 1U);
-    EXPECT_EQ(v4(2, 0x0a090001, 0x0a004d01), (way{3, 0x39}));
-    EXPECT_EQ(v4(2, 0x0a004d01), (way{2, 0x2a})) << "not for us: its sender is told";
+    EXPECT_EQ(v4(2, 0x0a090001, 0x0a004d01), (egress{3, 0x39}));
+    EXPECT_EQ(v4(2, 0x0a004d01), (egress{2, 0x2a})) << "not for us: its sender is told";
     EXPECT_EQ(lab_.dropped(drop_reason::no_route), 1U);
 }
 
@@ -120,17 +121,17 @@ TEST_F(vrf, changes_while_it_runs) {
     // An interface moves to another VRF, with its neighbours.
     ASSERT_TRUE(lab_.apply(with("west, device: d0, vrf: red", "west, device: d0, vrf: blue")));
     EXPECT_EQ(v4(0, 0x0a090001).first, 0) << "blue has no route";
-    EXPECT_EQ(v4(4, 0x0a090001, 0x0a000501, 10), (way{1, 0x11})) << "red is as it was";
+    EXPECT_EQ(v4(4, 0x0a090001, 0x0a000501, 10), (egress{1, 0x11})) << "red is as it was";
     ASSERT_TRUE(lab_.apply(twice));
-    EXPECT_EQ(v4(0, 0x0a090001), (way{1, 0x11}));
+    EXPECT_EQ(v4(0, 0x0a090001), (egress{1, 0x11}));
     // A route of red alone.
     ASSERT_TRUE(lab_.apply(with("{to: 10.9.0.0/16, via: 10.0.2.2, vrf: red}",
                                 "{to: 10.9.0.0/16, type: blackhole, vrf: red}")));
-    EXPECT_EQ(v4(0, 0x0a090001), (way{0, 0}));
+    EXPECT_EQ(v4(0, 0x0a090001), (egress{0, 0}));
     EXPECT_EQ(lab_.dropped(drop_reason::route_blackhole), 1U);
-    EXPECT_EQ(v4(2, 0x0a090001), (way{3, 0x39}));
+    EXPECT_EQ(v4(2, 0x0a090001), (egress{3, 0x39}));
     ASSERT_TRUE(lab_.apply(twice));
-    EXPECT_EQ(v4(0, 0x0a090001), (way{1, 0x11}));
+    EXPECT_EQ(v4(0, 0x0a090001), (egress{1, 0x11}));
     // VRF red is removed and added again, and the memory of its table with it.
     constexpr const char* without =
         "ports:\n"
@@ -143,8 +144,8 @@ TEST_F(vrf, changes_while_it_runs) {
         ASSERT_TRUE(lab_.apply(without));
         EXPECT_EQ(lab_.controller().routing().vrfs().indexes().size(), 1U);
         ASSERT_TRUE(lab_.apply(twice));
-        EXPECT_EQ(v4(0, 0x0a090001), (way{1, 0x11}));
-        EXPECT_EQ(v4(0, 0x0a080001), (way{3, 0x31}));
+        EXPECT_EQ(v4(0, 0x0a090001), (egress{1, 0x11}));
+        EXPECT_EQ(v4(0, 0x0a080001), (egress{3, 0x31}));
     }
 }
 
@@ -152,8 +153,8 @@ TEST_F(vrf, our_own_messages_stay_in_theirs) {
     // An echo reply from our address leaves by the VRF of its request.
     const auto echo = ipv4({.protocol = 1, .source = 0x0a000101, .destination = 0x0a0001fe},
                            icmp4(8, 0, counted(8)));
-    EXPECT_EQ(way_of(0, echo), (way{0, 0x0a}));
-    EXPECT_EQ(way_of(2, echo), (way{2, 0x2a}));
+    EXPECT_EQ(egress_of(0, echo), (egress{0, 0x0a}));
+    EXPECT_EQ(egress_of(2, echo), (egress{2, 0x2a}));
 }
 
 /// A bridge with addresses in a VRF: bridged among its members, routed by the VRF's routes.

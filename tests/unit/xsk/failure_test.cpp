@@ -93,11 +93,11 @@ TEST_F(xsk_failures, calls_that_fail_are_counted_and_said_once) {
     for (uint32_t i = 0; i < 6; ++i) EXPECT_EQ(wire.receive(), make_frame(100, i));
     std::this_thread::sleep_for(std::chrono::milliseconds(150));
     fflush(stderr);
-    const std::string said = ::testing::internal::GetCapturedStderr();
+    const std::string message = ::testing::internal::GetCapturedStderr();
     const std::string words = "queue 0: the kernel refuses to send: Operation not supported";
-    const size_t at = said.find(words);
-    ASSERT_NE(at, std::string::npos) << said;
-    EXPECT_EQ(said.find(words, at + 1), std::string::npos) << said;
+    const size_t at = message.find(words);
+    ASSERT_NE(at, std::string::npos) << message;
+    EXPECT_EQ(message.find(words, at + 1), std::string::npos) << message;
     EXPECT_EQ(p.xstats().at("tx_failed_calls"), 5u);
 }
 
@@ -152,8 +152,8 @@ TEST_F(xsk_failures, a_queue_that_is_taken_keeps_no_other_alarm_waiting) {
         EXPECT_GT(heart.beats, 50u) << "of 150";
     }
     fflush(stderr);
-    const std::string said = ::testing::internal::GetCapturedStderr();
-    EXPECT_NE(said.find("queue 0 has an AF_XDP socket already"), std::string::npos) << said;
+    const std::string message = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(message.find("queue 0 has an AF_XDP socket already"), std::string::npos) << message;
     queues_are_busy = false;
     EXPECT_TRUE(within(2, [&] { return p.link_up(); }));
     ASSERT_TRUE(wire.send(make_frame(100, 1)));

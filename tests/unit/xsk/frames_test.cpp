@@ -8,7 +8,7 @@ namespace {
 struct no_umem {
     const char* what;
     std::function<rte_mempool*()> make;
-    const char* said;
+    const char* message;
 };
 class xsk_pools : public xsk_port, public ::testing::WithParamInterface<no_umem> {};
 
@@ -22,8 +22,8 @@ TEST_P(xsk_pools, that_are_no_umem_are_refused_by_name) {
         ::testing::internal::CaptureStderr();
         EXPECT_EQ(rte_eth_rx_queue_setup(p.id, 0, 256, 0, nullptr, other), -EINVAL);
         fflush(stderr);
-        const std::string said = ::testing::internal::GetCapturedStderr();
-        EXPECT_NE(said.find(GetParam().said), std::string::npos) << said;
+        const std::string message = ::testing::internal::GetCapturedStderr();
+        EXPECT_NE(message.find(GetParam().message), std::string::npos) << message;
     }
     rte_mempool_free(other);
 }
@@ -50,8 +50,8 @@ TEST_F(xsk_port, frames_that_do_not_fit_a_buffer_need_scattering) {
     ::testing::internal::CaptureStderr();
     EXPECT_EQ(rte_eth_dev_start(p.id), -EINVAL);
     fflush(stderr);
-    const std::string said = ::testing::internal::GetCapturedStderr();
-    EXPECT_NE(said.find("RTE_ETH_RX_OFFLOAD_SCATTER"), std::string::npos) << said;
+    const std::string message = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(message.find("RTE_ETH_RX_OFFLOAD_SCATTER"), std::string::npos) << message;
 }
 
 TEST_F(xsk_port, jumbo_frames_take_several_buffers) {

@@ -130,10 +130,12 @@ TEST_F(xsk_port, other_changes_under_load_are_said_and_survived) {
     ASSERT_TRUE(run("ethtool -L near rx 2 tx 2 && ethtool -L nearfar rx 2 tx 2"));
     std::this_thread::sleep_for(std::chrono::milliseconds(250));
     fflush(stderr);
-    const std::string said = ::testing::internal::GetCapturedStderr();
+    const std::string message = ::testing::internal::GetCapturedStderr();
     rte_log_set_global_level(RTE_LOG_ERR);
-    EXPECT_NE(said.find("near now has MTU 2000, the port has 1500"), std::string::npos) << said;
-    EXPECT_NE(said.find("near receives on 2 queues, the port on 1"), std::string::npos) << said;
+    EXPECT_NE(message.find("near now has MTU 2000, the port has 1500"), std::string::npos)
+        << message;
+    EXPECT_NE(message.find("near receives on 2 queues, the port on 1"), std::string::npos)
+        << message;
     EXPECT_TRUE(p.link_up());
     rte_eth_stats before{}, after{};
     rte_eth_stats_get(p.id, &before);

@@ -23,14 +23,14 @@ void exchange(const cable& wire, const port& p, rte_mempool* pool, size_t least 
     }
 }
 
-struct way {
+struct variant {
     const char* arguments;
     const char* ops;
     bool fast_free;
 };
-class xsk_ways : public xsk_port, public ::testing::WithParamInterface<way> {};
+class xsk_variants : public xsk_port, public ::testing::WithParamInterface<variant> {};
 
-TEST_P(xsk_ways, frames_cross_both_ways) {
+TEST_P(xsk_variants, frames_cross_both_ways) {
     rte_mempool* own = make_pool("of_the_way", 4096, RTE_MBUF_DEFAULT_BUF_SIZE, GetParam().ops);
     {
         const cable wire("near");
@@ -48,12 +48,12 @@ TEST_P(xsk_ways, frames_cross_both_ways) {
     rte_mempool_free(own);
 }
 
-INSTANTIATE_TEST_SUITE_P(all, xsk_ways,
-                         ::testing::Values(way{"", "ring_mp_mc", false},
-                                           way{",mode=copy", "cache_aware", true},
-                                           way{",mode=skb", "ring_mp_mc", true},
-                                           way{",busy_budget=64", "stack", false},
-                                           way{",queues=1,start_queue=0", "cache_aware", false}));
+INSTANTIATE_TEST_SUITE_P(
+    all, xsk_variants,
+    ::testing::Values(variant{"", "ring_mp_mc", false}, variant{",mode=copy", "cache_aware", true},
+                      variant{",mode=skb", "ring_mp_mc", true},
+                      variant{",busy_budget=64", "stack", false},
+                      variant{",queues=1,start_queue=0", "cache_aware", false}));
 
 TEST_F(xsk_port, zero_copy_is_refused_by_name_where_the_driver_has_none) {
     const cable wire("near");
@@ -62,8 +62,8 @@ TEST_F(xsk_port, zero_copy_is_refused_by_name_where_the_driver_has_none) {
     ::testing::internal::CaptureStderr();
     EXPECT_EQ(rte_eth_dev_start(p.id), -EOPNOTSUPP);
     fflush(stderr);
-    const std::string said = ::testing::internal::GetCapturedStderr();
-    EXPECT_NE(said.find("'veth' has no zero-copy"), std::string::npos) << said;
+    const std::string message = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(message.find("'veth' has no zero-copy"), std::string::npos) << message;
 }
 
 TEST_F(xsk_port, queues_that_are_not_there_are_refused) {

@@ -176,21 +176,21 @@ std::string in_child(const std::function<std::string()>& work, bool pauses) {
     if (pipe(ends) != 0) return "no pipe";
     const pid_t child = fork();
     if (child == 0) {
-        const std::string said = work();
-        if (write(ends[1], said.data(), said.size()) < 0) _exit(1);
+        const std::string expected_text = work();
+        if (write(ends[1], expected_text.data(), expected_text.size()) < 0) _exit(1);
         close(ends[1]);
         if (pauses) pause();
         _exit(0);
     }
     close(ends[1]);
-    std::string said;
+    std::string expected_text;
     char bytes[512];
     for (ssize_t n; (n = read(ends[0], bytes, sizeof bytes)) > 0;)
-        said.append(bytes, static_cast<size_t>(n));
+        expected_text.append(bytes, static_cast<size_t>(n));
     close(ends[0]);
     if (pauses) kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
-    return said;
+    return expected_text;
 }
 
 TEST_F(xsk_attach, a_killed_process_leaves_nothing) {
@@ -255,12 +255,12 @@ TEST_F(xsk_attach, without_the_capability_to_look_others_are_still_told_apart) {
     auto o = options();
     {
         const owned_fd link(bpf_link_create(other.get(), static_cast<int>(near), BPF_XDP, nullptr));
-        const std::string said = attach_with(o, {CAP_BPF, CAP_NET_ADMIN});
-        EXPECT_NE(said.find("attached by a BPF link"), std::string::npos) << said;
+        const std::string expected_text = attach_with(o, {CAP_BPF, CAP_NET_ADMIN});
+        EXPECT_NE(expected_text.find("attached by a BPF link"), std::string::npos) << expected_text;
     }
     ASSERT_EQ(bpf_xdp_attach(static_cast<int>(near), other.get(), XDP_FLAGS_DRV_MODE, nullptr), 0);
-    const std::string said = attach_with(o, {CAP_BPF, CAP_NET_ADMIN});
-    EXPECT_NE(said.find("attached by netlink"), std::string::npos) << said;
+    const std::string expected_text = attach_with(o, {CAP_BPF, CAP_NET_ADMIN});
+    EXPECT_NE(expected_text.find("attached by netlink"), std::string::npos) << expected_text;
     o.replace = true;
     const std::string kept = attach_with(o, {CAP_BPF, CAP_NET_ADMIN});
     EXPECT_NE(kept.find("replace=1 needs CAP_SYS_ADMIN"), std::string::npos) << kept;

@@ -23,7 +23,7 @@ document parsed(const std::string& text, const std::string& top = "") {
     return out ? std::move(*out) : document{};
 }
 
-std::string said(std::string_view text) {
+std::string expected_text(std::string_view text) {
     const auto out = parse_yaml(text, "f.yaml");
     return out ? "none" : out.error().message();
 }
@@ -140,33 +140,34 @@ TEST(yaml_tree, a_key_that_comes_again_is_found_in_maps_of_any_size) {
     std::string text;
     const int keys = sanitized ? 10'000 : 100'000;
     for (int i = 0; i < keys; ++i) text += "k" + std::to_string(i * 7919 % keys) + ": 1\n";
-    EXPECT_EQ(said(text), "none");
+    EXPECT_EQ(expected_text(text), "none");
     // The first that comes again is named, not the first in the alphabet.
-    EXPECT_EQ(said(text + "k9: 2\nk1: 2\n"),
+    EXPECT_EQ(expected_text(text + "k9: 2\nk1: 2\n"),
               "f.yaml:" + std::to_string(keys + 1) + ": key 'k9' is given twice");
-    EXPECT_EQ(said("a: {b: 1}\nc: {b: 1}"), "none");
-    EXPECT_EQ(said("a: {b: 1,\n 'b': 1}"), "f.yaml:2: key 'b' is given twice");
-    EXPECT_EQ(said("~: 1\nnull: 2"), "f.yaml:2: key '~' is given twice");
+    EXPECT_EQ(expected_text("a: {b: 1}\nc: {b: 1}"), "none");
+    EXPECT_EQ(expected_text("a: {b: 1,\n 'b': 1}"), "f.yaml:2: key 'b' is given twice");
+    EXPECT_EQ(expected_text("~: 1\nnull: 2"), "f.yaml:2: key '~' is given twice");
 }
 
 TEST(yaml_tree, limits) {
     const auto nested = [](size_t n) { return std::string(n, '[') + std::string(n, ']'); };
-    EXPECT_EQ(said(nested(max_depth)), "none");
-    EXPECT_EQ(said(nested(max_depth + 1)), "f.yaml:1: nested deeper than 32 levels");
+    EXPECT_EQ(expected_text(nested(max_depth)), "none");
+    EXPECT_EQ(expected_text(nested(max_depth + 1)), "f.yaml:1: nested deeper than 32 levels");
     const size_t over = max_file_bytes + 1;
     const auto untouched = std::make_unique_for_overwrite<char[]>(over);
-    EXPECT_EQ(said({untouched.get(), over}), "f.yaml: is larger than 256 MB");
+    EXPECT_EQ(expected_text({untouched.get(), over}), "f.yaml: is larger than 256 MB");
 }
 
 struct refused {
     const char* text;
-    const char* said;  ///< the complaint begins with this
+    const char* expected_text;  ///< the complaint begins with this
 };
 
 class yaml_refused : public ::testing::TestWithParam<refused> {};
 
 TEST_P(yaml_refused, with_its_line) {
-    EXPECT_EQ(said(GetParam().text).find(GetParam().said), 0U) << said(GetParam().text);
+    EXPECT_EQ(expected_text(GetParam().text).find(GetParam().expected_text), 0U)
+        << expected_text(GetParam().text);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -64,7 +64,7 @@ class table_maker {
 
     void add(const std::string& name, const state::bridge& b, uint16_t number,
              uint16_t first_domain) {
-        const size_t domains = b.looks_at_vlans() ? domains_of_bridge : 1;
+        const size_t domains = b.vlan_aware() ? domains_of_bridge : 1;
         to_.domains.resize(std::max(to_.domains.size(), first_domain + domains));
         to_.bridges.resize(std::max<size_t>(to_.bridges.size(), number + 1u));
         to_.bridges[number] = policy_of(b.reserved);
@@ -267,7 +267,7 @@ class bridges::prepared_bridges : public prepared_change {
         std::vector<bool> taken(most);
         for (const auto& [name, b] : c.after.bridges) {
             const auto was = of_.rows_.find(name);
-            if (was != of_.rows_.end() && was->second.looks_at_vlans == b.looks_at_vlans()) {
+            if (was != of_.rows_.end() && was->second.vlan_aware == b.vlan_aware()) {
                 rows_.emplace(name, was->second);
                 taken[was->second.number] = true;
             }
@@ -277,14 +277,14 @@ class bridges::prepared_bridges : public prepared_change {
             if (row.number == 0) {
                 // Domains up to 4095 belong to bridges without VLAN filtering, the others to
                 // VLAN-aware ones.
-                const bool with = b.looks_at_vlans();
+                const bool with = b.vlan_aware();
                 const auto free =
                     first_free(with ? domains_of_bridge : 1, 1, with ? most : domains_of_bridge,
                                [&](uint16_t n) { return taken[n]; });
                 if (!free) return fail(ENOSPC, b.where.text, "too many bridges at a time");
                 taken[*free] = true;
                 row.number = *free;
-                row.looks_at_vlans = with;
+                row.vlan_aware = with;
                 row.first_domain =
                     with
                         ? static_cast<uint16_t>((*free - domains_of_bridge + 1) * domains_of_bridge)
@@ -301,7 +301,7 @@ class bridges::prepared_bridges : public prepared_change {
     }
     [[nodiscard]] std::shared_ptr<const std::vector<counts>> counts_before(
         const bridge_row& row) const {
-        std::vector<counts> out(row.looks_at_vlans ? domains_of_bridge : 1);
+        std::vector<counts> out(row.vlan_aware ? domains_of_bridge : 1);
         for (size_t d = 0; d < out.size(); ++d)
             out[d] = of_.sum_of(static_cast<uint16_t>(row.first_domain + d));
         return std::make_shared<const std::vector<counts>>(std::move(out));

@@ -286,7 +286,7 @@ uint64_t bridges::life_of(const std::string& bridge) const { return rows_.at(bri
 std::pair<std::string, uint16_t> bridges::name_of(uint16_t domain) const {
     for (const auto& [name, row] : rows_) {
         const auto offset = static_cast<uint16_t>(domain - row.first_domain);
-        if (offset < (row.looks_at_vlans ? datapath::domains_of_bridge : 1)) return {name, offset};
+        if (offset < (row.vlan_aware ? datapath::domains_of_bridge : 1)) return {name, offset};
     }
     return {};
 }

@@ -106,7 +106,7 @@ class bridges : public config_handler {
     };
     struct bridge_row {
         uint16_t number = 0, first_domain = 0;
-        bool looks_at_vlans = false;
+        bool vlan_aware = false;
         bridge_numbers numbers{};
         uint32_t max_addresses = 0, ageing_s = 0;
         state::move_damping damping{};

@@ -235,7 +235,7 @@ class interfaces::prepared_interfaces : public prepared_change {
                 break;
             case datapath::interface_kind::bridged:
                 path.input = bit(stage::bridge);
-                if (c.after.bridges.at(config.bridge).looks_at_vlans())
+                if (c.after.bridges.at(config.bridge).vlan_aware())
                     path.output |= bit(stage::vlan_push);
                 break;
             case datapath::interface_kind::routed:

@@ -221,7 +221,7 @@ json station_json(controller& c, const datapath::fdb_lookup& l) {
         return out;
     }
     const state::bridge* const says = c.running().bridges.find(bridge);
-    if (says == nullptr || !says->looks_at_vlans()) return out;
+    if (says == nullptr || !says->vlan_aware()) return out;
     json elsewhere = json::array();
     const uint16_t first = c.bridges().first_domain_of(bridge);
     for (uint16_t other = 1; other <= state::last_vlan; ++other)

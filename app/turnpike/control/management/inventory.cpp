@@ -63,7 +63,7 @@ void add_bridges(controller& c, observe::inventory& to) {
                .dampened = n.dampened,
                .refused = n.refused};
         const uint16_t first = all.first_domain_of(name);
-        const uint16_t last = b.looks_at_vlans() ? state::last_vlan : 0;
+        const uint16_t last = b.vlan_aware() ? state::last_vlan : 0;
         for (uint16_t vlan = 0; vlan <= last; ++vlan) {
             const bridges::counts v = all.counted(static_cast<uint16_t>(first + vlan));
             if (v.rx_packets == 0 && v.tx_packets == 0) continue;

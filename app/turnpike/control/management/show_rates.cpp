@@ -30,8 +30,8 @@ void add_port(std::vector<rated_object>& to, const open_port& p, const observe::
 }
 
 void add_bridge_rates(std::vector<rated_object>& to, const bridges& all, const std::string& name,
-                      bool looks_at_vlans) {
-    const uint16_t first = all.first_domain_of(name), last = looks_at_vlans ? state::last_vlan : 0;
+                      bool vlan_aware) {
+    const uint16_t first = all.first_domain_of(name), last = vlan_aware ? state::last_vlan : 0;
     rated_object& out = to.emplace_back();
     out.kind = rated_kind::bridge;
     out.life = all.life_of(name);
@@ -151,7 +151,7 @@ std::vector<rated_object> controller::rated_objects() const {
                        .counts = {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes}});
     }
     for (const auto& [name, b] : running_->bridges)
-        add_bridge_rates(out, *bridges_, name, b.looks_at_vlans());
+        add_bridge_rates(out, *bridges_, name, b.vlan_aware());
     for (const auto& slot : workers_->all()) {
         if (!slot->forwards) continue;
         const counters::meter& m = slot->worker.meter();

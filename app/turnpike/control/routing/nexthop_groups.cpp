@@ -114,7 +114,7 @@ void nexthop_groups::update_members(group& g, const classify& can_send, uint32_t
 void nexthop_groups::want_ahead(const state::learned& next) {
     std::set<members> present, needed;
     for (const auto& [key, g] : groups_) present.insert(by_names(g->members));
-    const auto look = [&](const state::route_set& routes) {
+    const auto add_needed = [&](const state::route_set& routes) {
         for (size_t t = 0; t < routes.targets().size(); ++t) {
             const auto& of = routes.targets()[t].members;
             if (routes.uses_of(t) == 0 || of.size() < 2) continue;
@@ -122,8 +122,8 @@ void nexthop_groups::want_ahead(const state::learned& next) {
             if (!present.contains(key)) needed.insert(std::move(key));
         }
     };
-    look(next.routes);
-    for (const auto& [vrf, routes] : next.vrf_routes) look(routes);
+    add_needed(next.routes);
+    for (const auto& [vrf, routes] : next.vrf_routes) add_needed(routes);
     std::erase_if(ahead_, [&](const auto& made) { return !needed.contains(made.first); });
     const size_t room = std::min<size_t>(hops_.capacity() - hops_.in_use(), max_ahead);
     for (const members& key : needed)
