@@ -183,6 +183,12 @@ std::string tunnelled(bool out_of, const std::string& more = "", const std::stri
            members + "]\n    fdb:\n" + fdb;
 }
 
+/// Eight networks, and tunnels that end on the port that their packets come from.
+std::string routed_underlay() {
+    return routing() + "tunnels:\n  - {name: t0, vni: 100, local: 10.0.1.1, remote: 10.0.2.3}\n" +
+           "bridges:\n  - {name: lan, members: [{port: t0}]}\n";
+}
+
 byte_vector frame_of_station(uint32_t i, size_t bytes) {
     const auto last = static_cast<uint8_t>(i);
     return ethernet(0x0800, ipv4({.source = 0x0a010002 + i}, udp(counted(bytes))),
@@ -251,6 +257,7 @@ const std::map<std::string, workload> workloads = {
     {"patch", {ports() + "xconnects: [[west, east]]\n", v4_frame}},
     {"ipv4", {routing(), v4_frame}},
     {"ipv4_one_hop", {routing("", hops::one), v4_frame}},
+    {"ipv4_underlay", {routed_underlay(), v4_frame}},
     {"ipv6", {routing(), v6_frame}},
     {"ipv6_one_hop", {routing("", hops::one), v6_frame}},
     {"mixed", {routing(), [](uint32_t i) { return i % 2 == 0 ? v4_frame(i) : v6_frame(i); }}},

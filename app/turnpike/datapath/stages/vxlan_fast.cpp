@@ -95,13 +95,14 @@ class unwrapper {
 
     packet_mask take_ipv4(packet_mask packets) noexcept {
         if (t_.ends4.empty()) return 0;
+        packets = to_vtep_port<ipv4_bytes>(packets);
+        if (packets == 0) return 0;
         packet::plain_ipv4 plain;
         packets &= v_.plain_ipv4(f_.first.data(), b_.single_segment_bytes.data(), b_.count, in_.mac,
                                  plain);
         outer_headers says;
-        uint8_t* const* const roomy = with_room(ipv4_bytes);
         for (const uint16_t port : t_.ports)  // usually one
-            read_outer<ipv4_bytes>(roomy, b_.count, plain.l3_bytes, port, says);
+            read_outer<ipv4_bytes>(roomy_, b_.count, plain.l3_bytes, port, says);
         packets &= says.vxlan;
         if (packets == 0) return 0;
         packets = from_others(v_.vrf[in_.vrf].own, packets, plain.source, b_.count);
@@ -137,13 +138,14 @@ class unwrapper {
 
     packet_mask take_ipv6(packet_mask packets) noexcept {
         if (t_.ends6.empty()) return 0;
+        packets = to_vtep_port<ipv6_bytes>(packets);
+        if (packets == 0) return 0;
         alignas(16) std::array<uint32_t, burst_max> l3_bytes;
         packets = plain_ipv6(in_.mac).find_all(b_, packets, f_, l3_bytes.data());
         if (packets == 0) return 0;
         outer_headers says;
-        uint8_t* const* const roomy = with_room(ipv6_bytes);
         for (const uint16_t port : t_.ports)
-            read_outer<ipv6_bytes>(roomy, b_.count, l3_bytes.data(), port, says);
+            read_outer<ipv6_bytes>(roomy_, b_.count, l3_bytes.data(), port, says);
         std::array<tunnel::endpoint6, burst_max> key;
         packet_mask known = 0;
         uint32_t n = 0;
@@ -172,20 +174,37 @@ class unwrapper {
         return same;
     }
 
-    /// Start of each frame; no_frame where it is too short to hold an inner frame.
-    [[nodiscard]] uint8_t* const* with_room(uint32_t header) noexcept {
-        const uint32_t least = in_front + header + tunnel_bytes + packet::ethernet_bytes;
-        v128 shorter = v128::set1(0);
+    /// Packets that may be for a VTEP: long enough for an inner frame, and with a VTEP's port where UDP's destination port
+    /// would be. Stage ip_fast checks the IP headers of the others, most of an underlay port's packets or few of them: where
+    /// the first packet may be for a VTEP, the rest is not examined here.
+    template <uint32_t Header>
+    [[nodiscard]] packet_mask to_vtep_port(packet_mask packets) noexcept {
+        constexpr uint32_t least = in_front + Header + tunnel_bytes + packet::ethernet_bytes;
+        packet_mask shorter = 0, out = 0;
         for (uint32_t i = 0; i < b_.count; i += 4)
-            shorter = shorter | v128::greater(v128::set1(least),
-                                              v128::load(b_.single_segment_bytes.data() + i));
-        if (!v128::any(shorter)) [[likely]]
-            return f_.first.data();
-        uint32_t i = 0;
-        for (; i < b_.count; ++i)
-            roomy_[i] = b_.single_segment_bytes[i] >= least ? f_.first[i] : no_frame;
-        for (; i % 4 != 0; ++i) roomy_[i] = no_frame;
-        return roomy_.data();
+            shorter |= v128::sign_bits(v128::greater(
+                           v128::set1(least), v128::load(b_.single_segment_bytes.data() + i)))
+                       << i;
+        packets &= ~shorter;
+        if (packets == 0) return 0;
+        roomy_ = f_.first.data();
+        if ((shorter & all_of(b_.count)) != 0) [[unlikely]]
+            leave_out(shorter);
+        for (const uint16_t port : t_.ports) {  // usually one
+            if (load_be<uint16_t>(roomy_[0] + in_front + Header + 2) == port) return packets;
+            const v128 wanted = v128::set1(uint32_t{__builtin_bswap16(port)} << 16);
+            for (uint32_t i = 0; i < b_.count; i += 4) {
+                const v128 ports = v128::load_u32_each(roomy_ + i, in_front + Header);
+                const v128 destination = ports & v128::set1(0xffff'0000);
+                out |= v128::sign_bits(v128::equal<uint32_t>(destination, wanted)) << i;
+            }
+        }
+        return out & packets;
+    }
+    __attribute__((noinline)) void leave_out(packet_mask shorter) noexcept {
+        for (uint32_t i = 0; i < burst_max; ++i)
+            with_room_[i] = i < b_.count && (shorter >> i & 1) == 0 ? f_.first[i] : no_frame;
+        roomy_ = with_room_.data();
     }
 
     /// key  [k] endpoint of the k-th packet
@@ -260,7 +279,9 @@ class unwrapper {
     tunnel_worker_state& worker_state_;
     burst& b_;
     const frames f_;
-    std::array<uint8_t*, burst_max> roomy_;
+    std::array<uint8_t*, burst_max> with_room_;
+    /// Start of each frame; no_frame where it is too short to hold an inner frame.
+    uint8_t* const* roomy_ = nullptr;
     tunnel_exit exit_;
     packet_mask simple_ = 0;
     uint64_t simple_bytes_ = 0;
