@@ -28,6 +28,7 @@ class Out:
     echoes: list
     resets: list
     redirects: list
+    error_frames: list
 
     @property
     def nothing(self):
@@ -97,7 +98,7 @@ def _in(address, networks):
 
 
 def _sort(frames):
-    out = Out([], [], [], [], [])
+    out = Out([], [], [], [], [], [])
     for _side, f in frames:
         p = f[14:]
         v4 = f[12:14] == b"\x08\0"
@@ -109,6 +110,7 @@ def _sort(frames):
             out.redirects.append(f)
         elif own and icmp and upper[0] in ((3, 11, 12) if v4 else (1, 2, 3, 4)):
             out.errors.append((upper[0], upper[1]))
+            out.error_frames.append(f)
         elif own and icmp and upper[0] in ((0,) if v4 else (129,)):
             out.echoes.append(f)
         elif own and not icmp and (p[9] if v4 else p[6]) == TCP and upper[13] == 0x14:
@@ -132,7 +134,12 @@ def _error_rate(f, us, linux):
 
 
 def _error_source(f, us, linux):
-    return f.v4 and f.ours and len(us.errors) == 1 and us.errors == linux.errors
+    if len(us.errors) != 1 or us.errors != linux.errors:
+        return False
+    if f.v4:
+        return f.ours
+    ours, theirs = (out.error_frames[0][:22] + out.error_frames[0][38:56] + out.error_frames[0][58:] for out in (us, linux))
+    return not f.ours and ours == theirs  # but for the source and the checksum
 
 
 def _martian_destination(f, us, linux):

@@ -12,54 +12,27 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import linux_differences, tap  # noqa: E402
-from lib.dut import LONG, Turnpike, router_config  # noqa: E402
-from lib.frames import ICMP, ICMPV6, TCP, checksum, mac  # noqa: E402
+from lib.dut import LONG  # noqa: E402
+from lib.frames import checksum  # noqa: E402
 from lib.hosts import Lab  # noqa: E402
+from lib.linux_pair import Pair, essence, show  # noqa: E402
 from lib.random_frames import NETWORK, Maker, number_of  # noqa: E402
-from lib.station import Station  # noqa: E402
 
 # With more in flight, Linux's table of IPv6 neighbours overflows (gc_thresh3).
 FRAMES, SEEDS = 20_000, range(1, 11) if LONG else range(1, 2)
-SIDES = (("west", "w0"), ("east", "e0"))
 MTU = {"west": 1700, "east": 1500}
 
 
-def linux_router(lab):
-    host = lab.host("linux")
-    for key, value in (("ipv4.ip_forward", 1), ("ipv6.conf.all.forwarding", 1), ("ipv6.auto_flowlabels", 0),
-                       ("ipv4.conf.all.rp_filter", 0), ("ipv4.conf.default.rp_filter", 0),
-                       ("ipv4.icmp_ratelimit", 0), ("ipv4.icmp_ratemask", 0), ("ipv6.icmp.ratelimit", 0),
-                       ("ipv6.icmp.ratemask", ""), ("ipv4.icmp_errors_use_inbound_ifaddr", 1)):
-        host.run(["sysctl", "-qw", f"net.{key}={value}"])
-    return host
-
-
-def configure_linux(host):
-    for name, interface in SIDES:
-        host.run(f"sysctl -qw net.ipv4.conf.{interface}.rp_filter={1 if name == 'west' else 0}")
-        for address in NETWORK["ports"][name]:
-            host.run(f"ip addr add {address} dev {interface} " + ("nodad" if ":" in address else ""))
-    for route in NETWORK["routes"]:
-        hop = f"via {route['via']}" if "via" in route else ""
-        # Without lock, senders of IPv6 packets that exceed the link's MTU, too, are told the link's.
-        mtu = f"mtu lock {route['mtu']}" if "mtu" in route else ""
-        host.run(f"ip route add {route.get('type', '')} {route['to']} {hop} {mtu}")
-
-
 @contextlib.contextmanager
-def driven(lab, prefix, frames_of):
+def driven(pair, prefix, frames_of):
     """Send the frames; yields them and {side: station}, which record the output meanwhile."""
-    with Station(lab[f"{prefix}west"], "eth0", NETWORK["hosts"]["west"]) as west, \
-            Station(lab[f"{prefix}east"], "eth0", NETWORK["hosts"]["east"]) as east:
-        to = west.introduce("10.0.1.1")
-        west.introduce("2001:db8:1::1")
-        for router in ("10.0.2.1", "2001:db8:2::1"):
-            east.introduce(router)
-        frames = frames_of(to, west.mac)
+    with pair.stations(prefix) as stations:
+        west = stations["west"]
+        frames = frames_of(pair.router_mac(stations), west.mac)
         for at in range(0, len(frames), 250):
             west.send(frames[at:at + 250])
             west.ping("10.0.1.1")
-        yield frames, {"west": west, "east": east}
+        yield frames, stations
 
 
 def heard(stations, frames):
@@ -75,37 +48,6 @@ def heard(stations, frames):
     return out, strange
 
 
-def essence(side, frame):
-    """The part of a frame that must be equal: all of a forwarded frame; of a router's own messages the part that the RFC
-    specifies, without implementation choices."""
-    packet = frame[14:]
-    if frame[12:14] == b"\x08\0":
-        upper = packet[(packet[0] & 15) * 4:]
-        if packet[12:16] in (b"\x0a\0\1\1", b"\x0a\0\2\1"):
-            return _own((side, frame[:6], packet[12:20]), packet[9] == ICMP, packet[9] == TCP, upper, 0, 20)
-    else:
-        upper = packet[40:]
-        if packet[8:24].hex() in ("20010db8000100000000000000000001", "20010db8000200000000000000000001"):
-            return _own((side, frame[:6], packet[8:40]), packet[6] == ICMPV6, packet[6] == TCP, upper, 128, 40)
-    return side, frame
-
-
-def _own(head, icmp, tcp, upper, first_echo, header):
-    if tcp:
-        return *head, "reset"
-    if not icmp:
-        return *head, upper
-    if upper[0] in (first_echo, first_echo + 1, 129):
-        return *head, upper
-    # An error: type, code, MTU or pointer, and the common length of the quoted packet, without its
-    # TTL and checksum, which may or may not be the original ones.
-    quoted = bytearray(upper[8:8 + header + 8])
-    for at in (8, 10, 11) if header == 20 else (7,):
-        if at < len(quoted):
-            quoted[at] = 0
-    return *head, "error", upper[0], upper[1], upper[4:8], bytes(quoted)
-
-
 @tap.limit(600 if LONG else 120)
 def test_what_comes_out_is_what_linux_sends():
     for seed in SEEDS:
@@ -115,30 +57,16 @@ def test_what_comes_out_is_what_linux_sends():
 def compare(seed):
     started = time.monotonic()
     with Lab() as lab:
-        hosts = {name: lab.host(name, True) for name in ("lwest", "least", "twest", "teast", "dut")}
-        hosts["linux"] = linux_router(lab)
-        for prefix, router in (("l", "linux"), ("t", "dut")):
-            for name, interface in SIDES:
-                lab.cable(hosts[prefix + name], "eth0", hosts[router], interface, MTU[name])
-        for (name, interface), end in zip(SIDES, (1, 2)):
-            for router, prefix in (("linux", "l"), ("dut", "t")):
-                hosts[router].run(f"ip link set {interface} address 02:00:00:00:01:0{end}")
-                hosts[prefix + name].run(f"ip link set eth0 address 02:00:00:00:02:0{end}")
-        configure_linux(hosts["linux"])
-        devices = {name: ({"device": f"net_xsk{n},iface={interface}", "mtu": MTU[name]}, NETWORK["ports"][name])
-                   for n, (name, interface) in enumerate(SIDES)}
-        devices["west"][0].update(urpf="strict", redirects=True)  # equivalent of rp_filter=1 and send_redirects
-        running = Turnpike(lab, hosts["dut"], router_config(devices, NETWORK["routes"], icmp={"rate": 10_000_000}))
-
-        time.sleep(1.5)  # our IPv6 addresses are tentative for a second, and no neighbour is solicited
+        # The equivalent of Linux's rp_filter and send_redirects.
+        pair = Pair(lab, NETWORK, MTU, west={"urpf": "strict", "redirects": True}, reverse_path=(1, 0))
 
         def frames_of(to, me):
             maker = Maker(seed, to, me)
             return [maker.frame(n) for n in range(1, FRAMES + 1)]
 
-        with driven(hosts, "t", frames_of) as (frames, ours), driven(hosts, "l", lambda *_: frames) as (_, theirs):
+        with driven(pair, "t", frames_of) as (frames, ours), driven(pair, "l", lambda *_: frames) as (_, theirs):
             time.sleep(4.5)  # until the last unreachable neighbour has failed
-        report = running.stop()
+        report = pair.turnpike.stop()
     turnpike, strange = heard(ours, frames)
     linux, linux_strange = heard(theirs, frames)
     # A few whose numbers the mutations overwrote; Linux also sends some messages by itself.
@@ -167,10 +95,6 @@ def compare(seed):
     assert min(redirects.values()) > 0, redirects
     assert report["drops"]["ipv4_source_routed"] > FRAMES / 1000
     assert report["drops"]["urpf"] > FRAMES / 100, report["drops"]
-
-
-def show(frames):
-    return [(side, f.hex()) for side, f in frames] or "nothing"
 
 
 def check_own_messages(out):
