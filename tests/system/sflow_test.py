@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """sFlow: samples, drop notifications and counters of a router between generators, at a decoder of our own and at nfdump's
 collector."""
+import collections
 import math
 import os
 import shutil
@@ -13,12 +14,20 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
-from lib.dut import Turnpike, router_config  # noqa: E402
+from lib.dut import BUILD, Turnpike, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import rewrite  # noqa: E402
 from lib.sflow import Collector  # noqa: E402
 
+CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
 RATE, ONE_IN = 20_000, 100
+# sFlow version 5: values of "interface" beside an ifIndex, and codes of drop reasons.
+NO_INTERFACE, DISCARDED, MULTIPLE = 0x3FFFFFFF, 0x40000000, 0x80000000
+NET_UNKNOWN, TRAFFIC_SHAPING = 6, 261
+
+
+def device(n, to, rate, more="l3flows=100"):
+    return {"device": f"net_simnic{n},wire=gen,rate={rate},{more},src=198.18.{n}.1,dst={to}", "descriptors": 4096}
 
 
 def router(lab, **more):
@@ -27,33 +36,38 @@ def router(lab, **more):
     dut.run("ip link set lo up")
     path = f"/tmp/turnpike-sflow-{os.getpid()}.sock"
 
-    def device(n, to, rate):
-        return {"device": f"net_simnic{n},wire=gen,rate={rate},l3flows=100,src=198.18.{n}.1,dst={to}", "descriptors": 4096}
-
     devices = {"west": (device(0, "198.18.1.0", RATE), ["10.0.0.1/24"]), "east": (device(1, "198.18.0.0", RATE), ["10.0.1.1/24"]),
                "lost": (device(2, "203.0.113.0", 1000), ["10.0.2.1/24"])}
     static = [{"address": f"10.0.{n}.2", "mac": f"02:00:00:00:00:{n:02x}"} for n in range(3)]
     collector = Collector(dut)
     sflow = {"collectors": [collector.name], "agent": "10.0.0.1", "sample": ONE_IN, "counters_s": 1, "drops": 10,
              **more.pop("sflow", {})}
+    routes = [{"to": f"198.18.{n}.0/24", "via": f"10.0.{n}.2"} for n in range(more.pop("routes_to", 2))]
     running = Turnpike(lab, dut, router_config(
-        devices, [{"to": f"198.18.{n}.0/24", "via": f"10.0.{n}.2"} for n in range(2)], neighbours={"static": static},
+        devices, routes, neighbours={"static": static},
         control={"socket": path}, sflow=sflow, mempool={"buffers": 32768},
         eal=f"-l 0-1 --no-pci --in-memory --file-prefix=sflow{os.getpid()}", **more))
     return dut, collector, running, Operator(path)
 
 
+def samples_of_more_than(packets, collector):
+    def pools():
+        return [max((s["pool"] for s in collector.read().samples("flow") if s["source"] == source), default=0) for source in (1, 2)]
+
+    wait_until(lambda: min(pools()) > packets, pools, 60)
+    return collector.samples("flow")
+
+
 def test_samples_are_within_the_binomial_bound():
     with Lab() as lab:
         _dut, collector, running, operator = router(lab)
-        collector.read_for(5)
-        flows = collector.samples("flow")
+        flows = samples_of_more_than(RATE, collector)
         assert {d["agent"] for d in collector.datagrams} == {"10.0.0.1"}
         assert [d["sequence"] for d in collector.datagrams] == list(range(1, len(collector.datagrams) + 1))
         for source in (1, 2):
             mine = [s for s in flows if s["source"] == source]
             assert [s["sequence"] for s in mine] == list(range(1, len(mine) + 1)), source
-            assert all((s["rate"], s["input"], s["output"], s["lost"]) == (ONE_IN, source, 0, 0) for s in mine)
+            assert all((s["rate"], s["input"], s["output"], s["lost"]) == (ONE_IN, source, 3 - source, 0) for s in mine)
             pool = mine[-1]["pool"]
             # Gaps are uniform in [1, 2n - 1]: with k samples the standard deviation of their sum is n sqrt(k / 3).
             off = abs(len(mine) - pool / ONE_IN)
@@ -67,6 +81,95 @@ def test_samples_are_within_the_binomial_bound():
             assert len(flows_seen) > 80, f"{len(flows_seen)} of 100 flows"
         shown = operator.show("sflow")["sflow"]
         assert shown["lost_samples"] == 0 and shown["unsent"] == 0 and shown["samples"] >= len(flows), shown
+        running.stop()
+
+
+def outputs_of(samples):
+    return {output: [s for s in samples if s["output"] == output] for output in {s["output"] for s in samples}}
+
+
+def test_output_is_the_end_of_the_path():
+    """Samples of received packets name the egress interface; the reason, where a packet was dropped; the number of
+    interfaces, where a bridge flooded it; and that it ended at the router."""
+    with Lab() as lab:
+        dut = lab.host("dut", True)
+        dut.run("ip link set lo up")
+        path = f"/tmp/turnpike-sflow-{os.getpid()}.sock"
+        collector = Collector(dut)
+        devices = {"west": (device(0, "198.18.1.0", 2000), ["10.0.0.1/24"]),
+                   "east": (device(1, "198.18.0.0", 2000), ["10.0.1.1/24"]),
+                   "lost": (device(2, "203.0.113.0", 2000), ["10.0.2.1/24"]),
+                   "ours": (device(3, "10.0.3.1", 2000, "l3flows=1"), ["10.0.3.1/24"])}
+        config = router_config(devices, [{"to": f"198.18.{n}.0/24", "via": f"10.0.{n}.2"} for n in range(2)], neighbours={"static": [
+            {"address": f"10.0.{n}.2", "mac": f"02:00:00:00:00:{n:02x}"} for n in range(2)]}, control={"socket": path},
+            sflow={"collectors": [collector.name], "sample": 20, "counters_s": 0, "drops": 0}, mempool={"buffers": 32768},
+            eal=f"-l 0-1 --no-pci --in-memory --file-prefix=sflow{os.getpid()}")
+        # A bridge of four ports, one of which sends to addresses that no port has.
+        config["ports"] += [{"name": f"b{n}", "descriptors": 1024, "device": f"net_simnic{4 + n},wire=gen," + (
+            "l2flows=64,rate=2k,dst_mac=06:00:09:00:00:00" if n == 0 else "l2flows=1,rate=1")} for n in range(4)]
+        config["bridges"] = [{"name": "lan", "members": [{"port": f"b{n}"} for n in range(4)]}]
+        running = Turnpike(lab, dut, config)
+        operator = Operator(path)
+        by_port = lambda port: outputs_of([s for s in collector.samples("flow") if s["source"] == port])  # noqa: E731
+        wait_until(lambda: all(sum(len(s) for s in collector.read() and by_port(port).values()) > 200 for port in (1, 2, 3, 4, 5)),
+                   "samples of all ports", 60)
+        print("#", {port: {hex(o): len(s) for o, s in by_port(port).items()} for port in range(1, 9)})
+        assert set(by_port(1)) == {2} and set(by_port(2)) == {1}, "routed"
+        assert set(by_port(3)) == {DISCARDED | NET_UNKNOWN}, "dropped"
+        assert set(by_port(5)) == {MULTIPLE | 3}, "flooded"
+        # The router takes as many as its policer permits.
+        to_us = by_port(4)
+        assert NO_INTERFACE in to_us and set(to_us) <= {NO_INTERFACE, DISCARDED | TRAFFIC_SHAPING}, set(to_us)
+        assert all(s["input"] == s["source"] for s in collector.samples("flow"))
+        # The same while packets are traced, and captured, which other stage tables do.
+        operator.result("trace", packets=64, port="lost")
+        wait_until(lambda: len(operator.show("trace", most=32)["traces"]) == 32, "traces")
+        with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+            capture = subprocess.Popen([CTL, "--socket", path, "capture", "any", "-w", f"{folder}/all.pcapng"])
+            wait_until(lambda: operator.show("captures")["captures"], "the capture begins")
+            collector.read().datagrams.clear()
+            wait_until(lambda: all(sum(len(s) for s in collector.read() and by_port(port).values()) > 50 for port in (1, 2, 3, 5)),
+                       "samples of captured packets", 60)
+            assert operator.show("captures")["captures"], "the capture goes on"
+            capture.terminate()
+            capture.wait()
+        assert set(by_port(3)) == {DISCARDED | NET_UNKNOWN} and set(by_port(1)) == {2} and set(by_port(5)) == {MULTIPLE | 3}
+        running.stop()
+
+
+def test_sent_packets_are_sampled():
+    """`direction: out` samples the frames as sent, of each egress port, with the ingress port as input; the router's own
+    packets have none."""
+    with Lab() as lab:
+        _dut, collector, running, operator = router(lab, sflow={"direction": "out"}, routes_to=3)
+        flows = samples_of_more_than(RATE, collector)
+        for source in (1, 2):
+            mine = [s for s in flows if s["source"] == source]
+            assert all((s["rate"], s["input"], s["output"]) == (ONE_IN, 3 - source, source) for s in mine), mine[0]
+            pool = mine[-1]["pool"]
+            off = abs(len(mine) - pool / ONE_IN)
+            print(f"# port {source}: {len(mine)} samples of {pool} sent packets, 1 in {pool / len(mine):.1f}")
+            assert pool > RATE and off < 1 + 5 * math.sqrt(len(mine) / 3), (source, len(mine), pool)
+            # As sent: the next hop's MAC address, and a decremented TTL.
+            assert {s["header"][0:6] for s in mine} == {bytes((2, 0, 0, 0, 0, source - 1))}
+            assert {s["header"][26:29] for s in mine} == {bytes((198, 18, 2 - source))} and {s["header"][22] for s in mine} == {63}
+        tx = {p["name"]: p["tx_packets"] for p in operator.show("ports")["ports"]}
+        assert flows[-1]["pool"] <= max(tx.values()), (flows[-1], tx)
+        # Errors about packets without a route.
+        collector.datagrams.clear()
+        rewrite(running, lambda c: c["sflow"].update(sample=1))
+        errors = wait_until(lambda: [s for s in collector.read().samples("flow") if s["source"] == 3], "samples of errors")
+        assert {(s["input"], s["output"]) for s in errors} == {(NO_INTERFACE, 3)}, errors[0]
+        assert all(s["header"][23] == 1 and s["header"][34] == 3 for s in errors), errors[0]
+        # Both: the samples of a port are of packets that it received, and that it sent.
+        rewrite(running, lambda c: c["sflow"].update(sample=ONE_IN, direction="both"))
+        collector.read_for(0.7)
+        collector.datagrams.clear()
+        def paths():
+            return collections.Counter((s["input"], s["output"]) for s in collector.read().samples("flow") if s["source"] == 1)
+
+        wait_until(lambda: min(paths()[way] for way in ((1, 2), (2, 1))) > 100, "samples of both directions", 30)
+        assert set(paths()) == {(1, 2), (2, 1)}, paths()
         running.stop()
 
 
@@ -139,12 +242,12 @@ def test_bad_input_is_refused_by_its_place():
         for wrong, said in (({"collectors": "10.9.9.9"}, "ADDRESS:PORT"), ({"collectors": ["unix:/tmp/x"]}, "UDP port"),
                             ({"collectors": [collector.name, collector.name]}, "twice"),
                             ({"collectors": ["192.0.2.1:6343"]}, "no route"), ({"agent": "ten"}, "ten"),
-                            ({"sample": -1}, "sample"), ({"header": 4}, "14"), ({"drops": 100000}, "10000"),
+                            ({"sample": -1}, "sample"), ({"header": 4}, "14"), ({"direction": "up"}, "direction"), ({"drops": 100000}, "10000"),
                             ({"colour": 1}, "colour")):
             text = rewrite(running, lambda c, w=wrong: c["sflow"].update(w))
             assert said in text and "sflow" in text and "turnpike.yaml:" in text, (wrong, text)
             rewrite(running, lambda c, w=wrong: (c["sflow"].update(collectors=[collector.name], agent="10.0.0.1", sample=ONE_IN,
-                                                                   header=128, drops=10), c["sflow"].pop("colour", None)))
+                                                                   header=128, drops=10, direction="in"), c["sflow"].pop("colour", None)))
         running.stop()
 
 
@@ -169,6 +272,9 @@ def test_nfdump_collects():
         summary = subprocess.run(["nfdump", "-R", folder, "-I"], capture_output=True, text=True, timeout=60, check=True).stdout
         packets = int(next(line.split(":")[1] for line in summary.splitlines() if line.startswith("Packets:")))
         assert "198.18.0." in text and "198.18.1." in text, text[:400]
+        ways = subprocess.run(["nfdump", "-R", folder, "-o", "fmt:%in %out", "-q"], capture_output=True, text=True, timeout=60,
+                              check=True).stdout
+        assert {tuple(line.split()) for line in ways.splitlines() if line.strip()} >= {("1", "2"), ("2", "1")}, ways[:400]
         print(f"# nfdump: {packets} packets, from {end - begin} to {operator and end} samples of 1 in {ONE_IN}")
         assert (end - begin) * ONE_IN <= packets <= (end + 5 * RATE // ONE_IN) * ONE_IN, (begin, end, packets)
 

@@ -48,7 +48,7 @@ capture_ring::capture_ring(size_t bytes) : size_(bytes), bytes_(new uint8_t[byte
 /// A record does not wrap: an empty one fills the end of the memory.
 capture_record* capture_ring::reserve(uint32_t kept) noexcept {
     const size_t wanted = padded(sizeof(capture_record) + kept);
-    uint64_t head = head_.load(std::memory_order_relaxed);
+    uint64_t head = next_;
     const uint64_t tail = tail_.load(std::memory_order_acquire);
     const size_t to_end = size_ - (head & (size_ - 1));
     const size_t skipped = to_end < wanted ? to_end : 0;

@@ -23,6 +23,22 @@ namespace turnpike::datapath {
 
 enum class capture_point : uint8_t { in, out, drop };
 
+/// The path of a sampled packet through the router, as far as it is known.
+struct sampled_path {
+    enum class end : uint8_t {
+        unknown,   ///< consumed by a stage
+        sent,      ///< by port `out`
+        flooded,   ///< by `out` > 1 members of a bridge
+        dropped,   ///< for capture_record::why
+        to_router  ///< to one of its addresses, or to its control plane
+    };
+    static constexpr uint16_t no_port = UINT16_MAX;
+
+    uint16_t in = no_port;  ///< ingress port; no_port: originated by the router
+    uint16_t out = 0;
+    end how = end::unknown;
+};
+
 /// One copy in a ring; `kept` bytes of the frame follow.
 struct capture_record {
     uint64_t tsc = 0;
@@ -31,6 +47,7 @@ struct capture_record {
     uint16_t port = 0;
     capture_point point = capture_point::in;
     drop_reason why = drop_reason::none;
+    sampled_path path{};  ///< of samples
 
     [[nodiscard]] uint8_t* bytes() noexcept { return reinterpret_cast<uint8_t*>(this + 1); }
     [[nodiscard]] const uint8_t* bytes() const noexcept {
@@ -46,7 +63,8 @@ class capture_ring {
     explicit capture_ring(size_t bytes);
 
     // Producer.
-    /// Room for a record with `kept` bytes; null: the ring is full. The caller fills it and commits.
+    /// Room for a record with `kept` bytes, behind earlier records that are not committed yet; null: the ring is full. The
+    /// caller fills it, and commits all.
     [[nodiscard]] capture_record* reserve(uint32_t kept) noexcept;
     void commit() noexcept { head_.store(next_, std::memory_order_release); }
 
@@ -61,7 +79,7 @@ class capture_ring {
     }
     const size_t size_;
     const std::unique_ptr<uint8_t[]> bytes_;  ///< not initialised: unused pages take no memory
-    uint64_t next_ = 0;                       ///< producer's: behind the reserved record
+    uint64_t next_ = 0;                       ///< producer's: behind the reserved records
     alignas(64) std::atomic<uint64_t> head_{0};
     alignas(64) mutable std::atomic<uint64_t> tail_{0};
 };

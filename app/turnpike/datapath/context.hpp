@@ -22,6 +22,7 @@ namespace turnpike::datapath {
 struct stage_row;
 struct packet_trace;
 struct capture_tap;
+class sampler;
 extern const stage_row* const all_stages;  ///< [stages] (graph.hpp)
 
 /// Threads  one worker's.
@@ -30,6 +31,9 @@ struct context {
     uint32_t worker = 0;  ///< worker number: index of ACLs' per-worker counters
     uint64_t now = 0;     ///< TSC at the start of this iteration
     bool sampled = false;
+    bool sends_own = false;  ///< the burst is of packets that control sends
+    /// The sampler whose samples of this burst wait for the ends of their paths; null: none (sampler.hpp)
+    sampler* awaiting = nullptr;
     std::array<rxtx::tx_queue, max_ports> tx{};
     /// Punt rings. Routing protocols, and ARP and ND, have separate rings, so that other punted traffic cannot
     /// starve them.

@@ -15,18 +15,18 @@
 // name, next stages, drop reasons. In packet order: edges point forward only.
 // clang-format off
 #define TURNPIKE_STAGES(X) \
-    X(rx, NEXT(stamp, sample, mirror_in, iface_input, drop), DROPS(runt, ether_not_contiguous, stopping, port_shutdown)) \
-    X(stamp, NEXT(sample, mirror_in, iface_input), DROPS()) \
-    X(sample, NEXT(mirror_in, iface_input), DROPS()) \
+    X(rx, NEXT(stamp, sample_in, mirror_in, iface_input, drop), DROPS(runt, ether_not_contiguous, stopping, port_shutdown)) \
+    X(stamp, NEXT(sample_in, mirror_in, iface_input), DROPS()) \
+    X(sample_in, NEXT(mirror_in, iface_input), DROPS()) \
     X(mirror_in, NEXT(iface_input), DROPS()) \
     X(iface_input, NEXT(count_in, acl_l2, xconnect, vxlan_fast, ip_fast, ip_input, bridge, drop), DROPS( \
         no_interface, interface_down, too_many_passes)) \
     X(count_in, NEXT(acl_l2, xconnect, vxlan_fast, ip_fast, ip_input, bridge), DROPS()) \
     X(acl_l2, NEXT(ip_input, bridge, drop), DROPS(acl_l2_deny)) \
-    X(xconnect, NEXT(ip_input, acl_out, count_out, mirror_out, tx), DROPS()) \
+    X(xconnect, NEXT(ip_input, acl_out, count_out, sample_out, mirror_out, tx), DROPS()) \
     X(vxlan_fast, NEXT(ip_fast, bridge), DROPS()) \
-    X(ip_fast, NEXT(ip_input, count_out, bridge, vlan_push, mirror_out, tx, drop), DROPS()) \
-    X(ip_input, NEXT(urpf, acl_in, lookup, vxlan_input, acl_out, count_out, bridge, mirror_out, tx, punt, drop), DROPS( \
+    X(ip_fast, NEXT(ip_input, count_out, bridge, vlan_push, sample_out, mirror_out, tx, drop), DROPS()) \
+    X(ip_input, NEXT(urpf, acl_in, lookup, vxlan_input, acl_out, count_out, bridge, sample_out, mirror_out, tx, punt, drop), DROPS( \
         ether_source_group, ether_type_unknown, vlan_truncated, vlan_id_reserved, vlan_depth, arp_truncated, \
         ipv4_truncated, ipv4_version, ipv4_header_length, ipv4_total_length, \
         ipv4_fragment_beyond_end, ipv4_checksum, ipv4_source, \
@@ -35,24 +35,25 @@
         ipv6_fragment_twice, ipv6_source, ipv6_destination, ipv6_source_is_destination, \
         dst_mac_not_ours, l2_multicast, vlan_on_routed_port, link_local, headers_not_contiguous)) \
     X(urpf, NEXT(acl_in, lookup, vxlan_input, punt, drop), DROPS(urpf)) \
-    X(acl_in, NEXT(lookup, vxlan_input, acl_out, count_out, bridge, mirror_out, tx, punt, drop), DROPS(acl_deny)) \
+    X(acl_in, NEXT(lookup, vxlan_input, acl_out, count_out, bridge, sample_out, mirror_out, tx, punt, drop), DROPS(acl_deny)) \
     X(lookup, NEXT(ip_forward), DROPS()) \
-    X(ip_forward, NEXT(vxlan_input, acl_out, fragment, count_out, bridge, vlan_push, mirror_out, tx, punt, drop), DROPS( \
+    X(ip_forward, NEXT(vxlan_input, acl_out, fragment, count_out, bridge, vlan_push, sample_out, mirror_out, tx, punt, drop), DROPS( \
         no_route, route_blackhole, route_unreachable, route_prohibited, route_not_followed, bogon_destination, \
         directed_broadcast, link_local_source, ipv4_ttl, ipv4_too_big, ipv6_hop_limit, ipv6_too_big, tunnel_to_self, neighbour_failed)) \
     X(vxlan_input, NEXT(bridge, drop), DROPS( \
         vxlan_truncated, vxlan_checksum, vxlan_flags, vxlan_reserved, vxlan_unknown_vni, vxlan_unknown_vtep, \
         vxlan_inner_runt, ecn_decap)) \
-    X(acl_out, NEXT(fragment, count_out, bridge, vlan_push, mirror_out, tx, punt, drop), DROPS(acl_deny_out, acl_l2_deny_out)) \
-    X(fragment, NEXT(count_out, bridge, vlan_push, mirror_out, tx, drop), DROPS(ipv4_needs_fragmenting, fragment_memory)) \
-    X(count_out, NEXT(bridge, vlan_push, mirror_out, tx), DROPS()) \
-    X(bridge, NEXT(flood, vlan_push, vxlan_output, mirror_out, tx, punt, drop), DROPS( \
+    X(acl_out, NEXT(fragment, count_out, bridge, vlan_push, sample_out, mirror_out, tx, punt, drop), DROPS(acl_deny_out, acl_l2_deny_out)) \
+    X(fragment, NEXT(count_out, bridge, vlan_push, sample_out, mirror_out, tx, drop), DROPS(ipv4_needs_fragmenting, fragment_memory)) \
+    X(count_out, NEXT(bridge, vlan_push, sample_out, mirror_out, tx), DROPS()) \
+    X(bridge, NEXT(flood, vlan_push, vxlan_output, sample_out, mirror_out, tx, punt, drop), DROPS( \
         bridge_vlan, bridge_source_own, bridge_locked, bridge_moving, bridge_same_port, \
         bridge_isolated, bridge_too_big, bridge_reserved, bridge_storm_broadcast, bridge_storm_multicast, \
         bridge_storm_unknown)) \
-    X(flood, NEXT(vlan_push, vxlan_output, mirror_out, tx, drop), DROPS(flood_no_member, flood_memory, clone_depth)) \
-    X(vlan_push, NEXT(vxlan_output, mirror_out, tx, drop), DROPS(vlan_no_headroom)) \
-    X(vxlan_output, NEXT(mirror_out, tx, punt, drop), DROPS(tunnel_too_big, tunnel_no_headroom)) \
+    X(flood, NEXT(vlan_push, vxlan_output, sample_out, mirror_out, tx, drop), DROPS(flood_no_member, flood_memory, clone_depth)) \
+    X(vlan_push, NEXT(vxlan_output, sample_out, mirror_out, tx, drop), DROPS(vlan_no_headroom)) \
+    X(vxlan_output, NEXT(sample_out, mirror_out, tx, punt, drop), DROPS(tunnel_too_big, tunnel_no_headroom)) \
+    X(sample_out, NEXT(mirror_out, tx), DROPS()) \
     X(mirror_out, NEXT(tx, drop), DROPS(mirror_memory, mirror_unreachable)) \
     X(tx, NEXT(drop), DROPS(tx_refused, port_down)) \
     X(punt, NEXT(drop), DROPS(punt_rate, punt_ring_full)) \

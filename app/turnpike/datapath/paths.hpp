@@ -8,7 +8,7 @@
 //             bridged  [acl_l2] [ip_input] [acl_in] bridge
 //             patched  xconnect [ip_input] [acl_in], then the output path of its peer
 //   output  behind stages ip_forward, bridge and flood, by the egress interface:
-//             [acl_out] [count_out], then bridge; or [vlan_push], then vxlan_output; or [vlan_push] [mirror_out] tx
+//             [acl_out] [count_out], then bridge; or [vlan_push], then vxlan_output; or [vlan_push] [sample_out] [mirror_out] tx
 //
 // The owner of a feature sets its bit in the paths of the interfaces that have it; complete_paths() (graph.hpp) then
 // takes the fast paths out of paths with a stage whose work they do not do.

@@ -68,7 +68,7 @@ void note(trace_step& now, const burst& b, uint32_t i) noexcept {
             break;
     }
     for (const stage sends : {stage::fragment, stage::count_out, stage::vlan_push,
-                              stage::vxlan_output, stage::mirror_out, stage::tx})
+                              stage::vxlan_output, stage::sample_out, stage::mirror_out, stage::tx})
         if ((b.at[static_cast<size_t>(sends)] >> i & 1) != 0) now.out = b.out[i];
 }
 
@@ -107,8 +107,11 @@ stage_mask would_take_none(context&, burst& b, packet_mask packets) noexcept {
 stage_mask would_stamp(context& c, burst& b, packet_mask packets) noexcept {
     return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::stamp));
 }
-stage_mask would_sample(context& c, burst& b, packet_mask packets) noexcept {
-    return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::sample));
+stage_mask would_sample_in(context& c, burst& b, packet_mask packets) noexcept {
+    return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::sample_in));
+}
+stage_mask would_sample_out(context& c, burst& b, packet_mask packets) noexcept {
+    return go_on_output(*c.snapshot, b, packets, stage::sample_out);
 }
 /// Nothing is copied for mirrors: their counters are the workers'.
 stage_mask would_mirror_in(context& c, burst& b, packet_mask packets) noexcept {
@@ -137,12 +140,13 @@ std::array<stage_row, stages> explained_stages() {
     std::array<stage_row, stages> all = traced_stages();
     all[static_cast<size_t>(stage::ip_fast)].run = traced<stage::ip_fast, would_take_none>;
     all[static_cast<size_t>(stage::stamp)].run = traced<stage::stamp, would_stamp>;
-    all[static_cast<size_t>(stage::sample)].run = traced<stage::sample, would_sample>;
+    all[static_cast<size_t>(stage::sample_in)].run = traced<stage::sample_in, would_sample_in>;
     all[static_cast<size_t>(stage::tx)].run = traced<stage::tx, would_send>;
     all[static_cast<size_t>(stage::punt)].run = traced<stage::punt, would_punt>;
     all[static_cast<size_t>(stage::mirror_in)].run = traced<stage::mirror_in, would_mirror_in>;
     all[static_cast<size_t>(stage::count_in)].run = traced<stage::count_in, would_count_in>;
     all[static_cast<size_t>(stage::count_out)].run = traced<stage::count_out, would_count_out>;
+    all[static_cast<size_t>(stage::sample_out)].run = traced<stage::sample_out, would_sample_out>;
     all[static_cast<size_t>(stage::mirror_out)].run = traced<stage::mirror_out, would_mirror_out>;
     return all;
 }

@@ -10,6 +10,7 @@
 
 #include "datapath/latency.hpp"
 #include "datapath/read_headers.hpp"
+#include "datapath/sampler.hpp"
 #include "datapath/stages/acl_verdict.hpp"
 #include "datapath/stages/tunnel_exit.hpp"
 
@@ -147,6 +148,8 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
              [&](size_t stage, packet_mask packets) {
                  clock.mark(stage, static_cast<uint32_t>(std::popcount(packets)));
              });
+    if (context_.awaiting != nullptr) [[unlikely]]
+        commit_samples();
     return received;
 }
 
@@ -162,6 +165,7 @@ bool worker::take_observed(const rx_queue& from) noexcept {
         dispatch(context_.table, context_, burst_, enqueue(burst_, all_of(burst_.count), stage::rx),
                  [](size_t, packet_mask) {});
         context_.table = all_stages;
+        commit_samples();
     }
     const bool did = traced || context_.captured != nullptr;
     context_.captured = nullptr;
@@ -175,6 +179,11 @@ void worker::copy_if_captured(void* self, const counters::port_counters& port,
         copy_refused(*tap, producer_of(w->parts_.number),
                      static_cast<uint16_t>(&port - w->context_.counters.data()), w->last_, packets,
                      n);
+}
+
+/// The burst is processed: the samples of its packets are complete.
+void worker::commit_samples() noexcept {
+    if (sampler* const s = std::exchange(context_.awaiting, nullptr)) s->commit();
 }
 
 /// Run the burst one packet at a time, so that every recorded step belongs to the traced packet.
@@ -192,6 +201,7 @@ void worker::take_traced(trace_buffer& buffer, const rx_queue& from) noexcept {
         b.packet[0] = packets[i];
         dispatch(context_.table, context_, b, enqueue(b, 1, stage::rx), [](size_t, packet_mask) {});
         buffer.end();
+        commit_samples();
     }
     context_.traced = nullptr;
     context_.table = all_stages;
@@ -213,6 +223,7 @@ void worker::send_by_ports(uint32_t taken) noexcept {
     burst& b = burst_;
     const std::array<rte_mbuf*, burst_max> packets = b.packet;
     context_.sampled = false;
+    context_.sends_own = true;
     for (packet_mask left = all_of(taken); left != 0;) {
         const auto port_of = [&](uint32_t i) { return punted_of(packets[i]).out.port; };
         const auto copy_of = [&](uint32_t i) { return punted_of(packets[i]).copy; };
@@ -228,6 +239,7 @@ void worker::send_by_ports(uint32_t taken) noexcept {
         left &= ~same;
         send_own(b);
     }
+    context_.sends_own = false;
 }
 
 void worker::send_own(burst& b) noexcept {

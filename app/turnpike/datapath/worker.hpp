@@ -107,6 +107,7 @@ class worker {
     [[gnu::noinline]] bool take_observed(const rx_queue& from) noexcept;
     static void copy_if_captured(void* self, const counters::port_counters& port,
                                  rte_mbuf* const* packets, uint16_t n) noexcept;
+    [[gnu::noinline]] void commit_samples() noexcept;
     [[gnu::noinline]] void take_traced(trace_buffer& buffer, const rx_queue& from) noexcept;
     uint32_t take_from_control() noexcept;
     void nap() noexcept;

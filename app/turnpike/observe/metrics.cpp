@@ -259,7 +259,7 @@ constexpr rows<sflow_report> of_sflow[] = {
      [](const sflow_report& s) -> metric_value { return s.datagrams; }},
     {"unsent_datagrams", counter, "", "datagrams that the kernel did not send",
      [](const sflow_report& s) -> metric_value { return s.unsent; }},
-    {"samples", counter, "", "samples of received packets",
+    {"samples", counter, "", "samples of packets",
      [](const sflow_report& s) -> metric_value { return s.samples; }},
     {"drop_notifications", counter, "", "notifications of dropped packets",
      [](const sflow_report& s) -> metric_value { return s.drops; }},

@@ -160,6 +160,8 @@ uint32_t code_of(drop_reason why) noexcept {
     }
 }
 
+uint32_t discarded(drop_reason why) noexcept { return 0x40000000 | code_of(why); }
+
 void datagram::clear() {
     bytes_.clear();
     samples_ = 0;
@@ -235,8 +237,8 @@ bool datagram::add(const flow_sample& s) {
         put(s.rate);
         put(s.pool);
         put(s.lost);
-        put(s.source);  // ingress interface
-        put(0);         // egress interface: unknown
+        put(s.input);
+        put(s.output);
         put_header(s.header);
     });
 }

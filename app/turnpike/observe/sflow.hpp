@@ -19,13 +19,22 @@ struct sampled_header {
     uint32_t frame_bytes = 0;  ///< without the FCS, which the datagram counts
 };
 
-/// flow_sample, format 1. The egress interface is not known where packets are sampled.
+// Values of `interface` beside ifIndex.
+inline constexpr uint32_t unknown_interface = 0;
+inline constexpr uint32_t no_interface = 0x3fffffff;  ///< the packet begins or ends in the router
+/// The number of egress interfaces.
+constexpr uint32_t multiple_interfaces(uint32_t n) noexcept { return 0x80000000 | n; }
+/// In place of the egress interface of a dropped packet.
+[[nodiscard]] uint32_t discarded(datapath::drop_reason why) noexcept;
+
+/// flow_sample, format 1.
 struct flow_sample {
     uint32_t sequence = 0;  ///< of the source
     uint32_t source = 0;    ///< ifIndex
     uint32_t rate = 0;
     uint32_t pool = 0;  ///< packets that could have been sampled
     uint32_t lost = 0;  ///< samples lost in the agent
+    uint32_t input = unknown_interface, output = unknown_interface;
     sampled_header header{};
 };
 

@@ -195,17 +195,17 @@ TEST_F(fast_path, steps_aside_for_an_unknown_output_stage) {
                 stages.contains("tx"));
 }
 
-/// Mirrors are behind the fast path, not in its place.
-TEST_F(fast_path, leads_through_mirrors) {
+/// Samples and mirrors are behind the fast path, not in its place.
+TEST_F(fast_path, leads_through_samples_and_mirrors) {
     snapshot v = lab_.snapshot();
     const mirror_tables none;
     v.mirrors = &none;
     v.port[0].in_front = bit(stage::mirror_in);
-    v.paths[v.port[1].untagged].output |= bit(stage::mirror_out);
+    v.paths[v.port[1].untagged].output |= bit(stage::sample_out) | bit(stage::mirror_out);
     complete_paths(v);
     EXPECT_EQ(visited(v, 0, frame_to(v, 0, "10.9.0.1")),
-              (std::set<std::string_view>{"rx", "mirror_in", "iface_input", "ip_fast", "mirror_out",
-                                          "tx"}));
+              (std::set<std::string_view>{"rx", "mirror_in", "iface_input", "ip_fast", "sample_out",
+                                          "mirror_out", "tx"}));
 }
 
 /// Next hops may name an interface that the snapshot does not have.

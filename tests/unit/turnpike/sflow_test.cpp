@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <tuple>
 
 #include "base/byte_order.hpp"
 #include "datapath/sampler.hpp"
@@ -33,13 +34,19 @@ TEST(sflow_datagram, has_the_words_of_the_specification) {
     datagram d(agent());
     EXPECT_TRUE(d.empty());
     const std::vector<uint8_t> header{1, 2, 3, 4, 5};
-    ASSERT_TRUE(d.add(observe::sflow::flow_sample{
-        .sequence = 7, .source = 3, .rate = 100, .pool = 1234, .lost = 2, .header = {header, 60}}));
+    ASSERT_TRUE(d.add(observe::sflow::flow_sample{.sequence = 7,
+                                                  .source = 3,
+                                                  .rate = 100,
+                                                  .pool = 1234,
+                                                  .lost = 2,
+                                                  .input = 3,
+                                                  .output = 4,
+                                                  .header = {header, 60}}));
     EXPECT_FALSE(d.empty());
     const auto words = words_of(d.finish(9, 1500));
     EXPECT_EQ(words,
               (std::vector<uint32_t>{5, 1,  0xc0000201, 0, 9,   1500, 1,  //
-                                     1, 64, 7,          3, 100, 1234, 2, 3,          0,
+                                     1, 64, 7,          3, 100, 1234, 2, 3,          4,
                                      1, 1,  24,         1, 64,  4,    5, 0x01020304, 0x05000000}));
     d.clear();
     ASSERT_TRUE(d.add(observe::sflow::discarded_packet{
@@ -48,6 +55,15 @@ TEST(sflow_datagram, has_the_words_of_the_specification) {
     EXPECT_EQ(drop[7], 5U);
     EXPECT_EQ((std::vector<uint32_t>{drop.begin() + 9, drop.begin() + 17}),
               (std::vector<uint32_t>{1, 0, 2, 5, 2, 0, 302, 1}));
+}
+
+/// "interface" of sFlow version 5: the upper two bits are the format of the others.
+TEST(sflow_datagram, interfaces_that_are_no_single_one) {
+    using namespace observe::sflow;
+    EXPECT_EQ(discarded(drop_reason::acl_deny), 1U << 30 | 258);
+    EXPECT_EQ(discarded(drop_reason::route_unreachable), 1U << 30);
+    EXPECT_EQ(multiple_interfaces(7), 0x80000007U);
+    EXPECT_EQ(no_interface, (1U << 30) - 1);
 }
 
 TEST(sflow_datagram, takes_samples_to_its_limit) {
@@ -114,6 +130,7 @@ TEST_F(sampled, one_of_n_with_random_gaps) {
         uint64_t samples = 0;
         for (uint32_t k = 0; k < bursts; ++k) {
             s.take_received(b_, datapath::all_of(datapath::burst_max), 0x8100, k);
+            s.commit();
             samples += taken_from(s);
         }
         const double packets = bursts * 32.0, expected = packets / n;
@@ -127,7 +144,9 @@ TEST_F(sampled, records_are_the_frame_with_its_tag) {
     datapath::sampler s({.one_in = 1, .header_bytes = 32, .drops_per_s = 10, .tsc_hz = 1000}, 1);
     b_.packet[0]->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
     b_.packet[0]->vlan_tci = 0x2064;
-    s.take_received(b_, 0b11, 0x88a8, 5);
+    EXPECT_TRUE(s.take_received(b_, 0b11, 0x88a8, 5));
+    EXPECT_EQ(s.ring().front(), nullptr) << "the ends of the paths are not known yet";
+    s.commit();
     const datapath::capture_record* r = s.ring().front();
     ASSERT_NE(r, nullptr);
     EXPECT_EQ(r->frame_bytes, 64U);
@@ -143,6 +162,44 @@ TEST_F(sampled, records_are_the_frame_with_its_tag) {
     EXPECT_EQ(r->bytes()[31], 32);
     s.ring().pop();
     EXPECT_EQ(s.ring().front(), nullptr);
+}
+
+/// A record for each packet, in their order, whatever the order of the ends; drops in between wait, too.
+TEST_F(sampled, paths_have_their_first_end) {
+    using end = datapath::sampled_path::end;
+    datapath::sampler s({.one_in = 1, .header_bytes = 32, .drops_per_s = 10, .tsc_hz = 1000}, 1);
+    ASSERT_TRUE(s.take_received(b_, datapath::all_of(7), 0x8100, 5));
+    b_.out[5] = {.port = 9, .interface = 1};
+    b_.punt[3] = datapath::punt_reason::icmp_error;
+    b_.punt[4] = datapath::punt_reason::local;
+    b_.punt[6] = datapath::punt_reason::resolve;
+    b_.out[6] = {.port = 8, .interface = 1};
+    s.end_sent(b_, 0b100000);
+    s.end_dropped(b_, 0b100010);  // refused by the port: it was sent
+    s.take_dropped(b_, 0b10, 5);
+    s.end_flooded(b_, 0b000100, 4);
+    s.end_flooded(b_, 0b000001, 1);
+    s.end_punted(b_, 0b1011000);
+    EXPECT_EQ(s.ring().front(), nullptr);
+    s.commit();
+    std::vector<std::tuple<end, uint16_t, drop_reason>> found;
+    for (const datapath::capture_record* r; (r = s.ring().front()) != nullptr; s.ring().pop()) {
+        if (r->point == datapath::capture_point::drop) continue;
+        EXPECT_EQ(r->path.in, 3);
+        found.emplace_back(r->path.how, r->path.out, r->why);
+    }
+    const auto none = drop_reason::none, no_route = drop_reason::no_route;
+    EXPECT_EQ(found, (decltype(found){{end::unknown, 0, none},
+                                      {end::dropped, 0, no_route},
+                                      {end::flooded, 4, none},
+                                      {end::dropped, 0, no_route},
+                                      {end::to_router, 0, none},
+                                      {end::sent, 9, none},
+                                      {end::sent, 8, none}}));
+    // The next burst's mbufs may be the same.
+    s.end_dropped(b_, datapath::all_of(32));
+    s.take_dropped(b_, 0b1, 5);
+    EXPECT_EQ(taken_from(s), 1U) << "without samples, notifications do not wait";
 }
 
 TEST_F(sampled, notifications_of_drops_have_a_limit_by_the_second) {
@@ -161,7 +218,10 @@ TEST_F(sampled, notifications_of_drops_have_a_limit_by_the_second) {
 TEST_F(sampled, a_full_ring_loses_samples_and_counts_them) {
     datapath::sampler s({.one_in = 1, .header_bytes = 512, .drops_per_s = 0, .tsc_hz = 1000}, 1);
     uint64_t given = 0;
-    for (int k = 0; k < 400; ++k, given += 32) s.take_received(b_, datapath::all_of(32), 0x8100, 1);
+    for (int k = 0; k < 400; ++k, given += 32) {
+        s.take_received(b_, datapath::all_of(32), 0x8100, 1);
+        s.commit();
+    }
     const uint64_t lost = s.lost_samples();
     EXPECT_GT(lost, 0U);
     EXPECT_EQ(taken_from(s) + lost, given);

@@ -26,6 +26,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 using datapath::capture_point;
 using datapath::max_ports;
+using datapath::sampled_path;
 using observe::sflow::datagram;
 
 constexpr auto poll_interval = std::chrono::milliseconds(20);
@@ -80,6 +81,37 @@ ip_address source_of(const owned_fd& fd, bool v6) {
 
 /// ifIndex of a port.
 constexpr uint32_t source_of(uint16_t port) noexcept { return port + uint32_t{1}; }
+
+uint32_t input_of(const sampled_path& path) noexcept {
+    return path.in == sampled_path::no_port ? observe::sflow::no_interface : source_of(path.in);
+}
+uint32_t output_of(const datapath::capture_record& r) noexcept {
+    switch (r.path.how) {
+        using enum sampled_path::end;
+        case sent:
+            return source_of(r.path.out);
+        case flooded:
+            return observe::sflow::multiple_interfaces(r.path.out);
+        case dropped:
+            return observe::sflow::discarded(r.why);
+        case to_router:
+            return observe::sflow::no_interface;
+        case unknown:
+            break;
+    }
+    return observe::sflow::unknown_interface;
+}
+
+/// The stages of all ports.
+void add_sampling_stages(datapath::snapshot& v, const state::sflow& says) {
+    using datapath::stage;
+    if (says.samples_in())
+        for (datapath::port_snapshot& port : v.port)
+            if (port.state != nullptr) port.in_front |= bit(stage::sample_in);
+    if (!says.samples_out()) return;
+    for (datapath::interface_paths& of : v.paths)
+        if ((of.output & bit(stage::tx)) != 0) of.output |= bit(stage::sample_out);
+}
 
 }  // namespace
 
@@ -193,6 +225,8 @@ class sflow_export::session {
                                         .rate = config_.sample,
                                         .pool = static_cast<uint32_t>(pool),
                                         .lost = static_cast<uint32_t>(lost),
+                                        .input = input_of(r.path),
+                                        .output = output_of(r),
                                         .header = header});
     }
     void send_counters() {
@@ -279,9 +313,7 @@ result<std::unique_ptr<prepared_change>> sflow_export::prepare(change& c) {
             return fail(started.error().code, says.where.text, started.error().text);
     }
     c.snapshot->sampling = next != nullptr ? &next->sampling() : nullptr;
-    if (next != nullptr && says.sample != 0)
-        for (datapath::port_snapshot& port : c.snapshot->port)
-            if (port.state != nullptr) port.in_front |= bit(datapath::stage::sample);
+    if (next != nullptr && says.sample != 0) add_sampling_stages(*c.snapshot, says);
     return std::make_unique<prepared_session>(*this, std::move(next));
 }
 
@@ -327,18 +359,20 @@ nlohmann::json show_sflow(controller& c, const request_fields& f) {
     for (const state::listen_address& at : says.collectors) collectors.push_back(at.text());
     const observe::inventory all = shown_objects(c, add_sflow);
     const observe::sflow_report n = all.sflow.empty() ? observe::sflow_report{} : all.sflow.front();
-    return with_period(c, {{"sflow",
-                            {{"collectors", std::move(collectors)},
-                             {"sample", says.sample},
-                             {"header", says.header_bytes},
-                             {"counters_s", says.counters_s},
-                             {"drops_per_s", says.drops_per_s},
-                             {"datagrams", n.datagrams},
-                             {"unsent", n.unsent},
-                             {"samples", n.samples},
-                             {"drop_notifications", n.drops},
-                             {"lost_samples", n.lost_samples},
-                             {"lost_drop_notifications", n.lost_drops}}}});
+    return with_period(
+        c, {{"sflow",
+             {{"collectors", std::move(collectors)},
+              {"sample", says.sample},
+              {"direction", state::sampling_direction_names[static_cast<size_t>(says.direction)]},
+              {"header", says.header_bytes},
+              {"counters_s", says.counters_s},
+              {"drops_per_s", says.drops_per_s},
+              {"datagrams", n.datagrams},
+              {"unsent", n.unsent},
+              {"samples", n.samples},
+              {"drop_notifications", n.drops},
+              {"lost_samples", n.lost_samples},
+              {"lost_drop_notifications", n.lost_drops}}}});
 }
 
 }  // namespace turnpike::control

@@ -11,6 +11,8 @@ namespace turnpike::datapath {
 stage_mask run_drop(context& c, burst& b, packet_mask packets) noexcept {
     if (c.snapshot != nullptr && c.snapshot->sampling != nullptr) [[unlikely]]
         c.snapshot->sampling->of_producer[producer_of(c.worker)]->take_dropped(b, packets, c.now);
+    if (c.awaiting != nullptr) [[unlikely]]
+        c.awaiting->end_dropped(b, packets);
     for_each(packets, [&](uint32_t i) {
         c.counters[b.in_port].drop(b.drop[i]);
         rte_pktmbuf_free(b.packet[i]);

@@ -9,6 +9,7 @@
 #include <rte_prefetch.h>
 
 #include "datapath/graph.hpp"
+#include "datapath/sampler.hpp"
 #include "datapath/stages/acl_verdict.hpp"
 
 namespace turnpike::datapath {
@@ -85,13 +86,16 @@ class flooder {
         const bridge_domain& d = t_.domains[b_.domain[first]];
         const bool group = is_group(first), suppressed = is_suppressed(first);
         const uint16_t in = b_.in[first];
-        uint16_t last = 0;
+        uint16_t last = 0, members = 0;
         for (uint32_t k = 0; k < d.flooded; ++k) {
             const uint16_t to = t_.flooded[d.first_flooded + k];
             if (!goes_to(to, in, group) || (suppressed && t_.members[to].neigh_suppress)) continue;
             if (last != 0) copy(same, last);
             last = to;
+            ++members;
         }
+        if (c_.awaiting != nullptr) [[unlikely]]
+            c_.awaiting->end_flooded(b_, same, members);
         if (group && d.routing != 0 && d.routing != in) {
             if (last != 0) copy(same, last);
             for_each(same, [&](uint32_t i) { b_.in[i] = d.routing; });

@@ -27,9 +27,9 @@ namespace {
 constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
 
 /// Stages that an output path of packets sent from here may have: this stage pushes the tag itself.
-constexpr stage_mask behind_ip_fast = bit(stage::count_out) | bit(stage::bridge) |
-                                      bit(stage::vlan_push) | bit(stage::vxlan_output) |
-                                      bit(stage::mirror_out) | bit(stage::tx);
+constexpr stage_mask behind_ip_fast =
+    bit(stage::count_out) | bit(stage::bridge) | bit(stage::vlan_push) | bit(stage::vxlan_output) |
+    bit(stage::sample_out) | bit(stage::mirror_out) | bit(stage::tx);
 
 /// Next hops of packets; elements of packets not in the mask hold the first one's.
 /// destination  of packets not in the mask: out

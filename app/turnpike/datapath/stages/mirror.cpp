@@ -18,11 +18,6 @@
 namespace turnpike::datapath {
 namespace {
 
-/// TPID and TCI of a tag that the device stripped, or will insert; 0: none.
-uint32_t tag_of_device(const rte_mbuf* m, uint64_t flag, uint16_t type) noexcept {
-    return (m->ol_flags & flag) != 0 ? uint32_t{type} << 16 | m->vlan_tci : 0;
-}
-
 /// TCI of the outer VLAN tag, as on the wire; none: untagged.
 std::optional<uint16_t> tci_on_wire(const rte_mbuf* m, uint32_t device_tag) noexcept {
     uint32_t tag = device_tag;

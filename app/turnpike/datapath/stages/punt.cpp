@@ -6,6 +6,7 @@
 #include <rte_ring.h>
 
 #include "datapath/graph.hpp"
+#include "datapath/sampler.hpp"
 
 namespace turnpike::datapath {
 namespace {
@@ -56,6 +57,8 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
         if (rte_ring_sp_enqueue(ring_of(c, of), m) != 0) return refuse(drop_reason::punt_ring_full);
         policer.punted.add(1);
     });
+    if (c.awaiting != nullptr) [[unlikely]]
+        c.awaiting->end_punted(b, packets & ~drops);
     return enqueue(b, drops, stage::drop);
 }
 

@@ -4,6 +4,7 @@
 //   Writes  the send queues
 #include "datapath/all_equal.hpp"
 #include "datapath/graph.hpp"
+#include "datapath/sampler.hpp"
 
 namespace turnpike::datapath {
 namespace {
@@ -36,12 +37,22 @@ __attribute__((noinline)) stage_mask push_some(context& c, burst& b, packet_mask
     return enqueue(b, drops, stage::drop);
 }
 
+__attribute__((noinline)) void note_sizes_and_samples(context& c, const burst& b,
+                                                      packet_mask packets) noexcept {
+    if (c.sampled)
+        for_each(packets,
+                 [&](uint32_t i) { c.counters[b.out[i].port].tx_sizes.add(b.packet[i]->pkt_len); });
+    if (c.awaiting == nullptr) return;
+    packet_mask sent = 0;
+    for_each(packets, [&](uint32_t i) { sent |= packet_mask{link_is_up(c, b.out[i].port)} << i; });
+    c.awaiting->end_sent(b, sent);
+}
+
 }  // namespace
 
 stage_mask run_tx(context& c, burst& b, packet_mask packets) noexcept {
-    if (c.sampled) [[unlikely]]
-        for_each(packets,
-                 [&](uint32_t i) { c.counters[b.out[i].port].tx_sizes.add(b.packet[i]->pkt_len); });
+    if (c.sampled || c.awaiting != nullptr) [[unlikely]]
+        note_sizes_and_samples(c, b, packets);
     if (packets != all_of(b.count)) return push_some(c, b, packets);
     if (const uint16_t port = b.out[0].port;
         all_equal(b.out, b.count, egress_port) && link_is_up(c, port)) [[likely]] {

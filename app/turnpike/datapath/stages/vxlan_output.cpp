@@ -196,8 +196,8 @@ class encapsulator {
             return {.group = hop.group.load(std::memory_order_acquire),
                     .max_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
         if (kind != nexthop_kind::adjacency) return {};
-        if ((v_.paths[hop.out.interface].output & ~bit(stage::mirror_out)) != bit(stage::tx))
-            return {};
+        constexpr stage_mask copying = bit(stage::sample_out) | bit(stage::mirror_out);
+        if ((v_.paths[hop.out.interface].output & ~copying) != bit(stage::tx)) return {};
         hop.mark_used();
         return {.hop = &hop, .max_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
     }
