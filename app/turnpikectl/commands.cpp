@@ -172,7 +172,7 @@ constexpr command table[] = {
     {"show tunnels [TUNNEL]", "tunnels and their counters", show, nullptr, "tunnels",
      "name vni local remote interface vrf bridge mtu rx_packets rx_bytes tx_packets tx_bytes"},
     {"show mirrors [MIRROR]", "mirrors and their copies", show, nullptr, "mirrors",
-     "name ports bridge direction vlan list sample length to to_vlan packets bytes lost "
+     "name ports bridge direction vlan list sample length to to_vlan vni packets bytes lost "
      "unreachable"},
     {"show sflow", "export to sFlow collectors: samples, datagrams and losses", show},
     {"show acl [LIST]", "bound ACLs and their counters; the rules of one of them with theirs", show,

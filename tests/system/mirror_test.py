@@ -14,12 +14,14 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import frames, tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
-from lib.dut import Turnpike  # noqa: E402
+from lib.dut import BUILD, Turnpike  # noqa: E402
 from lib.frames import ethernet, ipv4, ipv6, mac, tcp, udp  # noqa: E402
 from lib.hosts import Lab, wait_until, with_tag  # noqa: E402
 from lib.routed import ping, rewrite  # noqa: E402
 
 SOURCE = b"\x02\0\0\0\0\x77"
+SOCKET = f"/tmp/turnpike-mirror-{os.getpid()}.sock"
+CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
 
 
 def lab_of(lab, hosts, speak=0, **more):
@@ -31,10 +33,9 @@ def lab_of(lab, hosts, speak=0, **more):
         lab.cable(host, "eth0", dut, f"p{i}")
     for name, members in more.pop("members", {}).items():
         next(p for p in ports if p["name"] == name).update(members)
-    path = f"/tmp/turnpike-mirror-{os.getpid()}.sock"
     running = Turnpike(lab, dut, {"eal": {"args": "-l 0-1 --no-pci --in-memory", "hugepages": "optional"},
-                                  "control": {"socket": path}, "ports": ports, **more})
-    return there, running, Operator(path)
+                                  "control": {"socket": SOCKET}, "ports": ports, **more})
+    return there, running, Operator(SOCKET)
 
 
 class Tap:
@@ -339,6 +340,10 @@ def test_copies_to_a_collector_in_vxlan():
         assert shown["six"]["packets"] - before["six"]["packets"] == len(vxlan6)
         assert shown["four"]["unreachable"] == before["four"]["unreachable"] and shown["four"]["lost"] == 0
         assert shown["four"]["vni"] == 5000 and shown["six"]["udp_port"] == 8472 and shown["four"]["session"] is None, shown
+        table = subprocess.run([CTL, "--socket", SOCKET, "show", "mirrors"], capture_output=True, text=True, check=True, timeout=30)
+        lines = [line.split() for line in table.stdout.splitlines()]
+        vnis = {line[0]: line[lines[0].index("vni")] for line in lines[1:] if line and line[0] in shown}
+        assert vnis == {name: str(shown[name]["vni"]) for name in shown}, table.stdout
         at.running.stop()
 
 
