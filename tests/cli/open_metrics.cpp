@@ -77,7 +77,8 @@ inventory objects() {
         all.fibs.push_back({name, "ipv6", 4096});
         for (const char* protocol : {"operator", "bgp"}) all.sources.push_back({name, protocol, 9});
         all.bridges.push_back({.name = name, .entries = 5, .max_entries = max, .flooded = 2});
-        all.tunnels.push_back({.name = name, .remote = "10.0.2.2", .vni = 100, .rx_bytes = 77});
+        all.tunnels.push_back(
+            {.name = name, .remote = "10.0.2.2", .vni = 100, .inner = {.rx_bytes = 77}});
         all.mirrors.push_back(
             {.name = name, .packets = 5, .bytes = 500, .lost = 1, .unreachable = 2});
         all.host_interfaces.push_back({.name = name, .carrier = true, .to_kernel = 4});

@@ -216,7 +216,7 @@ class controller {
     [[nodiscard]] const control::tunnels& tunnels() const noexcept { return *tunnels_; }
     [[nodiscard]] const sflow_export& sflow() const noexcept { return *sflow_; }
     /// By name, of the running configuration; none: nothing counts the interface.
-    [[nodiscard]] std::map<std::string_view, interface_counts::counts> counted_interfaces() const;
+    [[nodiscard]] std::map<std::string_view, observe::counted_traffic> counted_interfaces() const;
     [[nodiscard]] const latency_samples& latencies() const noexcept { return *latency_; }
     [[nodiscard]] const mirrors& mirroring() const noexcept { return *mirrors_; }
     [[nodiscard]] const slow_path::reserved& reserved() const noexcept { return *reserved_; }

@@ -25,9 +25,8 @@ port_totals difference(const port_totals& now, const port_totals& then) noexcept
 template <class Row, size_t N>
 using counters_in = uint64_t Row::*const[N];
 
-constexpr counters_in<interface_report::traffic, 4> traffic_counters = {
-    &interface_report::traffic::rx_packets, &interface_report::traffic::rx_bytes,
-    &interface_report::traffic::tx_packets, &interface_report::traffic::tx_bytes};
+constexpr counters_in<traffic, 4> traffic_counters = {&traffic::rx_packets, &traffic::rx_bytes,
+                                                      &traffic::tx_packets, &traffic::tx_bytes};
 constexpr counters_in<bridge_report, 9> bridge_counters = {
     &bridge_report::learned,  &bridge_report::moved,      &bridge_report::aged,
     &bridge_report::dampened, &bridge_report::refused,    &bridge_report::rx_packets,
@@ -36,9 +35,6 @@ constexpr counters_in<bridge_report::vlan, 4> vlan_counters = {
     &bridge_report::vlan::rx_packets, &bridge_report::vlan::rx_bytes,
     &bridge_report::vlan::tx_packets, &bridge_report::vlan::flooded};
 constexpr counters_in<reserved_report, 1> reserved_counters = {&reserved_report::frames};
-constexpr counters_in<tunnel_report, 4> tunnel_counters = {
-    &tunnel_report::rx_packets, &tunnel_report::rx_bytes, &tunnel_report::tx_packets,
-    &tunnel_report::tx_bytes};
 constexpr counters_in<mirror_report, 4> mirror_counters = {
     &mirror_report::packets, &mirror_report::bytes, &mirror_report::lost,
     &mirror_report::unreachable};
@@ -71,7 +67,7 @@ void take_row(reserved_report& from, const reserved_report& what) {
     take_members(from, what, reserved_counters);
 }
 void take_row(tunnel_report& from, const tunnel_report& what) {
-    take_members(from, what, tunnel_counters);
+    take_members(from.inner, what.inner, traffic_counters);
 }
 void take_row(mirror_report& from, const mirror_report& what) {
     take_members(from, what, mirror_counters);

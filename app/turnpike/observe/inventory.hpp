@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "observe/report.hpp"
+#include "observe/traffic.hpp"
 
 namespace turnpike::observe {
 
@@ -18,9 +19,6 @@ struct interface_report {
     uint16_t mtu = 0;
     bool up = false;
     uint64_t life = 0;
-    struct traffic {
-        uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
-    };
     std::optional<traffic> counted{};  ///< none: nothing counts the interface
 };
 
@@ -60,7 +58,7 @@ struct tunnel_report {
     std::string name{}, remote{};
     uint64_t life = 0;
     uint32_t vni = 0;
-    uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;  ///< inner frames
+    traffic inner{};  ///< of inner frames
 };
 
 struct mirror_report {

@@ -185,7 +185,7 @@ constexpr rows<fib_report> of_fibs[] = {
      [](const fib_report& f) -> metric_value { return f.bytes; }},
 };
 
-template <uint64_t interface_report::traffic::*Count>
+template <uint64_t traffic::*Count>
 metric_value count_of(const interface_report& i) {
     return i.counted ? metric_value((*i.counted).*Count) : metric_value{};
 }
@@ -195,13 +195,13 @@ constexpr rows<interface_report> of_interfaces[] = {
     {"mtu", gauge, "bytes", "MTU: bytes of the Ethernet payload",
      [](const interface_report& i) -> metric_value { return uint64_t{i.mtu}; }},
     {"rx", counter, "packets", "packets received by the interface, where it is counted",
-     count_of<&interface_report::traffic::rx_packets>},
+     count_of<&traffic::rx_packets>},
     {"rx", counter, "bytes", "bytes received by the interface, without its VLAN tag",
-     count_of<&interface_report::traffic::rx_bytes>},
+     count_of<&traffic::rx_bytes>},
     {"tx", counter, "packets", "packets sent by the interface, where it is counted",
-     count_of<&interface_report::traffic::tx_packets>},
+     count_of<&traffic::tx_packets>},
     {"tx", counter, "bytes", "bytes sent by the interface, without its VLAN tag",
-     count_of<&interface_report::traffic::tx_bytes>},
+     count_of<&traffic::tx_bytes>},
 };
 
 constexpr rows<bridge_report> of_bridges[] = {
@@ -233,13 +233,13 @@ constexpr rows<bridge_report> of_bridges[] = {
 
 constexpr rows<tunnel_report> of_tunnels[] = {
     {"rx", counter, "packets", "inner frames received from the remote VTEP",
-     [](const tunnel_report& t) -> metric_value { return t.rx_packets; }},
+     [](const tunnel_report& t) -> metric_value { return t.inner.rx_packets; }},
     {"rx", counter, "bytes", "bytes of inner frames received from the remote VTEP",
-     [](const tunnel_report& t) -> metric_value { return t.rx_bytes; }},
+     [](const tunnel_report& t) -> metric_value { return t.inner.rx_bytes; }},
     {"tx", counter, "packets", "inner frames sent to the remote VTEP",
-     [](const tunnel_report& t) -> metric_value { return t.tx_packets; }},
+     [](const tunnel_report& t) -> metric_value { return t.inner.tx_packets; }},
     {"tx", counter, "bytes", "bytes of inner frames sent to the remote VTEP",
-     [](const tunnel_report& t) -> metric_value { return t.tx_bytes; }},
+     [](const tunnel_report& t) -> metric_value { return t.inner.tx_bytes; }},
 };
 
 constexpr rows<mirror_report> of_mirrors[] = {

@@ -88,7 +88,7 @@ class clear_objects : public testing::Test {
         for (const auto& i : all.interfaces)
             if (i.counted) out[i.name] = i.counted->rx_packets + i.counted->tx_packets;
         for (const auto& b : all.bridges) out[b.name] = b.rx_packets;
-        for (const auto& t : all.tunnels) out["tunnel " + t.name] = t.tx_packets;
+        for (const auto& t : all.tunnels) out["tunnel " + t.name] = t.inner.tx_packets;
         for (const auto& m : all.mirrors) out["mirror " + m.name] = m.packets;
         return out;
     }

@@ -53,7 +53,7 @@ class interface_counts : public ::testing::Test {
         const auto all = lab_.controller().counted_interfaces();
         const auto at = all.find(name);
         if (at == all.end()) return {};
-        const auto& n = at->second;
+        const observe::traffic& n = at->second.total;
         std::vector<uint64_t> now = {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes};
         std::vector<uint64_t>& was = before_[name];
         was.resize(now.size());
@@ -123,7 +123,7 @@ TEST_F(interface_counts, of_another_interface_begin_at_0) {
     lab_.sent(0);
     EXPECT_EQ(lab_.send(0, with_vlan(packet_to(0, "10.0.2.2"), 8))[1].size(), 1U);
     const auto all = lab_.controller().counted_interfaces();
-    EXPECT_EQ(all.at("p0.8").rx_packets, 1U);
+    EXPECT_EQ(all.at("p0.8").total.rx_packets, 1U);
     EXPECT_FALSE(all.contains("p0.7"));
     EXPECT_EQ(counted("p0")[0], 0U);
 }

@@ -26,7 +26,7 @@ TEST(tunnel, floods_to_each_endpoint_and_learns_from_them) {
     ASSERT_EQ(to_two[2].size(), 1U);
     EXPECT_EQ(to_two[2][0], sent_to(next, two4, two_mac, to_two[2][0]));
     EXPECT_TRUE(to_two[1].empty());
-    const auto n = l.controller().tunnels().counted("t2");
+    const observe::traffic n = l.controller().tunnels().counted("t2").total;
     EXPECT_EQ(n.rx_packets, 1U);
     EXPECT_EQ(n.rx_bytes, answer.size());
     EXPECT_EQ(n.tx_packets, 2U);

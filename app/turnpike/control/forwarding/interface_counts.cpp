@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/forwarding/interface_counts.hpp"
 
+#include <map>
+
 #include "control/forwarding/workers.hpp"
-#include "observe/report.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -45,12 +46,8 @@ class interface_counts::prepared_counts : public prepared_change {
   public:
     prepared_counts(interface_counts& of, const change& c) : of_(of) {
         for (const auto& [name, ifindex] : counted_by_stages(c)) {
-            const auto was = of.interfaces_.find(name);
-            if (was != of.interfaces_.end() && was->second.ifindex == ifindex)
-                interfaces_.emplace(name, was->second);
-            else
-                interfaces_.emplace(name, counted_interface{ifindex, of.sum_of(ifindex)})
-                    .first->second.before.life = observe::new_life();
+            interfaces_.add(name, ifindex, of.interfaces_,
+                            [&](uint16_t index) { return of.sum_of(index); });
             c.snapshot->paths[ifindex].input |= bit(stage::count_in);
             c.snapshot->paths[ifindex].output |= bit(stage::count_out);
         }
@@ -64,38 +61,24 @@ class interface_counts::prepared_counts : public prepared_change {
 
   private:
     interface_counts& of_;
-    decltype(interface_counts::interfaces_) interfaces_{};
+    traffic_by_name interfaces_{};
 };
 
 result<std::unique_ptr<prepared_change>> interface_counts::prepare(change& c) {
     return std::make_unique<prepared_counts>(*this, c);
 }
 
-interface_counts::counts interface_counts::sum_of(uint16_t ifindex) const noexcept {
-    counts out;
+observe::traffic interface_counts::sum_of(uint16_t ifindex) const noexcept {
+    observe::traffic out;
     if (workers_ == nullptr) return out;
-    for (size_t w = 0; w < max_workers(); ++w) {
-        const datapath::interface_counters& one = workers_[w * max_interfaces + ifindex];
-        out.rx_packets += one.rx_packets.read();
-        out.rx_bytes += one.rx_bytes.read();
-        out.tx_packets += one.tx_packets.read();
-        out.tx_bytes += one.tx_bytes.read();
-    }
+    for (size_t w = 0; w < max_workers(); ++w)
+        out.add(observe::traffic::read(workers_[w * max_interfaces + ifindex]));
     return out;
 }
 
-std::optional<interface_counts::counts> interface_counts::counted(
+std::optional<observe::counted_traffic> interface_counts::counted(
     const std::string& name) const noexcept {
-    const auto at = interfaces_.find(name);
-    if (at == interfaces_.end()) return std::nullopt;
-    counts out = sum_of(at->second.ifindex);
-    const counts& before = at->second.before;
-    out.rx_packets -= before.rx_packets;
-    out.rx_bytes -= before.rx_bytes;
-    out.tx_packets -= before.tx_packets;
-    out.tx_bytes -= before.tx_bytes;
-    out.life = before.life;
-    return out;
+    return interfaces_.counted(name, [&](uint16_t ifindex) { return sum_of(ifindex); });
 }
 
 }  // namespace turnpike::control

@@ -4,7 +4,6 @@
 // port, and for routing interfaces of bridges.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,6 +11,7 @@
 #include <string_view>
 
 #include "control/change.hpp"
+#include "control/forwarding/traffic_by_name.hpp"
 #include "datapath/interface_counters.hpp"
 
 namespace turnpike::control {
@@ -27,23 +27,16 @@ class interface_counts : public config_handler {
     [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Totals of all workers.
-    struct counts {
-        uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
-        uint64_t life = 0;  ///< of the counters (observe/report.hpp)
-    };
     /// None: the stages do not count the interface.
-    [[nodiscard]] std::optional<counts> counted(const std::string& name) const noexcept;
+    [[nodiscard]] std::optional<observe::counted_traffic> counted(
+        const std::string& name) const noexcept;
 
   private:
     class prepared_counts;
-    struct counted_interface {
-        uint16_t ifindex = 0;
-        counts before{};  ///< of earlier interfaces with its index; the life is this one's
-    };
 
-    [[nodiscard]] counts sum_of(uint16_t ifindex) const noexcept;
+    [[nodiscard]] observe::traffic sum_of(uint16_t ifindex) const noexcept;
 
-    std::map<std::string, counted_interface, std::less<>> interfaces_{};
+    traffic_by_name interfaces_{};
     std::unique_ptr<datapath::interface_counters[]> workers_{};  ///< [workers][max_interfaces]
 };
 

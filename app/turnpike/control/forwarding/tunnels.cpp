@@ -199,17 +199,9 @@ class tunnels::prepared_tunnels : public prepared_change {
         return {};
     }
     void count(const change& c) {
-        for (const auto& [name, t] : c.after.tunnels) {
-            const uint16_t ifindex = c.ifindex_of.at(name);
-            const auto was = of_.counted_.find(name);
-            if (was != of_.counted_.end() && was->second.ifindex == ifindex) {
-                counted_.emplace(*was);
-                continue;
-            }
-            counts before = of_.sum_of(ifindex);
-            before.life = observe::new_life();
-            counted_.emplace(name, counted_tunnel{ifindex, before});
-        }
+        for (const auto& [name, t] : c.after.tunnels)
+            counted_.add(name, c.ifindex_of.at(name), of_.counted_,
+                         [&](uint16_t ifindex) { return of_.sum_of(ifindex); });
     }
     void show(std::unique_ptr<tunnel_tables> made) noexcept { tables_ = std::move(made); }
 
@@ -237,7 +229,7 @@ class tunnels::prepared_tunnels : public prepared_change {
     tunnels& of_;
     std::unique_ptr<const tunnel_tables> tables_;
     paths_to_groups paths_;
-    counted_tunnels counted_;
+    traffic_by_name counted_{};
 };
 
 result<std::unique_ptr<prepared_change>> tunnels::prepare(change& c) {
@@ -257,28 +249,15 @@ result<std::unique_ptr<prepared_change>> tunnels::prepare(change& c) {
     return ready;
 }
 
-tunnels::counts tunnels::counted(const std::string& name) const noexcept {
-    const auto at = counted_.find(name);
-    if (at == counted_.end()) return {};
-    const counts& before = at->second.before;
-    counts out = sum_of(at->second.ifindex);
-    out.rx_packets -= before.rx_packets;
-    out.rx_bytes -= before.rx_bytes;
-    out.tx_packets -= before.tx_packets;
-    out.tx_bytes -= before.tx_bytes;
-    out.life = before.life;
-    return out;
+observe::counted_traffic tunnels::counted(const std::string& name) const noexcept {
+    return counted_.counted(name, [&](uint16_t ifindex) { return sum_of(ifindex); })
+        .value_or(observe::counted_traffic{});
 }
 
-tunnels::counts tunnels::sum_of(uint16_t ifindex) const noexcept {
-    counts out;
-    for (const auto& s : workers_.all()) {
-        const datapath::tunnel_counters& one = std::as_const(s->tunnels).of(ifindex);
-        out.rx_packets += one.rx_packets.read();
-        out.rx_bytes += one.rx_bytes.read();
-        out.tx_packets += one.tx_packets.read();
-        out.tx_bytes += one.tx_bytes.read();
-    }
+observe::traffic tunnels::sum_of(uint16_t ifindex) const noexcept {
+    observe::traffic out;
+    for (const auto& s : workers_.all())
+        out.add(observe::traffic::read(std::as_const(s->tunnels).of(ifindex)));
     return out;
 }
 

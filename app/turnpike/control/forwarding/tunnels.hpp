@@ -8,6 +8,7 @@
 #include <string>
 
 #include "control/change.hpp"
+#include "control/forwarding/traffic_by_name.hpp"
 #include "control/forwarding/workers.hpp"
 #include "control/routing/next_hops.hpp"
 
@@ -23,11 +24,7 @@ class tunnels : public config_handler {
     [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Totals of all workers, of inner frames.
-    struct counts {
-        uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
-        uint64_t life = 0;  ///< of the counters (observe/report.hpp)
-    };
-    [[nodiscard]] counts counted(const std::string& name) const noexcept;
+    [[nodiscard]] observe::counted_traffic counted(const std::string& name) const noexcept;
 
   private:
     class prepared_tunnels;
@@ -46,19 +43,12 @@ class tunnels : public config_handler {
     /// by VRF and group
     using paths_to_groups = std::map<std::pair<uint8_t, ip_address>, path_to_group>;
 
-    /// Counters are by interface index, and an index may have been another tunnel's.
-    struct counted_tunnel {
-        uint16_t ifindex = 0;
-        counts before{};  ///< of earlier tunnels with its index; the life is this one's
-    };
-    using counted_tunnels = std::map<std::string, counted_tunnel, std::less<>>;
-
-    [[nodiscard]] counts sum_of(uint16_t ifindex) const noexcept;
+    [[nodiscard]] observe::traffic sum_of(uint16_t ifindex) const noexcept;
 
     workers& workers_;
     next_hops& hops_;
     paths_to_groups paths_;
-    counted_tunnels counted_;
+    traffic_by_name counted_{};
     std::unique_ptr<const datapath::tunnel_tables> shown_;  ///< published tables
     uint64_t generation_ = 0;
 };

@@ -26,9 +26,8 @@ void add_interfaces(controller& c, observe::inventory& to) {
              .mtu = i.mtu,
              .up = c.has_link(i)});
         if (const auto at = counted.find(name); at != counted.end()) {
-            const interface_counts::counts& n = at->second;
-            to.interfaces.back().life = n.life;
-            to.interfaces.back().counted = {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes};
+            to.interfaces.back().life = at->second.life;
+            to.interfaces.back().counted = at->second.total;
         }
     }
 }
@@ -78,15 +77,12 @@ void add_bridges(controller& c, observe::inventory& to) {
 
 void add_tunnels(controller& c, observe::inventory& to) {
     for (const auto& [name, t] : c.running().tunnels) {
-        const tunnels::counts n = c.tunnels().counted(name);
+        const observe::counted_traffic n = c.tunnels().counted(name);
         to.tunnels.push_back({.name = name,
                               .remote = t.remote.text(),
                               .life = n.life,
                               .vni = t.vni,
-                              .rx_packets = n.rx_packets,
-                              .rx_bytes = n.rx_bytes,
-                              .tx_packets = n.tx_packets,
-                              .tx_bytes = n.tx_bytes});
+                              .inner = n.total});
     }
 }
 

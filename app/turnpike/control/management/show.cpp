@@ -87,7 +87,7 @@ json show_interfaces(controller& c, const request_fields& f) {
                        {"mac", i.mac.text()}});
         all.back().update(json::parse(sources::json_of(
             sources::interface_fields(), sources::of_routed | sources::of_tunnel, says)));
-        using traffic = observe::interface_report::traffic;
+        using observe::traffic;
         const auto count = [&](uint64_t traffic::*one) {
             return of.counted ? json((*of.counted).*one) : json(nullptr);
         };

@@ -115,18 +115,17 @@ json history_json(const observe::rate_history::entry& e) {
 
 }  // namespace
 
-std::map<std::string_view, interface_counts::counts> controller::counted_interfaces() const {
-    std::map<std::string_view, interface_counts::counts> out, of_port;
+std::map<std::string_view, observe::counted_traffic> controller::counted_interfaces() const {
+    std::map<std::string_view, observe::counted_traffic> out, of_port;
     for (const auto& p : ports_->open()) {
         observe::port_totals n;
         n.add(counted(p->port_index), p->before);
-        of_port.insert({p->name, {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes, p->life}});
+        of_port.insert({p->name, {{n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes}, p->life}});
     }
     const auto of_one = ports_of_one_interface(*running_);
     for (const auto& [name, i] : running_->interfaces) {
         if (running_->is_tunnel(i)) {
-            const tunnels::counts n = tunnels_->counted(name);
-            out.insert({name, {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes, n.life}});
+            out.insert({name, tunnels_->counted(name)});
         } else if (of_one.contains(i.port)) {
             if (const auto port = of_port.find(i.port); port != of_port.end())
                 out.insert({name, port->second});
@@ -144,9 +143,10 @@ std::vector<rated_object> controller::rated_objects() const {
         n.add(counted(p->port_index), p->before);
         add_port(out, *p, n);
     }
-    for (const auto& [name, n] : counted_interfaces()) {
+    for (const auto& [name, of] : counted_interfaces()) {
+        const observe::traffic& n = of.total;
         out.push_back({.kind = rated_kind::interface,
-                       .life = n.life,
+                       .life = of.life,
                        .name = std::string(name),
                        .counts = {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes}});
     }

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-json counts_json(const observe::tunnel_report& n) {
+json counts_json(const observe::traffic& n) {
     return {{"rx_packets", n.rx_packets},
             {"rx_bytes", n.rx_bytes},
             {"tx_packets", n.tx_packets},
@@ -24,21 +24,17 @@ json counts_json(const observe::tunnel_report& n) {
 json show_tunnels(controller& c, const request_fields& f) {
     f.expect("");
     json list = json::array(), networks = json::array();
-    std::map<uint32_t, observe::tunnel_report> by_vni;
+    std::map<uint32_t, observe::traffic> by_vni;
     const observe::inventory all = shown_objects(c, add_tunnels);
     for (const observe::tunnel_report& n : all.tunnels) {
         const state::tunnel& t = c.running().tunnels.at(n.name);
-        json one = counts_json(n);
+        json one = counts_json(n.inner);
         one["name"] = n.name;
         one.update(json::parse(sources::json_of(sources::tunnel_fields(), sources::of_tunnel, t)));
         const std::string& bridge = c.running().interfaces.at(n.name).bridge;
         one["bridge"] = bridge.empty() ? json(nullptr) : json(bridge);
         list.push_back(std::move(one));
-        observe::tunnel_report& sum = by_vni[t.vni];
-        sum.rx_packets += n.rx_packets;
-        sum.rx_bytes += n.rx_bytes;
-        sum.tx_packets += n.tx_packets;
-        sum.tx_bytes += n.tx_bytes;
+        by_vni[t.vni].add(n.inner);
     }
     for (const auto& [vni, n] : by_vni) {
         networks.push_back(counts_json(n));
