@@ -47,6 +47,7 @@ json request_of(const given& g) {
     for (const auto& [option, member] :
          {std::pair("--vlan", "vlan"), {"--snaplen", "snaplen"}, {"--count", "packets"}})
         if (g.options.contains(option)) request[member] = std::stoull(g.option(option));
+    if (g.options.contains("--control")) request["control"] = true;
     if (g.options.contains("--drops")) request["drops"] = true;
     return request;
 }

@@ -350,7 +350,8 @@ constexpr command table[] = {
      "[ttl NUMBER] [vlan NUMBER] [bytes NUMBER] [source_mac MAC] [destination_mac MAC]",
      "show the path of a packet; defaults: UDP, 60 bytes, to the MAC address of the port", explain,
      explained},
-    local("capture CAPTURED [--direction DIRECTION] [--vlan NUMBER] [--filter FILTER] [--drops] "
+    local("capture CAPTURED [--direction DIRECTION] [--control] [--vlan NUMBER] [--filter FILTER] "
+          "[--drops] "
           "[--reason REASON] "
           "[--snaplen NUMBER] [--count NUMBER] [--write FILE] [--rotate-size BYTES] [--rotate-time "
           "SECONDS] "

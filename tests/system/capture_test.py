@@ -118,6 +118,32 @@ def test_drops_have_their_reason_as_comment():
         running.stop()
 
 
+def test_packets_for_control_and_of_control():
+    """ARP, and ICMP of the router itself, each with the reason why it is for control; but no forwarded packet."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        west, dut, _east = cabled(lab)
+        path, file = os.path.join(folder, "control.sock"), os.path.join(folder, "control.pcapng")
+        running = start(lab, dut, control={"socket": path})
+        ping(west, EAST[0])
+        c = Capture(path, "any", "--control", "--filter", "arp or icmp", "-w", file)
+        west.run("ip neigh flush dev eth0")
+        west.run(f"ping -n -c 3 -i 0.2 {EAST[0]}")
+        west.run(f"ping -n -c 2 -i 0.2 10.0.1.1")
+        west.run(f"ping -n -c 1 -W 1 -t 1 {EAST[0]}", check=False)
+        code, _out, said = c.end()
+        assert code == 0 and lost(said) == 0, said
+        rows = packets(file, "frame.comment", "frame.packet_flags_direction", "arp.opcode", "icmp.type", "frame.interface_name")
+        mine = [(r[1][-1], r[2], r[3].split(",")[0], r[0].removeprefix("for control: ").split(":")[0]) for r in rows if r[4] == "west"]
+        assert ("1", "1", "", "arp") in mine and ("2", "2", "", "") in mine, mine
+        assert mine.count(("1", "", "8", "local")) == 2 and mine.count(("2", "", "0", "")) == 2, mine
+        assert mine.count(("1", "", "8", "icmp_error")) == 1 and mine.count(("2", "", "11", "")) == 1, mine
+        # The pings through the router are in a capture of all packets only.
+        assert not [r for r in rows if r[3] == "0" and r[1][-1] == "1"], rows
+        error, = [r[0] for r in rows if "icmp_error" in r[0]]
+        assert "; dropped: ipv4_ttl: " in error, error
+        running.stop()
+
+
 def test_vlan_snaplen_count_direction_and_standard_output():
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         west, dut, east = lab.host("west", True), lab.host("dut", True), lab.host("east", True)

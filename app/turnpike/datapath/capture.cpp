@@ -25,6 +25,12 @@ bool has_vlan(const uint8_t* frame, uint32_t n, uint16_t vlan) noexcept {
            (load_be<uint16_t>(frame + macs_bytes + 2) & 0xfff) == vlan;
 }
 
+/// TCI of a tag that turnpike removed from the frame.
+std::optional<uint16_t> removed_tag(const burst& b, uint32_t i) noexcept {
+    const bool removed = ((b.tagged & ~b.tag_in_frame) >> i & 1) != 0;
+    return removed ? std::optional(b.tag[i]) : std::nullopt;
+}
+
 template <stage S, stage_function* Run>
 stage_mask captured(context& c, burst& b, packet_mask packets) noexcept {
     copy_for_captures(c, b, S, packets);
@@ -92,7 +98,8 @@ bool capture::passes(const uint8_t* bytes, uint32_t n) const noexcept {
 }
 
 void capture::take(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t tsc,
-                   capture_point at, drop_reason why, std::optional<uint16_t> tag) noexcept {
+                   capture_point at, drop_reason why, std::optional<uint16_t> tag,
+                   punt_reason punted) noexcept {
     if (producer >= rings_.size() || port >= max_ports || (ports() >> port & 1) == 0) return;
     producer_state& p = *rings_[producer];
     port_counts& counted = p.counted[port];
@@ -126,6 +133,7 @@ void capture::take(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t t
     r->port = port;
     r->point = at;
     r->why = why;
+    r->punted = punted;
     std::memcpy(r->bytes(), bytes, kept);
     p.ring.commit();
 }
@@ -151,6 +159,7 @@ void copy_for_captures(context& c, const burst& b, stage at, packet_mask packets
             if (point == capture_point::in)
                 return to.take(producer_of(c.worker), b.packet[i], b.in_port, c.now, point);
             if (point == capture_point::out) {
+                if (to.filter().control && !c.sends_own) return;
                 const uint16_t port = b.out[i].port;
                 const port_state* const state = c.snapshot->port[port].state;
                 // Others are drops, under port_down.
@@ -159,11 +168,19 @@ void copy_for_captures(context& c, const burst& b, stage at, packet_mask packets
                     to.take(producer_of(c.worker), b.packet[i], port, c.now, point);
                 return;
             }
-            const bool removed = ((b.tagged & ~b.tag_in_frame) >> i & 1) != 0;
             to.take(producer_of(c.worker), b.packet[i], b.in_port, c.now, point, b.drop[i],
-                    removed ? std::optional(b.tag[i]) : std::nullopt);
+                    removed_tag(b, i));
         });
     }
+}
+
+void copy_punted(const context& c, const burst& b, uint32_t i) noexcept {
+    const bool dropped = b.punt[i] == punt_reason::icmp_error || b.punt[i] == punt_reason::too_big;
+    for (size_t k = 0; k < c.captured->count; ++k)
+        if (c.captured->on[k]->wants(capture_point::punt))
+            c.captured->on[k]->take(producer_of(c.worker), b.packet[i], b.in_port, c.now,
+                                    capture_point::punt, dropped ? b.drop[i] : drop_reason::none,
+                                    removed_tag(b, i), b.punt[i]);
 }
 
 void copy_refused(const capture_tap& tap, size_t producer, uint16_t port, uint64_t tsc,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packet capture: copies of packets as received, as handed to a TX queue, or as dropped, for a thread that writes them
 // (control/forwarding/capture_writer.hpp). While a capture is on, bursts pass through captured_table, the same stages with copying
-// before rx, tx and drop; otherwise it costs nothing beyond the comparison for traces.
+// before rx, tx and drop, and stage punt copies packets for control; otherwise it costs nothing beyond the comparison for traces.
 //
 //   worker, control --capture::take()--> capture_ring of the producer --> writer thread --> file, pipe, socket
 //
@@ -21,7 +21,7 @@
 
 namespace turnpike::datapath {
 
-enum class capture_point : uint8_t { in, out, drop };
+enum class capture_point : uint8_t { in, out, drop, punt };
 
 /// The path of a sampled packet through the router, as far as it is known.
 struct sampled_path {
@@ -47,7 +47,8 @@ struct capture_record {
     uint16_t port = 0;
     capture_point point = capture_point::in;
     drop_reason why = drop_reason::none;
-    sampled_path path{};  ///< of samples
+    punt_reason punted = punt_reason::local;  ///< at capture_point::punt
+    sampled_path path{};                      ///< of samples
 
     [[nodiscard]] uint8_t* bytes() noexcept { return reinterpret_cast<uint8_t*>(this + 1); }
     [[nodiscard]] const uint8_t* bytes() const noexcept {
@@ -87,6 +88,7 @@ class capture_ring {
 /// Selects the packets of a capture.
 struct capture_filter {
     bool in = true, out = true, drops = false;
+    bool control = false;              ///< in and out: only packets for control, and of control
     std::optional<drop_reason> why{};  ///< drops of this reason only
     std::optional<uint16_t> vlan{};    ///< outermost tag's VLAN ID
     std::vector<bpf_insn> program{};   ///< empty: all
@@ -104,12 +106,20 @@ class capture {
 
     /// Copy a packet that passes the filter. tag: a VLAN tag that the frame had; it is put back.
     void take(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t tsc, capture_point at,
-              drop_reason why = drop_reason::none, std::optional<uint16_t> tag = {}) noexcept;
+              drop_reason why = drop_reason::none, std::optional<uint16_t> tag = {},
+              punt_reason punted = punt_reason::local) noexcept;
 
     [[nodiscard]] bool wants(capture_point at) const noexcept {
-        return at == capture_point::drop ? filter_.drops
-               : at == capture_point::in ? filter_.in
-                                         : filter_.out;
+        switch (at) {
+            case capture_point::drop:
+                return filter_.drops;
+            case capture_point::in:
+                return filter_.in && !filter_.control;
+            case capture_point::punt:
+                return filter_.in && filter_.control;
+            default:
+                return filter_.out;
+        }
     }
     [[nodiscard]] packet_mask ports() const noexcept {
         return ports_.load(std::memory_order_relaxed);
@@ -157,6 +167,9 @@ struct capture_tap {
 /// Copy packets that a stage is about to take; only rx, tx and drop do.
 /// Requires  c.captured
 void copy_for_captures(context& c, const burst& b, stage at, packet_mask packets) noexcept;
+/// Copy a packet that is about to be enqueued for control.
+/// Requires  c.captured
+void copy_punted(const context& c, const burst& b, uint32_t i) noexcept;
 /// Copy packets that the driver refused.
 void copy_refused(const capture_tap& tap, size_t producer, uint16_t port, uint64_t tsc,
                   rte_mbuf* const* packets, uint16_t n) noexcept;

@@ -12,7 +12,7 @@
     X(nd, "a neighbour discovery message (RFC 4861)") \
     X(local, "any other packet to one of the router's own addresses or groups") \
     X(resolve, "routed, but the neighbour's MAC address is unknown (next hop kind glean)") \
-    X(icmp_error, "dropped under burst::drop; its source gets an ICMP error") \
+    X(icmp_error, "dropped; its source gets an ICMP error") \
     X(reserved, "to a group address that bridges do not forward (IEEE 802.1Q-2018 table 8-1)") \
     X(redirect, "a copy of a packet that left by its ingress interface: its source may get a redirect") \
     X(router_alert, "in transit, with the Router Alert option (RFC 2113, RFC 2711)") \
@@ -38,6 +38,15 @@ constexpr std::string_view name(punt_reason why) noexcept {
 #undef TURNPIKE_PUNT_REASON
     };
     return names[static_cast<size_t>(why)];
+}
+
+constexpr std::string_view meaning(punt_reason why) noexcept {
+    constexpr std::string_view meanings[] = {
+#define TURNPIKE_PUNT_REASON(name, meaning) meaning,
+        TURNPIKE_PUNT_REASONS(TURNPIKE_PUNT_REASON)
+#undef TURNPIKE_PUNT_REASON
+    };
+    return meanings[static_cast<size_t>(why)];
 }
 
 }  // namespace turnpike::datapath

@@ -318,6 +318,46 @@ TEST_F(capture_lab, of_one_port_one_direction_and_a_filter) {
     EXPECT_EQ(last.number(12, 5), 0U) << "lost";
 }
 
+/// A packet that expires, one to the router, and the ICMP errors about both; no forwarded packet, and no drop.
+TEST_F(capture_lab, packets_for_control_and_of_control) {
+    begin({{"port", "any"}, {"control", true}});
+    pass(frame(0x0a090002));
+    pass(tagged(0x0a080004, 7));
+    const byte_vector expires = frame(0x0a090003, 20, 1);
+    pass(expires);
+    pass(frame(0x0a000001));
+    auto got = end();
+    ASSERT_EQ(got.size(), 4U) << "two for control, and its two ICMP errors";
+    std::map<uint32_t, std::vector<captured_packet>> by_flags;
+    for (const captured_packet& p : got) by_flags[p.flags].push_back(p);
+    ASSERT_EQ(by_flags[1].size(), 2U);
+    ASSERT_EQ(by_flags[2].size(), 2U);
+    EXPECT_EQ(by_flags[1][0].bytes, expires);
+    EXPECT_EQ(
+        by_flags[1][0].comment,
+        "for control: icmp_error: dropped; its source gets an ICMP error; "
+        "dropped: ipv4_ttl: " +
+            std::string(datapath::drop_texts[static_cast<size_t>(drop_reason::ipv4_ttl)].meaning));
+    EXPECT_EQ(by_flags[1][1].comment.substr(0, 20), "for control: local: ");
+    for (const captured_packet& p : by_flags[2]) {
+        EXPECT_EQ(p.bytes[23], 1) << "ICMP";
+        EXPECT_TRUE(p.comment.empty()) << p.comment;
+    }
+    begin({{"port", "any"}, {"control", true}, {"direction", "out"}});
+    pass(expires);
+    got = end();
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_EQ(got[0].flags, 2U);
+    begin({{"port", "any"}, {"control", true}, {"direction", "in"}, {"drops", true}});
+    pass(tagged(0x0a080005, 7));
+    pass(expires);
+    got = end();
+    ASSERT_EQ(got.size(), 3U);
+    EXPECT_EQ(got[0].comment.substr(0, 25), "dropped: route_blackhole:");
+    EXPECT_EQ(got[1].comment.substr(0, 12), "for control:");
+    EXPECT_EQ(got[2].comment.substr(0, 18), "dropped: ipv4_ttl:") << "by control, behind its error";
+}
+
 TEST_F(capture_lab, drops_of_workers_and_of_control) {
     begin({{"port", "any"}, {"drops", true}});
     pass(frame(0x0a080001));

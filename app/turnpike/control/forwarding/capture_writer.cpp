@@ -2,6 +2,7 @@
 #include "control/forwarding/capture_writer.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
 #include <rte_cycles.h>
@@ -104,6 +105,17 @@ class sink {
     off_t begin_ = 0, whole_ = 0;
 };
 
+std::string comment_of(const capture_record& r) {
+    std::string out;
+    if (r.point == capture_point::punt)
+        out = fmt::format("for control: {}: {}", name(r.punted), meaning(r.punted));
+    if (r.why != datapath::drop_reason::none) {
+        const auto& text = datapath::drop_texts[static_cast<size_t>(r.why)];
+        out += fmt::format("{}dropped: {}: {}", out.empty() ? "" : "; ", text.name, text.meaning);
+    }
+    return out;
+}
+
 class capture_thread {
   public:
     capture_thread(std::shared_ptr<capture_session> s, owned_fd to)
@@ -175,11 +187,7 @@ class capture_thread {
         return true;
     }
     void add(const capture_record& r) {
-        std::string comment;
-        if (r.why != datapath::drop_reason::none) {
-            const auto& text = datapath::drop_texts[static_cast<size_t>(r.why)];
-            comment = "dropped: " + std::string(text.name) + ": " + std::string(text.meaning);
-        }
+        const std::string comment = comment_of(r);
         append(out_,
                pcapng::enhanced_packet{.interface = number_[r.port],
                                        .time_ns = time_of(r.tsc),

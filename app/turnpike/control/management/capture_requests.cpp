@@ -53,6 +53,7 @@ datapath::drop_reason reason_of(const std::string& name) {
 
 datapath::capture_filter filter_of(const request_fields& f) {
     datapath::capture_filter out;
+    out.control = f.truth_or("control", false);
     out.drops = f.truth_or("drops", false) || f.has("reason");
     if (f.has("reason")) out.why = reason_of(f.text("reason"));
     if (f.has("direction")) {
@@ -61,7 +62,7 @@ datapath::capture_filter filter_of(const request_fields& f) {
             refuse_capture("direction", "should be in, out or both");
         out.in = direction != "out";
         out.out = direction != "in";
-    } else if (out.drops) {
+    } else if (out.drops && !out.control) {
         out.in = out.out = false;  // drops only, unless a direction is asked for as well
     }
     if (f.has("vlan"))
@@ -127,7 +128,7 @@ json status_json(uint64_t number, const capture_session& s) {
 }
 
 json begun(controller& c, const request_fields& f, int descriptor, uint64_t connection) {
-    f.expect("port direction vlan filter drops reason snaplen packets");
+    f.expect("port direction control vlan filter drops reason snaplen packets");
     auto ports = ports_of(c, f);
     datapath::packet_mask mask = 0;
     for (const captured_port& p : ports) mask |= datapath::packet_mask{1} << p.index;

@@ -5,6 +5,7 @@
 //   Writes  the mbuf's private area (burst.hpp, punted)
 #include <rte_ring.h>
 
+#include "datapath/capture.hpp"
 #include "datapath/graph.hpp"
 #include "datapath/sampler.hpp"
 
@@ -54,6 +55,8 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
                         .copy = b.copies,
                         .why = why,
                         .drop = sends_icmp ? b.drop[i] : drop_reason::none};
+        if (c.captured != nullptr) [[unlikely]]
+            copy_punted(c, b, i);
         if (rte_ring_sp_enqueue(ring_of(c, of), m) != 0) return refuse(drop_reason::punt_ring_full);
         policer.punted.add(1);
     });
