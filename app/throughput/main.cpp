@@ -77,12 +77,18 @@ void describe_setup(json& out) {
                                                 : "isolated: " + isolated);
 }
 
+json describe_capture(const run& r, unsigned port) {
+    const capture& c = *r.traffic.captured[port];
+    return {{"pcap", r.pcap_files[port]},
+            {"frames", c.frames().size()},
+            {"lengthened", c.lengthened()},
+            {"skipped", c.skipped()}};
+}
+
 void describe_traffic(const run& r, json& out) {
-    if (const auto& c = r.traffic.captured) {
-        out = {{"pcap", r.pcap_file},
-               {"frames", c->frames().size()},
-               {"lengthened", c->lengthened()},
-               {"skipped", c->skipped()}};
+    if (r.traffic.captured[0]) {
+        out = describe_capture(r, 0);
+        if (r.both_ways) out.update({{"both_ways", true}, {"back", describe_capture(r, 1)}});
         return;
     }
     out = {{"flows_by", r.traffic.by_mac ? "mac" : "ip"},

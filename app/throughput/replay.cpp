@@ -90,6 +90,16 @@ uint32_t sum_without_stamp(const uint8_t* ip, std::span<const uint8_t> upper,
     return sum_bytes(upper, sum);
 }
 
+/// Exchange source and destination. The sums of checksums stay.
+void exchange_ends(uint8_t* at, const capture::frame& f) noexcept {
+    std::swap_ranges(at, at + 6, at + 6);
+    if (f.upper_at == 0) return;
+    const uint32_t first = f.l3_at + (f.ipv6 ? 8u : 12u), length = f.ipv6 ? 16 : 4;
+    std::swap_ranges(at + first, at + first + length, at + first + length);
+    uint8_t* const ports = at + f.upper_at;
+    if (f.has_ports) std::swap_ranges(ports, ports + 2, ports + 2);
+}
+
 /// An odd distance exchanges the bytes of each word (RFC 1071 section 2 (B)).
 uint32_t sum_of_stamp(const uint8_t* at, bool odd, uint32_t sum) noexcept {
     uint8_t padded[stamp_bytes + 2] = {};
@@ -128,11 +138,82 @@ result<std::shared_ptr<const capture>> capture::open(const std::string& file) {
                     made->skipped_ == 0 ? "contains no frames"
                                         : "contains no frames that can be sent (of " +
                                               std::to_string(made->skipped_) + ")");
-    for (auto& ends : made->ends_) {
+    made->finish();
+    return std::shared_ptr<const capture>(made);
+}
+
+void capture::finish() {
+    for (auto& ends : ends_) {
         std::sort(ends.begin(), ends.end());
         ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
     }
-    return std::shared_ptr<const capture>(made);
+}
+
+ip_address capture::end_of(const frame& f, unsigned end) const noexcept {
+    const uint8_t* ip = bytes_of(f) + f.l3_at;
+    if (f.ipv6) {
+        const auto& h = *reinterpret_cast<const ipv6_header*>(ip);
+        return ip_address::from_v6(end == 0 ? h.source : h.destination);
+    }
+    const auto& h = *reinterpret_cast<const ipv4_header*>(ip);
+    return ip_address::from_v4(end == 0 ? h.source : h.destination);
+}
+
+void capture::add(const frame& f) {
+    lengthened_ += f.lengthened ? 1 : 0;
+    if (f.upper_at != 0)
+        for (const unsigned end : {0u, 1u}) ends_[end].push_back(end_of(f, end));
+    flows_.insert(key_of({bytes_of(f), f.bytes}));
+    frames_.push_back(f);
+}
+
+void capture::copy(const capture& from, const frame& f) {
+    frame own = f;
+    own.at = bytes_.size();
+    bytes_.insert(bytes_.end(), from.bytes_of(f), from.bytes_of(f) + f.bytes);
+    add(own);
+}
+
+std::shared_ptr<const capture> capture::exchanged(size_t max_frames) const {
+    const auto made = std::make_shared<capture>();
+    const size_t n = std::min(max_frames, frames_.size());
+    for (const frame& f : std::span(frames_).first(n)) {
+        frame own = f;
+        own.at = made->bytes_.size();
+        made->bytes_.insert(made->bytes_.end(), bytes_of(f), bytes_of(f) + f.bytes);
+        exchange_ends(&made->bytes_[own.at], own);
+        made->add(own);
+    }
+    made->finish();
+    return made;
+}
+
+result<std::array<std::shared_ptr<const capture>, 2>> capture::split(
+    std::span<const ip_prefix> prefixes) const {
+    const auto source_mac = [this](const frame& f) {
+        return load_be<uint64_t>(bytes_of(f) + 6) >> 16;
+    };
+    const auto is_within = [&](const frame& f) {
+        return std::ranges::any_of(
+            prefixes, [a = end_of(f, 0)](const ip_prefix& p) { return p.contains(a); });
+    };
+    std::unordered_set<uint64_t> other_macs;
+    for (const frame& f : frames_)
+        if (f.upper_at != 0 && !is_within(f)) other_macs.insert(source_mac(f));
+    const std::array made{std::make_shared<capture>(), std::make_shared<capture>()};
+    for (const frame& f : frames_) {
+        const bool first = f.upper_at != 0 ? is_within(f) : !other_macs.contains(source_mac(f));
+        made[first ? 0 : 1]->copy(*this, f);
+    }
+    for (const unsigned side : {0u, 1u}) {
+        if (made[side]->frames_.empty())
+            return fail(EINVAL, {},
+                        side == 0 ? "no frame's source lies in one of the prefixes"
+                                  : "every frame's source lies in one of the prefixes");
+        made[side]->finish();
+    }
+    made[0]->skipped_ = skipped_;
+    return std::array<std::shared_ptr<const capture>, 2>{made[0], made[1]};
 }
 
 bool capture::append(std::span<const uint8_t> captured) {
@@ -163,7 +244,7 @@ bool capture::append(std::span<const uint8_t> captured) {
     uint8_t* at = &bytes_[f.at];
     std::memset(at + f.stamp_at, 0, stamp_bytes);
     if (is_ip(p)) {
-        lengthened_ += end > captured_bytes ? 1 : 0;
+        f.lengthened = end > captured_bytes;
         uint8_t* ip = at + p.l2_bytes;
         const uint32_t upper_total = end - p.upper_offset;
         if (p.is_ipv4()) {
@@ -171,29 +252,26 @@ bool capture::append(std::span<const uint8_t> captured) {
             h.total_bytes = static_cast<uint16_t>(end - p.l2_bytes);
             h.checksum = 0;
             h.checksum = checksum({ip, h.header_bytes()});
-            ends_[0].push_back(ip_address::from_v4(h.source));
-            ends_[1].push_back(ip_address::from_v4(h.destination));
         } else {
             auto& h = header_at<ipv6_header>(ip);
             h.payload_bytes = static_cast<uint16_t>(end - p.l2_bytes - sizeof h);
-            ends_[0].push_back(ip_address::from_v6(h.source));
-            ends_[1].push_back(ip_address::from_v6(h.destination));
         }
         const bool whole_udp =
             p.upper_protocol == protocol_udp && !p.is(flag_fragment) && !p.is(flag_upper_cut);
+        f.has_ports = (p.upper_protocol == protocol_udp || p.upper_protocol == protocol_tcp) &&
+                      !p.is_later_fragment();
         if (whole_udp) store_be(at + p.upper_offset + 4, static_cast<uint16_t>(upper_total));
         if (f.checksum_at != 0) {
             store_be<uint16_t>(at + f.checksum_at, 0);
             f.partial_sum = fold(sum_without_stamp(ip, {at + p.upper_offset, upper_total}, p));
         }
     }
-    flows_.insert(key);
-    frames_.push_back(f);
+    add(f);
     return true;
 }
 
-bool capture::has_address(unsigned port, const ip_address& a) const noexcept {
-    return std::binary_search(ends_[port].begin(), ends_[port].end(), a);
+bool capture::has(unsigned end, const ip_address& a) const noexcept {
+    return std::binary_search(ends_[end].begin(), ends_[end].end(), a);
 }
 
 arrival capture::read(std::span<const uint8_t> received, stamp& out) const noexcept {
@@ -210,11 +288,6 @@ arrival capture::read(std::span<const uint8_t> received, stamp& out) const noexc
 void replay::build(uint8_t* at, uint64_t sequence, uint16_t trial, uint64_t tsc) const noexcept {
     const capture::frame& f = capture_->frame_of(sequence);
     std::memcpy(at, capture_->bytes_of(f), f.bytes);
-    if (id_ == 1) {
-        std::swap_ranges(at, at + 6, at + 6);
-        const uint32_t first = f.l3_at + (f.ipv6 ? 8u : 12u), length = f.ipv6 ? 16 : 4;
-        if (f.upper_at != 0) std::swap_ranges(at + first, at + first + length, at + first + length);
-    }
     if (macs_) {
         std::memcpy(at, macs_->destination.bytes, sizeof(mac_address));
         std::memcpy(at + 6, macs_->source.bytes, sizeof(mac_address));

@@ -5,8 +5,11 @@
 //   other   | Ethernet, tags | payload                           | stamp |     appended
 //
 // The stamp replaces the end of the payload. A packet whose payload is shorter is lengthened by the bytes that are missing.
+// Each of two directions has its capture: another file, the frames of one side's senders, or the same frames with exchanged
+// addresses.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +41,8 @@ class capture {
         uint16_t stamp_at = 0;
         uint16_t checksum_at = 0;  ///< TCP, UDP, ICMP; 0: none that covers the stamp
         bool ipv6 = false;
+        bool has_ports = false;  ///< of TCP or UDP
+        bool lengthened = false;
     };
     [[nodiscard]] const frame& frame_of(uint64_t sequence) const noexcept {
         return frames_[sequence % frames_.size()];
@@ -46,8 +51,17 @@ class capture {
     [[nodiscard]] const std::vector<frame>& frames() const noexcept { return frames_; }
     [[nodiscard]] uint64_t lengthened() const noexcept { return lengthened_; }
     [[nodiscard]] uint64_t skipped() const noexcept { return skipped_; }
-    /// Whether an address is a frame's source (port 0) or destination (port 1).
-    [[nodiscard]] bool has_address(unsigned port, const ip_address& a) const noexcept;
+    [[nodiscard]] bool has_source(const ip_address& a) const noexcept { return has(0, a); }
+    [[nodiscard]] bool has_destination(const ip_address& a) const noexcept { return has(1, a); }
+    /// The first frames, at most `max_frames`, as the other end would send them: MAC addresses, IP addresses, and ports of TCP
+    /// and UDP are exchanged.
+    [[nodiscard]] std::shared_ptr<const capture> exchanged(size_t max_frames) const;
+    /// Two captures by the frames' sources: the first has the sources within the prefixes. A frame without IP is with the
+    /// packets of its source MAC address.
+    ///
+    /// Errors  EINVAL: one of the two has no frames. Without an object
+    [[nodiscard]] result<std::array<std::shared_ptr<const capture>, 2>> split(
+        std::span<const ip_prefix> prefixes) const;
     /// Classify a received frame. Tags may have been stripped or pushed.
     [[nodiscard]] arrival read(std::span<const uint8_t> received, stamp& out) const noexcept;
 
@@ -56,6 +70,14 @@ class capture {
   private:
     /// False: the frame is skipped.
     bool append(std::span<const uint8_t> captured);
+    /// Add a frame whose bytes are the last of bytes_.
+    void add(const frame& f);
+    /// Add a frame of another capture.
+    void copy(const capture& from, const frame& f);
+    /// No further frame is added.
+    void finish();
+    [[nodiscard]] ip_address end_of(const frame& f, unsigned end) const noexcept;
+    [[nodiscard]] bool has(unsigned end, const ip_address& a) const noexcept;
 
     std::vector<uint8_t> bytes_{};
     std::vector<frame> frames_{};
@@ -69,7 +91,7 @@ struct mac_pair {
     mac_address source, destination;
 };
 
-/// Stream 1 has the addresses exchanged: only its learning frames are sent.
+/// The frames of a capture as a stream.
 class replay final : public frame_source {
   public:
     replay(std::shared_ptr<const capture> of, uint8_t id, std::optional<mac_pair> macs)

@@ -86,18 +86,44 @@ std::string path_of(const reader& r) {
     return run_file.parent_path() / r.text();
 }
 
-/// A capture instead of flows.
+std::vector<ip_prefix> prefixes_of(const reader& r) {
+    std::vector<ip_prefix> out;
+    for (const reader& p : r.list("prefixes")) out.push_back(p.taken(parse_prefix(p.text())));
+    if (out.empty()) r.refuse("should have at least one prefix");
+    return out;
+}
+
+/// Captures instead of flows: one for each direction, one that is split, or one and the same with exchanged addresses.
 void read_capture(const reader& r, run& out) {
-    for (const char* key :
-         {"flows_by", "ip", "flows", "vlan", "sizes", "both_ways", "destinations", "seed"})
+    for (const char* key : {"flows_by", "ip", "flows", "vlan", "sizes", "destinations", "seed"})
         if (r.has(key))
             r.at(key).refuse("is of flows; the frames of a capture are sent as they are");
     constexpr size_t max_learning_frames = 65536;
-    out.pcap_file = r.at("pcap").text();
-    out.traffic.captured = r.at("pcap").taken(capture::open(path_of(r.at("pcap"))));
-    out.traffic.flows =
-        static_cast<uint32_t>(std::min(out.traffic.captured->frames().size(), max_learning_frames));
-    out.sizes.push_back(size_of(*out.traffic.captured));
+    const reader pcap = r.at("pcap");
+    const std::vector<reader> files =
+        pcap.is_list() ? pcap.list("two captures") : std::vector{pcap};
+    if (pcap.is_list() && files.size() != 2)
+        pcap.refuse("should be a file, or two: the frames of each port");
+    const bool splits = r.has("split");
+    if (splits && files.size() == 2) r.at("split").refuse("is of one capture");
+    out.both_ways = splits || files.size() == 2;
+    if (r.has("both_ways")) {
+        if (out.both_ways && !r.at("both_ways").truth())
+            r.at("both_ways").refuse("should be true: each port has its frames");
+        out.both_ways = r.at("both_ways").truth();
+    }
+    auto& both = out.traffic.captured;
+    for (size_t i = 0; i < 2; ++i) out.pcap_files[i] = files[i % files.size()].text();
+    both[0] = files[0].taken(capture::open(path_of(files[0])));
+    if (splits)
+        both = r.at("split").taken(both[0]->split(prefixes_of(r.at("split"))));
+    else if (files.size() == 2)
+        both[1] = files[1].taken(capture::open(path_of(files[1])));
+    else
+        both[1] = both[0]->exchanged(out.both_ways ? SIZE_MAX : max_learning_frames);
+    const size_t frames = std::max(both[0]->frames().size(), both[1]->frames().size());
+    out.traffic.flows = static_cast<uint32_t>(std::min(frames, max_learning_frames));
+    out.sizes.push_back(size_of(both));
 }
 
 void read_destinations(const reader& r, run& out) {
@@ -114,9 +140,10 @@ void read_destinations(const reader& r, run& out) {
 }
 
 void read_traffic(const reader& r, run& out) {
-    r.expect_map(
-        {"flows_by", "ip", "flows", "vlan", "sizes", "both_ways", "pcap", "destinations", "seed"});
+    r.expect_map({"flows_by", "ip", "flows", "vlan", "sizes", "both_ways", "pcap", "split",
+                  "destinations", "seed"});
     if (r.has("pcap")) return read_capture(r, out);
+    if (r.has("split")) r.at("split").refuse("is of a capture (pcap)");
     traffic& t = out.traffic;
     if (r.has("flows_by")) t.by_mac = r.at("flows_by").word({"ip", "mac"}) == 1;
     if (r.has("ip")) t.ipv6 = r.at("ip").word({"4", "6"}) == 1;
@@ -270,7 +297,7 @@ run run_of(const reader& r) {
         out.sizes.push_back({std::to_string(smallest_frame_bytes(out.traffic)),
                              {smallest_frame_bytes(out.traffic)}});
     for (size_t i = 0; i < out.ports.size(); ++i)
-        if (!out.traffic.captured && !out.ports[i].vxlan && out.ports[i].address &&
+        if (!out.traffic.captured[0] && !out.ports[i].vxlan && out.ports[i].address &&
             out.ports[i].address->v6 != out.traffic.ipv6)
             r.at("ports").list("ports")[i].at("address").refuse(
                 "is not of the traffic's IP version");

@@ -66,8 +66,9 @@ struct run {
     std::string name{};
     std::vector<run_port> ports{};
     throughput::traffic traffic{};
-    std::string pcap_file{}, destinations_file{};  ///< as the run file names them
-    uint64_t seed = 1;                             ///< of the destinations
+    std::array<std::string, 2> pcap_files{};  ///< as the run file names them, by the sending port
+    std::string destinations_file{};
+    uint64_t seed = 1;  ///< of the destinations
     bool both_ways = false;
     std::vector<frame_size> sizes{};
     double max_fps = 0;        ///< of each direction; 0: the line rate

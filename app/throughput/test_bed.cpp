@@ -20,6 +20,8 @@ constexpr unsigned buffers = 16383, buffer_cache = 256;
 uint32_t largest_size(const run& r) {
     uint32_t most = 0;
     for (const frame_size& s : r.sizes) most = std::max(most, s.largest());
+    for (const auto& c : r.traffic.captured)
+        if (c) most = std::max(most, size_of(*c).largest());
     return most + std::max(r.ports[0].encapsulation_bytes(), r.ports[1].encapsulation_bytes());
 }
 

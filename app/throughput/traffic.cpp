@@ -72,6 +72,11 @@ frame_size size_of(const capture& c) {
     return all;
 }
 
+frame_size size_of(const std::array<std::shared_ptr<const capture>, 2>& both) {
+    frame_size first = size_of(*both[0]), second = size_of(*both[1]);
+    return second.mean_bytes() > first.mean_bytes() ? second : first;
+}
+
 uint32_t ipv4_of(unsigned port, uint32_t flow) noexcept {
     return first_ipv4[port] + flow % ipv4_hosts;
 }
@@ -84,7 +89,8 @@ ipv6_address ipv6_of(unsigned port, uint32_t flow) noexcept {
 }
 
 bool is_flow_address(const traffic& t, unsigned port, const ip_address& a) noexcept {
-    if (t.captured) return t.captured->has_address(port, a);
+    if (t.captured[port])
+        return t.captured[port]->has_source(a) || t.captured[1 - port]->has_destination(a);
     if (a.v6 != t.ipv6) return false;
     if (t.destinations && port == 1) return t.destinations->has(a);
     if (!a.v6) return a.v4() - first_ipv4[port] < std::min(t.flows, ipv4_hosts);
@@ -180,13 +186,16 @@ bool stream::is_intact(std::span<const uint8_t> frame, uint64_t sequence) const 
 std::unique_ptr<frame_source> source_of(const traffic& t, uint8_t id, const frame_size& size,
                                         const mac_address& source, const mac_address& destination,
                                         bool routed) {
-    if (!t.captured) return std::make_unique<stream>(t, id, size, source, destination);
+    if (!t.captured[id]) return std::make_unique<stream>(t, id, size, source, destination);
     return std::make_unique<replay>(
-        t.captured, id, routed ? std::optional(mac_pair{source, destination}) : std::nullopt);
+        t.captured[id], id, routed ? std::optional(mac_pair{source, destination}) : std::nullopt);
 }
 
 arrival read_frame(const traffic& t, std::span<const uint8_t> frame, stamp& out) noexcept {
-    if (t.captured) return t.captured->read(frame, out);
+    if (t.captured[0]) {
+        const arrival is = t.captured[0]->read(frame, out);
+        return is == arrival::foreign ? t.captured[1]->read(frame, out) : is;
+    }
     const uint32_t l3_bytes = ip_bytes(t),
                    rest = l3_bytes + static_cast<uint32_t>(sizeof(udp_header)) + stamp_bytes;
     uint32_t at = ethernet_bytes;

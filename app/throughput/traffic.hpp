@@ -6,9 +6,10 @@
 //   stream 0: port 0 -> port 1    MAC 06:00:00:.. -> 02:00:00:..   IPv4 198.18.0.0 + f -> 198.19.0.0 + f, or drawn from a table
 //   stream 1: port 1 -> port 0    the same flows in the other direction
 //
-// Or the frames of a capture (replay.hpp).
+// Or the frames of captures (replay.hpp).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -36,7 +37,8 @@ struct traffic {
     uint32_t flows = l3_flows_of_paper;
     uint16_t vlan = 0;  ///< 0: untagged; a tag is part of the frame's size
     std::shared_ptr<const destination_list> destinations{};  ///< at port 1, one for each flow
-    std::shared_ptr<const capture> captured{};               ///< instead of everything else
+    /// Instead of everything else: by the sending port, both or none.
+    std::array<std::shared_ptr<const capture>, 2> captured{};
 };
 
 /// A frame size, or a mix: sizes by turns.
@@ -61,6 +63,8 @@ struct frame_size {
 [[nodiscard]] result<frame_size> parse_frame_size(std::string_view text, const traffic& t);
 /// The sizes of a capture's frames, in their order; its name is "capture".
 [[nodiscard]] frame_size size_of(const capture& c);
+/// The direction with the larger mean.
+[[nodiscard]] frame_size size_of(const std::array<std::shared_ptr<const capture>, 2>& both);
 
 /// An address of a flow's end at a port, without a table.
 [[nodiscard]] uint32_t ipv4_of(unsigned port, uint32_t flow) noexcept;

@@ -233,6 +233,55 @@ def test_a_capture_with_every_impairment():
     assert len(size["trials"]) >= 10
 
 
+def reversed_frame(frame):
+    """With exchanged MAC and IPv4 addresses."""
+    out = frame[6:12] + frame[:6] + frame[12:]
+    return out[:26] + out[30:34] + out[26:30] + out[34:] if frame[12:14] == b"\x08\0" else out
+
+
+def conversation(n):
+    """n packets from 10.0.0.1, and n // 2 answers; no two have the same size."""
+    there = [of_ipv4(udp_with_checksum(bytes(30 + i)), frames.UDP) for i in range(n)]
+    return there + [reversed_frame(of_ipv4(udp_with_checksum(bytes(200 + i)), frames.UDP)) for i in range(n // 2)]
+
+
+def test_captures_in_both_directions():
+    """One mirrored, two files, and one that is split by its senders: the counts of each direction are exact."""
+    whole, n = conversation(10), 10
+    for traffic, frames_of, used in (
+            ("pcap: x.pcap, both_ways: true", (len(CAPTURED) - 2, len(CAPTURED) - 2), {"x.pcap": pcap_of(CAPTURED)}),
+            ("pcap: [x.pcap, y.pcap]", (n, n // 2), {"x.pcap": pcap_of(whole[:n]), "y.pcap": pcap_of(whole[n:])}),
+            ("pcap: x.pcap, split: [10.0.0.0/24]", (n, n // 2), {"x.pcap": pcap_of(whole)})):
+        result, _out, _errors = Run("frame_loss: {trial_ms: 200}", right=",loss_every=7", left=",loss_every=5", traffic=traffic,
+                                    files=used).end()
+        assert result["complete"] and result["traffic"]["both_ways"], result
+        assert (result["traffic"]["frames"], result["traffic"]["back"]["frames"]) == frames_of, result["traffic"]
+        before = [max(frames_of)] * 2  # learning frames
+        for t in result["sizes"][0]["trials"]:
+            assert t["foreign"] == 0 and t["misdirected"] == 0, t
+            for i, every in enumerate((7, 5)):
+                count = t["streams"][i]
+                after = before[i] + count["sent"]
+                assert count["lost"] == after // every - before[i] // every > 0, (traffic, i, t)
+                assert count["received"] == count["sent"] - count["lost"] and count["damaged"] == 0, (traffic, i, t)
+                before[i] = after
+
+
+def test_frames_of_a_capture_s_second_port():
+    """A mirrored capture: the second port sends it with exchanged addresses and ports, and valid checksums."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        path = os.path.join(folder, "sent.pcap")
+        size = Run("back_to_back: {repeats: 1, max_frames: 100}", wires=("sink", f"record:{path}"),
+                   traffic="pcap: x.pcap, both_ways: true", files={"x.pcap": pcap_of(CAPTURED)}).size()
+        rows = decoded(path, "eth.dst", "ip.src", "ipv6.src", "udp.srcport", "tcp.srcport")
+    good = CAPTURED[:-2]
+    assert len(rows) == len(good) + sum(t["streams"][1]["sent"] for t in size["trials"]), (len(rows), size)
+    assert {row[0] for row in rows} == {"02:00:00:00:00:07"}, rows[0]
+    assert [r[1] for r in rows[:14]] == ["10.9.0.2"] * 9 + ["10.9.0.4"] + [""] * 4, rows[:14]
+    assert [r[2] for r in rows[10:13]] == ["2001:db8:9::2"] * 3, rows[:14]
+    assert {r[3] for r in rows} == {"9", ""} and {r[4] for r in rows} == {"9", ""}, rows[:14]
+
+
 def test_a_capture_is_sent_in_its_order_with_valid_checksums():
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         path = os.path.join(folder, "sent.pcap")

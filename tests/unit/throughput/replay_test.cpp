@@ -244,19 +244,79 @@ TEST(replay_test, a_router_s_mac_address_replaces_the_captured_one) {
               (octets{2, 0, 0, 0, 0, 0x52, 2, 0, 0, 0, 0, 0x51}));
 }
 
-TEST(replay_test, learning_frames_of_the_other_direction_have_exchanged_addresses) {
+/// The other direction of the same capture: addresses and ports are exchanged, and every frame is as valid and as well checked.
+TEST_P(captures, of_the_other_direction_have_exchanged_ends) {
+    const auto reverse = c->exchanged(SIZE_MAX);
+    const replay back(reverse, 1, std::nullopt);
+    const octets f = built(back, 0);
+    traffic both{.captured = {c, reverse}};
+    ASSERT_EQ(read_frame(both, f, got), arrival::ours);
+    EXPECT_EQ(got.stream, 1);
+    EXPECT_TRUE(back.is_intact(f, 0));
+    EXPECT_TRUE(std::equal(f.begin(), f.begin() + 6, good.begin() + 6));
+    EXPECT_TRUE(std::equal(f.begin() + 6, f.begin() + 12, good.begin()));
+    const capture::frame& at = c->frame_of(0);
+    if (!GetParam().is_ip) return;
+    EXPECT_FALSE(source.is_intact(f, 0)) << "the addresses of the other direction";
+    const size_t n = at.ipv6 ? 16 : 4, from = at.l3_at + (at.ipv6 ? 8u : 12u);
+    EXPECT_TRUE(std::equal(&f[from], &f[from] + n, &good[from + n]));
+    EXPECT_TRUE(std::equal(&f[from + n], &f[from + n] + n, &good[from]));
+    if (at.has_ports) {
+        EXPECT_EQ(load_be<uint16_t>(&f[at.upper_at]), 99);
+    }
+    if (GetParam().has_sum) {
+        packet::parsed p;
+        ASSERT_EQ(packet::parse(f, static_cast<uint32_t>(f.size()), p), packet::parse_status::done);
+        const std::span upper(&f[at.upper_at], p.l2_bytes + p.l3_bytes - at.upper_at);
+        uint32_t sum = 0;
+        if (p.upper_protocol != packet::protocol_icmp)
+            sum = packet::sum_bytes({&f[from], 2 * n},
+                                    static_cast<uint32_t>(p.upper_protocol + upper.size()));
+        EXPECT_EQ(packet::fold(packet::sum_bytes(upper, sum)), 0xffff);
+    }
+    octets bad = f;
+    bad[at.stamp_at] ^= 1;
+    EXPECT_EQ(read_frame(both, bad, got), arrival::damaged);
+}
+
+TEST(replay_test, both_ends_of_a_capture_are_at_their_ports) {
     const auto c = captured({ethernet(0x800, ipv4(17, udp(data(99))))});
-    const octets sent = built(replay(c, 0, std::nullopt), 0),
-                 back = built(replay(c, 1, std::nullopt), 0);
-    EXPECT_TRUE(std::equal(sent.begin(), sent.begin() + 6, back.begin() + 6));
-    EXPECT_TRUE(std::equal(sent.begin() + 26, sent.begin() + 30, back.begin() + 30));
-    packet::parsed p;
-    ASSERT_EQ(packet::parse(back, static_cast<uint32_t>(back.size()), p),
-              packet::parse_status::done);
-    EXPECT_EQ(packet::checksum({back.data() + 14, 20}), 0);
-    EXPECT_TRUE(c->has_address(0, *parse_address("10.0.0.1")));
-    EXPECT_TRUE(c->has_address(1, *parse_address("10.0.0.2")));
-    EXPECT_FALSE(c->has_address(1, *parse_address("10.0.0.1")));
+    for (const size_t frames : {size_t{1}, SIZE_MAX}) {
+        const traffic t{.captured = {c, c->exchanged(frames)}};
+        const ip_address left = *parse_address("10.0.0.1"), right = *parse_address("10.0.0.2");
+        EXPECT_TRUE(is_flow_address(t, 0, left) && is_flow_address(t, 1, right));
+        EXPECT_FALSE(is_flow_address(t, 1, left) || is_flow_address(t, 0, right));
+    }
+}
+
+/// A conversation between 10.0.0.1 and 10.0.0.2, with a frame of each one's without IP.
+TEST(replay_test, a_conversation_is_split_by_its_senders) {
+    octets forth = ethernet(0x800, ipv4(17, udp(data(99)))), back = forth,
+           lldp_forth = ethernet(0x88cc, data(50)), lldp_back = lldp_forth;
+    std::swap_ranges(back.begin(), back.begin() + 6, back.begin() + 6);
+    std::swap_ranges(back.begin() + 26, back.begin() + 30, back.begin() + 30);
+    std::swap_ranges(lldp_back.begin(), lldp_back.begin() + 6, lldp_back.begin() + 6);
+    const auto c = captured({lldp_back, forth, back, forth, lldp_forth, macs});
+    const ip_prefix left = *parse_prefix("10.0.0.1/32");
+    const auto both = c->split({&left, 1});
+    ASSERT_TRUE(both) << both.error().message();
+    const traffic t{.captured = *both};
+    ASSERT_EQ(t.captured[0]->frames().size(), 3u);
+    ASSERT_EQ(t.captured[1]->frames().size(), 2u);
+    EXPECT_EQ(t.captured[0]->skipped(), 1u);
+    const replay first(t.captured[0], 0, std::nullopt), second(t.captured[1], 1, std::nullopt);
+    for (uint64_t n = 0; n < 3; ++n) EXPECT_EQ(built(first, n)[11], 7) << "source MAC address";
+    for (uint64_t n = 0; n < 2; ++n) EXPECT_EQ(built(second, n)[11], 9);
+    stamp got;
+    EXPECT_EQ(read_frame(t, built(second, 1), got), arrival::ours);
+    EXPECT_TRUE(second.is_intact(built(second, 1), got.sequence));
+    EXPECT_EQ(read_frame(t, back, got), arrival::damaged) << "no stamp, a flow of the second port";
+    EXPECT_EQ(size_of(t.captured).mean_bytes(), size_of(*t.captured[0]).mean_bytes());
+    EXPECT_TRUE(is_flow_address(t, 0, *parse_address("10.0.0.1")));
+    EXPECT_TRUE(is_flow_address(t, 1, *parse_address("10.0.0.2")));
+    const ip_prefix none = *parse_prefix("192.0.2.0/24"), all = *parse_prefix("10.0.0.0/8");
+    EXPECT_NE(c->split({&none, 1}).error().message().find("no frame's source"), std::string::npos);
+    EXPECT_NE(c->split({&all, 1}).error().message().find("every frame's"), std::string::npos);
 }
 
 TEST(replay_test, frames_of_others_are_foreign) {

@@ -165,6 +165,12 @@ INSTANTIATE_TEST_SUITE_P(
                 "needs flows by IP addresses"},
         refused{"traffic: {pcap: none.pcap}\nback_to_back: {}\n", "none.pcap: No such file"},
         refused{"traffic: {pcap: none.pcap, sizes: [64]}\nback_to_back: {}\n", "is of flows"},
+        refused{"traffic: {pcap: [a, b, c]}\nback_to_back: {}\n", "should be a file, or two"},
+        refused{"traffic: {pcap: [a, b], split: [10.0.0.0/8]}\nback_to_back: {}\n",
+                "is of one capture"},
+        refused{"traffic: {pcap: [a, b], both_ways: false}\nback_to_back: {}\n",
+                "should be true: each port"},
+        refused{"traffic: {split: [10.0.0.0/8]}\nback_to_back: {}\n", "is of a capture"},
         refused{"ports: [{name: a, device: x, vxlan: {vni: 1}}, {name: b, device: y}]\n",
                 "needs the port's own address"},
         refused{"ports: [{name: a, device: x, address: 10.0.0.2, vxlan: {vni: 1}}, {name: b, "
