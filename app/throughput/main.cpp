@@ -8,16 +8,18 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <span>
 
 #include "../bench/eal_options.hpp"
 #include "comparison.hpp"
 #include "options.hpp"
+#include "paper.hpp"
 #include "procedures.hpp"
 #include "result_page.hpp"
 #include "scale.hpp"
@@ -137,19 +139,28 @@ progress terminal_progress() {
 constexpr const char *run_schema = "turnpike.throughput/1",
                      *scale_schema = "turnpike.throughput-scale/1";
 
-/// Writes and prints a result of either schema.
+/// The tables and the page of a result.
+struct renderer {
+    const char* schema;
+    std::string (*text)(const json&);
+    std::string (*page)(const json&);
+};
+constexpr renderer renderers[] = {{run_schema, to_text, to_page},
+                                  {scale_schema, scale_text, to_scale_page},
+                                  {paper_schema, paper_text, to_paper_page}};
+
+/// Writes and prints a result of any schema.
 int publish(const json& out, const options& o) {
-    const bool is_scale = out.at("schema") == scale_schema;
+    const renderer& as = *std::ranges::find_if(
+        renderers, [&](const renderer& r) { return out.at("schema") == r.schema; });
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
     if (!o.json_file.empty())
         if (const auto written = yaml::write_file(o.json_file, out.dump(1) + "\n"); !written)
             return refuse(written.error());
     if (!o.html_file.empty())
-        if (const auto written =
-                yaml::write_file(o.html_file, is_scale ? to_scale_page(out) : to_page(out));
-            !written)
+        if (const auto written = yaml::write_file(o.html_file, as.page(out)); !written)
             return refuse(written.error());
-    fmt::print("{}", o.json ? out.dump(1) + "\n" : is_scale ? scale_text(out) : to_text(out));
+    fmt::print("{}", o.json ? out.dump(1) + "\n" : as.text(out));
     return std::fflush(stdout) == 0 ? 0 : exit_failed;
 }
 
@@ -159,8 +170,8 @@ void catch_signals() {
     for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 
-int perform_scale_plan(const options& o) {
-    const auto plan = read_scale_plan(o.scale_file);
+/// Perform the steps of a plan. The result file has the steps so far before each step.
+int perform_plan(const result<scale_plan>& plan, const char* schema, const options& o) {
     if (!plan) return refuse(plan.error());
     std::vector<std::string> program{std::filesystem::read_symlink("/proc/self/exe")};
     if (!o.eal.empty()) {
@@ -168,9 +179,19 @@ int perform_scale_plan(const options& o) {
         program.emplace_back("--");
     }
     catch_signals();
-    json out{
-        {"schema", scale_schema}, {"version", version}, {"name", plan->name}, {"stopped", nullptr}};
-    const auto done = perform_scale(*plan, program, stop_requested, out);
+    json out{{"schema", schema},
+             {"version", version},
+             {"name", plan->name},
+             {"complete", false},
+             {"stopped", "not ended"}};
+    const auto show = [&](const std::string& line) {
+        fmt::print(stderr, "{}\n", line);
+        if (o.json_file.empty()) return;
+        if (const auto written = yaml::write_file(o.json_file, out.dump(1) + "\n"); !written)
+            fmt::print(stderr, "turnpike-throughput: {}\n", written.error().message());
+    };
+    const auto done = perform_scale(*plan, program, stop_requested, out, show);
+    out["stopped"] = nullptr;
     out["complete"] = done.has_value();
     int code = 0;
     if (!done) {
@@ -218,28 +239,28 @@ int perform(const run& settings, const options& o, const char* program) {
     return code != 0 ? code : written;
 }
 
-bool is_of(const json& out, const char* schema) {
-    return out.is_object() && out.value("schema", json()) == schema;
-}
-
-result<json> read_result(const std::string& file, bool scale_too) {
+/// schemas  of these results
+result<json> read_result(const std::string& file, std::span<const renderer> schemas) {
     std::ifstream in(file);
     if (!in) return fail(ENOENT, file, "cannot be read");
     json out = json::parse(in, nullptr, false);
-    if (is_of(out, run_schema) || (scale_too && is_of(out, scale_schema))) return out;
-    return fail(EINVAL, file,
-                fmt::format("is not a result of turnpike-throughput ({}{})", run_schema,
-                            scale_too ? std::string(" or ") + scale_schema : ""));
+    std::string names;
+    for (const renderer& r : schemas) {
+        if (out.is_object() && out.value("schema", json()) == r.schema) return out;
+        names += (names.empty() ? "" : ", ") + std::string(r.schema);
+    }
+    return fail(EINVAL, file, fmt::format("is not a result of turnpike-throughput ({})", names));
 }
 
 /// An earlier result, or two.
 int show_results(const options& o) {
     const bool compares = !o.compare.empty();
-    const auto first = read_result(compares ? o.compare[0] : o.result_file, !compares);
+    const std::span<const renderer> all(renderers), runs = all.first(1);
+    const auto first = read_result(compares ? o.compare[0] : o.result_file, compares ? runs : all);
     if (!first) return refuse(first.error());
     try {
         if (!compares) return publish(*first, o);
-        const auto second = read_result(o.compare[1], false);
+        const auto second = read_result(o.compare[1], runs);
         if (!second) return refuse(second.error());
         const json compared = compare(*first, *second);
         if (!o.json_file.empty())
@@ -261,7 +282,9 @@ int show_results(const options& o) {
 int main(int argc, char** argv) {
     const auto line = read_command_line(argc, argv);
     if (!line.given) return line.exit_code;
-    if (!line.given->scale_file.empty()) return perform_scale_plan(*line.given);
+    const options& o = *line.given;
+    if (!o.scale_file.empty()) return perform_plan(read_scale_plan(o.scale_file), scale_schema, o);
+    if (!o.paper_file.empty()) return perform_plan(read_paper_plan(o.paper_file), paper_schema, o);
     if (line.given->run_file.empty()) return show_results(*line.given);
     const auto settings = read_run(line.given->run_file);
     if (!settings) return refuse(settings.error());

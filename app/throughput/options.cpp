@@ -21,6 +21,7 @@ command_line read_command_line(int argc, char** argv) {
         "       turnpike-throughput --result RESULT.json [--html FILE]\n"
         "       turnpike-throughput --compare A.json B.json\n"
         "       turnpike-throughput [EAL options --] scale PLAN.yaml [options]\n"
+        "       turnpike-throughput [EAL options --] paper PLAN.yaml [options]\n"
         "doc/throughput.md describes the run file and the result. Ctrl-C ends a run; the result "
         "has the trials up to then.");
     app.set_version_flag("--version", std::string("turnpike-throughput ") + version);
@@ -44,6 +45,14 @@ command_line read_command_line(int argc, char** argv) {
     scale->add_option("PLAN", o.scale_file, "the setups: commands that start the device (YAML)")
         ->required();
     scale->fallthrough();
+    auto* const paper = app.add_subcommand(
+        "paper",
+        "the tables of the 2017 paper on software data planes, of this machine: workloads by "
+        "cores, SMT and frequencies");
+    paper->add_option("PLAN", o.paper_file, "the workloads: commands that start the device (YAML)")
+        ->required();
+    paper->fallthrough();
+    app.require_subcommand(0, 1);
     result->excludes(run, compare);
     compare->excludes(run);
     std::vector<std::string> all(argv + 1, argv + argc);
@@ -58,10 +67,11 @@ command_line read_command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& e) {
         return {{}, app.exit(e) == 0 ? 0 : exit_refused};
     }
-    if (o.run_file.empty() && o.result_file.empty() && o.compare.empty() && o.scale_file.empty()) {
-        fmt::print(
-            stderr,
-            "turnpike-throughput: needs RUN.yaml, --result, --compare or scale; see --help\n");
+    if (o.run_file.empty() && o.result_file.empty() && o.compare.empty() && o.scale_file.empty() &&
+        o.paper_file.empty()) {
+        fmt::print(stderr,
+                   "turnpike-throughput: needs RUN.yaml, --result, --compare, scale or paper; see "
+                   "--help\n");
         return {{}, exit_refused};
     }
     return {std::move(o), 0};

@@ -13,11 +13,12 @@ inline constexpr int exit_refused = 2;  ///< invalid input
 
 struct options {
     std::vector<std::string> eal{};  ///< before "--"
-    // One of these four.
+    // One of these five.
     std::string run_file{};
     std::string result_file{};           ///< an earlier result
     std::vector<std::string> compare{};  ///< two results
     std::string scale_file{};            ///< the plan of `scale`
+    std::string paper_file{};            ///< the plan of `paper`
 
     bool json = false;
     std::string json_file{};  ///< empty: none

@@ -11,6 +11,7 @@
 #include "html/chart.hpp"
 #include "html/figures.hpp"
 #include "html/page.hpp"
+#include "scale.hpp"
 #include "tables.hpp"
 
 namespace turnpike::throughput {
@@ -160,29 +161,6 @@ std::string setup_section(const json& result) {
                        "<p class=\"soft\">" + html_text(traffic) + "</p>");
 }
 
-/// Up to <main>.
-///
-/// of     the result that the page shows
-/// setup  a run's result, which names the kind of figures; null: none
-std::string page_head_of(const json& of, const json& setup) {
-    const auto name = of.value("name", std::string());
-    std::string out = begin_page({.title = "turnpike-throughput " + name}) + "<header>";
-    if (setup.is_object())
-        out += fmt::format("<p class=\"verdict\"><strong>{}</strong>: {}</p>",
-                           html_text(setup.at("kind").get<std::string>()),
-                           html_text(setup.at("setup").get<std::string>()));
-    return out + fmt::format(
-                     "<h1>Throughput{}</h1><p class=\"soft\">turnpike-throughput {}{}</p>"
-                     "</header><main>\n",
-                     name.empty() ? "" : " of " + html_text(name),
-                     html_text(of.at("version").get<std::string>()),
-                     of.at("complete").get<bool>()
-                         ? ""
-                         : "; not complete: " + html_text(of.value("stopped", json()).is_string()
-                                                              ? of["stopped"].get<std::string>()
-                                                              : "stopped"));
-}
-
 /// A value of each step for each size, in the sizes' order.
 template <class Add>
 void for_each_size(const json& steps, const Add& add) {
@@ -218,7 +196,9 @@ std::string speedup_section(const json& steps, const std::string& unit) {
             s->points.emplace_back(units, value);
         };
         add(size_name(size), number_or(size, "speedup", 0));
-        const double first = steps.front().at("units").get<double>();
+        const auto first_done =
+            std::ranges::find_if(steps, [](const json& s) { return !s.at("sizes").empty(); });
+        const double first = first_done->at("units").get<double>();
         if (linear.points.empty() || linear.points.back().first != units)
             linear.points.emplace_back(units, units / first);
     });
@@ -240,29 +220,57 @@ std::string scale_section(const json& steps, const std::string& unit) {
                         fmt::format("{:g}", step.at("units").get<double>()), size_name(size),
                         fmt::format("{:.6f}", number_or(size, "throughput_fps", 0) / 1e6),
                         figure(size, "speedup", 2), figure(size, "efficiency", 2),
-                        figure(step, "cpp", 0), figure(step, "ipp", 0), figure(step, "ipc", 2)});
+                        figure_text(step, "cpp", 0), figure_text(step, "ipp", 0),
+                        figure_text(step, "ipc", 2)});
     });
+    for (const json& step : steps)
+        if (step.at("sizes").empty())
+            rows.push_back({html_text(step.at("name").get<std::string>()),
+                            fmt::format("{:g}", step.at("units").get<double>()), "-", "-", "-", "-",
+                            "-", "-", "-"});
+    std::string notes;
+    for (const std::string& note : notes_of(steps))
+        notes += "<p class=\"soft\">" + html_text(note) + "</p>";
     const std::string units = "#" + html_text(unit);
     return section(
         "steps", "Setups of the device",
         table("Setups of the device",
               {"step", units, "frames", "#Mfps", "#speedup", "#efficiency", "#CPP", "#IPP", "#IPC"},
-              rows));
+              rows) +
+            notes);
 }
 
 }  // namespace
 
+std::string begin_result_page(const json& of, const json& setup) {
+    const auto name = of.value("name", std::string());
+    std::string out = begin_page({.title = "turnpike-throughput " + name}) + "<header>";
+    if (setup.is_object())
+        out += fmt::format("<p class=\"verdict\"><strong>{}</strong>: {}</p>",
+                           html_text(setup.at("kind").get<std::string>()),
+                           html_text(setup.at("setup").get<std::string>()));
+    return out + fmt::format(
+                     "<h1>Throughput{}</h1><p class=\"soft\">turnpike-throughput {}{}</p>"
+                     "</header><main>\n",
+                     name.empty() ? "" : " of " + html_text(name),
+                     html_text(of.at("version").get<std::string>()),
+                     of.at("complete").get<bool>()
+                         ? ""
+                         : "; not complete: " + html_text(of.value("stopped", json()).is_string()
+                                                              ? of["stopped"].get<std::string>()
+                                                              : "stopped"));
+}
+
 std::string to_scale_page(const json& scaled) {
     const json steps = scaled.value("steps", json::array());
     const auto unit = scaled.at("unit").get<std::string>();
-    return page_head_of(scaled, steps.empty() ? json() : steps.front().at("result")) +
-           steps_section(steps) + speedup_section(steps, unit) + scale_section(steps, unit) +
-           "</main>" + end_page();
+    return begin_result_page(scaled, first_result(steps)) + steps_section(steps) +
+           speedup_section(steps, unit) + scale_section(steps, unit) + "</main>" + end_page();
 }
 
 std::string to_page(const json& result) {
     const json sizes = result.value("sizes", json::array());
-    std::string out = page_head_of(result, result);
+    std::string out = begin_result_page(result, result);
     out += throughput_section(sizes) + loss_section(sizes) +
            latency_section(sizes, tester_method_of(result)) + recovery_section(sizes) +
            course_section(sizes) + setup_section(result);

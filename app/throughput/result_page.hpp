@@ -13,6 +13,12 @@ namespace turnpike::throughput {
 /// result  turnpike.throughput/1
 [[nodiscard]] std::string to_page(const nlohmann::json& result);
 
+/// The beginning of a page, up to <main>.
+///
+/// of     the result that the page shows
+/// setup  a run's result, which names the kind of figures; null: none
+[[nodiscard]] std::string begin_result_page(const nlohmann::json& of, const nlohmann::json& setup);
+
 /// Throughput of each step by frame size, the speedup by the units, and the table. The same first line.
 ///
 /// scaled  turnpike.throughput-scale/1

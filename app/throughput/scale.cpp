@@ -13,7 +13,6 @@
 #include <optional>
 
 #include "child.hpp"
-#include "tables.hpp"
 #include "yaml/reader.hpp"
 #include "yaml/yaml_file.hpp"
 
@@ -32,16 +31,20 @@ double units_of(const reader& r) {
     return n;
 }
 
-scale_plan plan_of(const reader& r, const std::filesystem::path& folder) {
-    constexpr uint64_t max_ready_ms = 600'000;
-    r.expect_map({"name", "unit", "run", "ready", "ready_ms", "report", "steps"});
-    scale_plan plan;
-    if (r.has("name")) plan.name = r.at("name").text();
+scale_plan scale_plan_of(const reader& r, const std::filesystem::path& folder) {
+    r.expect_map({"name", "unit", "run", "ready", "ready_ms", "report", "steps", "sweep"});
+    scale_plan plan = plan_head_of(r, folder);
     if (r.has("unit")) plan.unit = r.at("unit").text();
-    if (r.has("ready")) plan.ready = r.at("ready").text();
-    plan.ready_s =
-        static_cast<double>(r.number_or<uint64_t>("ready_ms", 30'000, 1, max_ready_ms)) / 1e3;
-    if (r.has("report")) plan.report = folder / r.at("report").text();
+    if (r.has("sweep")) {
+        if (r.has("steps")) r.at("steps").refuse("excludes sweep, which makes the steps");
+        const reader s = r.at("sweep");
+        s.expect_map({"device"}, sweep_keys);
+        if (!r.has("unit")) plan.unit = "cores";
+        plan.steps = steps_of(read_sweep(s), {.where = s.where(),
+                                              .device = s.at("device").text(),
+                                              .run = folder / r.at("run").text()});
+        return plan;
+    }
     for (const reader& s : r.at("steps").list("steps")) {
         s.expect_map({"name", "units", "device", "run"});
         scale_step step{.name = s.at("name").text(), .where = s.where()};
@@ -116,6 +119,12 @@ result<void> wait_until_ready(const scale_plan& plan, const scale_step& step, ch
 result<void> perform_step(const scale_plan& plan, const scale_step& step,
                           std::vector<std::string> words, const std::atomic<bool>& stop,
                           json& out) {
+    std::optional<frequency_scope> frequency;
+    if (step.setup && step.setup->mhz != 0) {
+        auto entered = frequency_scope::enter(step.setup->cpus, step.setup->mhz);
+        if (!entered) return tl::unexpected<error>(entered.error());
+        frequency.emplace(std::move(*entered));
+    }
     std::optional<child> device;
     if (!step.device.empty()) {
         auto started = child::start({"/bin/sh", "-c", step.device});
@@ -142,39 +151,29 @@ result<void> perform_step(const scale_plan& plan, const scale_step& step,
     return {};
 }
 
-/// The first goal's, or RFC 2544's.
-double throughput_of(const json& size) {
-    const auto t = size.find("throughput");
-    if (t == size.end()) return 0;
-    if (t->value("method", "") == "rfc2544") return number_or(*t, "throughput_fps", 0);
-    const auto goals = t->find("goals");
-    return goals == t->end() || goals->empty()
-               ? 0
-               : number_or(goals->front(), "conditional_throughput_fps", 0);
-}
-
-/// The mean over the workers, by their packets; null without any.
-json of_workers(const json& report, const char* figure) {
-    double sum = 0, packets = 0;
-    for (const json& w : report.value("workers", json::array())) {
-        const double n = number_or(w, "packets", 0), value = number_or(w, figure, -1);
-        if (n <= 0 || value < 0) continue;
-        sum += n * value;
-        packets += n;
-    }
-    return packets > 0 ? json(sum / packets) : json(nullptr);
-}
-
-std::string decimals(const json& value, int digits) {
-    return value.is_number() ? fmt::format("{:.{}f}", value.get<double>(), digits) : "-";
-}
-
 }  // namespace
 
+scale_plan plan_head_of(const reader& r, const std::filesystem::path& folder) {
+    constexpr uint64_t max_ready_ms = 600'000;
+    scale_plan plan;
+    if (r.has("name")) plan.name = r.at("name").text();
+    if (r.has("ready")) plan.ready = r.at("ready").text();
+    plan.ready_s =
+        static_cast<double>(r.number_or<uint64_t>("ready_ms", 30'000, 1, max_ready_ms)) / 1e3;
+    if (r.has("report")) plan.report = folder / r.at("report").text();
+    return plan;
+}
+
 result<scale_plan> read_scale_plan(const std::string& path) {
+    return read_plan_file(path, "scale", scale_plan_of);
+}
+
+result<scale_plan> read_plan_file(const std::string& path, const char* kind,
+                                  scale_plan (*plan_of)(const reader& r,
+                                                        const std::filesystem::path& folder)) {
     const auto text = yaml::read_file(path);
     if (!text) return tl::unexpected<error>(text.error());
-    const auto document = yaml::parse_yaml(*text, path, "scale");
+    const auto document = yaml::parse_yaml(*text, path, kind);
     if (!document) return tl::unexpected<error>(document.error());
     try {
         return plan_of(reader(*document), std::filesystem::path(path).parent_path());
@@ -183,65 +182,46 @@ result<scale_plan> read_scale_plan(const std::string& path) {
     }
 }
 
-void add_step(json& out, const scale_step& step, const json& run, const json& report) {
-    json& steps = out["steps"];
-    json row{{"name", step.name}, {"units", step.units}, {"sizes", json::array()}};
-    for (const json& size : run.value("sizes", json::array())) {
-        const double fps = throughput_of(size);
-        json figure{{"size", size.at("size")},
-                    {"throughput_fps", fps},
-                    {"speedup", nullptr},
-                    {"efficiency", nullptr}};
-        const json& base = steps.empty() ? row : steps.front();
-        double first = steps.empty() ? fps : 0;
-        for (const json& s : base.at("sizes"))
-            if (s.at("size") == size.at("size")) first = number_or(s, "throughput_fps", 0);
-        if (first > 0) {
-            const double speedup = fps / first;
-            figure["speedup"] = speedup;
-            figure["efficiency"] = speedup * base.at("units").get<double>() / step.units;
-        }
-        row["sizes"].push_back(std::move(figure));
+std::vector<scale_step> steps_of(const sweep& s, const scale_step& like) {
+    std::vector<scale_step> out;
+    for (cpu_setup& setup : setups_of(s)) {
+        scale_step step = like;
+        setup.workload = like.name;
+        step.name = like.name.empty() ? name_of(setup) : like.name + ", " + name_of(setup);
+        step.units = setup.cores;
+        step.device = environment_of(setup) + like.device;
+        step.setup = std::move(setup);
+        out.push_back(std::move(step));
     }
-    for (const char* figure : {"cpp", "ipp", "ipc"})
-        row[figure] = report.is_object() ? of_workers(report, figure) : json(nullptr);
-    row["complete"] = run.value("complete", false);
-    row["result"] = run;
-    steps.push_back(std::move(row));
+    return out;
 }
 
 result<void> perform_scale(const scale_plan& plan, const std::vector<std::string>& program,
-                           const std::atomic<bool>& stop, json& out) {
+                           const std::atomic<bool>& stop, json& out,
+                           const std::function<void(const std::string&)>& show) {
     out["unit"] = plan.unit;
     out["steps"] = json::array();
-    for (const scale_step& step : plan.steps)
-        if (auto done = perform_step(plan, step, program, stop, out); !done) return done;
+    size_t number = 0, failed = 0;
+    for (const scale_step& step : plan.steps) {
+        const std::string head =
+            fmt::format("step {} of {}: {}", ++number, plan.steps.size(), step.name);
+        if (step.setup && !step.setup->unavailable.empty()) {
+            show(head + ": left out, " + step.setup->unavailable);
+            add_reason(out, step, step.setup->unavailable);
+            continue;
+        }
+        show(head);
+        const auto done = perform_step(plan, step, program, stop, out);
+        if (done) continue;
+        if (!plan.goes_on || done.error().code == ECANCELED) return done;
+        ++failed;
+        show(head + ": failed, " + done.error().message());
+        add_reason(out, step, "failed: " + done.error().text);
+    }
+    if (failed != 0)
+        return fail(EIO, plan.name.empty() ? "the plan" : plan.name,
+                    fmt::format("{} of {} steps failed", failed, plan.steps.size()));
     return {};
-}
-
-std::string scale_text(const json& scaled) {
-    std::string out;
-    const json steps = scaled.value("steps", json::array());
-    if (!steps.empty())
-        out += fmt::format("{}: {}\n\n", steps.front().at("result").at("kind").get<std::string>(),
-                           steps.front().at("result").at("setup").get<std::string>());
-    out += fmt::format("{:<24} {:>8}  {:>7} {:>12} {:>8} {:>10} {:>8} {:>8} {:>6}\n", "step",
-                       scaled.at("unit").get<std::string>(), "size", "Mfps", "speedup",
-                       "efficiency", "CPP", "IPP", "IPC");
-    for (const json& step : steps)
-        for (const json& size : step.at("sizes"))
-            out += fmt::format("{:<24} {:>8}  {:>7} {:>12.6f} {:>8} {:>10} {:>8} {:>8} {:>6}{}\n",
-                               step.at("name").get<std::string>(),
-                               fmt::format("{:g}", step.at("units").get<double>()),
-                               size.at("size").get<std::string>(),
-                               size.at("throughput_fps").get<double>() / 1e6,
-                               decimals(size.at("speedup"), 2), decimals(size.at("efficiency"), 2),
-                               decimals(step.at("cpp"), 0), decimals(step.at("ipp"), 0),
-                               decimals(step.at("ipc"), 2),
-                               step.at("complete").get<bool>() ? "" : "  not complete");
-    if (!scaled.at("complete").get<bool>())
-        out += "\nnot complete: " + scaled.at("stopped").get<std::string>() + "\n";
-    return out;
 }
 
 }  // namespace turnpike::throughput

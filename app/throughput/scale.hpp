@@ -5,19 +5,23 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "sweep.hpp"
 
 namespace turnpike::throughput {
 
 struct scale_step {
     std::string name{}, where{};
-    double units = 1;      ///< workers, GHz: the speedup is divided by their ratio
-    std::string device{};  ///< for /bin/sh; empty: the device runs already
-    std::string run{};     ///< the run file's path
+    double units = 1;                  ///< workers, GHz: the speedup is divided by their ratio
+    std::string device{};              ///< for /bin/sh; empty: the device runs already
+    std::string run{};                 ///< the run file's path
+    std::optional<cpu_setup> setup{};  ///< of a sweep
 };
 
 struct scale_plan {
@@ -25,27 +29,53 @@ struct scale_plan {
     std::string ready{};   ///< a command that succeeds once the device is ready
     double ready_s = 30;   ///< its limit
     std::string report{};  ///< the file that turnpike writes at its end (--report)
+    bool goes_on = false;  ///< a step that fails does not end the others
     std::vector<scale_step> steps{};
 };
 
 /// Errors  EINVAL with file:line; of reading the file
 [[nodiscard]] result<scale_plan> read_scale_plan(const std::string& path);
 
-/// Perform the steps, one after the other. An error ends them; the steps so far are in `out`, which is valid at all times.
+/// A plan without its steps: the keys name, ready, ready_ms and report. Throws yaml::complaint.
+[[nodiscard]] scale_plan plan_head_of(const yaml::reader& r, const std::filesystem::path& folder);
+/// The plan in a file; `plan_of` gets its map, and the folder that its files are relative to.
+///
+/// Errors  EINVAL with file:line; of reading the file
+[[nodiscard]] result<scale_plan> read_plan_file(
+    const std::string& path, const char* kind,
+    scale_plan (*plan_of)(const yaml::reader& r, const std::filesystem::path& folder));
+
+/// Perform the steps, one after the other. An error ends them, unless the plan goes on; the steps so far are in `out`, which is
+/// valid at all times. A step that the machine does not have is there with the reason.
 ///
 /// program  this program and EAL's options before its run file
 /// out      an object that gets "steps"
+/// show     gets a line of text before each step
 /// Errors   ECANCELED; EIO: the device or the run ended with an error; ETIMEDOUT: the device is not ready
 [[nodiscard]] result<void> perform_scale(const scale_plan& plan,
                                          const std::vector<std::string>& program,
-                                         const std::atomic<bool>& stop, nlohmann::json& out);
+                                         const std::atomic<bool>& stop, nlohmann::json& out,
+                                         const std::function<void(const std::string&)>& show);
 
-/// Add a step to a result: its rates, their speedup against the first step's, and cycles and instructions of turnpike's report.
+/// The steps of a sweep: `device` with the setup's variables.
+[[nodiscard]] std::vector<scale_step> steps_of(const sweep& s, const scale_step& like);
+
+/// Add a step to a result: its rates, of all directions, their speedup against the first step's, and cycles and instructions of
+/// turnpike's report.
 ///
 /// run     turnpike.throughput/1
 /// report  turnpike.report/2; null: the device has none
 void add_step(nlohmann::json& out, const scale_step& step, const nlohmann::json& run,
               const nlohmann::json& report);
+/// Add a step without a result, and the reason.
+void add_reason(nlohmann::json& out, const scale_step& step, const std::string& why);
+
+/// The first step's that has one; null: none has.
+[[nodiscard]] nlohmann::json first_result(const nlohmann::json& steps);
+/// A step's figure of the report as text, or the reason in two words: "no PMU", "no report".
+[[nodiscard]] std::string figure_text(const nlohmann::json& step, const char* figure, int digits);
+/// Sentences on the steps without figures, each once.
+[[nodiscard]] std::vector<std::string> notes_of(const nlohmann::json& steps);
 
 /// scaled  turnpike.throughput-scale/1
 [[nodiscard]] std::string scale_text(const nlohmann::json& scaled);

@@ -5,6 +5,7 @@ import copy
 import html.parser
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -167,9 +168,63 @@ def test_an_earlier_result_is_shown_as_tables():
     assert done.returncode == 0 and "rfc2544" in done.stdout and "0.500000" in done.stdout, (done.stdout, done.stderr)
 
 
+# Table 4 (2.2 GHz) and table 5 (3.2 GHz) of the paper: Mpps, instructions per packet and per cycle, cycles per packet, each
+# without and with SMT.
+TABLES = {2200: {"DPDK-Testpmd L2 Loop": ((34.6, 92, 1.4, 64), (44.9, 97, 2.0, 49)),
+                 "VPP IPv4 Routing": ((10.5, 496, 2.4, 210), (12.2, 499, 2.8, 180))},
+          3200: {"DPDK-Testpmd L2 Loop": ((47.0, 92, 1.4, 68), (63.8, 96, 1.9, 50)),
+                 "VPP IPv4 Routing": ((15.1, 494, 2.3, 212), (17.8, 497, 2.8, 180))}}
+
+
+def paper_step(workload, cores, smt, mhz, mpps, ipp=None, ipc=None, why="no report"):
+    """A step of turnpike.throughput-paper/1 by the paper's method; without a throughput it was not performed."""
+    run_of = {**result(), "traffic": {"flows_by": "ip", "ip": 4, "flows": 62500, "both_ways": False}}
+    size = {"size": "64", "throughput": {"method": "rfc2544", "trial_s": 20, "trials_per_load": 8, "loss_ratio": 0.000099,
+                                         "resolution_fps": 1e5, "throughput_fps": 0, "sender_limited": False}}
+    figures = {"cpp": None, "ipp": ipp, "ipc": ipc, "groups": None, "core_hz": mhz * 1e6, "core_hz_source": "set"}
+    return {"name": f"{workload}, {cores}", "units": cores, "workload": workload, "cores": cores, "smt": smt, "mhz": mhz, "cpus": [1],
+            "sizes": [{"size": "64", "throughput_fps": mpps * 1e6, "speedup": 1, "efficiency": 1}] if mpps else [],
+            "why": None if ipp else why, "complete": bool(mpps), "result": {**run_of, "sizes": [size]} if mpps else None, **figures}
+
+
+def paper_result():
+    steps = [paper_step(workload, 1, smt, mhz, *row[smt][:3]) for mhz, table in TABLES.items() for workload, row in table.items()
+             for smt in (False, True)]
+    steps += [paper_step(workload, 2, smt, 2200, 2 * row[smt][0] if workload.startswith("VPP") else None, why="no second core")
+              for workload, row in TABLES[2200].items() for smt in (False, True)]
+    return {"schema": "turnpike.throughput-paper/1", "version": "1", "name": "Xeon", "complete": True, "stopped": None, "unit": "cores",
+            "steps": steps}
+
+
+def test_the_paper_s_tables_come_out_of_the_paper_s_figures():
+    done = run("--result", files=(paper_result(),))
+    assert done.returncode == 0, done.stderr
+    sections = dict(section.split("\n", 1) for section in done.stdout.split("\n\n") if "\n" in section)
+    for mhz, table in TABLES.items():
+        lines = sections[f"Performance and efficiency of one core, {mhz} MHz"].splitlines()
+        shown = {cells[0]: cells[1:] for cells in (re.split("  +", line) for line in lines)}
+        for workload, (one, two) in table.items():
+            cells = shown[workload]
+            assert [float(c) for c in cells[:6]] == [one[0], two[0], one[1], two[1], one[2], two[2]], (workload, cells)
+            for cell, cycles in zip(cells[-2:], (one[3], two[3])):
+                assert abs(float(cell) - cycles) <= 1.5, (workload, mhz, cell, cycles)
+    frequency = sections["Speedup with frequency over 2200 MHz, one core"]
+    assert "3200 MHz (linear: 1.45)" in frequency and [line.split()[-2:] for line in frequency.splitlines()[1:]] == [
+        ["1.36", "1.42"], ["1.44", "1.46"]], frequency
+    smt = sections["Speedup with SMT, one core"]
+    assert [line.split()[-2:] for line in smt.splitlines()[1:]] == [["1.30", "1.36"], ["1.16", "1.18"]], smt
+    cores = sections["Speedup over 1 core, 2200 MHz"]
+    assert [line.split()[-2:] for line in cores.splitlines()[1:]] == [["1.00", "n/a"], ["1.00", "2.00"], ["1.00", "2.00"]], cores
+    assert "method: section 13.4 of the paper\n" in done.stdout and "\n2: no second core\n" in done.stdout
+    page = page_of(paper_result())
+    assert not Nesting(page).outside and "<script" not in page
+    for part in ("functional rate", "34.600", "instructions per packet", "instructions per cycle", "linear", "no second core"):
+        assert part in page, part
+
+
 def test_bad_input_is_named():
     for words, files, said in (
-            ((), (), "needs RUN.yaml, --result, --compare or scale"),
+            ((), (), "needs RUN.yaml, --result, --compare, scale or paper"),
             (("--result",), ("{}",), "0.json: is not a result of turnpike-throughput"),
             (("--compare",), (result(), "no JSON"), "1.json: is not a result of turnpike-throughput"),
             (("--compare",), (result(), {**result(), "sizes": [{}]}), "lacks a member"),
@@ -180,6 +235,9 @@ def test_bad_input_is_named():
             (("scale",), ("run: r\nsteps: [{name: a}, {name: a}]",), "has the name of another step"),
             (("scale",), ("run: r\nsteps: [{name: a, units: none}]",), "should be a number above 0"),
             (("scale", "/nowhere"), (), "/nowhere"),
+            (("paper",), (), "PLAN is required"),
+            (("paper",), ("workloads: [{name: a, device: x}]",), "lacks the key 'run'"),
+            (("--compare",), (paper_result(), paper_result()), "is not a result of turnpike-throughput (turnpike.throughput/1)"),
             (("--compare", "/nowhere"), (result(),), "/nowhere: cannot be read (No such file or directory)"),
             (("--result", "/nowhere", "--compare"), (result(), result()), "excludes")):
         done = run(*words, files=files)

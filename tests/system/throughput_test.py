@@ -619,6 +619,133 @@ def test_scale_of_devices_that_fail():
     assert "the run of step 'four' ended with exit code 2" in errors and len(result["steps"]) == 1, errors
 
 
+SHELL_DEVICE = "trap 'cp given.json report.json; exit' TERM; echo $CPUS $WORKERS $CORES $SMT $MHZ >>setups; touch ready; " \
+    "sleep 60 & wait"
+
+
+def test_scale_by_a_sweep():
+    """One core, and setups that no machine has: they are named and left out."""
+    scale = Scale()
+    scale.write("plan.yaml", f"""run: a.yaml
+ready: test -e {scale.folder.name}/ready
+report: report.json
+sweep: {{cores: [1, 1000], smt: without, mhz: [9999], device: "x"}}
+""")
+    result, out, _errors = scale.end()
+    assert result["complete"] and [s["complete"] for s in result["steps"]] == [False, False], result["steps"]
+    scale.write("plan.yaml", f"""run: a.yaml
+ready: test -e {scale.folder.name}/ready
+report: report.json
+sweep: {{cpus: 0-1, cores: [1, 1000], smt: without, device: {json.dumps(f"cd {scale.folder.name}; {SHELL_DEVICE}")}}}
+""")
+    result, out, errors = scale.end()
+    one, many = result["steps"]
+    assert one["name"] == "1 core" and one["cpus"] == [0] and one["sizes"][0]["throughput_fps"] == 10000 and one["cpp"] == 65, one
+    assert many["name"] == "1000 cores" and not many["sizes"] and "for the device" in many["why"] and many["result"] is None, many
+    assert "1000 cores: this machine has" in out and "step 2 of 2: 1000 cores: left out" in errors, (out, errors)
+    with open(os.path.join(scale.folder.name, "setups"), encoding="utf-8") as file:
+        assert file.read() == "0 1 1 0 0\n"
+
+
+def paper(scale, workloads, code=0, more="smt: without"):
+    scale.write("plan.yaml", f"""name: this machine
+run: a.yaml
+ready: test -e {scale.folder.name}/ready
+report: report.json
+cpus: 0-1
+cores: [1, 1000]
+{more}
+workloads:
+{workloads}""")
+    output, page = (os.path.join(scale.folder.name, f"paper.{kind}") for kind in ("json", "html"))
+    done = subprocess.run([PROGRAM, "paper", os.path.join(scale.folder.name, "plan.yaml"), "--output", output, "--html", page],
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    again = subprocess.run([PROGRAM, "--result", output, "--html", page], capture_output=True, text=True, check=True)
+    assert again.stdout == done.stdout, again.stdout
+    with open(output, encoding="utf-8") as file, open(page, encoding="utf-8") as html:
+        return json.load(file), done.stdout, done.stderr, html.read()
+
+
+def test_paper():
+    """Three workloads: a turnpike (its report), another device, and one that fails, which does not end the others."""
+    scale = Scale()
+    enter = f"cd {scale.folder.name}; "
+    turnpike = json.dumps(enter + SHELL_DEVICE)
+    other = json.dumps(enter + "touch ready; sleep 60 & wait")
+    result, out, errors, page = paper(scale, f"  - {{name: mine, device: {turnpike}}}\n  - {{name: broken, device: exit 7}}\n"
+                                      f"  - {{name: other, device: {other}, run: b.yaml}}\n", 1)
+    assert result["schema"] == "turnpike.throughput-paper/1" and not result["complete"], result
+    assert "this machine: 1 of 6 steps failed" in result["stopped"] and "ended with exit code 7" in errors, (result["stopped"], errors)
+    found = {(s["workload"], s["cores"]): s for s in result["steps"]}
+    assert len(found) == 6 and found["mine", 1]["ipp"] == 90 and found["other", 1]["why"] == "no report", found
+    hz = found["mine", 1]["core_hz"]
+    assert hz > 1e8 and found["mine", 1]["core_hz_source"] == "the TSC's", found["mine", 1]
+    lines = [line.split() for line in out.splitlines()]
+    assert ["mine", "0.010", "90", "1.80", "65", f"{hz / 1e4:.0f}"] in lines, out
+    assert ["other", "0.020"] + ["no", "report"] * 3 + [f"{hz / 2e4:.0f}"] in lines, out
+    assert ["broken", *["n/a"] * 5] in lines and ["mine", "1.00", "n/a"] in lines and ["linear", "1.00", "1000.00"] in lines, out
+    for part in ("method: section 13.4 of the paper, but ", "trials of 0.05 s, not 20", "10 flows by IP addresses, not 62500",
+                 "this machine has", "no report: the device is not turnpike", "broken, 1 core: failed: "):
+        assert part in out and part in page, (part, out)
+    for part in ("functional rate", "Performance and efficiency of one core", "Speedup over 1 core"):
+        assert part in page, part
+
+
+def test_paper_without_a_pmu():
+    """The report's reason is in the cells and below them."""
+    scale = Scale()
+    scale.write("given.json", json.dumps({"counters": {"table": None, "why": "this machine has no PMU"}, "workers": [
+        {"packets": 9, "cpp": 50, "ipp": None, "ipc": None, "groups": [
+            {"name": "io", "cycles_per_packet": 20}, {"name": "processing", "cycles_per_packet": 25},
+            {"name": "other", "cycles_per_packet": 5}]}]}))
+    device = json.dumps(f"cd {scale.folder.name}; {SHELL_DEVICE}")
+    result, out, _errors, page = paper(scale, f"  - {{name: mine, device: {device}}}\n")
+    lines = [line.split() for line in out.splitlines()]
+    assert ["mine", "0.010", "no", "PMU", "no", "PMU", "50", f"{result['steps'][0]['core_hz'] / 1e4:.0f}"] in lines, out
+    assert ["mine", "20", "25", "5"] in lines, out
+    for text in (out, page):
+        assert "no PMU: this machine has no PMU" in text and "no PMU" in text, text
+
+
+def test_an_interrupted_paper():
+    scale = Scale()
+    device = json.dumps(f"cd {scale.folder.name}; {SHELL_DEVICE}")
+    scale.write("a.yaml", open(os.path.join(scale.folder.name, "a.yaml"), encoding="utf-8").read()
+                .replace("trial_ms: 50", "trial_ms: 200, trials: 1000"))
+    scale.write("plan.yaml", f"run: a.yaml\nready: test -e {scale.folder.name}/ready\ncpus: 0-1\ncores: [1]\nsmt: without\n"
+                f"workloads: [{{name: mine, device: {device}}}, {{name: next, device: {device}}}]\n")
+    output = os.path.join(scale.folder.name, "paper.json")
+    with subprocess.Popen([PROGRAM, "paper", os.path.join(scale.folder.name, "plan.yaml"), "--output", output],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        wait_until(lambda: os.path.exists(os.path.join(scale.folder.name, "ready")), "the device is ready")
+        time.sleep(2)
+        run.send_signal(signal.SIGINT)
+        out, errors = run.communicate(timeout=20)
+    assert run.returncode == 0, (run.returncode, errors)
+    with open(output, encoding="utf-8") as file:
+        result = json.load(file)
+    assert not result["complete"] and "stopped" in result["stopped"] and len(result["steps"]) == 1, result
+    assert "not complete: " in out and not result["steps"][0]["complete"], out
+
+
+def test_plans_that_are_refused():
+    for text, why in (("workloads: []\nrun: a.yaml\n", "at least one workload"), ("run: a.yaml\n", "lacks the key 'workloads'"),
+                      ("workloads: [{name: a, device: x}]\n", "lacks the key 'run'"),
+                      ("run: a\ncores: [1, 1]\nworkloads: [{name: a, device: x}]\n", "is there twice"),
+                      ("run: a\ncores: [0]\nworkloads: [{name: a, device: x}]\n", "from 1 to 1024"),
+                      ("run: a\nsmt: maybe\nworkloads: [{name: a, device: x}]\n", "without or with or both"),
+                      ("run: a\ncpus: x\nworkloads: [{name: a, device: x}]\n", "should be a list of CPUs"),
+                      ("run: a\nworkloads: [{name: a, device: x}, {name: a, device: y}]\n", "is the name of another workload"),
+                      ("run: a\nspeed: 1\nworkloads: [{name: a, device: x}]\n", "has no key 'speed'")):
+        with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+            plan = os.path.join(folder, "plan.yaml")
+            with open(plan, "w", encoding="utf-8") as file:
+                file.write(text)
+            done = subprocess.run([PROGRAM, "paper", plan], capture_output=True, text=True, timeout=20, check=False)
+        assert done.returncode == 2 and why in done.stderr and plan + ":" in done.stderr and not done.stdout, (text, done)
+
+
 def test_a_rate_above_the_sender_s():
     size = Run("throughput: {method: rfc2544, trial_ms: 50, resolution: 20M}", rate=f"max: 1G, {ANY_LAG}").size()
     assert size["throughput"]["sender_limited"], size["throughput"]

@@ -77,6 +77,23 @@ reset: {rate: 4k, trial_ms: 900, after_ms: 100, command: "reboot it", repeats: 5
     EXPECT_EQ(r->reset.repeats, 5u);
 }
 
+TEST(run_file_test, has_the_paper_s_search_as_a_preset) {
+    auto r =
+        parse_run(two_ports + std::string("throughput: {method: rfc2544, preset: paper}\n"), "");
+    ASSERT_TRUE(r) << r.error().message();
+    EXPECT_EQ(r->throughput.trials, 8u);
+    EXPECT_EQ(r->throughput.trial_s, 20);
+    EXPECT_LT(r->throughput.loss_ratio, 1e-4);
+    EXPECT_GT(r->throughput.loss_ratio, 0.99e-4);
+    EXPECT_EQ(r->throughput.resolution_fps, 0.1e6);
+    r = parse_run(
+        two_ports + std::string("throughput: {method: rfc2544, preset: paper, trial_ms: 500}\n"),
+        "");
+    ASSERT_TRUE(r);
+    EXPECT_EQ(r->throughput.trial_s, 0.5);
+    EXPECT_EQ(r->throughput.trials, 8u);
+}
+
 TEST(run_file_test, names_a_table_and_a_tunnel) {
     std::string name = std::filesystem::temp_directory_path() / "turnpike-run-XXXXXX";
     const std::filesystem::path folder = ::mkdtemp(name.data());
@@ -170,6 +187,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "is of one capture"},
         refused{"traffic: {pcap: [a, b], both_ways: false}\nback_to_back: {}\n",
                 "should be true: each port"},
+        refused{"throughput: {method: rfc2544, preset: fast}\n", "should be paper"},
+        refused{"throughput: {method: mlrsearch, goals: [ndr], preset: paper}\n",
+                "is of method rfc2544"},
         refused{"traffic: {split: [10.0.0.0/8]}\nback_to_back: {}\n", "is of a capture"},
         refused{"ports: [{name: a, device: x, vxlan: {vni: 1}}, {name: b, device: y}]\n",
                 "needs the port's own address"},
