@@ -112,6 +112,14 @@ json tester_method(const run& r) {
             {"devices", {direct[0].device, direct[1].device}}};
 }
 
+/// The source of the received frames' timestamps. The learning frames showed whether the device stamps them.
+void describe_timestamps(const run& r, const test_bed& bed, json& out) {
+    for (unsigned i = 0; i < 2; ++i)
+        out["ports"][i]["rx_timestamps"] = r.latency.trial_s <= 0 ? json(nullptr)
+                                           : bed.stamps_frames(i) ? "hardware"
+                                                                  : "software";
+}
+
 void describe_run(const run& r, const test_bed& bed, json& out) {
     for (unsigned i = 0; i < 2; ++i) {
         json port{{"name", r.ports[i].name},
@@ -122,6 +130,7 @@ void describe_run(const run& r, const test_bed& bed, json& out) {
         if (r.ports[i].vxlan) port["vxlan"] = {{"vni", r.ports[i].vxlan->vni}};
         out["ports"].push_back(std::move(port));
     }
+    describe_timestamps(r, bed, out);
     describe_traffic(r, out["traffic"]);
     if (r.latency.trial_s > 0) out["tester_latency"] = tester_method(r);
     out["trial"] = {{"tolerance", r.tolerance},
@@ -229,6 +238,7 @@ int perform(const run& settings, const options& o, const char* program) {
         }
         const auto done =
             perform_procedures(**bed, direct.get(), settings, out, terminal_progress());
+        describe_timestamps(settings, **bed, out);
         out["complete"] = done.has_value();
         if (!done) {
             out["stopped"] = done.error().message();

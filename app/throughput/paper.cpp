@@ -25,9 +25,9 @@ scale_plan paper_plan_of(const reader& r, const std::filesystem::path& folder) {
             w.at("name").refuse("is the name of another workload");
         for (scale_step& step :
              steps_of(over, {.name = names.back(),
-                             .where = w.where(),
-                             .device = w.at("device").text(),
-                             .run = folder / (w.has("run") ? w : r).at("run").text()}))
+                            .where = w.where(),
+                            .device = w.at("device").text(),
+                            .run = folder / (w.has("run") ? w : r).at("run").text()}))
             plan.steps.push_back(std::move(step));
     }
     if (plan.steps.empty()) r.at("workloads").refuse("should have at least one workload");

@@ -20,13 +20,13 @@ inline constexpr const char* paper_schema = "turnpike.throughput-paper/1";
 
 struct paper_table {
     std::string id{}, title{};
-    std::vector<std::string> headings{};            ///< the first column names the row
+    std::vector<std::string> headings{};           ///< the first column names the row
     std::vector<std::vector<std::string>> rows{};  ///< cells of text
 };
 
 /// paper  turnpike.throughput-paper/1
 [[nodiscard]] std::vector<paper_table> paper_tables(const nlohmann::json& paper);
-/// Sentences below the tables: differences from the paper's method (section 13.4), and what was not measured.
+/// Sentences below the tables: differences from the paper's method (section 13.4), and the reasons of cells without a figure.
 [[nodiscard]] std::vector<std::string> paper_notes(const nlohmann::json& paper);
 [[nodiscard]] std::string paper_text(const nlohmann::json& paper);
 [[nodiscard]] std::string to_paper_page(const nlohmann::json& paper);

@@ -70,9 +70,7 @@ double cycles_by_rate(const json* step) {
     return fps > 0 ? number_or(*step, "core_hz", 0) * step->at("cores").get<double>() / fps : 0;
 }
 
-std::string positive(double value, int digits) {
-    return value > 0 ? fixed(value, digits) : "n/a";
-}
+std::string positive(double value, int digits) { return value > 0 ? fixed(value, digits) : "n/a"; }
 std::string figure_cell(const json* step, const char* figure, int digits) {
     return fps_of(step) > 0 ? figure_text(*step, figure, digits) : "n/a";
 }
@@ -133,10 +131,10 @@ paper_table breakdown_table(const paper_steps& s) {
 
 /// Figure 12, of one core.
 paper_table frequency_table(const paper_steps& s) {
-    paper_table t{.id = "frequency",
-                  .title = fmt::format("Speedup with frequency over {} MHz, one core",
-                                       s.frequencies[0]),
-                  .headings = {"workload"}};
+    paper_table t{
+        .id = "frequency",
+        .title = fmt::format("Speedup with frequency over {} MHz, one core", s.frequencies[0]),
+        .headings = {"workload"}};
     for (size_t i = 1; i < s.frequencies.size(); ++i)
         for (const bool smt : modes(s))
             t.headings.push_back(fmt::format("{} MHz{} (linear: {:.2f})", s.frequencies[i],
@@ -202,7 +200,8 @@ void add_differences(const json& run, std::vector<std::string>& out) {
     const json sizes = run.value("sizes", json::array());
     if (sizes.empty()) return;
     const json& size = sizes.front();
-    if (size.at("size") != "64") add("frames of " + size.at("size").get<std::string>() + ", not 64 bytes");
+    if (size.at("size") != "64")
+        add("frames of " + size.at("size").get<std::string>() + ", not 64 bytes");
     const json t = size.value("throughput", json::object());
     if (t.value("method", "") != "rfc2544") return add("another search than a binary one");
     if (const double s = number_or(t, "trial_s", 0); s != 20)
@@ -241,16 +240,17 @@ std::vector<std::string> paper_notes(const json& paper) {
         if (const json& run = step.at("result"); run.is_object()) add_differences(run, differences);
         const json source = step.value("core_hz_source", json());
         if (!source.is_string()) continue;
-        std::string text = fmt::format("Hz/fps: the frequency of the cores ({}, {:.0f} MHz) over the throughput, the paper's CPP",
-                                       source.get<std::string>(), number_or(step, "core_hz", 0) / 1e6);
+        std::string text = fmt::format(
+            "Hz/fps: the frequency of the cores ({}, {:.0f} MHz) over the throughput, the paper's "
+            "CPP",
+            source.get<std::string>(), number_or(step, "core_hz", 0) / 1e6);
         if (std::ranges::find(sources, text) == sources.end()) sources.push_back(std::move(text));
     }
     std::vector<std::string> out;
     if (first_result(steps).is_object())
-        out.push_back(differences.empty()
-                          ? "method: section 13.4 of the paper"
-                          : fmt::format("method: section 13.4 of the paper, but {}",
-                                        fmt::join(differences, "; ")));
+        out.push_back(differences.empty() ? "method: section 13.4 of the paper"
+                                          : fmt::format("method: section 13.4 of the paper, but {}",
+                                                        fmt::join(differences, "; ")));
     if (!steps.empty())
         out.emplace_back(
             "IPP, IPC, CPP: instructions per packet, instructions per cycle, cycles per packet, of "
@@ -351,9 +351,8 @@ std::string to_paper_page(const json& paper) {
     for (const paper_table& t : paper_tables(paper)) {
         std::string body = html_of(t);
         if (t.id == "breakdown")
-            body += bars_of(s, "cycles per packet", [](const json* step) {
-                return report_figure(step, "cpp");
-            });
+            body += bars_of(s, "cycles per packet",
+                            [](const json* step) { return report_figure(step, "cpp"); });
         if (t.id == "cores") body += speedup_chart(s);
         if (t.id.starts_with("efficiency") && t.title == paper_tables(paper).front().title)
             body += bars_of(s, "frames per second", fps_of) +
@@ -366,8 +365,8 @@ std::string to_paper_page(const json& paper) {
     std::string notes;
     for (const std::string& note : paper_notes(paper))
         notes += "<p class=\"soft\">" + html::html_text(note) + "</p>";
-    return out + html::section("notes", "Method, and figures that are not there", notes) + "</main>" +
-           html::end_page();
+    return out + html::section("notes", "Method, and figures that are not there", notes) +
+           "</main>" + html::end_page();
 }
 
 }  // namespace turnpike::throughput

@@ -148,6 +148,9 @@ std::string setup_section(const json& result) {
                         html_text(p.at("device").get<std::string>()),
                         number_or(p, "link_mbps", 0) > 0
                             ? short_number(number_or(p, "link_mbps", 0) * 1e6) + "bit/s"
+                            : "-",
+                        p.value("rx_timestamps", json()).is_string()
+                            ? p["rx_timestamps"].get<std::string>()
                             : "-"});
     std::string traffic;
     for (const char* object : {"traffic", "trial"}) {
@@ -157,7 +160,7 @@ std::string setup_section(const json& result) {
                                    value.is_string() ? value.get<std::string>() : value.dump());
     }
     return section("setup", "Ports and traffic",
-                   table("Ports", {"port", "driver", "device", "#link"}, rows) +
+                   table("Ports", {"port", "driver", "device", "#link", "RX timestamps"}, rows) +
                        "<p class=\"soft\">" + html_text(traffic) + "</p>");
 }
 

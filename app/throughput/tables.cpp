@@ -105,6 +105,15 @@ double number_or(const json& of, const char* member, double otherwise) {
     return at != of.end() && at->is_number() ? at->get<double>() : otherwise;
 }
 
+std::string timestamps_of(const json& result) {
+    std::string out;
+    for (const json& p : result.value("ports", json::array()))
+        if (const json source = p.value("rx_timestamps", json()); source.is_string())
+            out += (out.empty() ? "" : ", ") + p.at("name").get<std::string>() + " " +
+                   source.get<std::string>();
+    return out;
+}
+
 json tester_method_of(const json& result) {
     const json tester = result.value("tester_latency", json());
     return tester.is_object() ? tester.value("method", json()) : json();
@@ -125,6 +134,8 @@ std::string to_text(const json& result) {
         latency_text);
     if (const json method = tester_method_of(result); method.is_string())
         out += "tester's own latency: " + method.get<std::string>() + "\n";
+    if (const std::string sources = timestamps_of(result); !sources.empty())
+        out += "timestamps of received frames: " + sources + "\n";
     section("  size    load         Mfps  frame loss rate %", frame_loss_text);
     section("  size   back-to-back        min        max       buffer (frames)", back_to_back_text);
     section("  size   recovery, ms          min          max",

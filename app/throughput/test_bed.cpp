@@ -6,9 +6,9 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -26,24 +26,6 @@ uint32_t largest_size(const run& r) {
 }
 
 }  // namespace
-
-stream_counts trial_report::total() const noexcept {
-    stream_counts sum;
-    for (const stream_counts& s : streams) {
-        sum.sent += s.sent;
-        sum.received += s.received;
-        sum.lost += s.lost;
-        sum.duplicated += s.duplicated;
-        sum.reordered += s.reordered;
-        sum.damaged += s.damaged;
-    }
-    return sum;
-}
-
-double trial_report::loss_ratio() const noexcept {
-    const stream_counts t = total();
-    return t.sent == 0 ? 0 : static_cast<double>(t.sent - t.received) / static_cast<double>(t.sent);
-}
 
 test_bed::test_bed(const run& settings, const std::atomic<bool>& stop)
     : run_(settings), stop_(stop), hz_(static_cast<double>(rte_get_tsc_hz())) {}
@@ -78,6 +60,7 @@ result<void> test_bed::open_ports() {
                                         .device = p.device,
                                         .mtu = static_cast<uint16_t>(std::max(1500u, largest - 18)),
                                         .promiscuous = true,
+                                        .timestamps = run_.latency.trial_s > 0,
                                         .pool = pool_});
         if (!opened) return tl::unexpected<error>(opened.error());
         ports_.push_back(std::move(*opened));
@@ -85,8 +68,19 @@ result<void> test_bed::open_ports() {
     for (unsigned i = 0; i < ports_.size(); ++i) {
         if (auto started = ports_[i].start(); !started) return started;
         stations_.emplace_back(run_.traffic, run_.ports[i], i, ports_[i].mac());
+        start_clock(i);
     }
     return {};
+}
+
+void test_bed::start_clock(unsigned port) noexcept {
+    int at = 0;
+    if (!ports_[port].stamps_frames() ||
+        rte_mbuf_dyn_rx_timestamp_register(&at, &timestamp_flag_) != 0)
+        return;
+    timestamp_at_ = static_cast<unsigned>(at);
+    device_clock clock(ports_[port].id(), hz_);
+    if (clock.start()) clocks_[port].emplace(clock);
 }
 
 result<void> test_bed::wait_for_links() {
@@ -167,6 +161,7 @@ result<void> test_bed::select(const frame_size& size, double learning_fps) {
 void test_bed::poll(unsigned port) noexcept {
     rte_mbuf* frames[burst];
     const uint16_t n = rte_eth_rx_burst(ports_[port].id(), 0, frames, burst);
+    if (clocks_[port]) clocks_[port]->update(rte_rdtsc());
     if (n == 0) return;
     const uint64_t now = rte_rdtsc();
     for (uint16_t i = 0; i < n; ++i) take(port, frames[i], now);
@@ -220,15 +215,30 @@ void test_bed::take(unsigned port, rte_mbuf* frame, uint64_t now) noexcept {
                 ++misdirected_;
             } else if (trial_ == 0) {
                 ++learned_;
+                // Some devices stamp frames of PTP only.
+                if (clocks_[port] && (frame->ol_flags & timestamp_flag_) == 0)
+                    clocks_[port].reset();
             } else if ((tunnel && !in_tunnel) ||
                        !streams_[s.stream]->is_intact(bytes, s.sequence)) {
                 ++damaged_[s.stream];
             } else if (accounts_[s.stream].receive(s.sequence) == sequence_account::kind::first) {
-                latency_.add((now - s.tsc) & stamp_time_mask);
+                add_latency(s.tsc, arrival_of(port, frame, now));
             }
             break;
     }
     rte_pktmbuf_free(frame);
+}
+
+uint64_t test_bed::arrival_of(unsigned port, const rte_mbuf* frame, uint64_t now) const noexcept {
+    if (!clocks_[port] || (frame->ol_flags & timestamp_flag_) == 0) return now;
+    return clocks_[port]->tsc_of(
+        *RTE_MBUF_DYNFIELD(frame, timestamp_at_, const rte_mbuf_timestamp_t*));
+}
+
+void test_bed::add_latency(uint64_t sent, uint64_t arrived) noexcept {
+    const uint64_t latency = (arrived - sent) & stamp_time_mask;
+    // An arrival before the stamp is an error of the line between the clocks.
+    latency_.add(latency > stamp_time_mask / 2 ? 0 : latency);
 }
 
 void test_bed::build(unsigned port, rte_mbuf* frame, uint64_t sequence) const noexcept {
@@ -322,27 +332,6 @@ schedule test_bed::schedule_of(const trial_plan& plan) const noexcept {
     return t;
 }
 
-namespace {
-
-struct clock_pair {
-    std::chrono::steady_clock::time_point kernel;
-    uint64_t tsc;
-};
-
-/// Both clocks at one time: a pair between whose readings the thread was preempted is read again.
-clock_pair read_clocks() noexcept {
-    constexpr std::chrono::microseconds undisturbed{20};
-    constexpr int tries = 1000;
-    for (int i = 0;; ++i) {
-        const auto earlier = std::chrono::steady_clock::now();
-        const uint64_t tsc = rte_rdtsc();
-        const auto later = std::chrono::steady_clock::now();
-        if (later - earlier < undisturbed || i == tries) return {earlier, tsc};
-    }
-}
-
-}  // namespace
-
 result<trial_report> test_bed::perform(const trial_plan& plan) {
     if (auto up = plan.reset ? wait_for_links() : check_links(); !up)
         return tl::unexpected<error>(up.error());
@@ -386,59 +375,6 @@ result<trial_report> test_bed::perform(const trial_plan& plan) {
     r.tester_missed = missed() - missed_before;
     if (r.tester_missed != 0 && r.unheld.empty())
         r.unheld = fmt::format("the tester's own ports dropped {} frames", r.tester_missed);
-    return r;
-}
-
-loss_places test_bed::losses_of(const std::vector<sender>& senders) const noexcept {
-    loss_places p;
-    for (const sender& s : senders) {
-        const sequence_account& a = accounts_[s.port];
-        const double interval_s = s.times.interval / hz_;
-        if (const auto last = a.last_missing(s.next))
-            p.last_s = std::max(p.last_s, s.times.time_of(*last) / hz_);
-        p.lost_s = std::max(p.lost_s, interval_s * static_cast<double>(s.next - a.received));
-        p.longest_gap_s =
-            std::max(p.longest_gap_s, interval_s * static_cast<double>(a.longest_gap(s.next)));
-    }
-    return p;
-}
-
-trial_report test_bed::report_of(const trial_plan& plan, const std::vector<sender>& senders) {
-    trial_report r;
-    r.plan = plan;
-    r.misdirected = misdirected_;
-    r.late = late_;
-    r.foreign = foreign_;
-    r.max_lag_s = max_lag_ / hz_;
-    r.latency = latency_;
-    bool whole = true;
-    double slowest = 0;
-    for (const sender& s : senders) {
-        const sequence_account& a = accounts_[s.port];
-        const uint64_t arrived = std::min(s.next, a.received + damaged_[s.port]);
-        r.streams.push_back(
-            {s.next, a.received, s.next - arrived, a.duplicated, a.reordered, damaged_[s.port]});
-        whole &= s.next == s.times.total;
-        const double took = static_cast<double>(s.last - s.first) / hz_;
-        r.sending_s = std::max(r.sending_s, took);
-        double rate = plan.rate_fps;
-        if (s.next > 1 && took > 0)
-            rate = plan.burst_frames != 0
-                       ? static_cast<double>(s.next - 1) / took
-                       : plan.rate_fps * s.times.time_of(s.next - 1) / hz_ / took;
-        slowest = slowest == 0 ? rate : std::min(slowest, rate);
-    }
-    r.offered_fps = slowest;
-    if (plan.burst_frames != 0) {
-        if (!whole) r.unheld = "the port did not take the whole burst";
-        return r;
-    }
-    if (!whole)
-        r.unheld = "the sender did not reach the rate";
-    else if (std::abs(r.offered_fps / plan.rate_fps - 1) > run_.tolerance)
-        r.unheld = fmt::format("the sender offered {:.0f} frames per second", r.offered_fps);
-    else if (r.max_lag_s > run_.max_lag_s)
-        r.unheld = fmt::format("a frame was {:.0f} us late", r.max_lag_s * 1e6);
     return r;
 }
 

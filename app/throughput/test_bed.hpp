@@ -7,10 +7,12 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "accounting.hpp"
+#include "device_clock.hpp"
 #include "realtime.hpp"
 #include "run_file.hpp"
 #include "rxtx/port.hpp"
@@ -88,6 +90,8 @@ class test_bed {
     [[nodiscard]] result<trial_report> perform(const trial_plan& plan);
 
     [[nodiscard]] const rxtx::port& port(unsigned i) const noexcept { return ports_[i]; }
+    /// Frames that this port receives have timestamps of its device.
+    [[nodiscard]] bool stamps_frames(unsigned i) const noexcept { return clocks_[i].has_value(); }
     [[nodiscard]] double cycles_per_second() const noexcept { return hz_; }
 
   private:
@@ -102,11 +106,17 @@ class test_bed {
 
     test_bed(const run& settings, const std::atomic<bool>& stop);
     result<void> open_ports();
+    /// Use the device's RX timestamps, if it has them and its clock can be read.
+    void start_clock(unsigned port) noexcept;
     result<void> wait_for_links();
     result<void> resolve_gateways();
     result<void> check_links() const;
     void poll(unsigned port) noexcept;
     void take(unsigned port, rte_mbuf* frame, uint64_t now) noexcept;
+    /// TSC of a frame's arrival: by the device's timestamp, else `now`.
+    [[nodiscard]] uint64_t arrival_of(unsigned port, const rte_mbuf* frame,
+                                      uint64_t now) const noexcept;
+    void add_latency(uint64_t sent, uint64_t arrived) noexcept;
     /// Answer ARP and ND, in the port's tunnel if the question came out of it.
     void answer(unsigned port, std::span<const uint8_t> question, bool in_tunnel) noexcept;
     /// Destination of a port's frames: the device, or the other port.
@@ -130,6 +140,9 @@ class test_bed {
     std::vector<rxtx::port> ports_{};
     std::vector<station> stations_{};
     std::vector<std::unique_ptr<frame_source>> streams_{};
+    std::array<std::optional<device_clock>, 2> clocks_{};  ///< of ports with RX timestamps
+    uint64_t timestamp_flag_ = 0;
+    unsigned timestamp_at_ = 0;
     uint16_t trial_ = 0;
     uint16_t last_trial_ = 0;
     std::array<sequence_account, 2> accounts_{};

@@ -212,6 +212,8 @@ result<void> port::configure(const port_settings& settings) {
             conf.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
         conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
     }
+    if (settings.timestamps)
+        conf.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP;
     several_buffers_ = settings.several_buffers;
     conf.intr_conf.rmv = (*info.dev_flags & RTE_ETH_DEV_INTR_RMV) != 0;
     rx_offloads_ = conf.rxmode.offloads;
@@ -306,6 +308,10 @@ bool port::puts_udp_sums_in() const noexcept {
 
 bool port::checks_udp_sums() const noexcept {
     return (rx_offloads_ & RTE_ETH_RX_OFFLOAD_UDP_CKSUM) != 0;
+}
+
+bool port::stamps_frames() const noexcept {
+    return (rx_offloads_ & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0;
 }
 
 bool port::filters_tags() const noexcept { return facts_of(driver_).filters_tags; }

@@ -30,6 +30,7 @@ struct port_settings {
     bool several_buffers = false;  ///< TX must support multi-segment packets
     bool tags = false;             ///< VLAN strip and insert offload, if the device has them
     bool udp_sums = false;         ///< UDP checksum offload, RX and TX, if the device has them
+    bool timestamps = false;       ///< RX timestamp offload, if the device has it
     rte_mempool* pool = nullptr;   ///< RX buffers; one pool for all ports (MBUF_FAST_FREE)
 };
 
@@ -76,6 +77,8 @@ class port {
     [[nodiscard]] bool puts_udp_sums_in() const noexcept;
     /// The device verifies UDP checksums (RTE_MBUF_F_RX_L4_CKSUM_GOOD).
     [[nodiscard]] bool checks_udp_sums() const noexcept;
+    /// The device was asked for RX timestamps (rte_mbuf_dyn_rx_timestamp_register()).
+    [[nodiscard]] bool stamps_frames() const noexcept;
     /// The device receives frames with 802.1Q tags only in promiscuous mode (set_promiscuous()).
     [[nodiscard]] bool filters_tags() const noexcept;
     /// Take the link of a started port down or up, if the driver supports it: a link that is down receives nothing.

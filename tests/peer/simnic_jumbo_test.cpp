@@ -221,5 +221,30 @@ TEST(timestamps, say_when_a_frame_came) {
     narrow.start();
 }
 
+TEST(timestamps, are_of_the_device_s_own_clock) {
+    test::port slow({.arguments = "wire=gen,rate=1M,profile=i40e,clock=1000000",
+                     .rx_offloads = RTE_ETH_RX_OFFLOAD_TIMESTAMP});
+    slow.start();
+    uint64_t first = 0, now = 0;
+    ASSERT_EQ(rte_eth_read_clock(slow.id(), &first), 0);
+    const uint64_t began = rte_rdtsc();
+    for (uint32_t got = 0; got < 5000;) {
+        rte_mbuf* m[burst];
+        const uint16_t n = rte_eth_rx_burst(slow.id(), 0, m, burst);
+        ASSERT_EQ(rte_eth_read_clock(slow.id(), &now), 0);
+        const int at = rte_mbuf_dynfield_lookup(RTE_MBUF_DYNFIELD_TIMESTAMP_NAME, nullptr);
+        for (uint16_t i = 0; i < n; ++i) {
+            const auto came = *RTE_MBUF_DYNFIELD(m[i], at, rte_mbuf_timestamp_t*);
+            EXPECT_GE(came, first);
+            EXPECT_LE(came, now);
+        }
+        rte_pktmbuf_free_bulk(m, n);
+        got += n;
+    }
+    const double us =
+        static_cast<double>(rte_rdtsc() - began) * 1e6 / static_cast<double>(rte_get_tsc_hz());
+    EXPECT_NEAR(static_cast<double>(now - first), us, 2 + us / 100) << "microseconds";
+}
+
 }  // namespace
 }  // namespace turnpike

@@ -452,6 +452,35 @@ def test_known_delay_without_the_tester_s_own():
         assert {t["load_fps"] for t in of_tester} == {row["load_fps"] for row in result["sizes"][0]["latency"]}, of_tester
 
 
+def test_hardware_timestamps():
+    """The receiving device has a clock of another frequency and epoch: a known delay is found by its timestamps."""
+    delay_us, tick_us = 2000, 0.008
+    run = Run("throughput: {method: rfc2544, trial_ms: 100}\nlatency: {trial_ms: 400, percent: [10, 50]}",
+              rate=f"max: 10k, min: 9k, {ANY_LAG}", right=f",delay={delay_us},profile=i40e,clock=125000000")
+    result, out, _errors = run.end()
+    assert [p["rx_timestamps"] for p in result["ports"]] == ["software", "hardware"], result["ports"]
+    assert "timestamps of received frames: left software, right hardware" in out, out
+    for row in result["sizes"][0]["latency"]:
+        assert abs(row["min_us"] - delay_us) < 0.05 * delay_us + tick_us and row["mean_us"] >= row["min_us"], row
+        assert row["frames"] > 100, row
+
+
+def test_latencies_are_of_the_hardware_s_timestamps():
+    """A clock of 1 ms stamps frames up to 1 ms too early, which a figure of the software's clock cannot be."""
+    delay_us = 2000
+    size = Run("throughput: {method: rfc2544, trial_ms: 100}\nlatency: {trial_ms: 400, percent: [60, 70, 80, 90, 100]}",
+               rate=f"max: 10k, min: 9k, {ANY_LAG}", right=f",delay={delay_us},profile=i40e,clock=1000").size()
+    # A tester that other programs interrupt has longer delays: the shortest counts.
+    assert min(row["min_us"] for row in size["latency"]) < delay_us - 200, size["latency"]
+
+
+def test_software_timestamps_without_latency_or_offload():
+    for procedures, right, expected in (("back_to_back: {repeats: 1, max_frames: 10}", ",profile=i40e", None),
+                                        ("throughput: {method: rfc2544, trial_ms: 50}\nlatency: {trial_ms: 50}", "", "software")):
+        result, _out, _errors = Run(procedures, right=right).end()
+        assert [p["rx_timestamps"] for p in result["ports"]] == [expected] * 2, result["ports"]
+
+
 def test_a_direct_wire_that_is_none():
     result, _out, errors = Run("throughput: {method: rfc2544, trial_ms: 50}\nlatency: {trial_ms: 50, percent: [50], "
                                'direct: ["net_simnic2,wire=sink", "net_simnic3,wire=sink"]}').end(1)

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "argument_text.hpp"
+#include "clock.hpp"
 #include "descriptor.hpp"
 
 namespace turnpike::simnic {
@@ -213,6 +214,10 @@ constexpr std::array table{
     argument{"flap", "milliseconds up and down, by turns, such as 500-100", any_wire,
              [](std::string_view v, device_arguments& a) {
                  return read_pair(v, 1'000'000, a.impaired.up_ms, a.impaired.down_ms);
+             }},
+    argument{"clock", "a frequency in Hz, 1000 to 1000000000", any_wire,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint64_t>(v, 1000, max_clock_hz, a.clock_hz);
              }},
     argument{"vanish", "milliseconds after the start, 1 to 1000000", any_wire,
              [](std::string_view v, device_arguments& a) {

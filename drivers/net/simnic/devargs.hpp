@@ -29,6 +29,7 @@ struct device_arguments {
     simnic::traffic traffic{};
     impairments impaired{};
     uint32_t vanish_ms = 0;     ///< after a start; 0: never
+    uint64_t clock_hz = 0;      ///< of RX timestamps; 0: the TSC
     packet::mac_address mac{};  ///< zero: derived from the port number
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <ethdev_driver.h>
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
 
 #include <exception>
@@ -66,6 +67,8 @@ int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
                                          .scatter = scatter,
                                          .timestamp_flag = d.timestamp_flag,
                                          .timestamp_at = d.timestamp_at,
+                                         .clock_hz = d.arguments.clock_hz,
+                                         .tsc_hz = rte_get_tsc_hz(),
                                          .pool = pool,
                                          .zone = zone,
                                          .kernels = &d.kernels->function()});
