@@ -15,7 +15,8 @@ bool read_ticks(uint16_t port, uint64_t& ticks) noexcept {
     if (rte_eth_read_clock(port, &ticks) == 0) return true;
     timespec time{};
     if (rte_eth_timesync_read_time(port, &time) != 0) return false;
-    ticks = static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+    ticks =
+        static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
     return true;
 }
 

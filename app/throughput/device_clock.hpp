@@ -19,8 +19,8 @@ class clock_line {
     [[nodiscard]] bool is_known() const noexcept { return cycles_per_tick_ > 0; }
     [[nodiscard]] uint64_t tsc_of(uint64_t ticks) const noexcept {
         const auto since = static_cast<int64_t>(ticks - last_.ticks);
-        return last_.tsc + static_cast<uint64_t>(static_cast<int64_t>(
-                               static_cast<double>(since) * cycles_per_tick_));
+        return last_.tsc + static_cast<uint64_t>(
+                               static_cast<int64_t>(static_cast<double>(since) * cycles_per_tick_));
     }
 
   private:

@@ -21,7 +21,7 @@ from lib.control_socket import Operator  # noqa: E402
 from lib.dut import BUILD  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, answers, cabled, ping, start  # noqa: E402
-from throughput_test import PROGRAM as THROUGHPUT, Run, Scale  # noqa: E402
+from throughput_test import PROGRAM as THROUGHPUT, Run, Scale, page_of_paper  # noqa: E402
 
 CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
 WIDTHS = {"telephone": 390, "tablet": 820, "screen": 1440}
@@ -182,6 +182,7 @@ def test_the_page_of_a_throughput_run():
         scale.end()
         with open(scale.page, encoding="utf-8") as file:
             look_at(reader, folder, file.read())
+        look_at(reader, folder, page_of_paper())
 
 
 def test_the_pages_are_accessible():
@@ -202,6 +203,7 @@ def test_the_pages_are_accessible():
         scale = Scale()
         scale.end()
         check_accessibility(dut, folder, pathlib.Path(scale.page).read_text(encoding="utf-8"))
+        check_accessibility(dut, folder, page_of_paper())
 
 
 if __name__ == "__main__":

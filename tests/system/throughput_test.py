@@ -696,6 +696,13 @@ workloads:
         return json.load(file), done.stdout, done.stderr, html.read()
 
 
+def page_of_paper():
+    scale = Scale()
+    device = json.dumps(f"cd {scale.folder.name}; {SHELL_DEVICE}")
+    return paper(scale, f"  - {{name: a router of turnpike, device: {device}}}\n  - {{name: another, device: {device}}}\n",
+                 more="smt: both")[3]
+
+
 def test_paper():
     """Three workloads: a turnpike (its report), another device, and one that fails, which does not end the others."""
     scale = Scale()

@@ -32,8 +32,8 @@ double largest_error_us(const clock_of_drift& clock, double seconds) {
         if (!line.is_known()) continue;
         for (const int64_t away : {-1, 1}) {
             const uint64_t arrived = tsc + static_cast<uint64_t>(away * static_cast<int64_t>(step));
-            const auto error = static_cast<double>(
-                static_cast<int64_t>(line.tsc_of(clock.at(arrived)) - arrived));
+            const auto error =
+                static_cast<double>(static_cast<int64_t>(line.tsc_of(clock.at(arrived)) - arrived));
             largest = std::max(largest, std::abs(error) / tsc_hz * 1e6);
         }
     }
@@ -54,7 +54,8 @@ TEST(clock_line_test, needs_two_readings) {
 TEST(clock_line_test, of_any_frequency_and_offset_is_exact_to_a_tick) {
     for (const double hz : {125e6, 1e9, 2.6e9, 10e6})
         for (const uint64_t offset : {uint64_t{0}, uint64_t{1} << 62, UINT64_MAX - 1'000'000})
-            EXPECT_LE(largest_error_us({hz, 0, offset}, 5), 2e6 / hz + 0.001) << hz << " " << offset;
+            EXPECT_LE(largest_error_us({hz, 0, offset}, 5), 2e6 / hz + 0.001)
+                << hz << " " << offset;
 }
 
 TEST(clock_line_test, follows_a_clock_that_drifts) {
