@@ -15,7 +15,7 @@ from lib.dut import BUILD, LONG  # noqa: E402
 
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../devtools/soak")
 MINUTES = 30 if LONG else 0.3
-RATE = 50_000  # the rings hold what comes in 80 ms: beside other tests, a worker waits for its CPU
+RATE = 50_000  # the rings hold the packets of 80 ms: beside other tests, a worker waits for its CPU
 
 
 def module():
