@@ -46,11 +46,15 @@ def test_growth_is_found():
     soak = module()
     flat = {"at": 0, "resident KB": 100_000, "heap bytes": 1_000_000, "threads": 9, "file descriptors": 30}
     failures = []
-    assert soak.growth([dict(flat) for _ in range(40)], failures) and not failures
+    late = lambda n: {**flat, "at": n * soak.WARM_S / 39}  # noqa: E731
+    assert soak.growth([late(n) for n in range(40)], failures) and not failures
     for name, step in (("resident KB", 300), ("heap bytes", 20_000), ("threads", 1), ("file descriptors", 1)):
         failures = []
-        soak.growth([{**flat, name: flat[name] + n * step} for n in range(40)], failures)
+        soak.growth([{**late(n), name: flat[name] + n * step} for n in range(40)], failures)
         assert len(failures) == 1 and failures[0].startswith(name), failures
+    failures = []
+    soak.growth([{**flat, "at": n, "resident KB": 100_000 + n * 1000} for n in range(40)], failures)
+    assert not failures, "the start is not judged"
     assert soak.growth([flat] * 7, []) == {}, "too few samples say nothing"
 
 
