@@ -76,6 +76,8 @@ void add_options(CLI::App& app, raw_options& to) {
     app.add_option("--sysfs", to.into.sysfs,
                    "mount point of sysfs, for PMUs and PCI devices (default: /sys)")
         ->type_name("FOLDER");
+    app.add_flag("--all-syscalls", to.into.all_syscalls,
+                 "do not deny system calls after the start (default: a seccomp filter)");
     app.add_flag("--check", to.into.check, "validate the configuration and exit");
     // CLI11 prints the text of CallForVersion and ignores missing options then.
     app.add_flag_callback(

@@ -16,6 +16,7 @@ struct options {
     double duration_s = 0;        ///< 0: no limit
     double stats_interval_s = 0;  ///< 0: no tables while running
     bool check = false;
+    bool all_syscalls = false;
     std::string counters = "auto";  ///< auto, off, or a file with a recording
     std::string sysfs = "/sys";
     observe::log_format log_format = observe::log_format::text;

@@ -21,6 +21,7 @@
 #include "control/controller.hpp"
 #include "control/eal/eal.hpp"
 #include "control/eal/eal_log.hpp"
+#include "control/eal/syscall_filter.hpp"
 #include "control/management/management.hpp"
 #include "control/management/metrics_source.hpp"
 #include "observe/console.hpp"
@@ -223,6 +224,13 @@ control::counters_choice counters_of(const options& chosen) {
 /// For a full table, and for hugepages of many GB, which the kernel clears.
 constexpr std::chrono::seconds start_part_limit{300};
 
+/// Threads that are created later inherit the filter.
+void filter_syscalls(const options& chosen) {
+    if (chosen.all_syscalls) return;
+    if (const auto done = control::deny_syscalls(); !done)
+        observe::log(observe::log_level::notice, done.error().message());
+}
+
 /// Start, forward, and shut down.
 /// cpus  that the process could use before EAL started
 int forward(state::configuration config, const options& chosen, const cpu_set_t& cpus,
@@ -245,6 +253,7 @@ int forward(state::configuration config, const options& chosen, const cpu_set_t&
     observe::say("forwarding");
     {
         control_tasks around(chosen, c, calls, *asked, **socket, cpus, service);
+        filter_syscalls(chosen);
         c.run({.done = [&] { return around.done(); }, .between = [&] { around.poll(); }});
     }
     socket->reset();

@@ -66,6 +66,19 @@ def test_isa_follows_max_simd_bitwidth():
         check_report(report)
 
 
+def test_system_calls_are_filtered():
+    """The filter holds for every thread after the start, unless the operator asks for all calls."""
+    for options, mode in (([], "2"), (["--all-syscalls"], "0")):
+        with Lab() as lab:
+            t = Turnpike(lab, lab.host("dut"), ring_to_null(), options=options)
+            for thread in os.listdir(f"/proc/{t.process.pid}/task"):
+                with open(f"/proc/{t.process.pid}/task/{thread}/status", encoding="utf-8") as file:
+                    status = dict(line.strip().split(":\t", 1) for line in file if ":\t" in line)
+                assert status["Seccomp"] == mode, (options, status["Name"], status["Seccomp"])
+                assert status["NoNewPrivs"] == ("1" if mode == "2" else "0"), (options, status["Name"])
+            t.stop()
+
+
 def test_simd_width_from_the_file():
     code, report, said = run_for(
         ring_to_null(eal="-l 0-1 --no-pci --in-memory --force-max-simd-bitwidth=128"))

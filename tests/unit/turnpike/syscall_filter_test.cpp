@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The filter of system calls after the start: in a child, since it lasts for the life of a process.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <thread>
+
+#include "control/eal/syscall_filter.hpp"
+
+// There in programs with a sanitizer.
+extern "C" __attribute__((weak)) void __asan_init();
+extern "C" __attribute__((weak)) void __tsan_init();
+
+namespace turnpike::control {
+namespace {
+
+/// Whether a call is denied: any other result means that the kernel executed it.
+bool is_denied(long result) { return result == -1 && errno == EPERM; }
+
+/// Bits for failed checks.
+int checks_of_a_thread() {
+    const bool program = is_denied(::syscall(SYS_execve, "/nowhere", nullptr, nullptr)),
+               process = is_denied(::syscall(SYS_fork)),
+               memory = is_denied(::syscall(SYS_process_vm_readv, 1, nullptr, 0, nullptr, 0, 0)),
+               traced = is_denied(::syscall(SYS_ptrace, PTRACE_TRACEME, 0, nullptr, nullptr)),
+               user = is_denied(::syscall(SYS_setresuid, -1, -1, -1));
+    // Without the filter: EACCES or ENOENT, a child, 0, 0, 0.
+    std::atomic<bool> ran{false};
+    std::thread([&] { ran = true; }).join();
+    const int file = ::open("/proc/self/status", O_RDONLY);
+    const bool works = ran && file >= 0 && ::close(file) == 0;
+    return !program | !process << 1 | !memory << 2 | !traced << 3 | !user << 4 | !works << 5;
+}
+
+int child() {
+    std::atomic<bool> filtered{false};
+    int of_older_thread = -1;
+    std::thread older([&] {
+        while (!filtered) std::this_thread::yield();
+        of_older_thread = checks_of_a_thread();
+    });
+    const auto done = deny_syscalls();
+    filtered = true;
+    older.join();
+    if (!done) return done.error().code == ENOSYS ? 77 : 78;
+    if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1) return 79;
+    return of_older_thread | checks_of_a_thread();
+}
+
+TEST(syscall_filter, denies_its_calls_in_all_threads) {
+    const pid_t pid = ::fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) ::_exit(child());
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    ASSERT_TRUE(WIFEXITED(status)) << status;
+    const bool sanitized = __asan_init != nullptr || __tsan_init != nullptr;
+    EXPECT_EQ(WEXITSTATUS(status), sanitized ? 77 : 0);
+}
+
+TEST(syscall_filter, needed_calls_are_not_in_its_list) {
+    for (const std::string_view needed :
+         {"clone", "clone3", "setns", "setfsuid", "setgroups", "capset", "bpf", "socket", "mmap",
+          "perf_event_open", "sched_setaffinity", "memfd_create"})
+        for (const std::string_view name : denied_syscalls()) EXPECT_NE(name, needed);
+}
+
+}  // namespace
+}  // namespace turnpike::control
