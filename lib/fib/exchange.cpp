@@ -14,7 +14,7 @@ class table::exchange_under_way {
   public:
     exchange_under_way(table& of, std::span<route_change> changes) : t_(of), changes_(changes) {}
     ~exchange_under_way() {
-        if (!finished_) take_back();
+        if (!finished_) roll_back();
     }
     /// Returns false if the table has max_routes routes already.
     bool make();
@@ -43,12 +43,12 @@ class table::exchange_under_way {
 
     void expect(size_t i, unsigned step) const noexcept;
     bool make_one(const route_change& c);
-    void take_out(const route_change& c, uint32_t handle, const rib::path& existing);
+    void remove_route(const route_change& c, uint32_t handle, const rib::path& existing);
     void mark(const route_change& c, const rib::path& existing) noexcept;
     bool build_marked();
     void stop_building() noexcept;
     void forget_marks() noexcept;
-    void take_back() noexcept;
+    void roll_back() noexcept;
     void put_back(const route_change& c, const made& m) noexcept;
 
     table& t_;
@@ -100,7 +100,7 @@ bool table::exchange_under_way::make_one(const route_change& c) {
     const uint32_t before = there == nullptr ? none : *there;
     if (!c.next_hop) {
         if (there != nullptr)
-            take_out(c, before, existing);
+            remove_route(c, before, existing);
         else
             done_.push_back({none, none, 0});
         return true;
@@ -129,7 +129,7 @@ bool table::exchange_under_way::make_one(const route_change& c) {
     return true;
 }
 
-void table::exchange_under_way::take_out(const route_change& c, uint32_t handle,
+void table::exchange_under_way::remove_route(const route_change& c, uint32_t handle,
                                          const rib::path& existing) {
     const auto room_for = [](auto& list, size_t more) {
         if (list.capacity() - list.size() < more) list.reserve(2 * list.size() + more);
@@ -223,7 +223,7 @@ bool table::exchange_under_way::finish() noexcept {
 }
 
 /// Undo in reverse order: the RIB's vectors still have their capacity, so this cannot fail.
-void table::exchange_under_way::take_back() noexcept {
+void table::exchange_under_way::roll_back() noexcept {
     stop_building();
     for (size_t i = done_.size(); i-- > 0;)
         if (done_[i].before != done_[i].after) put_back(changes_[i], done_[i]);
@@ -232,7 +232,7 @@ void table::exchange_under_way::take_back() noexcept {
 
 void table::exchange_under_way::put_back(const route_change& c, const made& m) noexcept {
     if (m.before == none) {
-        t_.take_out(c.prefix, c.length);
+        t_.erase(c.prefix, c.length);
     } else if (m.after != none) {
         *t_.rib_->find(c.prefix, c.length) = m.before;
     } else {

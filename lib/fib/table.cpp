@@ -178,7 +178,7 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
         if (present != nullptr)
             *present = before;
         else
-            take_out(a, length);
+            erase(a, length);
         short_.forget();  // the next change loads it again
         release_handle(handle);
     } catch (const std::bad_alloc&) {
@@ -187,7 +187,7 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
 }
 
 /// Undo the insertion of a route.
-void table::take_out(const address& a, unsigned length) noexcept {
+void table::erase(const address& a, unsigned length) noexcept {
     rib::path existing;
     (void)rib_->find(a, length, existing);
     (void)rib_->erase(a, length, existing);

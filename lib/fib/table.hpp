@@ -139,7 +139,7 @@ class table {
     bool build_path(const address& a, const rib::path& p, change& c);
     bool build_known(const address& a, rib_node& node, const rib_node* parent_node, unsigned level,
                      change& c);
-    void take_out(const address& a, unsigned length) noexcept;
+    void erase(const address& a, unsigned length) noexcept;
     class exchange_under_way;
     bool apply(const address& a, unsigned length, const rib::path& p,
                const rib::removed* gone = nullptr) noexcept;

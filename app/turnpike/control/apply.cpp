@@ -273,7 +273,7 @@ result<void> controller::prepare_owners(transaction& u, size_t until) {
 /// All owners have prepared, except for ports whose devices are still in use: these are closed, and the others are opened.
 result<void> controller::exchange(transaction& u) {
     change& c = *u.c;
-    u.before_exchange = take_out(c.closes_first);
+    u.before_exchange = withdraw(c.closes_first);
     for (const auto& port : c.closes_first) port->to_come_back = true;
     const auto same_addresses = c.open_rest();
     if (!same_addresses) return tl::unexpected<error>(same_addresses.error());
@@ -302,7 +302,7 @@ result<void> controller::exchange(transaction& u) {
 /// Find the differences to the running configuration.
 result<void> controller::compare(transaction& u, const lost_ports& lost) {
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
-    if (operator_config_ != nullptr) state::take_back(learned_, *operator_config_, *u.operators);
+    if (operator_config_ != nullptr) state::forget_removed(learned_, *operator_config_, *u.operators);
     u.config = state::with_interfaces(*u.operators, learned_);
     if (u.config == nullptr) u.config = u.operators;
     u.learned = std::make_unique<state::followed>(state::follow(*u.config, learned_));
@@ -381,7 +381,7 @@ void controller::listen_beside(control_calls& calls) {
 /// Remove ports from the workers' snapshot, and close them.
 /// devices  gets the devices, which are to be closed; null: they are closed here
 /// Answers  the previous snapshot
-std::unique_ptr<datapath::snapshot> controller::take_out(
+std::unique_ptr<datapath::snapshot> controller::withdraw(
     const std::vector<std::shared_ptr<open_port>>& some, std::vector<rxtx::port>* devices) {
     if (devices != nullptr) devices->reserve(devices->size() + some.size());
     auto next = std::make_unique<datapath::snapshot>(*snapshot_);
@@ -407,7 +407,7 @@ void controller::bring_back(error& why, const std::function<result<state::change
                             const std::function<void(uint16_t port)>& went_down) noexcept {
     try {
         std::string again, lost;
-        const auto closed = ports_->give_up();
+        const auto closed = ports_->release_closed();
         for (const auto& port : closed) {
             port->to_come_back = true;
             const auto came = reopen();

@@ -200,7 +200,7 @@ void controller::take_punted() noexcept {
 void controller::look_for_vanished() {
     for (const auto& port : ports_->open()) {
         if (!port->device.vanished()) continue;
-        static_cast<void>(take_out({port}, managed_ ? &vanished_ : nullptr));
+        static_cast<void>(withdraw({port}, managed_ ? &vanished_ : nullptr));
         any_vanished_.store(managed_, std::memory_order_release);
         events_.device_gone(port->name, port->config.device);
         link_changed(port->port_index, false);

@@ -173,7 +173,7 @@ class controller {
     /// A page of the ACLs of shown_report().
     [[nodiscard]] acls::page shown_acls(uint64_t from, uint64_t max_rules, bool rules) const {
         acls::page out = acls_->report_page(from, max_rules, rules);
-        for (observe::acl_report& one : out.lists) cleared_.take_off_list(one);
+        for (observe::acl_report& one : out.lists) cleared_.subtract_from_list(one);
         return out;
     }
     [[nodiscard]] control::neighbours::flush begin_flush(
@@ -264,7 +264,7 @@ class controller {
     [[nodiscard]] std::unique_ptr<datapath::snapshot> new_snapshot(
         const state::configuration& config) const;
     result<void> exchange(transaction& u);
-    std::unique_ptr<datapath::snapshot> take_out(
+    std::unique_ptr<datapath::snapshot> withdraw(
         const std::vector<std::shared_ptr<open_port>>& some,
         std::vector<rxtx::port>* devices = nullptr);
     void bring_back(error& why, const std::function<result<state::changes>()>& reopen,

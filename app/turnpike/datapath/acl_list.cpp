@@ -94,7 +94,7 @@ bool acl_list::insert(const state::acl_rule& r, uint32_t id) {
     return true;
 }
 
-bool acl_list::take_out(uint32_t id) {
+bool acl_list::remove(uint32_t id) {
     if (known_as_.v4[id] != no_id) {
         if (!v4_->remove(known_as_.v4[id])) return false;
         known_as_.v4[id] = no_id;
@@ -149,11 +149,11 @@ acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::
             ids[head] = id;
         else
             ids.insert(ids.begin() + static_cast<std::ptrdiff_t>(head), id);
-        if (!insert(then[head], id)) return take_out(id) ? one_rule::as_it_was : one_rule::broken;
+        if (!insert(then[head], id)) return remove(id) ? one_rule::as_it_was : one_rule::broken;
     } else {
         ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(head));
     }
-    if (gone == 1 && !take_out(ids_[head])) return one_rule::broken;
+    if (gone == 1 && !remove(ids_[head])) return one_rule::broken;
     ids_ = std::move(ids);
     says_ = to;
     return one_rule::changed;

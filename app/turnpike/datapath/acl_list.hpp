@@ -93,7 +93,7 @@ class acl_list {
                        uint64_t max_bytes, rcu::defer_free defer_free);
     [[nodiscard]] acl::rule rule_of(const state::acl_rule& r, uint32_t id, bool v6) const;
     bool insert(const state::acl_rule& r, uint32_t id);
-    bool take_out(uint32_t id);
+    bool remove(uint32_t id);
 
     std::shared_ptr<const state::acl_list> says_;
     std::unique_ptr<acl::classifier4> v4_;

@@ -97,7 +97,7 @@ bool capture::passes(const uint8_t* bytes, uint32_t n) const noexcept {
     return filter_.program.empty() || bpf_filter(filter_.program.data(), bytes, n, n) != 0;
 }
 
-void capture::take(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t tsc,
+void capture::record(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t tsc,
                    capture_point at, drop_reason why, std::optional<uint16_t> tag,
                    punt_reason punted) noexcept {
     if (producer >= rings_.size() || port >= max_ports || (ports() >> port & 1) == 0) return;
@@ -157,7 +157,7 @@ void copy_for_captures(context& c, const burst& b, stage at, packet_mask packets
         if (!to.wants(point)) continue;
         for_each(packets, [&](uint32_t i) {
             if (point == capture_point::in)
-                return to.take(producer_of(c.worker), b.packet[i], b.in_port, c.now, point);
+                return to.record(producer_of(c.worker), b.packet[i], b.in_port, c.now, point);
             if (point == capture_point::out) {
                 if (to.filter().control && !c.sends_own) return;
                 const uint16_t port = b.out[i].port;
@@ -165,10 +165,10 @@ void copy_for_captures(context& c, const burst& b, stage at, packet_mask packets
                 // Others are drops, under port_down.
                 if (state != nullptr && state->link_up.load(std::memory_order_relaxed) &&
                     c.tx[port].usable())
-                    to.take(producer_of(c.worker), b.packet[i], port, c.now, point);
+                    to.record(producer_of(c.worker), b.packet[i], port, c.now, point);
                 return;
             }
-            to.take(producer_of(c.worker), b.packet[i], b.in_port, c.now, point, b.drop[i],
+            to.record(producer_of(c.worker), b.packet[i], b.in_port, c.now, point, b.drop[i],
                     removed_tag(b, i));
         });
     }
@@ -178,7 +178,7 @@ void copy_punted(const context& c, const burst& b, uint32_t i) noexcept {
     const bool dropped = b.punt[i] == punt_reason::icmp_error || b.punt[i] == punt_reason::too_big;
     for (size_t k = 0; k < c.captured->count; ++k)
         if (c.captured->on[k]->wants(capture_point::punt))
-            c.captured->on[k]->take(producer_of(c.worker), b.packet[i], b.in_port, c.now,
+            c.captured->on[k]->record(producer_of(c.worker), b.packet[i], b.in_port, c.now,
                                     capture_point::punt, dropped ? b.drop[i] : drop_reason::none,
                                     removed_tag(b, i), b.punt[i]);
 }
@@ -188,7 +188,7 @@ void copy_refused(const capture_tap& tap, size_t producer, uint16_t port, uint64
     for (size_t k = 0; k < tap.count; ++k)
         if (tap.on[k]->wants(capture_point::drop))
             for (uint16_t i = 0; i < n; ++i)
-                tap.on[k]->take(producer, packets[i], port, tsc, capture_point::drop,
+                tap.on[k]->record(producer, packets[i], port, tsc, capture_point::drop,
                                 drop_reason::tx_refused);
 }
 

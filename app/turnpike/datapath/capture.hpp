@@ -3,7 +3,7 @@
 // (control/forwarding/capture_writer.hpp). While a capture is on, bursts pass through captured_table, the same stages with copying
 // before rx, tx and drop, and stage punt copies packets for control; otherwise it costs nothing beyond the comparison for traces.
 //
-//   worker, control --capture::take()--> capture_ring of the producer --> writer thread --> file, pipe, socket
+//   worker, control --capture::record()--> capture_ring of the producer --> writer thread --> file, pipe, socket
 //
 // A producer waits for nothing: a full ring loses the copy and counts it.
 #pragma once
@@ -95,7 +95,7 @@ struct capture_filter {
     uint32_t snaplen = 65535;
 };
 
-/// Threads  take(): one per producer; the rest: any
+/// Threads  record(): one per producer; the rest: any
 class capture {
   public:
     static constexpr size_t ring_bytes = size_t{4} << 20;
@@ -105,7 +105,7 @@ class capture {
     capture(capture_filter f, packet_mask ports, size_t producers);
 
     /// Copy a packet that passes the filter. tag: a VLAN tag that the frame had; it is put back.
-    void take(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t tsc, capture_point at,
+    void record(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t tsc, capture_point at,
               drop_reason why = drop_reason::none, std::optional<uint16_t> tag = {},
               punt_reason punted = punt_reason::local) noexcept;
 

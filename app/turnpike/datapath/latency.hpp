@@ -34,7 +34,7 @@ class alignas(64) latency_sampler : public rxtx::awaited_packet {
           histograms_(std::make_unique<latency_histogram[]>(size_t{ports} * ports)) {}
 
     /// Counts received packets, and remembers one of `one_in`.
-    void take(const burst& b, packet_mask packets, uint32_t one_in) noexcept;
+    void record(const burst& b, packet_mask packets, uint32_t one_in) noexcept;
     /// counters  of the worker's ports: an element's index is the port's number
     void know(const counters::port_counters* counters) noexcept { counters_ = counters; }
 

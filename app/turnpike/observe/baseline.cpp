@@ -136,7 +136,7 @@ void baseline::clear_port(const port_report& now, const inventory& objects) {
     }
 }
 
-void baseline::take_off(inventory& now) const {
+void baseline::subtract_from(inventory& now) const {
     take_rows(now.interfaces, objects_.interfaces);
     take_rows(now.bridges, objects_.bridges);
     take_rows(now.reserved, objects_.reserved);
@@ -149,7 +149,7 @@ void baseline::take_off(inventory& now) const {
     take_rows(now.netlink, objects_.netlink);
 }
 
-void baseline::take_off(report& now) const {
+void baseline::subtract_from(report& now) const {
     take(now.duration_s, duration_s_);
     // Counters of ports removed since the baseline are now part of the sum of removed ports.
     port_totals gone = removed_;
@@ -161,10 +161,10 @@ void baseline::take_off(report& now) const {
         if (p.life == 0)
             p.totals = difference(p.totals, gone);
         else
-            take_off_port(p);
+            subtract_from_port(p);
     }
-    for (worker_report& w : now.workers) take_off_worker(w);
-    for (acl_report& a : now.acls) take_off_list(a);
+    for (worker_report& w : now.workers) subtract_from_worker(w);
+    for (acl_report& a : now.acls) subtract_from_list(a);
     for (punt_report& p : now.punt) {
         const auto at = punt_.find(std::pair(p.life, p.of));
         if (at == punt_.end()) continue;
@@ -173,7 +173,7 @@ void baseline::take_off(report& now) const {
     }
 }
 
-void baseline::take_off_port(port_report& now) const {
+void baseline::subtract_from_port(port_report& now) const {
     const auto then = ports_.find(now.life);
     if (then == ports_.end()) return;
     take(now.rx_missed, then->second.rx_missed);
@@ -183,7 +183,7 @@ void baseline::take_off_port(port_report& now) const {
             take(n, at->second);
 }
 
-void baseline::take_off_worker(worker_report& now) const {
+void baseline::subtract_from_worker(worker_report& now) const {
     take(now.duration_s, duration_s_);
     const auto at = workers_.find(now.lcore);
     if (at == workers_.end()) return;
@@ -201,7 +201,7 @@ void baseline::take_off_worker(worker_report& now) const {
     }
 }
 
-void baseline::take_off_list(acl_report& now) const {
+void baseline::subtract_from_list(acl_report& now) const {
     const auto at = lists_.find(now.life);
     if (at == lists_.end()) return;
     const list& then_list = at->second;

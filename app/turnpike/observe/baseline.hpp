@@ -28,11 +28,11 @@ class baseline {
     void clear_port(const port_report& now, const inventory& objects);
 
     /// Subtracts the baseline from counters and duration, so rates are since the baseline too.
-    void take_off(report& now) const;
+    void subtract_from(report& now) const;
     /// The same for other objects, of which `now` may have some kinds.
-    void take_off(inventory& now) const;
+    void subtract_from(inventory& now) const;
     /// The same for one ACL, of which `now` may have a part of the rules.
-    void take_off_list(acl_report& now) const;
+    void subtract_from_list(acl_report& now) const;
     [[nodiscard]] bool is_start() const noexcept { return start_; }
     /// From the start to the baseline.
     [[nodiscard]] double duration_s() const noexcept { return duration_s_; }
@@ -48,8 +48,8 @@ class baseline {
         /// Positions of rules by life; made when the first rule is elsewhere, so that each later page costs its own rules.
         mutable std::unordered_map<uint64_t, size_t> position{};
     };
-    void take_off_port(port_report& now) const;
-    void take_off_worker(worker_report& now) const;
+    void subtract_from_port(port_report& now) const;
+    void subtract_from_worker(worker_report& now) const;
 
     bool start_ = true;
     double duration_s_ = 0;

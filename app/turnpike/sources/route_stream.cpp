@@ -43,7 +43,7 @@ result<route_stream::change> route_stream::read(std::string_view line,
     return out;
 }
 
-result<void> route_stream::take(std::string_view lines, const state::configuration& in,
+result<void> route_stream::add_lines(std::string_view lines, const state::configuration& in,
                                 const std::string& vrf) {
     if (!vrf.empty() && in.vrfs.find(vrf) == nullptr)
         return fail(ENOENT, "vrf",

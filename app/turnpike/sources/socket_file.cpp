@@ -169,7 +169,7 @@ bool listener::has_its_file() const noexcept {
            there.st_ino == inode_;
 }
 
-result<void> listener::give_to(const std::string& group, const std::string& owner) const {
+result<void> listener::set_owner(const std::string& group, const std::string& owner) const {
     const auto gid = group_of(group);
     if (!gid) return tl::unexpected<error>(gid.error());
     const auto uid = user_of(owner);

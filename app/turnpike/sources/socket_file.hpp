@@ -31,7 +31,7 @@ class listener {
     [[nodiscard]] bool has_its_file() const noexcept;
     /// Changes owner and group of the file.
     /// Errors  ENOENT: no such user or group; EPERM...
-    [[nodiscard]] result<void> give_to(const std::string& group, const std::string& owner) const;
+    [[nodiscard]] result<void> set_owner(const std::string& group, const std::string& owner) const;
     /// The folder was created for the file: remove it, too, if it is empty.
     void owns_folder() noexcept { owns_folder_ = true; }
 

@@ -129,7 +129,7 @@ route_set followed_routes(const configuration& in, const std::string& vrf,
     return out;
 }
 
-void take_back(learned& l, const configuration& before, const configuration& after) noexcept {
+void forget_removed(learned& l, const configuration& before, const configuration& after) noexcept {
     for (auto& [name, addresses] : l.addresses) {
         const interface *was = before.interfaces.find(name), *is = after.interfaces.find(name);
         if (was == nullptr || !was->host_interface) continue;

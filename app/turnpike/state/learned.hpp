@@ -44,7 +44,7 @@ struct followed {
 [[nodiscard]] followed follow(const configuration& in, const learned& l);
 
 /// Removes addresses that the operator deleted and that the kernel only had from the configuration.
-void take_back(learned& l, const configuration& before, const configuration& after) noexcept;
+void forget_removed(learned& l, const configuration& before, const configuration& after) noexcept;
 
 /// The operator's configuration with the learned addresses of mirrored interfaces after the configured ones, where an address
 /// on another interface's network is left out; and without the addresses, routes and neighbours of interfaces that are

@@ -63,7 +63,7 @@ class netlink_monitor_test : public testing::TestWithParam<bool> {
         ASSERT_FALSE(m.plan_read(now_ms_)) << "one at a time";
         m.read(*r);
         ASSERT_LE(r->datagrams.size(), netlink_monitor::socket_read::max_datagrams);
-        m.take(std::move(*r), now_ms_);
+        m.adopt(std::move(*r), now_ms_);
     }
     /// One call of follow().
     void round(netlink_monitor& m) {
@@ -201,7 +201,7 @@ TEST_P(netlink_monitor_test, follow_reads_replies_unless_another_thread_does) {
     m->read(*r);
     follow_for_a_while();
     EXPECT_EQ(m->counted().messages, 0U) << "in order";
-    m->take(std::move(*r), now_ms_);
+    m->adopt(std::move(*r), now_ms_);
     EXPECT_TRUE(m->has_more());
     follow_for_a_while();
     EXPECT_GT(m->counted().messages, 2U);
@@ -209,7 +209,7 @@ TEST_P(netlink_monitor_test, follow_reads_replies_unless_another_thread_does) {
     r = m->plan_read(now_ms_);
     ASSERT_TRUE(r && r->asks);
     m->read(*r);
-    m->take(std::move(*r), now_ms_);
+    m->adopt(std::move(*r), now_ms_);
     follow(*m);
     EXPECT_EQ(m->counted().whole, 1U);
     equals_the_kernel(*m);

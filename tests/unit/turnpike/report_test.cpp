@@ -321,7 +321,7 @@ TEST(baseline, rules_are_found_by_their_life_in_linear_time) {
     moved.erase(moved.begin() + 500);
     moved.insert(moved.begin(), {.life = rules + 1, .packets = 42, .bytes = 0, .by_worker = {42}});
     const auto began = std::chrono::steady_clock::now();
-    cleared.take_off(now);
+    cleared.subtract_from(now);
     EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5))
         << "a quadratic search takes longer";
     EXPECT_EQ(moved[0].packets, 42U);

@@ -323,7 +323,7 @@ class interfaces::prepared_interfaces : public prepared_change {
     std::optional<uint32_t> glean_of(uint16_t ifindex, const datapath::interface& on) {
         if (const auto there = glean_.find(ifindex); there != glean_.end())
             return there->second->index();
-        const auto hop = std::make_shared<const nexthop_handle>(of_.hops_.take());
+        const auto hop = std::make_shared<const nexthop_handle>(of_.hops_.allocate());
         if (!*hop) return std::nullopt;
         datapath::next_hop& h = of_.hops_[hop->index()];
         h.out = {.port = on.port, .interface = ifindex};

@@ -406,7 +406,7 @@ bool ports::any_to_come_back() const noexcept {
     return std::any_of(open_.begin(), open_.end(), [](const auto& p) { return p->to_come_back; });
 }
 
-std::vector<std::shared_ptr<open_port>> ports::give_up() {
+std::vector<std::shared_ptr<open_port>> ports::release_closed() {
     std::vector<std::shared_ptr<open_port>> out;
     for (const auto& p : open_) {
         if (p->to_come_back) out.push_back(p);

@@ -98,7 +98,7 @@ class ports : public config_handler {
     /// Whether a port is closed for a change that failed.
     [[nodiscard]] bool any_to_come_back() const noexcept;
     /// Clear to_come_back; answers these ports, by ethdev id.
-    [[nodiscard]] std::vector<std::shared_ptr<open_port>> give_up();
+    [[nodiscard]] std::vector<std::shared_ptr<open_port>> release_closed();
     /// Packet counts of closed ports that no open port's totals include.
     [[nodiscard]] observe::port_totals removed() const;
     /// Set the devices' MAC filters, where they change: promiscuous, or the interfaces' unicast and group addresses.

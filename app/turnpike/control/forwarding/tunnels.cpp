@@ -214,7 +214,7 @@ class tunnels::prepared_tunnels : public prepared_change {
 
   private:
     bool take(const std::pair<uint8_t, ip_address>& to, path_to_group& path) {
-        path.hop = std::make_shared<const nexthop_handle>(of_.hops_.take());
+        path.hop = std::make_shared<const nexthop_handle>(of_.hops_.allocate());
         if (!*path.hop) return false;
         paths_.emplace(to, path);
         datapath::next_hop& h = of_.hops_[path.hop->index()];

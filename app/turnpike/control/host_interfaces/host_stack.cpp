@@ -206,13 +206,13 @@ void host_stack::take_settings(
 }
 
 /// For existing TAPs: restore settings that the operator or a device has changed.
-/// may_block  false: control's own transaction; look_after() sets links
+/// may_block  false: control's own transaction; maintain() sets links
 void host_stack::settle(const std::shared_ptr<const state::configuration>& before, bool may_block) {
     for (const auto& [ifindex, a] : taps_) {
         if (!a->settings.up) {
             a->settings = a->wanted;
             a->settings.up = false;
-            continue;  // look_after() does this for a new TAP
+            continue;  // maintain() does this for a new TAP
         }
         if (may_block) change_link(*a);
         const state::interface* is = operators_->interfaces.find(a->name);
@@ -229,7 +229,7 @@ void host_stack::settle(const std::shared_ptr<const state::configuration>& befor
     if (netns_ != nullptr) netns_->follower->set_ours(ours());
 }
 
-/// A refused change is retried by look_after().
+/// A refused change is retried by maintain().
 void host_stack::change_link(attached& a) {
     if (a.settings == a.wanted) return;
     if (auto done = netns_->asking.set_link(a.device.index(), a.wanted, true); !done) {
@@ -287,17 +287,17 @@ void host_stack::deliver(owned_mbuf p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
     if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
     if (!at->second->rate.take(now_ms)) return p.drop(drop_reason::host_if_rate);
-    give_to(*at->second, std::move(p));
+    deliver_to(*at->second, std::move(p));
 }
 
 void host_stack::deliver_alert(owned_mbuf p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
     if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
     if (!at->second->alert_rate.take(now_ms)) return p.drop(drop_reason::host_if_rate);
-    give_to(*at->second, std::move(p));
+    deliver_to(*at->second, std::move(p));
 }
 
-void host_stack::give_to(attached& a, owned_mbuf p) noexcept {
+void host_stack::deliver_to(attached& a, owned_mbuf p) noexcept {
     std::array<iovec, 64> parts;
     size_t n = 0;
     for (rte_mbuf* m = p.get(); m != nullptr && n < parts.size(); m = m->next)
@@ -308,7 +308,7 @@ void host_stack::give_to(attached& a, owned_mbuf p) noexcept {
     p.consume();
 }
 
-void host_stack::take_frames(uint16_t ifindex, attached& a) {
+void host_stack::receive_frames(uint16_t ifindex, attached& a) {
     const datapath::interface& by =
         s_.published.load(std::memory_order_relaxed)->interfaces[ifindex];
     // A device is opened for packets in several segments only where its port's MTU needs them; the TAP's MTU may
@@ -348,13 +348,13 @@ void host_stack::exchange_frames() {
     for (int i = 0; i < n; ++i) {
         const auto ifindex = static_cast<uint16_t>(events[static_cast<size_t>(i)].data.u64);
         if (const auto at = taps_.find(ifindex); at != taps_.end())
-            take_frames(ifindex, *at->second);
+            receive_frames(ifindex, *at->second);
     }
 }
 
 void host_stack::tick(uint64_t now_ms) {
     if (netns_ == nullptr) return;
-    look_after(now_ms);
+    maintain(now_ms);
     exchange_frames();
     const bool is_due = now_ms >= next_follow_ms_;
     if (!is_due && !netns_->follower->has_more()) return;

@@ -167,7 +167,7 @@ class host_stack : public config_handler {
     [[nodiscard]] state::learned learned() const;
     void change_addresses(const attached& a, const std::vector<ip_prefix>& had,
                           const std::vector<ip_prefix>& wanted);
-    void look_after(uint64_t now_ms);
+    void maintain(uint64_t now_ms);
     void plan_jobs(batch& b, uint64_t now_ms);
     [[nodiscard]] std::optional<job> job_for(uint16_t ifindex, attached& a, bool repairs,
                                              bool opens, uint64_t now_ms);
@@ -176,8 +176,8 @@ class host_stack : public config_handler {
     void conclude_upkeep();
     void adopt(batch& b, uint64_t now_ms);
     [[nodiscard]] bool adopt(job& j, uint64_t now_ms);
-    static void give_to(attached& a, owned_mbuf p) noexcept;
-    void take_frames(uint16_t ifindex, attached& a);
+    static void deliver_to(attached& a, owned_mbuf p) noexcept;
+    void receive_frames(uint16_t ifindex, attached& a);
     void learn(uint64_t now_ms);
     [[nodiscard]] sources::netlink_rib::followed ours() const;
 

@@ -108,7 +108,7 @@ void host_stack::plan_jobs(batch& b, uint64_t now_ms) {
 }
 
 /// Finds TAPs that differ from the configuration and the links, and leaves the requests to the other thread.
-void host_stack::look_after(uint64_t now_ms) {
+void host_stack::maintain(uint64_t now_ms) {
     if (batch* const done = upkeep_.done(); done != nullptr) {
         adopt(*done, now_ms);
         upkeep_.adopted();
@@ -213,7 +213,7 @@ bool host_stack::adopt(job& j, uint64_t now_ms) {
 /// Logs an error when it begins, not every time.
 void host_stack::adopt(batch& b, uint64_t now_ms) {
     if (b.in != netns_) return;  // a change has another namespace
-    if (b.read) netns_->follower->take(std::move(*b.read), now_ms);
+    if (b.read) netns_->follower->adopt(std::move(*b.read), now_ms);
     bool any = b.opened != nullptr;
     if (any) {
         netns_.swap(b.opened);

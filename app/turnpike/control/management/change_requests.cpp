@@ -189,7 +189,7 @@ json change_requests::routes(const request_fields& f, const peer& from) {
             throw error{ENOSPC, {}, "too many route changes in incomplete uploads"};
         std::string vrf = f.has("vrf") ? f.text("vrf") : std::string();
         if (vrf == "main") vrf.clear();
-        taken(all.take(f.text("lines"), *running(), vrf));
+        taken(all.add_lines(f.text("lines"), *running(), vrf));
         if (f.truth_or("more", false)) return {{"taken", all.size()}};
         auto config = copy_of(*running());
         const size_t count = all.size();

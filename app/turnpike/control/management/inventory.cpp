@@ -139,7 +139,7 @@ void add_counted_objects(controller& c, observe::inventory& to) {
 observe::inventory shown_objects(controller& c, void (*add)(controller&, observe::inventory&)) {
     observe::inventory out;
     add(c, out);
-    c.cleared_at().take_off(out);
+    c.cleared_at().subtract_from(out);
     return out;
 }
 

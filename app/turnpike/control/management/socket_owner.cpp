@@ -56,7 +56,7 @@ class socket_owner::prepared_socket : public prepared_change {
     ~prepared_socket() override {
         if (committed_ || !given_) return;
         try {
-            if (of_.socket_.listening().give_to(before_.group, before_.owner)) return;
+            if (of_.socket_.listening().set_owner(before_.group, before_.owner)) return;
         } catch (const std::bad_alloc&) {  // the previous owner stays
         }
         observe::log(observe::log_level::error,
@@ -68,7 +68,7 @@ class socket_owner::prepared_socket : public prepared_change {
         const sources::listener& now = of_.socket_.listening();
         if (now.path() == path_of(after_) && now.has_its_file()) {
             given_ = true;
-            return now.give_to(after_.group, after_.owner);
+            return now.set_owner(after_.group, after_.owner);
         }
         auto next = listen_as(after_);
         if (!next) return tl::unexpected<error>(next.error());

@@ -42,7 +42,7 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
     e->rank = e->parked.insert(e->parked.end(), e.get());
     timer_set one{{0, {interface, a}}};
     e->timer = one.extract(one.begin());
-    e->handle = hops_.take();
+    e->handle = hops_.allocate();
     if (!e->handle) return nullptr;
     e->hop = e->handle.index();
     datapath::next_hop& h = hops_[e->hop];

@@ -187,7 +187,7 @@ void netlink_monitor::read(socket_read& r) noexcept {
     }
 }
 
-void netlink_monitor::take(socket_read&& r, uint64_t now_ms) {
+void netlink_monitor::adopt(socket_read&& r, uint64_t now_ms) {
     is_being_read_ = false;
     if (!r.is_done) return;
     if (r.asks) asked(r.sequence, now_ms);

@@ -66,11 +66,11 @@ class netlink_monitor {
     /// Another thread is to read dumps from now on: follow() does not.
     void read_beside() noexcept { is_read_beside_ = true; }
     [[nodiscard]] bool wants_read(uint64_t now_ms) const noexcept;
-    /// The next use of the socket by the other thread; none: nothing is to be read. Until take(), follow() leaves it alone.
+    /// The next use of the socket by the other thread; none: nothing is to be read. Until adopt(), follow() leaves it alone.
     [[nodiscard]] std::optional<socket_read> plan_read(uint64_t now_ms);
-    /// Threads  the other one, between plan_read() and take()
+    /// Threads  the other one, between plan_read() and adopt()
     void read(socket_read& r) noexcept;
-    void take(socket_read&& r, uint64_t now_ms);
+    void adopt(socket_read&& r, uint64_t now_ms);
     /// A planned read is discarded.
     void forget_read() noexcept { is_being_read_ = false; }
     /// Number of messages about links of mirrored interfaces.
@@ -121,7 +121,7 @@ class netlink_monitor {
     bool is_whole_ = false;     ///< the wanted parts complete a dump of all parts
     bool has_more_ = false;
     bool is_read_beside_ = false;
-    bool is_being_read_ = false;                ///< from plan_read() until take()
+    bool is_being_read_ = false;                ///< from plan_read() until adopt()
     std::deque<socket_read::datagram> read_{};  ///< to be taken before the socket is read again
     uint64_t may_ask_ms_ = 0, now_ms_ = 0;
     observe::log_rate_limit loss_lines_{"losses of netlink notifications"};

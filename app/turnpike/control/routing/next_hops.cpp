@@ -45,7 +45,7 @@ result<std::unique_ptr<next_hops>> next_hops::create(uint32_t capacity, rcu::qsb
     return made;
 }
 
-nexthop_handle next_hops::take() noexcept {
+nexthop_handle next_hops::allocate() noexcept {
     if (free_.empty()) return {};
     const uint32_t index = free_.top();
     free_.pop();

@@ -52,7 +52,7 @@ class next_hops {
         return table_.get()[index];
     }
     /// A next hop that drops; empty: the table is full.
-    [[nodiscard]] nexthop_handle take() noexcept;
+    [[nodiscard]] nexthop_handle allocate() noexcept;
 
     [[nodiscard]] uint32_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] uint32_t in_use() const noexcept {

@@ -185,7 +185,7 @@ std::vector<bool> nexthop_groups::able_of(const members& some, const classify& c
 /// Null: no next hop is left.
 std::shared_ptr<nexthop_groups::group> nexthop_groups::make(const members& of, uint16_t mtu,
                                                             const classify& can_send) {
-    nexthop_handle hop = hops_.take();
+    nexthop_handle hop = hops_.allocate();
     if (!hop) return nullptr;
     auto able = able_of(of, can_send);
     auto table = first_table(of, able);

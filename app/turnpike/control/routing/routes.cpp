@@ -352,8 +352,8 @@ class routes::prepared_routes : public prepared_change {
     ~prepared_routes() override {
         if (committed_) return;
         bool good = !loaded_ || load_what_was();
-        good &= take_back(*of_.v6_, made_.v6, shown_v6_);
-        good &= take_back(*of_.v4_, made_.v4, shown_v4_);
+        good &= undo(*of_.v6_, made_.v6, shown_v6_);
+        good &= undo(*of_.v4_, made_.v4, shown_v4_);
         if (good) return;
         of_.incomplete_ = true;
     }
@@ -453,7 +453,7 @@ class routes::prepared_routes : public prepared_change {
         return routed && routed->second == route_origin::learned;
     }
     template <class Fib, class Change>
-    static bool take_back(Fib& fib, std::vector<Change>& all, size_t shown) noexcept {
+    static bool undo(Fib& fib, std::vector<Change>& all, size_t shown) noexcept {
         std::reverse(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown));
         bool good = true;
         for (size_t at = 0; at < shown; at += together)

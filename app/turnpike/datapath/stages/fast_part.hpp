@@ -35,7 +35,7 @@ struct part {
     packet_mask in_burst = 0, tagged = 0;
 
     /// Called once.
-    void take(const burst& b, const frames& all, packet_mask packets) noexcept {
+    void gather(const burst& b, const frames& all, packet_mask packets) noexcept {
         in_burst = packets;
         uint32_t k = 0;
         for_each(packets, [&](uint32_t i) {

@@ -262,7 +262,7 @@ __attribute__((noinline)) fast_verdict forward_part(const ingress& from, burst& 
                                                     bool six) noexcept {
     if (packets == 0) return {};
     part p;
-    p.take(b, f, packets);
+    p.gather(b, f, packets);
     if (six)
         p.f.fill_up<4>(p.n);
     else

@@ -24,7 +24,7 @@ uint32_t latency_sampler::next_gap(uint32_t one_in) noexcept {
     return static_cast<uint32_t>(1 + ((random_ >> 32) * range >> 32));
 }
 
-void latency_sampler::take(const burst& b, packet_mask packets, uint32_t one_in) noexcept {
+void latency_sampler::record(const burst& b, packet_mask packets, uint32_t one_in) noexcept {
     const auto n = static_cast<uint32_t>(std::popcount(packets));
     if (left_ > n) [[likely]] {
         left_ -= n;
@@ -55,7 +55,7 @@ void latency_sampler::sent(rxtx::awaited_packet& awaited,
 stage_mask run_stamp(context& c, burst& b, packet_mask packets) noexcept {
     latency_samplers* const all = c.snapshot->latency;
     if (all != nullptr && c.worker < all->of_worker.size() && packets != 0) [[likely]]
-        all->of_worker[c.worker]->take(b, packets, all->one_in.load(std::memory_order_relaxed));
+        all->of_worker[c.worker]->record(b, packets, all->one_in.load(std::memory_order_relaxed));
     return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::stamp));
 }
 

@@ -115,7 +115,7 @@ class tunnel_exit {
 
     /// Replace a packet by its inner frame: `bytes` after `headers`. The first segment holds the
     /// headers and the inner Ethernet header. The new ingress interface is `ifindex`.
-    void take_out(uint32_t i, uint16_t ifindex, uint32_t headers, uint32_t bytes) noexcept {
+    void decapsulate(uint32_t i, uint16_t ifindex, uint32_t headers, uint32_t bytes) noexcept {
         rte_mbuf* const m = b_.packet[i];
         if (m->pkt_len > headers + bytes) trim(m, m->pkt_len - headers - bytes);
         begin_at(m, headers, bytes);
@@ -132,7 +132,7 @@ class tunnel_exit {
 
     /// The same for one segment and a tunnel that is `simple`; they_are_simple() sets the fields
     /// that are common to all of them afterwards.
-    static void take_simple(burst& b, tunnel_counters* counters, uint32_t i, uint16_t ifindex,
+    static void decapsulate_simple(burst& b, tunnel_counters* counters, uint32_t i, uint16_t ifindex,
                             uint32_t headers, uint32_t bytes) noexcept {
         rte_mbuf* const m = b.packet[i];
         begin_at(m, headers, bytes);

@@ -81,9 +81,9 @@ class unwrapper {
         // The first frame's family first: most bursts have one family.
         const bool six =
             packet::header_at<packet::ethernet_header>(f_.first[0]).type == packet::ether_type_ipv6;
-        packet_mask out = six ? take_ipv6(packets) : take_ipv4(packets);
+        packet_mask out = six ? decapsulate_ipv6(packets) : decapsulate_ipv4(packets);
         if (const packet_mask rest = packets & ~out; rest != 0)
-            out |= six ? take_ipv4(rest) : take_ipv6(rest);
+            out |= six ? decapsulate_ipv4(rest) : decapsulate_ipv6(rest);
         exit_.they_are_simple(simple_, simple_bytes_);
         return out;
     }
@@ -93,7 +93,7 @@ class unwrapper {
     static constexpr uint32_t ipv4_bytes = sizeof(packet::ipv4_header),
                               ipv6_bytes = sizeof(packet::ipv6_header);
 
-    packet_mask take_ipv4(packet_mask packets) noexcept {
+    packet_mask decapsulate_ipv4(packet_mask packets) noexcept {
         if (t_.ends4.empty()) return 0;
         packets = to_vtep_port<ipv4_bytes>(packets);
         if (packets == 0) return 0;
@@ -131,12 +131,12 @@ class unwrapper {
                 for_each(same, [&](uint32_t i) { key[k++] = key[i]; });
             }
             if (end != tunnel_tables::no_end)
-                out |= take_all<ipv4_bytes>(same, key.data(), *t_.from4, worker_state_.from4, says);
+                out |= decapsulate_all<ipv4_bytes>(same, key.data(), *t_.from4, worker_state_.from4, says);
         }
         return out;
     }
 
-    packet_mask take_ipv6(packet_mask packets) noexcept {
+    packet_mask decapsulate_ipv6(packet_mask packets) noexcept {
         if (t_.ends6.empty()) return 0;
         packets = to_vtep_port<ipv6_bytes>(packets);
         if (packets == 0) return 0;
@@ -158,7 +158,7 @@ class unwrapper {
             key[n++] = {ip.source.bytes, ip.destination.bytes, says.vni[i], in_.vrf, port};
             known |= packet_mask{1} << i;
         });
-        return take_all<ipv6_bytes>(known, key.data(), *t_.from6, worker_state_.from6, says);
+        return decapsulate_all<ipv6_bytes>(known, key.data(), *t_.from6, worker_state_.from6, says);
     }
 
     /// UDP destination port.
@@ -209,7 +209,7 @@ class unwrapper {
 
     /// key  [k] endpoint of the k-th packet
     template <uint32_t Header, class Key>
-    packet_mask take_all(packet_mask packets, const Key* key,
+    packet_mask decapsulate_all(packet_mask packets, const Key* key,
                          const tunnel::endpoint_table<Key>& table,
                          tunnel::endpoint_cache<Key>& cache, const outer_headers& says) noexcept {
         static_assert(burst_max == tunnel::burst_endpoints);
@@ -228,11 +228,11 @@ class unwrapper {
             const auto in = static_cast<uint16_t>(*from);
             if (ends[in].simple && (says.bare & one) != 0) [[likely]] {
                 const uint32_t inner_bytes = says.udp_bytes[i] - tunnel_bytes;
-                tunnel_exit::take_simple(b, counters, i, in, in_front + Header + tunnel_bytes,
+                tunnel_exit::decapsulate_simple(b, counters, i, in, in_front + Header + tunnel_bytes,
                                          inner_bytes);
                 bytes += inner_bytes;
                 simple |= one;
-            } else if (take_out(i, in, Header, says)) {
+            } else if (decapsulate(i, in, Header, says)) {
                 others |= one;
             }
         }
@@ -247,7 +247,7 @@ class unwrapper {
                   : packet::header_at<packet::ipv4_header>(l3).total_bytes - ipv4_bytes;
     }
     /// False: an error in the packet; nothing is changed.
-    __attribute__((noinline)) bool take_out(uint32_t i, uint16_t ifindex, uint32_t header,
+    __attribute__((noinline)) bool decapsulate(uint32_t i, uint16_t ifindex, uint32_t header,
                                             const outer_headers& says) noexcept {
         if (ifindex == 0) return false;
         const tunnel_end& end = t_.by_ifindex[ifindex];
@@ -269,7 +269,7 @@ class unwrapper {
             !ecn_decap_frame(udp + tunnel_bytes, inner_bytes,
                              packet::traffic_class(l3, !end.v6) & packet::ecn_mask))
             return false;
-        exit_.take_out(i, ifindex, in_front + header + tunnel_bytes, inner_bytes);
+        exit_.decapsulate(i, ifindex, in_front + header + tunnel_bytes, inner_bytes);
         return true;
     }
 

@@ -28,12 +28,12 @@ class decapsulator {
         if (n4_ != 0) {
             worker_state_.from4.lookup(*t_.from4, key4_.data(), ifindex_.data(), n4_);
             for (uint32_t k = 0; k < n4_; ++k)
-                take_out(of4_[k], static_cast<uint16_t>(ifindex_[k]));
+                decapsulate(of4_[k], static_cast<uint16_t>(ifindex_[k]));
         }
         if (n6_ != 0) {
             worker_state_.from6.lookup(*t_.from6, key6_.data(), ifindex_.data(), n6_);
             for (uint32_t k = 0; k < n6_; ++k)
-                take_out(of6_[k], static_cast<uint16_t>(ifindex_[k]));
+                decapsulate(of6_[k], static_cast<uint16_t>(ifindex_[k]));
         }
         return exit_.go_on() | enqueue(b_, drops_, stage::drop);
     }
@@ -106,7 +106,7 @@ class decapsulator {
         return drop_reason::none;
     }
 
-    void take_out(uint32_t i, uint16_t ifindex) noexcept {
+    void decapsulate(uint32_t i, uint16_t ifindex) noexcept {
         if (const drop_reason why = check(i, ifindex); why != drop_reason::none) [[unlikely]]
             return drop_packet(b_, i, why, drops_);
         rte_mbuf* const m = b_.packet[i];
@@ -124,7 +124,7 @@ class decapsulator {
             !ecn_decap_frame(rte_pktmbuf_mtod_offset(m, uint8_t*, headers),
                              std::min(m->data_len - headers, bytes), outer)) [[unlikely]]
             return drop_packet(b_, i, drop_reason::ecn_decap, drops_);
-        exit_.take_out(i, ifindex, headers, bytes);
+        exit_.decapsulate(i, ifindex, headers, bytes);
     }
 
     context& c_;
