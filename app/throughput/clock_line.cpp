@@ -1,13 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+
+#include <cmath>
+
 #include "device_clock.hpp"
 
 namespace turnpike::throughput {
 
-void clock_line::add(uint64_t tsc, uint64_t ticks) noexcept {
+/// A reading farther from the line than errors of readings, of the rate and a drift of 1e-4 explain.
+bool clock_line::steps(uint64_t tsc, uint64_t ticks) const noexcept {
+    constexpr unsigned enough = 3;
+    if (readings_ < enough) return false;
+    constexpr double parts = 20'000, drift = 1e-4;  // of the window, 1 s: 50 us
+    const double error = static_cast<double>(window_) / parts + 2 * cycles_per_tick_,
+                 since = static_cast<double>(tsc - last_.tsc),
+                 baseline = static_cast<double>(last_.tsc - first_.tsc);
+    const auto away = static_cast<double>(static_cast<int64_t>(tsc_of(ticks) - tsc));
+    return std::abs(away) > error * (1 + since / baseline) + since * drift;
+}
+
+bool clock_line::add(uint64_t tsc, uint64_t ticks) noexcept {
+    if (steps(tsc, ticks)) {
+        first_ = middle_ = last_ = {tsc, ticks};
+        readings_ = 1;
+        return false;
+    }
     last_ = {tsc, ticks};
     if (readings_++ == 0) {
         first_ = middle_ = last_;
-        return;
+        return true;
     }
     if (tsc - middle_.tsc > window_) {
         first_ = middle_;
@@ -16,6 +37,14 @@ void clock_line::add(uint64_t tsc, uint64_t ticks) noexcept {
     if (ticks != first_.ticks && tsc > first_.tsc)
         cycles_per_tick_ = static_cast<double>(tsc - first_.tsc) /
                            static_cast<double>(static_cast<int64_t>(ticks - first_.ticks));
+    return true;
+}
+
+std::string clock_difference(double by_tsc_s, double by_kernel_s) {
+    constexpr double share = 0.01, resolution_s = 0.001;
+    if (std::abs(by_tsc_s - by_kernel_s) <= share * by_kernel_s + resolution_s) return {};
+    return fmt::format("a trial took {:.4f} s by the TSC and {:.4f} s by the kernel's clock",
+                       by_tsc_s, by_kernel_s);
 }
 
 }  // namespace turnpike::throughput

@@ -37,7 +37,7 @@ bool device_clock::read() noexcept {
         const uint64_t later = rte_rdtsc_precise();
         last_ = later;
         if (later - earlier > undisturbed_) continue;  // preempted: the next update reads again
-        line_.add(earlier + (later - earlier) / 2, ticks);
+        stepped_ |= !line_.add(earlier + (later - earlier) / 2, ticks);
         break;
     }
     return true;

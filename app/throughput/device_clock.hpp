@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <utility>
 
 namespace turnpike::throughput {
 
@@ -14,7 +16,8 @@ class clock_line {
     /// window  TSC cycles whose readings determine the rate: between one and two of them
     explicit clock_line(uint64_t window) noexcept : window_(window) {}
 
-    void add(uint64_t tsc, uint64_t ticks) noexcept;
+    /// False: the clock stepped since the last reading. The line then begins anew, with the rate that it had.
+    bool add(uint64_t tsc, uint64_t ticks) noexcept;
     /// At least two readings at different times.
     [[nodiscard]] bool is_known() const noexcept { return cycles_per_tick_ > 0; }
     [[nodiscard]] uint64_t tsc_of(uint64_t ticks) const noexcept {
@@ -27,6 +30,8 @@ class clock_line {
     struct sample {
         uint64_t tsc = 0, ticks = 0;
     };
+    [[nodiscard]] bool steps(uint64_t tsc, uint64_t ticks) const noexcept;
+
     uint64_t window_;
     unsigned readings_ = 0;
     sample first_{}, middle_{}, last_{};
@@ -43,6 +48,8 @@ class device_clock {
     }
     /// Read until the line is known; false: the port has no clock that can be read.
     [[nodiscard]] bool start() noexcept;
+    /// Whether the clock stepped since the last call.
+    [[nodiscard]] bool take_step() noexcept { return std::exchange(stepped_, false); }
     [[nodiscard]] uint64_t tsc_of(uint64_t timestamp) const noexcept {
         return line_.tsc_of(timestamp);
     }
@@ -53,6 +60,7 @@ class device_clock {
     uint16_t port_;
     uint64_t interval_, undisturbed_;  ///< TSC cycles
     uint64_t last_ = 0;
+    bool stepped_ = false;
     clock_line line_;
 };
 
@@ -63,5 +71,7 @@ struct clock_pair {
 };
 /// Both clocks at one time: a pair between whose readings the thread was preempted is read again.
 [[nodiscard]] clock_pair read_clocks() noexcept;
+/// Why a duration by the TSC and by the kernel's clock are not the same one; empty: they are.
+[[nodiscard]] std::string clock_difference(double by_tsc_s, double by_kernel_s);
 
 }  // namespace turnpike::throughput

@@ -114,14 +114,14 @@ json tester_method(const run& r) {
 
 /// The source of the received frames' timestamps. The learning frames showed whether the device stamps them.
 void describe_timestamps(const run& r, const test_bed& bed, json& out) {
-    for (unsigned i = 0; i < 2; ++i)
+    for (unsigned i = 0; i < r.ports.size(); ++i)
         out["ports"][i]["rx_timestamps"] = r.latency.trial_s <= 0 ? json(nullptr)
                                            : bed.stamps_frames(i) ? "hardware"
                                                                   : "software";
 }
 
 void describe_run(const run& r, const test_bed& bed, json& out) {
-    for (unsigned i = 0; i < 2; ++i) {
+    for (unsigned i = 0; i < r.ports.size(); ++i) {
         json port{{"name", r.ports[i].name},
                   {"device", r.ports[i].device},
                   {"driver", bed.port(i).driver()},
@@ -214,7 +214,8 @@ int perform_plan(const result<scale_plan>& plan, const char* schema, const optio
 int perform(const run& settings, const options& o, const char* program) {
     constexpr unsigned memory_mb = 256;  // for each pair of ports
     const bool has_direct = !settings.latency.direct.empty();
-    if (!start_eal(o.eal, program, has_direct ? 2 * memory_mb : memory_mb)) return exit_failed;
+    const auto pairs = static_cast<unsigned>(settings.ports.size() / 2) + (has_direct ? 1 : 0);
+    if (!start_eal(o.eal, program, pairs * memory_mb)) return exit_failed;
     catch_signals();
     json out{{"schema", run_schema},
              {"version", version},

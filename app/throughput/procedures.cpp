@@ -144,9 +144,10 @@ class size_procedures {
     result<std::optional<double>> tester_latency(double rate_fps) {
         if (!tester_) return std::optional<double>();
         constexpr double max_trial_s = 2;
-        const auto r = tester_->perform(
-            "tester's latency",
-            {.rate_fps = rate_fps, .duration_s = std::min(run_.latency.trial_s, max_trial_s)});
+        const auto r = tester_->perform("tester's latency",
+                                        {.rate_fps = rate_fps,
+                                         .duration_s = std::min(run_.latency.trial_s, max_trial_s),
+                                         .measures_latency = true});
         if (!r) return tl::unexpected<error>(r.error());
         if (r->latency.count() == 0)
             return fail(EIO, run_.latency.direct[0].where,
@@ -160,8 +161,9 @@ class size_procedures {
         if (throughput_fps_ <= 0) return {};
         for (const unsigned percent : run_.latency.percent) {
             const double rate = throughput_fps_ * percent / 100;
-            const auto r =
-                trials_.perform("latency", {.rate_fps = rate, .duration_s = run_.latency.trial_s});
+            const auto r = trials_.perform(
+                "latency",
+                {.rate_fps = rate, .duration_s = run_.latency.trial_s, .measures_latency = true});
             if (!r) return tl::unexpected<error>(r.error());
             const auto own = tester_latency(rate);
             if (!own) return tl::unexpected<error>(own.error());
@@ -196,7 +198,7 @@ class size_procedures {
     /// RFC 9004: the longest burst without loss, several times; the device forwards during the burst, which is taken off.
     result<void> measure_back_to_back() {
         const back_to_back_plan& p = run_.back_to_back;
-        std::vector<double> lengths, buffers;
+        std::vector<double> lengths, buffers, implied_us, corrected_us;
         bool limited = false;
         const auto publish = [&](bool complete) {
             if (lengths.empty()) return;
@@ -215,6 +217,8 @@ class size_procedures {
                 {"max_frames", *most},
                 {"deviation_frames", std::sqrt(squares / static_cast<double>(lengths.size()))},
                 {"buffer_frames", mean(buffers)},
+                {"implied_buffer_us", mean(implied_us)},
+                {"corrected_buffer_us", mean(corrected_us)},
                 {"limited", limited},
                 {"complete", complete}};
         };
@@ -228,6 +232,10 @@ class size_procedures {
             limited |= *longest == p.max_frames;
             lengths.push_back(*longest);
             buffers.push_back(std::max(0.0, *longest - throughput_fps_ * sending_s));
+            // RFC 9004 section 6.4: the burst's duration, and the share of it that filled the buffer.
+            implied_us.push_back(sending_s * 1e6);
+            corrected_us.push_back(*longest == 0 ? 0
+                                                 : implied_us.back() * buffers.back() / *longest);
         }
         publish(true);
         return {};
@@ -261,20 +269,11 @@ class size_procedures {
 
 }  // namespace
 
-namespace {
-
-uint32_t outer_bytes(const run& settings) {
-    return std::max(settings.ports[0].encapsulation_bytes(),
-                    settings.ports[1].encapsulation_bytes());
-}
-
-}  // namespace
-
 result<double> max_rate_fps(const run& settings, const frame_size& size,
                             uint32_t slower_link_mbps) {
-    const double line = slower_link_mbps != 0
-                            ? size.line_rate_fps(slower_link_mbps * 1e6, outer_bytes(settings))
-                            : settings.max_fps;
+    const double line = slower_link_mbps != 0 ? size.line_rate_fps(slower_link_mbps * 1e6,
+                                                                   encapsulation_bytes(settings))
+                                              : settings.max_fps;
     if (line <= 0)
         return fail(
             EINVAL, settings.ports[0].where,
@@ -284,9 +283,9 @@ result<double> max_rate_fps(const run& settings, const frame_size& size,
 
 result<void> perform_procedures(test_bed& bed, test_bed* direct, const run& settings, json& out,
                                 const progress& show) {
-    uint32_t mbps = bed.port(0).link_mbps();
-    if (const uint32_t other = bed.port(1).link_mbps(); mbps == 0 || (other != 0 && other < mbps))
-        mbps = other;
+    uint32_t mbps = 0;  // of the slowest link that reports its speed
+    for (unsigned i = 0; i < settings.ports.size(); ++i)
+        if (const uint32_t n = bed.port(i).link_mbps(); mbps == 0 || (n != 0 && n < mbps)) mbps = n;
     out["sizes"] = json::array();
     for (const frame_size& size : settings.sizes) {
         const auto max = max_rate_fps(settings, size, mbps);
@@ -294,10 +293,11 @@ result<void> perform_procedures(test_bed& bed, test_bed* direct, const run& sett
         out["sizes"].push_back(
             {{"size", size.name},
              {"mean_bytes", size.mean_bytes()},
-             {"line_rate_fps", mbps != 0
-                                   ? json(size.line_rate_fps(mbps * 1e6, outer_bytes(settings)))
-                                   : json(nullptr)},
+             {"line_rate_fps",
+              mbps != 0 ? json(size.line_rate_fps(mbps * 1e6, encapsulation_bytes(settings)))
+                        : json(nullptr)},
              {"max_rate_fps", *max},
+             {"streams", settings.ports.size() / (settings.both_ways ? 1 : 2)},
              {"trials", json::array()}});
         constexpr double max_learning_fps = 100e3;
         if (auto learnt = bed.select(size, std::min(max_learning_fps, *max / 4)); !learnt)

@@ -20,7 +20,7 @@ namespace turnpike::throughput {
 [[nodiscard]] result<void> perform_procedures(test_bed& bed, test_bed* direct, const run& settings,
                                               nlohmann::json& out, const progress& show);
 
-/// The maximum rate of each direction: the run's, and at most the slower port's line rate, of encapsulated frames.
+/// The maximum rate of each stream: the run's, and at most the slower port's line rate, of encapsulated frames.
 ///
 /// Errors  EINVAL: no port reports its speed, and the run has no maximum
 [[nodiscard]] result<double> max_rate_fps(const run& settings, const frame_size& size,

@@ -68,6 +68,25 @@ std::string loss_section(const json& sizes) {
                               {.title = "frames lost, %"}, all));
 }
 
+std::string latency_table(const json& sizes) {
+    std::vector<table_row> rows;
+    for (const json& size : sizes)
+        for (const json& r : size.value("latency", json::array())) {
+            table_row row{size_name(size), fmt::format("{} %", r.at("percent").get<unsigned>()),
+                          fmt::format("{:.6f}", number_or(r, "load_fps", 0) / 1e6)};
+            for (const char* figure : {"min_us", "mean_us", "p50_us", "p90_us", "p99_us",
+                                       "p99_9_us", "max_us", "pdv_us", "tester_us"}) {
+                const double us = number_or(r, figure, -1);
+                row.push_back(us < 0 ? "-" : fmt::format("{:.1f}", us));
+            }
+            rows.push_back(std::move(row));
+        }
+    return table("Latency, in microseconds",
+                 {"frames", "#load", "#Mfps", "#min", "#mean", "#50 %", "#90 %", "#99 %", "#99.9 %",
+                  "#max", "#PDV", "#tester"},
+                 rows);
+}
+
 /// Percentiles at their number of nines, so that the last ones are apart.
 std::string latency_section(const json& sizes, const json& method) {
     static constexpr std::pair<const char*, double> percentiles[] = {
@@ -88,11 +107,36 @@ std::string latency_section(const json& sizes, const json& method) {
             line_chart("Latency, " + size_name(size), {.title = "share of frames", .ticks = labels},
                        {.title = "latency, us", .log = true}, all);
     }
+    if (!body.empty()) body += latency_table(sizes);
     if (!body.empty() && method.is_string())
         body +=
             "<p class=\"soft\">The tester's own latency: " + html_text(method.get<std::string>()) +
             ".</p>";
     return body.empty() ? "" : section("latency", "Latency", body);
+}
+
+/// RFC 9004: the longest bursts without loss, and the buffer.
+std::string back_to_back_section(const json& sizes) {
+    std::vector<table_row> rows;
+    for (const json& size : sizes) {
+        const auto b = size.find("back_to_back");
+        if (b == size.end()) continue;
+        const auto frames = [&b](const char* figure) {
+            return fmt::format("{:.1f}", number_or(*b, figure, 0));
+        };
+        rows.push_back(
+            {size_name(size), frames("mean_frames"), frames("min_frames"), frames("max_frames"),
+             frames("deviation_frames"), frames("buffer_frames"),
+             number_or(*b, "corrected_buffer_us", -1) < 0 ? "-" : frames("corrected_buffer_us"),
+             fmt::format("{:.0f}{}", number_or(*b, "repeats", 0),
+                         b->at("limited").get<bool>() ? ", limited by max_frames" : "")});
+    }
+    if (rows.empty()) return {};
+    return section("back-to-back", "Back-to-back frames",
+                   table("Longest bursts without loss",
+                         {"frames", "#mean", "#min", "#max", "#deviation", "#buffer", "#buffer, us",
+                          "#repeats"},
+                         rows));
 }
 
 /// Times of recovery: of the trials, and their mean.
@@ -275,8 +319,8 @@ std::string to_page(const json& result) {
     const json sizes = result.value("sizes", json::array());
     std::string out = begin_result_page(result, result);
     out += throughput_section(sizes) + loss_section(sizes) +
-           latency_section(sizes, tester_method_of(result)) + recovery_section(sizes) +
-           course_section(sizes) + setup_section(result);
+           latency_section(sizes, tester_method_of(result)) + back_to_back_section(sizes) +
+           recovery_section(sizes) + course_section(sizes) + setup_section(result);
     return out + "</main>" + end_page();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "run_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -298,10 +300,17 @@ run run_of(const reader& r) {
     out.name = r.has("name") ? r.at("name").text() : "";
     for (const reader& port : r.at("ports").list("ports")) {
         out.ports.push_back(port_of(port));
-        if (out.ports.size() == 2 && out.ports[0].name == out.ports[1].name)
-            port.refuse("has the name of the other port");
+        const auto last = std::prev(out.ports.end());
+        if (std::any_of(out.ports.begin(), last,
+                        [&](const run_port& p) { return p.name == last->name; }))
+            port.refuse("has the name of another port");
     }
-    if (out.ports.size() != 2) r.at("ports").refuse("should have two ports");
+    if (out.ports.empty() || out.ports.size() % 2 != 0 || out.ports.size() > max_ports)
+        r.at("ports").refuse(
+            fmt::format("should have two ports, or further pairs: up to {}", max_ports));
+    if (r.has("traffic") && out.ports.size() > 2)
+        for (const char* key : {"pcap", "destinations"})
+            if (r.at("traffic").has(key)) r.at("traffic").at(key).refuse("is of two ports");
     if (r.has("traffic")) read_traffic(r.at("traffic"), out);
     if (out.sizes.empty())
         out.sizes.push_back({std::to_string(smallest_frame_bytes(out.traffic)),
@@ -342,6 +351,12 @@ result<run> read_document(const result<std::string>& text, const std::string& na
 }
 
 }  // namespace
+
+uint32_t encapsulation_bytes(const run& r) noexcept {
+    uint32_t most = 0;
+    for (const run_port& p : r.ports) most = std::max(most, p.encapsulation_bytes());
+    return most;
+}
 
 result<run> read_run(const std::string& path) { return read_document(yaml::read_file(path), path); }
 

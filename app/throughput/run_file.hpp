@@ -64,14 +64,14 @@ struct reset_plan {
 
 struct run {
     std::string name{};
-    std::vector<run_port> ports{};
+    std::vector<run_port> ports{};  ///< pairs around the device: each sends to its peer (peer_of())
     throughput::traffic traffic{};
     std::array<std::string, 2> pcap_files{};  ///< as the run file names them, by the sending port
     std::string destinations_file{};
     uint64_t seed = 1;  ///< of the destinations
     bool both_ways = false;
     std::vector<frame_size> sizes{};
-    double max_fps = 0;        ///< of each direction; 0: the line rate
+    double max_fps = 0;        ///< of each stream; 0: the line rate
     double min_fps = 0;        ///< 0: a thousandth of the maximum
     double tolerance = 0.001;  ///< of the rate: a trial that missed it does not count
     double max_lag_s = 0.001;  ///< a trial with a frame later than this does not count
@@ -85,6 +85,9 @@ struct run {
     recovery_plan system_recovery{};
     reset_plan reset{};
 };
+
+/// Bytes of the longest outer headers.
+[[nodiscard]] uint32_t encapsulation_bytes(const run& r) noexcept;
 
 /// Errors  EINVAL with file:line; of reading the file
 [[nodiscard]] result<run> read_run(const std::string& path);

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The first goal's, or RFC 2544's, of one direction.
+/// The first goal's, or RFC 2544's, of one stream.
 double throughput_of(const json& size) {
     const auto t = size.find("throughput");
     if (t == size.end()) return 0;
@@ -111,14 +111,12 @@ void add_reason(json& out, const scale_step& step, const std::string& why) {
 void add_step(json& out, const scale_step& step, const json& run, const json& report) {
     json& steps = out["steps"];
     json row{{"name", step.name}, {"units", step.units}, {"sizes", json::array()}};
-    const json traffic = run.value("traffic", json::object());
-    const double directions = traffic.value("both_ways", false) ? 2 : 1;
     const std::string workload = step.setup ? step.setup->workload : "";
     const auto first_done = std::ranges::find_if(steps, [&workload](const json& s) {
         return !s.at("sizes").empty() && s.value("workload", "") == workload;
     });
     for (const json& size : run.value("sizes", json::array())) {
-        const double fps = directions * throughput_of(size);
+        const double fps = number_or(size, "streams", 1) * throughput_of(size);
         json figure{{"size", size.at("size")},
                     {"throughput_fps", fps},
                     {"speedup", nullptr},

@@ -34,8 +34,8 @@ std::string throughput_text(const json& size) {
     return out;
 }
 
-std::string tester_us(const json& row) {
-    const double us = number_or(row, "tester_us", -1);
+std::string microseconds(const json& row, const char* figure) {
+    const double us = number_or(row, figure, -1);
     return us < 0 ? "-" : fmt::format("{:.1f}", us);
 }
 
@@ -44,13 +44,13 @@ std::string latency_text(const json& size) {
     for (const json& r : size.value("latency", json::array()))
         out += fmt::format(
             "{:>6}  {:>4} % {:>12} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} "
-            "{:>9.1f} {:>9}{}\n",
+            "{:>9.1f} {:>9} {:>9}{}\n",
             size.at("size").get<std::string>(), r.at("percent").get<unsigned>(),
             mega(r.at("load_fps")), r.at("min_us").get<double>(), r.at("mean_us").get<double>(),
             r.at("p50_us").get<double>(), r.at("p90_us").get<double>(),
             r.at("p99_us").get<double>(), r.at("p99_9_us").get<double>(),
-            r.at("max_us").get<double>(), tester_us(r),
-            r.at("counts").get<bool>() ? "" : "  rate missed");
+            r.at("max_us").get<double>(), microseconds(r, "pdv_us"), microseconds(r, "tester_us"),
+            r.at("counts").get<bool>() ? "" : "  does not count");
     return out;
 }
 
@@ -67,10 +67,11 @@ std::string frame_loss_text(const json& size) {
 std::string back_to_back_text(const json& size) {
     const auto b = size.find("back_to_back");
     if (b == size.end()) return {};
-    return fmt::format("{:>6}  {:>12.1f} {:>10.0f} {:>10.0f} {:>12.1f}{}\n",
+    return fmt::format("{:>6}  {:>12.1f} {:>10.0f} {:>10.0f} {:>16.1f} {:>12}{}\n",
                        size.at("size").get<std::string>(), b->at("mean_frames").get<double>(),
                        b->at("min_frames").get<double>(), b->at("max_frames").get<double>(),
                        b->at("buffer_frames").get<double>(),
+                       microseconds(*b, "corrected_buffer_us"),
                        b->at("limited").get<bool>() ? "  limited by max_frames" : "");
 }
 
@@ -130,14 +131,15 @@ std::string to_text(const json& result) {
     section("  size  goal                 Mfps   above, Mfps", throughput_text);
     section(
         "  size    load         Mfps    min us   mean us    p50 us    p90 us    p99 us  p99.9 us   "
-        " max us  tester us",
+        " max us    pdv us tester us",
         latency_text);
     if (const json method = tester_method_of(result); method.is_string())
         out += "tester's own latency: " + method.get<std::string>() + "\n";
     if (const std::string sources = timestamps_of(result); !sources.empty())
         out += "timestamps of received frames: " + sources + "\n";
     section("  size    load         Mfps  frame loss rate %", frame_loss_text);
-    section("  size   back-to-back        min        max       buffer (frames)", back_to_back_text);
+    section("  size   back-to-back        min        max  buffer (frames)   buffer, us",
+            back_to_back_text);
     section("  size   recovery, ms          min          max",
             [](const json& size) { return times_text(size, "system_recovery"); });
     section("  size      reset, ms          min          max",

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two ports around a device under test, and one trial: frames equally spaced in time, each accounted for by its sequence
+// Pairs of ports around a device under test, and one trial: frames equally spaced in time, each accounted for by its sequence
 // number. One thread sends and receives by turns.
 // Source: RFC 2544 section 23 (trial: resolution, learning frames, frames, two seconds for late ones).
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -29,6 +28,7 @@ struct trial_plan {
     double duration_s = 0;
     uint64_t burst_frames = 0;        ///< instead: this many frames as fast as the port takes them
     double then_fps = 0, then_s = 0;  ///< at another rate afterwards
+    bool measures_latency = false;    ///< does not count if a clock of timestamps steps
     bool reset =
         false;  ///< the device restarts: links may be down, frames that a port refuses are lost
 
@@ -58,7 +58,7 @@ struct trial_report {
     double offered_fps = 0;       ///< measured, of each stream
     double sending_s = 0;         ///< from the first frame to the last
     double max_lag_s = 0;         ///< the latest frame's delay against its time
-    uint64_t misdirected = 0;     ///< frames of ours that came back to their own port
+    uint64_t misdirected = 0;     ///< frames of ours at another port than their stream's
     uint64_t late = 0;            ///< frames of an earlier trial
     uint64_t foreign = 0;         ///< frames without our ports and addresses, except ARP and ND
     uint64_t tester_missed = 0;   ///< frames that our own ports dropped
@@ -119,6 +119,8 @@ class test_bed {
     void add_latency(uint64_t sent, uint64_t arrived) noexcept;
     /// Answer ARP and ND, in the port's tunnel if the question came out of it.
     void answer(unsigned port, std::span<const uint8_t> question, bool in_tunnel) noexcept;
+    /// Frames that arrived, intact or damaged.
+    [[nodiscard]] uint64_t arrived() const noexcept;
     /// Destination of a port's frames: the device, or the other port.
     [[nodiscard]] mac_address device_mac(unsigned port) const noexcept;
     /// Write a frame with its outer headers.
@@ -140,13 +142,13 @@ class test_bed {
     std::vector<rxtx::port> ports_{};
     std::vector<station> stations_{};
     std::vector<std::unique_ptr<frame_source>> streams_{};
-    std::array<std::optional<device_clock>, 2> clocks_{};  ///< of ports with RX timestamps
+    std::vector<std::optional<device_clock>> clocks_{};  ///< by port, if it has RX timestamps
     uint64_t timestamp_flag_ = 0;
     unsigned timestamp_at_ = 0;
     uint16_t trial_ = 0;
     uint16_t last_trial_ = 0;
-    std::array<sequence_account, 2> accounts_{};
-    std::array<uint64_t, 2> damaged_{};
+    std::vector<sequence_account> accounts_{};  ///< by stream
+    std::vector<uint64_t> damaged_{};           ///< by stream
     uint64_t misdirected_ = 0, late_ = 0, foreign_ = 0, expected_ = 0, learned_ = 0;
     double max_lag_ = 0;
     bool refused_are_lost_ = false;

@@ -17,17 +17,23 @@ using namespace packet;
 constexpr uint16_t discard_port = 9, source_port = 0xc020;  // RFC 2544 section C.2.6.4
 constexpr uint8_t hop_limit = 64, payload_byte = 0x5a;
 constexpr uint64_t first_mac[] = {0x0600'0000'0000,
-                                  0x0200'0000'0000};           // locally administered, by port
-constexpr uint32_t first_ipv4[] = {0xc612'0000, 0xc613'0000};  // 198.18.0.0, 198.19.0.0
-constexpr uint32_t ipv4_hosts = 0x1'0000;                      // more flows share them
+                                  0x0200'0000'0000};  // locally administered, by side
+constexpr uint32_t benchmark_ipv4 =
+    0xc612'0000;  // 198.18.0.0, 198.19.0.0: RFC 2544's have room for one pair of ports
+constexpr uint32_t further_ipv4 = 0x0a80'0000;  // 10.128.0.0: RFC 1918
+constexpr uint32_t ipv4_hosts = 0x1'0000;       // more flows share them
 
 uint32_t tag_bytes(const traffic& t) noexcept { return t.vlan != 0 ? sizeof(vlan_tag) : 0; }
 uint32_t ip_bytes(const traffic& t) noexcept {
     return t.ipv6 ? sizeof(ipv6_header) : sizeof(ipv4_header);
 }
 
+uint32_t first_ipv4(unsigned port) noexcept {
+    return (port < 2 ? benchmark_ipv4 : further_ipv4) + port * ipv4_hosts;
+}
+
 void store_flow_mac(uint8_t* at, unsigned port, uint32_t flow) noexcept {
-    const uint64_t n = first_mac[port] + flow;
+    const uint64_t n = first_mac[port % 2] + (uint64_t{port / 2} << 24) + flow;
     store_be(at, static_cast<uint16_t>(n >> 32));
     store_be(at + 2, static_cast<uint32_t>(n));
 }
@@ -78,7 +84,7 @@ frame_size size_of(const std::array<std::shared_ptr<const capture>, 2>& both) {
 }
 
 uint32_t ipv4_of(unsigned port, uint32_t flow) noexcept {
-    return first_ipv4[port] + flow % ipv4_hosts;
+    return first_ipv4(port) + flow % ipv4_hosts;
 }
 
 ipv6_address ipv6_of(unsigned port, uint32_t flow) noexcept {
@@ -89,11 +95,11 @@ ipv6_address ipv6_of(unsigned port, uint32_t flow) noexcept {
 }
 
 bool is_flow_address(const traffic& t, unsigned port, const ip_address& a) noexcept {
-    if (t.captured[port])
-        return t.captured[port]->has_source(a) || t.captured[1 - port]->has_destination(a);
+    if (t.captured[0])
+        return t.captured[port]->has_source(a) || t.captured[peer_of(port)]->has_destination(a);
     if (a.v6 != t.ipv6) return false;
-    if (t.destinations && port == 1) return t.destinations->has(a);
-    if (!a.v6) return a.v4() - first_ipv4[port] < std::min(t.flows, ipv4_hosts);
+    if (t.destinations && port % 2 == 1) return t.destinations->has(a);
+    if (!a.v6) return a.v4() - first_ipv4(port) < std::min(t.flows, ipv4_hosts);
     const ipv6_address given = a.v6_bytes();
     const auto flow = load_be<uint32_t>(given.bytes + 12);
     return flow < t.flows && given == ipv6_of(port, flow);
@@ -133,7 +139,7 @@ stream::stream(const traffic& t, uint8_t id, const frame_size& size, const mac_a
 void stream::build(uint8_t* at, uint64_t sequence, uint16_t trial, uint64_t tsc) const noexcept {
     const uint32_t bytes = bytes_of(sequence), flow = flow_of(sequence),
                    ip_flow = traffic_.by_mac ? 0 : flow;
-    const unsigned from = id_, to = 1u - id_;
+    const unsigned from = id_, to = peer_of(id_);
     std::memcpy(at, template_.data(), bytes);
     if (traffic_.by_mac) {
         store_flow_mac(at, to, flow);
@@ -171,12 +177,12 @@ bool stream::is_intact(std::span<const uint8_t> frame, uint64_t sequence) const 
     const uint8_t* ip = frame.data() + at;
     if (traffic_.ipv6) {
         const auto& h = *reinterpret_cast<const ipv6_header*>(ip);
-        if (h.source != ipv6_at(id_, ip_flow) || h.destination != ipv6_at(1u - id_, ip_flow))
+        if (h.source != ipv6_at(id_, ip_flow) || h.destination != ipv6_at(peer_of(id_), ip_flow))
             return false;
     } else {
         const auto& h = *reinterpret_cast<const ipv4_header*>(ip);
         if (h.total_bytes != whole || h.source != ipv4_at(id_, ip_flow) ||
-            h.destination != ipv4_at(1u - id_, ip_flow))
+            h.destination != ipv4_at(peer_of(id_), ip_flow))
             return false;
     }
     const uint32_t tail = stamp_at_ + stamp_bytes;
@@ -186,7 +192,7 @@ bool stream::is_intact(std::span<const uint8_t> frame, uint64_t sequence) const 
 std::unique_ptr<frame_source> source_of(const traffic& t, uint8_t id, const frame_size& size,
                                         const mac_address& source, const mac_address& destination,
                                         bool routed) {
-    if (!t.captured[id]) return std::make_unique<stream>(t, id, size, source, destination);
+    if (!t.captured[0]) return std::make_unique<stream>(t, id, size, source, destination);
     return std::make_unique<replay>(
         t.captured[id], id, routed ? std::optional(mac_pair{source, destination}) : std::nullopt);
 }
@@ -208,8 +214,9 @@ arrival read_frame(const traffic& t, std::span<const uint8_t> frame, stamp& out)
                               : type == ether_type_ipv4 && ip[0] == 0x45 && ip[9] == protocol_udp;
     if (!shape || load_be<uint32_t>(ip + l3_bytes) != (uint32_t{source_port} << 16 | discard_port))
         return arrival::foreign;
-    return read_stamp(ip + l3_bytes + sizeof(udp_header), out) && out.stream < 2 ? arrival::ours
-                                                                                 : arrival::damaged;
+    return read_stamp(ip + l3_bytes + sizeof(udp_header), out) && out.stream < max_ports
+               ? arrival::ours
+               : arrival::damaged;
 }
 
 }  // namespace turnpike::throughput

@@ -5,6 +5,7 @@
 //
 //   stream 0: port 0 -> port 1    MAC 06:00:00:.. -> 02:00:00:..   IPv4 198.18.0.0 + f -> 198.19.0.0 + f, or drawn from a table
 //   stream 1: port 1 -> port 0    the same flows in the other direction
+//   stream 2: port 2 -> port 3    MAC 06:00:01:.. -> 02:00:01:..   IPv4 10.130.0.0 + f -> 10.131.0.0 + f, and so on
 //
 // Or the frames of captures (replay.hpp).
 #pragma once
@@ -29,7 +30,11 @@ namespace turnpike::throughput {
 inline constexpr uint32_t fcs_bytes = 4;
 inline constexpr uint32_t line_overhead_bytes = 20;  ///< preamble, start of frame, inter-frame gap
 inline constexpr uint32_t largest_frame_bytes = 9018;
+inline constexpr unsigned max_ports = 16;
 inline constexpr uint32_t l2_flows_of_paper = 3125, l3_flows_of_paper = 62500;
+
+/// The port to which a port's frames go through the device.
+[[nodiscard]] constexpr unsigned peer_of(unsigned port) noexcept { return port ^ 1u; }
 
 struct traffic {
     bool by_mac = false;  ///< flows differ by MAC addresses, not by IP addresses
@@ -75,7 +80,7 @@ struct frame_size {
 /// Frames of flows.
 class stream final : public frame_source {
   public:
-    /// id              the sending port, 0 or 1
+    /// id              the sending port
     /// source, destination  MAC addresses; with flows by MAC they are not used
     stream(const traffic& t, uint8_t id, const frame_size& size, const mac_address& source,
            const mac_address& destination);
@@ -93,12 +98,12 @@ class stream final : public frame_source {
 
   private:
     [[nodiscard]] uint32_t ipv4_at(unsigned port, uint32_t flow) const noexcept {
-        return port == 1 && traffic_.destinations ? traffic_.destinations->v4(flow)
-                                                  : ipv4_of(port, flow);
+        return port % 2 == 1 && traffic_.destinations ? traffic_.destinations->v4(flow)
+                                                      : ipv4_of(port, flow);
     }
     [[nodiscard]] ipv6_address ipv6_at(unsigned port, uint32_t flow) const noexcept {
-        return port == 1 && traffic_.destinations ? traffic_.destinations->v6(flow)
-                                                  : ipv6_of(port, flow);
+        return port % 2 == 1 && traffic_.destinations ? traffic_.destinations->v6(flow)
+                                                      : ipv6_of(port, flow);
     }
 
     const traffic traffic_;

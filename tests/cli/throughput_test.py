@@ -26,7 +26,7 @@ def trial(procedure, load, lost=0, sent=100000):
 
 def latency(percent, scale=1.0):
     row = {key + "_us": scale * us for key, us in {"min": 5, "mean": 9, "p50": 8, "p90": 12, "p99": 30, "p99_9": 90, "max": 200}.items()}
-    return {**row, "percent": percent, "load_fps": percent * 1e4, "counts": True}
+    return {**row, "pdv_us": scale * 85, "percent": percent, "load_fps": percent * 1e4, "counts": True}
 
 
 def result():
@@ -38,7 +38,7 @@ def result():
               "latency": [latency(50), latency(100)],
               "frame_loss": [{"percent": 100, "load_fps": 1e6, "loss_ratio": 0.01, "counts": True}],
               "back_to_back": {"repeats": 9, "mean_frames": 100.0, "min_frames": 97, "max_frames": 103, "deviation_frames": 2.0,
-                               "buffer_frames": 90.0, "limited": False, "complete": True}}
+                               "buffer_frames": 90.0, "implied_buffer_us": 70.0, "corrected_buffer_us": 63.2, "limited": False, "complete": True}}
     goal = {"name": "ndr", "conditional_throughput_fps": 80000.0, "relevant_lower_bound_fps": 80000.0,
             "relevant_upper_bound_fps": 80400.0, "regular": True, "irregularity": None}
     mlr = {"size": "imix", "mean_bytes": 362, "line_rate_fps": 330000.0, "max_rate_fps": 3e5,
@@ -155,7 +155,8 @@ def test_the_page_stands_alone_and_names_its_setup_first():
     body = page[page.index("<body>"):]
     assert body.index("functional rate") < body.index("one machine") < body.index("a &lt;device&gt;") < body.index("64 bytes")
     for part in ("line rate", "RFC 2544 throughput", "ndr, conditional throughput", "500 k", "80.0 k", "1.49 M", "Frame loss rate",
-                 "at 50 % of the throughput", "99.9 %", "no frame lost", "net_ring"):
+                 "at 50 % of the throughput", "99.9 %", "no frame lost", "net_ring", "Latency, in microseconds", "85.0",
+                 "Back-to-back frames", "100.0", "90.0", "63.2"):
         assert part in body, part
     assert body.count("<circle") == 3 + 1 + 2 * 5, "trials, loads with loss, percentiles"
     stopped = result()
@@ -166,6 +167,7 @@ def test_the_page_stands_alone_and_names_its_setup_first():
 def test_an_earlier_result_is_shown_as_tables():
     done = run("--result", files=(result(),))
     assert done.returncode == 0 and "rfc2544" in done.stdout and "0.500000" in done.stdout, (done.stdout, done.stderr)
+    assert re.search(r" 100 % +1\.000000 .* 200\.0 +85\.0 +-\n", done.stdout), done.stdout
 
 
 # Table 4 (2.2 GHz) and table 5 (3.2 GHz) of the paper: Mpps, instructions per packet and per cycle, cycles per packet, each

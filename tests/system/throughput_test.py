@@ -203,6 +203,20 @@ def test_every_nth_frame_is_lost():
     assert len(trials) >= 10, trials
 
 
+def test_every_kind_of_traffic():
+    """Over a cable, nothing is lost or damaged, at the sizes' limits, too."""
+    for traffic, sizes in ((f"flows: {FLOWS}, sizes: [64, 65, 1518, 9000, 9018]", 5), (f"ip: 6, flows: {FLOWS}, sizes: [84, 1500]", 2),
+                           (f"flows_by: mac, flows: {FLOWS}", 1), (f"flows: {FLOWS}, vlan: 7, sizes: [68, imix]", 2),
+                           ("flows_by: mac", 1)):
+        result, _out, _errors = Run("back_to_back: {repeats: 1, max_frames: 100}", traffic=traffic + ", both_ways: true").end()
+        assert len(result["sizes"]) == sizes, result["sizes"]
+        for size in result["sizes"]:
+            assert size["back_to_back"]["limited"], (traffic, size)
+            for t in size["trials"]:
+                for s in t["streams"]:
+                    assert s["received"] == s["sent"] > 0 and s["damaged"] == s["duplicated"] == s["reordered"] == 0, (traffic, t)
+
+
 def test_duplicates_reordering_and_damage():
     shares = {"loss": 0.02, "corrupt": 0.03, "duplicate": 0.05, "reorder": 0.04}
     trials = Run("frame_loss: {trial_ms: 200}", right="".join(f",{k}={v}" for k, v in shares.items())).size()["trials"]
@@ -474,6 +488,17 @@ def test_latencies_are_of_the_hardware_s_timestamps():
     assert min(row["min_us"] for row in size["latency"]) < delay_us - 200, size["latency"]
 
 
+def test_a_clock_of_timestamps_that_steps():
+    """Latencies do not count; the throughput, which needs no timestamps, does."""
+    result, out, _errors = Run("throughput: {method: rfc2544, trial_ms: 100}\nlatency: {trial_ms: 400, percent: [50]}",
+                               rate=f"max: 10k, attempts: 2, {ANY_LAG}", right=",profile=i40e,clock=125000000,clock_step=100").end()
+    size = result["sizes"][0]
+    assert result["complete"] and size["throughput"]["throughput_fps"] == 10000, size["throughput"]
+    of_latency = [t for t in size["trials"] if t["procedure"] == "latency"]
+    assert len(of_latency) == 2 and all(t["why"] == "the clock of port 'right' stepped" for t in of_latency), of_latency
+    assert not size["latency"][0]["counts"] and "does not count" in out, out
+
+
 def test_software_timestamps_without_latency_or_offload():
     for procedures, right, expected in (("back_to_back: {repeats: 1, max_frames: 10}", ",profile=i40e", None),
                                         ("throughput: {method: rfc2544, trial_ms: 50}\nlatency: {trial_ms: 50}", "", "software")):
@@ -513,6 +538,17 @@ def test_known_buffer():
                rate="max: 400, settle_ms: 3000").size()
     b = size["back_to_back"]
     assert b["min_frames"] == b["max_frames"] == b["buffer_frames"] == 20 and not b["limited"], b
+    assert b["corrected_buffer_us"] == b["implied_buffer_us"] > 0, b  # the throughput is not known: nothing left meanwhile
+
+
+def test_the_buffer_time_is_corrected_by_the_throughput():
+    """RFC 9004 section 6.4: the device forwards at its throughput during the burst."""
+    size = Run("throughput: {method: rfc2544, trial_ms: 100, resolution: 100}\nback_to_back: {repeats: 1, max_frames: 200}",
+               rate=f"max: 20k, {ANY_LAG}").size()
+    b = size["back_to_back"]
+    assert b["limited"] and b["mean_frames"] == 200, b
+    assert b["buffer_frames"] == max(0, 200 - 20000 * b["implied_buffer_us"] / 1e6) < 200, b
+    assert abs(b["corrected_buffer_us"] / b["implied_buffer_us"] - b["buffer_frames"] / 200) < 1e-9, b
 
 
 def test_system_recovery():
@@ -787,6 +823,9 @@ def test_a_rate_above_the_sender_s():
     assert size["throughput"]["sender_limited"], size["throughput"]
     first = size["trials"][0]
     assert not first["counts"] and "the sender" in first["why"], first
+    # Frames that the port did not accept in time are no loss.
+    for t in size["trials"]:
+        assert t["frames"]["lost"] == 0 and t["frames"]["received"] == t["frames"]["sent"] > 0, t
 
 
 def test_frames_of_others():
@@ -794,6 +833,13 @@ def test_frames_of_others():
     for t in size["trials"]:
         assert t["foreign"] > 10 and t["frames"]["received"] == 0, t
         assert t["frames"]["lost"] == t["frames"]["sent"] > 0 and t["misdirected"] == 0, t
+
+
+def test_a_storm_of_others_frames():
+    """As many frames of others as the tester can receive: each trial ends, and names the sender where it missed its rate."""
+    run = Run("back_to_back: {repeats: 1, max_frames: 50}", wires=("gen,src=10.0.0.1,dst=10.1.0.1", "sink"))
+    for t in run.size(seconds=90)["trials"]:
+        assert t["frames"]["received"] == 0 and t["foreign"] > 10 * t["frames"]["sent"] > 0, t
 
 
 def test_a_link_that_is_down():

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "argument_text.hpp"
-#include "clock.hpp"
 #include "descriptor.hpp"
 
 namespace turnpike::simnic {
@@ -217,7 +216,11 @@ constexpr std::array table{
              }},
     argument{"clock", "a frequency in Hz, 1000 to 1000000000", any_wire,
              [](std::string_view v, device_arguments& a) {
-                 return read_number<uint64_t>(v, 1000, max_clock_hz, a.clock_hz);
+                 return read_number<uint64_t>(v, 1000, max_clock_hz, a.clock.hz);
+             }},
+    argument{"clock_step", "milliseconds between steps, 1 to 1000000", any_wire,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint32_t>(v, 1, 1'000'000, a.clock.step_ms);
              }},
     argument{"vanish", "milliseconds after the start, 1 to 1000000", any_wire,
              [](std::string_view v, device_arguments& a) {

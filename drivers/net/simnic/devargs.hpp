@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "clock.hpp"
 #include "pcie/link.hpp"
 #include "policy.hpp"
 #include "wire/impaired.hpp"
@@ -28,8 +29,8 @@ struct device_arguments {
     std::string wire_name{};  ///< name of the peer, interface or file
     simnic::traffic traffic{};
     impairments impaired{};
-    uint32_t vanish_ms = 0;     ///< after a start; 0: never
-    uint64_t clock_hz = 0;      ///< of RX timestamps; 0: the TSC
+    uint32_t vanish_ms = 0;  ///< after a start; 0: never
+    timestamp_clock clock{};
     packet::mac_address mac{};  ///< zero: derived from the port number
 };
 

@@ -9,7 +9,6 @@
 
 #include <cstdio>
 
-#include "clock.hpp"
 #include "device.hpp"
 #include "vdev_port.hpp"
 
@@ -156,7 +155,7 @@ int mtu_set(rte_eth_dev* dev, uint16_t mtu) noexcept {
 
 /// The clock of RX timestamps.
 int read_clock(rte_eth_dev* dev, uint64_t* now) noexcept {
-    *now = clock_ticks(rte_rdtsc(), device_of(dev).arguments.clock_hz, rte_get_tsc_hz());
+    *now = clock_ticks(device_of(dev).arguments.clock, rte_rdtsc(), rte_get_tsc_hz());
     return 0;
 }
 

@@ -133,5 +133,5 @@ RTE_PMD_REGISTER_PARAM_STRING(
     "wire=<sink|gen|peer:NAME|tap:NAME|pcap:FILE|record:FILE> size=<64|imix|a-b> l2flows=<n> "
     "l3flows=<n> ip=<4|6> dst_mac=<mac> src=<ipv4> dst=<ipv4> rate=<pps> loss=<share> "
     "duplicate=<share> reorder=<share> corrupt=<share> delay=<us> seed=<n> flap=<up-down ms> "
-    "vanish=<ms> clock=<hz>");
+    "vanish=<ms> clock=<hz> clock_step=<ms>");
 #endif

@@ -67,7 +67,7 @@ int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
                                          .scatter = scatter,
                                          .timestamp_flag = d.timestamp_flag,
                                          .timestamp_at = d.timestamp_at,
-                                         .clock_hz = d.arguments.clock_hz,
+                                         .clock = d.arguments.clock,
                                          .tsc_hz = rte_get_tsc_hz(),
                                          .pool = pool,
                                          .zone = zone,

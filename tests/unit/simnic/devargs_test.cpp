@@ -152,6 +152,7 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"outage=500-100", "outage", "wire=gen, peer, tap, pcap only"},
         refused{"wire=gen,seed=-1", "seed", "number"}, refused{"flap=500", "flap", "500-100"},
         refused{"flap=0-100", "flap", "500-100"}, refused{"vanish=0", "vanish", "milliseconds"},
+        refused{"clock_step=0", "clock_step", "milliseconds"},
         refused{"clock=999", "clock", "1000 to 1000000000"},
         refused{"clock=1000000001", "clock", "frequency"},
         refused{"vanish=10s", "vanish", "milliseconds"}));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 namespace turnpike::throughput {
 namespace {
@@ -56,6 +57,47 @@ TEST(clock_line_test, of_any_frequency_and_offset_is_exact_to_a_tick) {
         for (const uint64_t offset : {uint64_t{0}, uint64_t{1} << 62, UINT64_MAX - 1'000'000})
             EXPECT_LE(largest_error_us({hz, 0, offset}, 5), 2e6 / hz + 0.001)
                 << hz << " " << offset;
+}
+
+TEST(clock_line_test, names_a_step_and_goes_on) {
+    for (const double step_s : {1.0, 0.001, -0.001, -3600.0}) {
+        clock_line line(window);
+        const clock_of_drift clock{1e9, 1e-7, uint64_t{1} << 60};
+        const auto jump = static_cast<uint64_t>(static_cast<int64_t>(step_s * 1e9));
+        unsigned steps = 0;
+        for (uint64_t n = 1; n <= 1000; ++n) {
+            const uint64_t tsc = n * step, more = n > 500 ? jump : 0;
+            const bool steady = line.add(tsc, clock.at(tsc) + more);
+            EXPECT_EQ(steady, n != 501) << n;
+            steps += steady ? 0 : 1;
+            if (n < 4) continue;
+            const auto error =
+                static_cast<int64_t>(line.tsc_of(clock.at(tsc + step / 2) + more) - tsc - step / 2);
+            EXPECT_LT(std::abs(static_cast<double>(error)) / tsc_hz, 1e-6) << step_s << " " << n;
+        }
+        EXPECT_EQ(steps, 1u) << step_s;
+    }
+}
+
+/// Readings at any distance, each up to 10 us off, of slow and fast clocks, are no steps.
+TEST(clock_line_test, takes_no_error_of_a_reading_for_a_step) {
+    std::mt19937_64 random(7);
+    for (const double hz : {1e6, 125e6, 1e9}) {
+        clock_line line(window);
+        const clock_of_drift clock{hz, 1e-7, 5};
+        uint64_t tsc = 0;
+        for (int n = 0; n < 2000; ++n) {
+            tsc += step + random() % (n % 50 == 49 ? 100 * step : step / 10);
+            EXPECT_TRUE(line.add(tsc + random() % 26'000, clock.at(tsc))) << hz << " " << n;
+        }
+    }
+}
+
+TEST(clock_difference_test, is_of_clocks_that_run_apart) {
+    EXPECT_EQ(clock_difference(60, 60.5), "");
+    EXPECT_EQ(clock_difference(0.0005, 0.001), "");
+    for (const auto& [tsc, kernel] : {std::pair{60.0, 61.0}, {61.0, 60.0}, {0.1, 3600.1}})
+        EXPECT_NE(clock_difference(tsc, kernel).find("by the kernel's clock"), std::string::npos);
 }
 
 TEST(clock_line_test, follows_a_clock_that_drifts) {

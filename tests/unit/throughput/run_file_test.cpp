@@ -140,9 +140,20 @@ INSTANTIATE_TEST_SUITE_P(
     all, bad_runs,
     testing::Values(
         refused{"", "f.yaml:1: run names no procedure"},
-        refused{"ports: []\n", "f.yaml:1: run.ports should have two ports"},
+        refused{"ports: []\n",
+                "f.yaml:1: run.ports should have two ports, or further pairs: up to 16"},
+        refused{"ports: [{name: a, device: x}, {name: b, device: y}, {name: c, device: z}]\n",
+                "should have two ports, or further pairs"},
+        refused{
+            "ports: [{name: a, device: w}, {name: b, device: x}, {name: c, device: y}, {name: a, "
+            "device: z}]\n",
+            "has the name of another port"},
+        refused{
+            "ports: [{name: a, device: w}, {name: b, device: x}, {name: c, device: y}, {name: d, "
+            "device: z}]\ntraffic: {destinations: none.txt}\nback_to_back: {}\n",
+            "is of two ports"},
         refused{"ports: [{name: a, device: x}, {name: a, device: y}]\n",
-                "has the name of the other port"},
+                "has the name of another port"},
         refused{"ports: [{name: a}, {name: b, device: y}]\n", "lacks the key 'device'"},
         refused{"ports: [{name: a, device: x, gateway: 10.0.0.1}, {name: b, device: y}]\n",
                 "needs the station's own address"},

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <set>
 
 #include "packet/checksum.hpp"
@@ -116,6 +117,37 @@ TEST_P(frames, of_the_two_directions_have_exchanged_addresses) {
     const auto a = build(out, 42), b = build(back, 42);
     EXPECT_TRUE(std::equal(a.begin(), a.begin() + 6, b.begin() + 6));
     EXPECT_TRUE(std::equal(a.begin() + 6, a.begin() + 12, b.begin()));
+}
+
+/// Flows of the pairs of ports have addresses that no other port has.
+TEST_P(frames, of_further_pairs_have_other_addresses) {
+    std::set<std::vector<uint8_t>> ends;
+    const size_t ip = 14 + (t.vlan != 0 ? 4 : 0),
+                 half = t.by_mac ? 6
+                        : t.ipv6 ? 16
+                                 : 4,
+                 at = t.by_mac ? 0 : ip + (t.ipv6 ? 8 : 12);
+    for (uint8_t port = 0; port < max_ports; ++port) {
+        const stream s(t, port, size(100), here, there);
+        for (uint64_t n = 0; n < t.flows; ++n) {
+            const auto frame = build(s, n);
+            stamp got;
+            ASSERT_EQ(read_frame(t, frame, got), arrival::ours);
+            ASSERT_EQ(got.stream, port);
+            ASSERT_TRUE(s.is_intact(frame, n));
+            const auto* source = &frame[t.by_mac ? 6 : at];
+            ends.insert({source, source + half});
+            if (t.by_mac) continue;
+            packet::ipv4_header v4;
+            std::memcpy(&v4, &frame[ip], sizeof v4);
+            const ip_address own =
+                t.ipv6 ? ip_address::from_v6(ipv6_of(port, static_cast<uint32_t>(n)))
+                       : ip_address::from_v4(v4.source);
+            ASSERT_TRUE(is_flow_address(t, port, own));
+            ASSERT_FALSE(is_flow_address(t, peer_of(port), own));
+        }
+    }
+    EXPECT_EQ(ends.size(), size_t{max_ports} * t.flows);
 }
 
 INSTANTIATE_TEST_SUITE_P(kinds, frames,

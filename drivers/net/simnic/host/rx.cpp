@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "clock.hpp"
-
 namespace turnpike::simnic {
 namespace {
 
@@ -107,7 +105,7 @@ uint32_t rx_queue::take_next(rte_mbuf** out, uint32_t most) noexcept {
     if (s_.timestamp_flag != 0)
         for (uint32_t i = 0; i < taken; ++i) {
             *RTE_MBUF_DYNFIELD(out[i], s_.timestamp_at, rte_mbuf_timestamp_t*) =
-                clock_ticks(from[size_t{i} * words_ + 1].word[0], s_.clock_hz, s_.tsc_hz);
+                clock_ticks(s_.clock, from[size_t{i} * words_ + 1].word[0], s_.tsc_hz);
             out[i]->ol_flags |= s_.timestamp_flag;
         }
     missing_ += taken;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "clock.hpp"
 #include "engine/engine.hpp"
 #include "host/kernel/burst.hpp"
 
@@ -23,11 +24,12 @@ class rx_queue {
         uint16_t port = 0, queue = 0;
         uint32_t size = 0;
         uint16_t free_threshold = 32;
-        bool deferred = false;              ///< started separately, not with the port
-        bool scatter = false;               ///< frames may use several buffers
-        uint64_t timestamp_flag = 0;        ///< mbuf flag for RX timestamps; 0: off
-        int timestamp_at = 0;               ///< offset of the timestamp in an mbuf
-        uint64_t clock_hz = 0, tsc_hz = 0;  ///< of timestamps (clock.hpp)
+        bool deferred = false;        ///< started separately, not with the port
+        bool scatter = false;         ///< frames may use several buffers
+        uint64_t timestamp_flag = 0;  ///< mbuf flag for RX timestamps; 0: off
+        int timestamp_at = 0;         ///< offset of the timestamp in an mbuf
+        timestamp_clock clock{};
+        uint64_t tsc_hz = 0;
         rte_mempool* pool = nullptr;
         const rte_memzone* zone = nullptr;
         const burst_kernels* kernels = nullptr;
