@@ -64,6 +64,11 @@ double fps_of(const json* step) {
     return number_or(step->at("sizes").front(), "throughput_fps", 0);
 }
 
+double score_of(const json* step) { return step == nullptr ? 0 : number_or(*step, "score", 0); }
+
+/// Frames per second, or a score.
+double work_of(const json* step) { return std::max(fps_of(step), score_of(step)); }
+
 /// The paper's indirect figure: the frequency of the cores over the throughput.
 double cycles_by_rate(const json* step) {
     const double fps = fps_of(step);
@@ -75,7 +80,7 @@ std::string figure_cell(const json* step, const char* figure, int digits) {
     return fps_of(step) > 0 ? figure_text(*step, figure, digits) : "n/a";
 }
 std::string ratio(const json* of, const json* to) {
-    const double n = fps_of(of), base = fps_of(to);
+    const double n = work_of(of), base = work_of(to);
     return n > 0 && base > 0 ? fixed(n / base, 2) : "n/a";
 }
 
@@ -105,7 +110,13 @@ paper_table efficiency_table(const paper_steps& s, unsigned mhz) {
     for (const std::string& w : s.workloads) {
         std::vector<std::string> row{w};
         for (const column& c : columns)
-            for (const bool smt : modes(s)) row.push_back(c.cell(s.find(w, 1, smt, mhz)));
+            for (const bool smt : modes(s)) {
+                const json* step = s.find(w, 1, smt, mhz);
+                // Scores are relative to the first, as the paper's of CoreMark.
+                const bool is_score = &c == columns && score_of(step) > 0;
+                row.push_back(is_score ? ratio(step, s.find(w, 1, false, s.frequencies[0])) + " x"
+                                       : c.cell(step));
+            }
         t.rows.push_back(std::move(row));
     }
     return t;
@@ -330,11 +341,11 @@ std::string speedup_chart(const paper_steps& s) {
     for (const bool smt : modes(s))
         for (const std::string& w : s.workloads) {
             html::chart_series line{.name = w + suffix(smt)};
-            const double base = fps_of(s.find(w, s.cores[0], smt, s.frequencies[0]));
+            const double base = work_of(s.find(w, s.cores[0], smt, s.frequencies[0]));
             for (const unsigned n : s.cores)
-                if (const double fps = fps_of(s.find(w, n, smt, s.frequencies[0]));
-                    fps > 0 && base > 0)
-                    line.points.emplace_back(n, fps / base);
+                if (const double work = work_of(s.find(w, n, smt, s.frequencies[0]));
+                    work > 0 && base > 0)
+                    line.points.emplace_back(n, work / base);
             if (line.points.size() > 1) all.push_back(std::move(line));
         }
     if (all.empty()) return {};

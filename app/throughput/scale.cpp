@@ -116,6 +116,36 @@ result<void> wait_until_ready(const scale_plan& plan, const scale_step& step, ch
     }
 }
 
+/// The last word of a file.
+std::optional<double> last_number(const std::string& path) {
+    std::ifstream in(path);
+    std::string last;
+    for (std::string word; in >> word;) last = std::move(word);
+    double n = 0;
+    const auto [end, code] = std::from_chars(last.data(), last.data() + last.size(), n);
+    if (last.empty() || code != std::errc() || end != last.data() + last.size()) return {};
+    return n;
+}
+
+result<void> perform_score(const scale_step& step, const std::atomic<bool>& stop, json& out) {
+    const temporary_file output;
+    auto running = child::start({"/bin/sh", "-c", "exec >'" + output.path() + "'\n" + step.score});
+    if (!running) return tl::unexpected<error>(running.error());
+    const auto status = wait_for(*running, nullptr, step, stop);
+    if (!status) return tl::unexpected<error>(status.error());
+    if (stop) return fail(ECANCELED, step.where, "stopped");
+    if (*status != 0)
+        return fail(EIO, step.where,
+                    "the command of step '" + step.name + "' " + end_text(*status));
+    const auto score = last_number(output.path());
+    if (!score || !(*score > 0))
+        return fail(EIO, step.where,
+                    "the last word that the command of step '" + step.name +
+                        "' printed is no number above 0");
+    add_score(out, step, *score);
+    return {};
+}
+
 result<void> perform_step(const scale_plan& plan, const scale_step& step,
                           std::vector<std::string> words, const std::atomic<bool>& stop,
                           json& out) {
@@ -125,6 +155,7 @@ result<void> perform_step(const scale_plan& plan, const scale_step& step,
         if (!entered) return tl::unexpected<error>(entered.error());
         frequency.emplace(std::move(*entered));
     }
+    if (!step.score.empty()) return perform_score(step, stop, out);
     std::optional<child> device;
     if (!step.device.empty()) {
         auto started = child::start({"/bin/sh", "-c", step.device});
@@ -189,7 +220,7 @@ std::vector<scale_step> steps_of(const sweep& s, const scale_step& like) {
         setup.workload = like.name;
         step.name = like.name.empty() ? name_of(setup) : like.name + ", " + name_of(setup);
         step.units = setup.cores;
-        step.device = environment_of(setup) + like.device;
+        (like.score.empty() ? step.device : step.score).insert(0, environment_of(setup));
         step.setup = std::move(setup);
         out.push_back(std::move(step));
     }

@@ -18,9 +18,10 @@ namespace turnpike::throughput {
 
 struct scale_step {
     std::string name{}, where{};
-    double units = 1;                  ///< workers, GHz: the speedup is divided by their ratio
-    std::string device{};              ///< for /bin/sh; empty: the device runs already
-    std::string run{};                 ///< the run file's path
+    double units = 1;      ///< workers, GHz: the speedup is divided by their ratio
+    std::string device{};  ///< for /bin/sh; empty: the device runs already
+    std::string run{};     ///< the run file's path
+    std::string score{};   ///< a command in place of device and run: its last word is the score
     std::optional<cpu_setup> setup{};  ///< of a sweep
 };
 
@@ -67,6 +68,8 @@ struct scale_plan {
 /// report  turnpike.report/2; null: the device has none
 void add_step(nlohmann::json& out, const scale_step& step, const nlohmann::json& run,
               const nlohmann::json& report);
+/// Add a step whose command printed a score.
+void add_score(nlohmann::json& out, const scale_step& step, double score);
 /// Add a step without a result, and the reason.
 void add_reason(nlohmann::json& out, const scale_step& step, const std::string& why);
 

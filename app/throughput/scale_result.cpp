@@ -99,13 +99,28 @@ std::string decimals(const json& value, int digits) {
 
 }  // namespace
 
-void add_reason(json& out, const scale_step& step, const std::string& why) {
-    json row{{"name", step.name}, {"units", step.units}, {"sizes", json::array()},
-             {"why", why},        {"complete", false},   {"result", nullptr}};
+namespace {
+
+/// A row without the result of a run.
+void add_row(json& out, const scale_step& step, json row) {
+    row.update({{"name", step.name},
+                {"units", step.units},
+                {"sizes", json::array()},
+                {"result", nullptr}});
     for (const char* figure : {"cpp", "ipp", "ipc", "groups", "core_hz", "core_hz_source"})
         row[figure] = nullptr;
     if (step.setup) add_setup(row, *step.setup);
     out["steps"].push_back(std::move(row));
+}
+
+}  // namespace
+
+void add_reason(json& out, const scale_step& step, const std::string& why) {
+    add_row(out, step, {{"why", why}, {"complete", false}});
+}
+
+void add_score(json& out, const scale_step& step, double score) {
+    add_row(out, step, {{"score", score}, {"why", nullptr}, {"complete", true}});
 }
 
 void add_step(json& out, const scale_step& step, const json& run, const json& report) {

@@ -764,6 +764,24 @@ def test_paper():
         assert part in page, part
 
 
+def test_a_score_beside_the_workloads():
+    """A benchmark that sends no frames, as the paper's CoreMark: relative to one core, and its speedup by cores."""
+    scale = Scale()
+    scale.write("plan.yaml", "cpus: 0-1\ncores: [1, 2]\nsmt: without\nworkloads:\n"
+                "  - {name: marks, score: \"echo warming up; echo score: $((WORKERS * 40 + 10)) on $CPUS >&2; echo "
+                "$((WORKERS * 40 + 10)).5\"}\n  - {name: silent, score: echo none}\n  - {name: ends, score: exit 4}\n")
+    output = os.path.join(scale.folder.name, "paper.json")
+    done = subprocess.run([PROGRAM, "paper", os.path.join(scale.folder.name, "plan.yaml"), "--output", output], capture_output=True,
+                          text=True, timeout=60, check=False)
+    assert done.returncode == 1, done
+    with open(output, encoding="utf-8") as file:
+        steps = json.load(file)["steps"]
+    assert [s.get("score") for s in steps] == [50.5, 90.5, None, None, None, None], steps
+    assert "printed is no number above 0" in steps[2]["why"] and "ended with exit code 4" in steps[4]["why"], steps
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["marks", "1.00", "x"] + ["n/a"] * 4 in lines and ["marks", "1.00", "1.79"] in lines, done.stdout
+
+
 def test_paper_without_a_pmu():
     """The report's reason is in the cells and below them."""
     scale = Scale()
@@ -809,6 +827,7 @@ def test_plans_that_are_refused():
                       ("run: a\nsmt: maybe\nworkloads: [{name: a, device: x}]\n", "without or with or both"),
                       ("run: a\ncpus: x\nworkloads: [{name: a, device: x}]\n", "should be a list of CPUs"),
                       ("run: a\nworkloads: [{name: a, device: x}, {name: a, device: y}]\n", "is the name of another workload"),
+                      ("workloads: [{name: a, score: x, run: y}]\n", "excludes score"),
                       ("run: a\nspeed: 1\nworkloads: [{name: a, device: x}]\n", "has no key 'speed'")):
         with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
             plan = os.path.join(folder, "plan.yaml")
