@@ -17,13 +17,14 @@ import time
 import yaml
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from lib import tap  # noqa: E402
+from lib import machine, tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
-from lib.dut import BUILD, PROGRAM, SANITIZED  # noqa: E402
+from lib.dut import BUILD, LONG, PROGRAM, SANITIZED  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, cabled, ping, reload, rewrite, start  # noqa: E402
 
 LISTEN = "127.0.0.1:9417"
+ROUTES = 1_000_000 if LONG else 100_000
 CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
 OPEN = "application/openmetrics-text; version=1.0.0"
 CONNECTIONS, HEADER_BYTES, IDLE_S, LIFETIME_S = 32, 16384, 5, 15  # observe/http_server.hpp
@@ -300,14 +301,16 @@ def test_bad_input_is_refused_by_place():
 
 
 @tap.limit(240)
-def test_scrape_of_a_router_with_100000_routes():
+def test_scrape_of_a_router_with_many_routes():
+    """100,000 routes (--long: a million): a scrape takes less than 50 ms."""
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         _west, dut, _east = cabled(lab)
         routes = os.path.join(folder, "full.routes")
         with open(routes, "w", encoding="utf-8") as file:
-            for i in range(100_000):
+            for i in range(ROUTES):
                 file.write(f"{20 + i // 65536}.{i // 256 % 256}.{i % 256}.0/24 via {EAST[0]}\n")
-        running = start(lab, dut, [{"file": routes}], metrics={"listen": LISTEN})
+        running = start(lab, dut, [{"file": routes}], metrics={"listen": LISTEN}, wait=False)
+        running.wait_for("turnpike: forwarding", 60)
         times, gathers = [], []
         for _ in range(20):
             time.sleep(0.11)  # longer than a copy is served again
@@ -316,12 +319,13 @@ def test_scrape_of_a_router_with_100000_routes():
             times.append(time.monotonic() - begun)
             gathers.append(samples(body)["turnpike_process_gather_seconds"])
         value = samples(body)
-        assert value['turnpike_rib_routes{vrf="main",protocol="operator"}'] == 100_000
-        assert value['turnpike_fib_routes{vrf="main",family="ipv4"}'] > 100_000
-        print(f"# 100,000 routes: scrape {1000 * sorted(times)[10]:.1f} ms (median of 20), {len(body) // 1024} KiB, of which "
+        assert value['turnpike_rib_routes{vrf="main",protocol="operator"}'] == ROUTES
+        assert value['turnpike_fib_routes{vrf="main",family="ipv4"}'] > ROUTES
+        print(f"# {ROUTES:,} routes: scrape {1000 * sorted(times)[10]:.1f} ms (median of 20), {len(body) // 1024} KiB, of which "
               f"the control thread took {1000 * sorted(gathers)[10]:.2f} ms")
         if not SANITIZED:
             assert sorted(gathers)[10] < 0.05, gathers
+            machine.judge(min(times) < 0.05, f"the shortest of 20 scrapes took {1000 * min(times):.0f} ms")
         running.stop()
 
 
