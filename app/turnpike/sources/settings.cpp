@@ -82,8 +82,8 @@ using state::neighbour_limits;
 
 constexpr field<configuration> settings_rows[] = {
     {{.key = "metrics.listen",
-      .type = one_or(list_type("an address with its port, or unix:/PATH", "addresses",
-                               state::metrics::max_listeners)),
+      .type = one_or(list_type("an address with its port, a port of 127.0.0.1, or unix:/PATH",
+                               "addresses", state::metrics::max_listeners)),
       .meaning = "Listeners of metrics for Prometheus: doc/metrics.md",
       .kinds = of_settings},
      access<member<&configuration::metrics, &state::metrics::listen>, read_listen>()},

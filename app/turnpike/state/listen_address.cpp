@@ -12,10 +12,11 @@ constexpr std::string_view unix_scheme = "unix:";
 constexpr size_t max_path = 107;  ///< sun_path without its final zero
 
 tl::unexpected<error> no_listen_address(std::string_view text) {
-    return fail(EINVAL, {},
-                fmt::format("is '{}'; an address to listen on is ADDRESS:PORT, like "
-                            "127.0.0.1:9417 or [::1]:9417, or unix:/PATH",
-                            text.substr(0, 120)));
+    return fail(
+        EINVAL, {},
+        fmt::format("is '{}'; an address to listen on is ADDRESS:PORT, like "
+                    "127.0.0.1:9417 or [::1]:9417, or a port of 127.0.0.1 alone, or unix:/PATH",
+                    text.substr(0, 120)));
 }
 
 result<listen_address> parse_path(std::string_view path) {
@@ -38,8 +39,9 @@ std::string listen_address::text() const {
 result<listen_address> parse_listen_address(std::string_view text) {
     if (text.starts_with(unix_scheme)) return parse_path(text.substr(unix_scheme.size()));
     const size_t colon = text.rfind(':');
-    if (colon == std::string_view::npos) return no_listen_address(text);
-    std::string_view host = text.substr(0, colon), digits = text.substr(colon + 1);
+    const bool port_only = colon == std::string_view::npos;
+    std::string_view host = port_only ? "127.0.0.1" : text.substr(0, colon);
+    const std::string_view digits = port_only ? text : text.substr(colon + 1);
     const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
     if (bracketed) host = host.substr(1, host.size() - 2);
     uint16_t port = 0;

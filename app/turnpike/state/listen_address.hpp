@@ -20,6 +20,7 @@ struct listen_address {
     [[nodiscard]] std::string text() const;
 };
 
+/// A port alone is one of 127.0.0.1.
 /// Errors: EINVAL with a sentence, without an object.
 [[nodiscard]] result<listen_address> parse_listen_address(std::string_view text);
 

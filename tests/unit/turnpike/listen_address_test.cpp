@@ -20,13 +20,16 @@ TEST(listen_address, is_read_and_written) {
         EXPECT_EQ(read->text(), text);
     }
     EXPECT_EQ(parse_listen_address("[2001:DB8:0::1]:9")->text(), "[2001:db8::1]:9");
+    EXPECT_EQ(parse_listen_address("9417")->text(), "127.0.0.1:9417") << "loopback's";
 }
 
 TEST(listen_address, wrong_ones_are_refused) {
     for (const char* text : {"",
                              ":",
                              ":9417",
-                             "9417",
+                             "0",
+                             "65536",
+                             "9417 ",
                              "127.0.0.1",
                              "127.0.0.1:",
                              "127.0.0.1:0",
