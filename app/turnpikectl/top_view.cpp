@@ -29,7 +29,7 @@ constexpr rate_column bridged[] = {{"rx_packets", "rx/s"},
 constexpr rate_column load[] = {{"packets", "packets/s"},
                                 {"utilisation", "busy", rate_column::as::share},
                                 {"cpp", "cycles/pkt", rate_column::as::cycles}};
-constexpr rate_column dropped[] = {{"packets", "drops/s"}};
+constexpr rate_column dropped[] = {{"packets", "drops/s"}, {"bits", "bit/s"}};
 
 /// A list of the result. Its order of rows: by the sum of the members `rx_packets` and `tx_packets`, or `packets`.
 struct rate_section {

@@ -39,14 +39,16 @@ class size_samples {
 /// Threads  written by one worker (or by control), read by any.
 struct port_counters {
     counter rx_packets, rx_bytes, tx_packets, tx_bytes, originated, consumed;
-    counter rx_bursts, tx_bursts;  ///< calls that moved a packet
-    std::array<counter, packet::max_drop_reasons> drops;
+    counter rx_bursts, tx_bursts;                                     ///< calls that moved a packet
+    std::array<counter, packet::max_drop_reasons> drops, drop_bytes;  ///< by reason
     size_samples rx_sizes, tx_sizes;
 
     /// `reason`: of lib/packet, or of an application whose list continues its numbers.
+    /// bytes  of all `n` packets
     template <class Reason>
-    void drop(Reason reason, uint64_t n = 1) noexcept {
+    void drop(Reason reason, uint64_t bytes, uint64_t n = 1) noexcept {
         drops[static_cast<size_t>(reason)].add(n);
+        drop_bytes[static_cast<size_t>(reason)].add(bytes);
     }
 };
 

@@ -112,12 +112,15 @@ class tx_queue {
             sent =
                 static_cast<uint16_t>(sent + rte_eth_tx_burst(port_id_, queue_id_, &packets[sent],
                                                               static_cast<uint16_t>(n - sent)));
-            for (uint16_t i = sent; i < n; ++i) bytes -= packets[i]->pkt_len;
+            uint64_t refused_bytes = 0;
+            for (uint16_t i = sent; i < n; ++i) refused_bytes += packets[i]->pkt_len;
+            bytes -= refused_bytes;
             if (refused_.call != nullptr && sent < n)
                 refused_.call(refused_.self, *counters_, &packets[sent],
                               static_cast<uint16_t>(n - sent));
             rte_pktmbuf_free_bulk(&packets[sent], static_cast<unsigned>(n - sent));
-            counters_->drop(packet::drop_reason::tx_refused, static_cast<uint64_t>(n - sent));
+            counters_->drop(packet::drop_reason::tx_refused, refused_bytes,
+                            static_cast<uint64_t>(n - sent));
         }
         counters_->tx_packets.add(sent);
         counters_->tx_bursts.add(1);

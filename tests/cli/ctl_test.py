@@ -645,8 +645,8 @@ def rates(at, ports=("west",)):
                   for i, name in enumerate(ports)],
         "interfaces": [{"name": "far", **windows(**traffic)}, {"name": "new", "1s": None, "10s": None, "1min": None}],
         "bridges": [], "workers": [{"lcore": 2, **workers}],
-        "drops": [{"port": "west", "reason": "no_route", **windows(packets=3.0)},
-                  {"port": "west", "reason": "acl_deny\n", **windows(packets=4.0)}],
+        "drops": [{"port": "west", "reason": "no_route", **windows(packets=3.0, bits=1536.0)},
+                  {"port": "west", "reason": "acl_deny\n", **windows(packets=4.0, bits=2e6)}],
         "verdict": {"bound": "core", "from": "counted", "says": "worker 2 is busy 95 % of the time", "headroom_pps": 1.5e6}}}
 
 
@@ -656,7 +656,7 @@ def test_show_rates():
     assert [block[0][0] for block in blocks] == ["worker", "port", "drop", "interface", "verdict:"], said
     assert blocks[0][1:] == ["2 1s 3.00 M 50.0% 180".split(), "2 10s 0 0.0% -".split(), "2 1min 50.0 k 0.8% 3".split()], blocks[0]
     assert blocks[1][1] == "west 1s 1000 10 8.00 M 0 0 7".split() and blocks[1][2][:3] == ["west", "10s", "100"], blocks[1]
-    assert blocks[2][1] == ["acl_deny\\x0a", "west", "1s", "4"] and blocks[2][4] == ["no_route", "west", "1s", "3"], blocks[2]
+    assert blocks[2][1] == ["acl_deny\\x0a", "west", "1s", "4", "2.00", "M"] and blocks[2][4] == ["no_route", "west", "1s", "3", "1536"], blocks[2]
     assert blocks[3][4] == ["new", "1s", "-", "-", "-", "-"], blocks[3]
     assert blocks[4][0] == "verdict: core: worker 2 is busy 95 % of the time; headroom 1.50 M packets/s".split(), blocks[4]
 

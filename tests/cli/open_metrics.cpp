@@ -120,6 +120,7 @@ int main(int argc, char** argv) {
         p.link_mbps = name == std::string_view("west") ? 25'000 : 0;
         p.totals.rx_packets = 500'000;
         p.totals.drops[3] = 7;
+        p.totals.drop_bytes[3] = 700;
         p.totals.drops[4] = UINT64_C(1) << 60;
         r.ports.push_back(p);
     }

@@ -67,7 +67,7 @@ void control_tx::send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexce
 }
 
 void control_tx::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept {
-    counters_[port].drop(why);
+    counters_[port].drop(why, packet->pkt_len);
     if (tap_ != nullptr)
         for (size_t k = 0; k < tap_->count; ++k)
             if (tap_->on[k]->wants(datapath::capture_point::drop))

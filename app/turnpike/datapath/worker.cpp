@@ -312,9 +312,11 @@ void worker::empty_receive_rings() noexcept {
                                                 packets.data(), burst_max);
             if (n == 0) break;
             counters::port_counters& counted = context_.counters[from.port];
-            for (uint16_t i = 0; i < n; ++i) counted.rx_bytes.add(packets[i]->pkt_len);
+            uint64_t bytes = 0;
+            for (uint16_t i = 0; i < n; ++i) bytes += packets[i]->pkt_len;
+            counted.rx_bytes.add(bytes);
             counted.rx_packets.add(n);
-            counted.drop(drop_reason::stopping, n);
+            counted.drop(drop_reason::stopping, bytes, n);
             rte_pktmbuf_free_bulk(packets.data(), n);
             taken += n;
         }

@@ -156,6 +156,9 @@ constexpr rows<stage_sample> of_stages[] = {
 constexpr rows<drop_sample> of_drops[] = {
     {"dropped", counter, "packets", "packets dropped, by drop reason (doc/drops.md)",
      [](const drop_sample& d) -> metric_value { return d.packets; }},
+    {"dropped", counter, "bytes",
+     "bytes of dropped packets, as they were at the drop, by drop reason",
+     [](const drop_sample& d) -> metric_value { return d.bytes; }},
 };
 
 constexpr rows<rule_sample> of_rules[] = {

@@ -42,7 +42,7 @@ struct stage_sample {
 };
 struct drop_sample {
     std::string_view port{}, reason{};
-    uint64_t packets = 0;
+    uint64_t packets = 0, bytes = 0;
 };
 struct rule_sample {
     const acl_report* of = nullptr;

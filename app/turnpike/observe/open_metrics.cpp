@@ -158,7 +158,8 @@ void add_ports(exposition& out, const report& r) {
     std::vector<drop_sample> drops;
     for (const port_report& p : r.ports)
         for (size_t i = 0; i < p.totals.drops.size(); ++i)
-            drops.push_back({p.name, datapath::drop_texts[i].name, p.totals.drops[i]});
+            drops.push_back(
+                {p.name, datapath::drop_texts[i].name, p.totals.drops[i], p.totals.drop_bytes[i]});
     out.families("port", drop_metrics(), drops, [](const drop_sample& d) {
         return labels_text({{"port", d.port}, {"reason", d.reason}});
     });

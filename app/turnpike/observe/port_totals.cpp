@@ -31,7 +31,10 @@ void port_totals::add(const counters::port_counters& from) noexcept {
     tx_bytes += from.tx_bytes.read();
     originated += from.originated.read();
     consumed += from.consumed.read();
-    for (size_t i = 0; i < drops.size(); ++i) drops[i] += from.drops[i].read();
+    for (size_t i = 0; i < drops.size(); ++i) {
+        drops[i] += from.drops[i].read();
+        drop_bytes[i] += from.drop_bytes[i].read();
+    }
     add_load(rx_load, from.rx_sizes, from.rx_bursts.read());
     add_load(tx_load, from.tx_sizes, from.tx_bursts.read());
 }
@@ -43,7 +46,10 @@ void port_totals::add(const port_totals& from, const port_totals& since) noexcep
     tx_bytes += from.tx_bytes - since.tx_bytes;
     originated += from.originated - since.originated;
     consumed += from.consumed - since.consumed;
-    for (size_t i = 0; i < drops.size(); ++i) drops[i] += from.drops[i] - since.drops[i];
+    for (size_t i = 0; i < drops.size(); ++i) {
+        drops[i] += from.drops[i] - since.drops[i];
+        drop_bytes[i] += from.drop_bytes[i] - since.drop_bytes[i];
+    }
     add_load(rx_load, from.rx_load, since.rx_load);
     add_load(tx_load, from.tx_load, since.tx_load);
 }

@@ -22,7 +22,7 @@ struct port_load {
 struct port_totals {
     uint64_t rx_packets = 0, tx_packets = 0, rx_bytes = 0, tx_bytes = 0;
     uint64_t originated = 0, consumed = 0;
-    std::array<uint64_t, datapath::drop_reasons> drops{};
+    std::array<uint64_t, datapath::drop_reasons> drops{}, drop_bytes{};  ///< by reason
     port_load rx_load{}, tx_load{};
 
     void add(const counters::port_counters& from) noexcept;

@@ -28,7 +28,7 @@ inline constexpr size_t max_rated = 6;
 ///   interface  rx_packets, rx_bytes, tx_packets, tx_bytes
 ///   bridge     rx_packets, rx_bytes, tx_packets, flooded
 ///   worker     packets, busy_cycles, total_cycles
-///   drop       packets
+///   drop       packets, bytes
 using rated_counts = std::array<uint64_t, max_rated>;
 
 /// An object at the time of a sample.

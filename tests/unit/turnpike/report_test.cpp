@@ -188,9 +188,9 @@ report two_ports() {
     r.ports[1].name = "east";
     port_counters west, east;
     west.rx_packets.add(10);
-    west.drop(datapath::drop_reason::runt, 2);
+    west.drop(datapath::drop_reason::runt, 26, 2);
     east.tx_packets.add(7);
-    east.drop(datapath::drop_reason::tx_refused);
+    east.drop(datapath::drop_reason::tx_refused, 60);
     east.originated.add(1);
     east.consumed.add(1);
     r.ports[0].totals.add(west);
@@ -248,6 +248,7 @@ TEST(balance, holds_over_all_ports) {
     EXPECT_TRUE(r.total().holds());
     EXPECT_EQ(r.total().drops, 3U);
     EXPECT_EQ(r.drops(), (std::map<std::string, uint64_t>{{"runt", 2}, {"tx_refused", 1}}));
+    EXPECT_EQ(r.ports[0].totals.drop_bytes[static_cast<size_t>(datapath::drop_reason::runt)], 26U);
     report lost = r;
     lost.ports[0].totals.rx_packets += 1;
     EXPECT_FALSE(lost.total().holds());

@@ -36,6 +36,8 @@ TEST_F(show_rates, count_what_passed_in_the_window) {
     EXPECT_NEAR(rated("ports", "name", "east")["1s"]["tx_packets"].get<double>(), 4, 1e-6);
     EXPECT_NEAR(rated("drops", "reason", "no_route")["1s"]["packets"].get<double>(), 3, 1e-6)
         << "from its first packet on";
+    const auto bits = rated("drops", "reason", "no_route")["1s"]["bits"].get<double>();
+    EXPECT_NEAR(bits, 8.0 * static_cast<double>(bytes) * 3 / 7, 1e-6) << "of equal packets";
     EXPECT_EQ(rated("drops", "reason", "no_route")["port"], "west");
     EXPECT_NEAR(rated("workers", "lcore", 1)["1s"]["packets"].get<double>(), 7, 1e-6);
     EXPECT_GT(rated("workers", "lcore", 1)["1s"]["cpp"].get<double>(), 0);

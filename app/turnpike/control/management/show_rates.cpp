@@ -21,12 +21,13 @@ void add_port(std::vector<rated_object>& to, const open_port& p, const observe::
                   .name = p.name,
                   .counts = {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes, p.rx_missed(),
                              n.all_drops()}});
-    for (const auto& [reason, count] : observe::drops_of(n))
-        to.push_back({.kind = rated_kind::drop,
-                      .life = p.life,
-                      .name = reason,
-                      .owner = p.name,
-                      .counts = {count}});
+    for (size_t reason = 0; reason < n.drops.size(); ++reason)
+        if (n.drops[reason] != 0)
+            to.push_back({.kind = rated_kind::drop,
+                          .life = p.life,
+                          .name = std::string(datapath::drop_texts[reason].name),
+                          .owner = p.name,
+                          .counts = {n.drops[reason], n.drop_bytes[reason]}});
 }
 
 void add_bridge_rates(std::vector<rated_object>& to, const bridges& all, const std::string& name,
@@ -57,7 +58,7 @@ constexpr shown_rate interface_rates[] = {
     {"rx_packets", 0}, {"rx_bits", 1, 8}, {"tx_packets", 2}, {"tx_bits", 3, 8}};
 constexpr shown_rate bridge_rates[] = {
     {"rx_packets", 0}, {"rx_bits", 1, 8}, {"tx_packets", 2}, {"flooded", 3}};
-constexpr shown_rate drop_rates[] = {{"packets", 0}};
+constexpr shown_rate drop_rates[] = {{"packets", 0}, {"bits", 1, 8}};
 
 json known_or_null(double value, bool known) { return known ? json(value) : json(nullptr); }
 

@@ -14,7 +14,7 @@ stage_mask run_drop(context& c, burst& b, packet_mask packets) noexcept {
     if (c.awaiting != nullptr) [[unlikely]]
         c.awaiting->end_dropped(b, packets);
     for_each(packets, [&](uint32_t i) {
-        c.counters[b.in_port].drop(b.drop[i]);
+        c.counters[b.in_port].drop(b.drop[i], b.packet[i]->pkt_len);
         rte_pktmbuf_free(b.packet[i]);
     });
     return 0;

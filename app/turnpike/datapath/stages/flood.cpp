@@ -128,7 +128,9 @@ class flooder {
         counters::port_counters& counted = c_.counters[b_.in_port];
         counted.originated.add(static_cast<uint64_t>(std::popcount(same)));
         if (c_.bursts_in_use == c_.made.size()) [[unlikely]] {
-            for_each(same, [&](uint32_t) { counted.drop(drop_reason::clone_depth); });
+            for_each(same, [&](uint32_t i) {
+                counted.drop(drop_reason::clone_depth, b_.packet[i]->pkt_len);
+            });
             return;
         }
         burst& out = c_.made[c_.bursts_in_use];
@@ -138,7 +140,7 @@ class flooder {
                             static_cast<uint32_t>(std::popcount(same)));
         for_each(same, [&](uint32_t i) {
             rte_mbuf* const m = empty.copy_of(b_.packet[i]);
-            if (m == nullptr) return counted.drop(drop_reason::flood_memory);
+            if (m == nullptr) return counted.drop(drop_reason::flood_memory, b_.packet[i]->pkt_len);
             const uint32_t k = out.count++;
             out.packet[k] = m;
             out.single_segment_bytes[k] = b_.single_segment_bytes[i];

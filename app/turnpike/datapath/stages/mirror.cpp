@@ -87,7 +87,7 @@ class copier {
         });
         if (chosen == 0) return;
         if (c_.bursts_in_use == c_.made.size()) [[unlikely]]
-            return for_each(chosen, [&](uint32_t) { lose(); });
+            return for_each(chosen, [&](uint32_t i) { lose(i); });
         burst& out = c_.made[c_.bursts_in_use];
         out.begin(0, b_.in_port);
         out.copies = true;
@@ -135,10 +135,10 @@ class copier {
         return true;
     }
     /// Counts like a copy that was dropped.
-    void lose() noexcept {
+    void lose(uint32_t i) noexcept {
         state_.lost.add(1);
         counted_.originated.add(1);
-        counted_.drop(drop_reason::mirror_memory);
+        counted_.drop(drop_reason::mirror_memory, b_.packet[i]->pkt_len);
     }
     void count_copy(uint32_t bytes) noexcept {
         counted_.originated.add(1);
@@ -148,11 +148,11 @@ class copier {
     void copy_to_port(burst& out, uint32_t i, uint32_t device_tag) noexcept {
         rte_mbuf* const copy = copy_of(b_.packet[i], device_tag);
         if (copy == nullptr) [[unlikely]]
-            return lose();
+            return lose(i);
         const uint32_t bytes = copy->pkt_len;
         if (by_.tag != 0 && !vlan_push(copy, by_.tag)) [[unlikely]] {
             rte_pktmbuf_free(copy);
-            return lose();
+            return lose(i);
         }
         count_copy(bytes);
         out.out[out.count] = {.port = by_.to, .interface = 0};
@@ -165,10 +165,10 @@ class copier {
         packet_mask copied = packets;
         if (reached == reach::none) copied = 0;
         if (reached == reach::unresolved) copied &= -copied;
-        for_each(packets & ~copied, [&](uint32_t) {
+        for_each(packets & ~copied, [&](uint32_t i) {
             state_.unreachable.add(1);
             counted_.originated.add(1);
-            counted_.drop(drop_reason::mirror_unreachable);
+            counted_.drop(drop_reason::mirror_unreachable, b_.packet[i]->pkt_len);
         });
         out.common_iface = 0;
         out.bytes = 0;
@@ -184,7 +184,7 @@ class copier {
             m->pkt_len + (device_tag != 0 ? uint32_t{sizeof(packet::vlan_tag)} : 0);
         rte_mbuf* const copy = copy_of(m, device_tag);
         if (copy == nullptr) [[unlikely]]
-            return lose();
+            return lose(i);
         const packet::erspan_facts facts{.tagged = tci.has_value(),
                                          .tci = tci.value_or(0),
                                          .truncated = copy->pkt_len < bytes,
@@ -195,7 +195,7 @@ class copier {
         if (!by_.remote->push(copy, sequence, facts, c_.snapshot->sharing, out.parsed[k]))
             [[unlikely]] {
             rte_pktmbuf_free(copy);
-            return lose();
+            return lose(i);
         }
         count_copy(copied_bytes);
         out.packet[k] = copy;
