@@ -48,6 +48,7 @@ struct workload {
     std::function<byte_vector(uint32_t)> frame;  ///< the i-th of a burst, for port 0
     bool counters = false;                       ///< the worker reads its instructions, as it can
     bool device_sums = false;                    ///< UDP checksums are the device's
+    bool mirrored = false;                       ///< a third port gets copies
 };
 
 /// The kernel's page and the CPU's counter as a worker reads them (control/management/machine_counters.cpp), on a
@@ -267,6 +268,14 @@ const std::map<std::string, workload> workloads = {
     {"urpf", {routing(", urpf: strict"), v4_frame}},
     {"ecmp", {routing("", hops::shared), v4_frame}},
     {"acl", {routing(", acl: {in: edge}") + list(), v4_frame}},
+    {"patch_mirrored",
+     {ports() + "  - {name: span, device: d2}\nxconnects: [[west, east]]\n"
+                "mirrors: [{name: all, ports: [west], direction: in, to: span}]\n",
+      v4_frame, false, false, true}},
+    {"patch_sampled",
+     {ports() + "xconnects: [[west, east]]\n"
+                "sflow: {collectors: \"127.0.0.1:9\", sample: 1000, counters_s: 0}\n",
+      v4_frame}},
     {"patch_counters", {ports() + "xconnects: [[west, east]]\n", v4_frame, true}},
     {"ipv4_counters", {routing(), v4_frame, true}},
 };
@@ -326,7 +335,13 @@ void count(const std::string& name, const workload& what, const amount& much) {
             measured_round(l.worker());
         if (round >= much.warm_rounds) cycles.push_back(rte_rdtsc_precise() - start);
         l.worker().poll();  // sends packets left from the last round
-        for (uint32_t i = 0; i < burst; ++i) REQUIRE((packets[i] = l.take(1)) != nullptr);
+        for (uint32_t i = 0; i < burst; ++i) {
+            REQUIRE((packets[i] = l.take(1)) != nullptr);
+            if (!what.mirrored) continue;
+            rte_mbuf* const copy = l.take(2);
+            REQUIRE(copy != nullptr);
+            rte_pktmbuf_free(copy);
+        }
     }
     CALLGRIND_DUMP_STATS_AT(name.c_str());
     CALLGRIND_STOP_INSTRUMENTATION;
