@@ -130,7 +130,7 @@ bool table::exchange_under_way::make_one(const route_change& c) {
 }
 
 void table::exchange_under_way::remove_route(const route_change& c, uint32_t handle,
-                                         const rib::path& existing) {
+                                             const rib::path& existing) {
     const auto room_for = [](auto& list, size_t more) {
         if (list.capacity() - list.size() < more) list.reserve(2 * list.size() + more);
     };

@@ -302,7 +302,8 @@ result<void> controller::exchange(transaction& u) {
 /// Find the differences to the running configuration.
 result<void> controller::compare(transaction& u, const lost_ports& lost) {
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
-    if (operator_config_ != nullptr) state::forget_removed(learned_, *operator_config_, *u.operators);
+    if (operator_config_ != nullptr)
+        state::forget_removed(learned_, *operator_config_, *u.operators);
     u.config = state::with_interfaces(*u.operators, learned_);
     if (u.config == nullptr) u.config = u.operators;
     u.learned = std::make_unique<state::followed>(state::follow(*u.config, learned_));

@@ -72,7 +72,7 @@ void control_tx::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept
         for (size_t k = 0; k < tap_->count; ++k)
             if (tap_->on[k]->wants(datapath::capture_point::drop))
                 tap_->on[k]->record(datapath::control_producer, packet, port, rte_rdtsc(),
-                                  datapath::capture_point::drop, why);
+                                    datapath::capture_point::drop, why);
     if (sampling_ != nullptr)
         sampling_->of_producer[datapath::control_producer]->take_dropped(packet, port, why, 0,
                                                                          rte_rdtsc());

@@ -98,8 +98,8 @@ bool capture::passes(const uint8_t* bytes, uint32_t n) const noexcept {
 }
 
 void capture::record(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t tsc,
-                   capture_point at, drop_reason why, std::optional<uint16_t> tag,
-                   punt_reason punted) noexcept {
+                     capture_point at, drop_reason why, std::optional<uint16_t> tag,
+                     punt_reason punted) noexcept {
     if (producer >= rings_.size() || port >= max_ports || (ports() >> port & 1) == 0) return;
     producer_state& p = *rings_[producer];
     port_counts& counted = p.counted[port];
@@ -169,7 +169,7 @@ void copy_for_captures(context& c, const burst& b, stage at, packet_mask packets
                 return;
             }
             to.record(producer_of(c.worker), b.packet[i], b.in_port, c.now, point, b.drop[i],
-                    removed_tag(b, i));
+                      removed_tag(b, i));
         });
     }
 }
@@ -179,8 +179,8 @@ void copy_punted(const context& c, const burst& b, uint32_t i) noexcept {
     for (size_t k = 0; k < c.captured->count; ++k)
         if (c.captured->on[k]->wants(capture_point::punt))
             c.captured->on[k]->record(producer_of(c.worker), b.packet[i], b.in_port, c.now,
-                                    capture_point::punt, dropped ? b.drop[i] : drop_reason::none,
-                                    removed_tag(b, i), b.punt[i]);
+                                      capture_point::punt, dropped ? b.drop[i] : drop_reason::none,
+                                      removed_tag(b, i), b.punt[i]);
 }
 
 void copy_refused(const capture_tap& tap, size_t producer, uint16_t port, uint64_t tsc,
@@ -189,7 +189,7 @@ void copy_refused(const capture_tap& tap, size_t producer, uint16_t port, uint64
         if (tap.on[k]->wants(capture_point::drop))
             for (uint16_t i = 0; i < n; ++i)
                 tap.on[k]->record(producer, packets[i], port, tsc, capture_point::drop,
-                                drop_reason::tx_refused);
+                                  drop_reason::tx_refused);
 }
 
 }  // namespace turnpike::datapath

@@ -106,8 +106,8 @@ class capture {
 
     /// Copy a packet that passes the filter. tag: a VLAN tag that the frame had; it is put back.
     void record(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t tsc, capture_point at,
-              drop_reason why = drop_reason::none, std::optional<uint16_t> tag = {},
-              punt_reason punted = punt_reason::local) noexcept;
+                drop_reason why = drop_reason::none, std::optional<uint16_t> tag = {},
+                punt_reason punted = punt_reason::local) noexcept;
 
     [[nodiscard]] bool wants(capture_point at) const noexcept {
         switch (at) {

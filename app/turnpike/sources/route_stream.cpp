@@ -44,7 +44,7 @@ result<route_stream::change> route_stream::read(std::string_view line,
 }
 
 result<void> route_stream::add_lines(std::string_view lines, const state::configuration& in,
-                                const std::string& vrf) {
+                                     const std::string& vrf) {
     if (!vrf.empty() && in.vrfs.find(vrf) == nullptr)
         return fail(ENOENT, "vrf",
                     fmt::format("names '{}', which is not a VRF", vrf.substr(0, 80)));

@@ -29,7 +29,7 @@ class route_stream {
     /// vrf     VRF of the routes, the same in all parts; "": main
     /// Errors  EINVAL with "line N", counted from the first part; ENOENT: no such VRF; ENOSPC
     [[nodiscard]] result<void> add_lines(std::string_view lines, const state::configuration& in,
-                                    const std::string& vrf = {});
+                                         const std::string& vrf = {});
     /// Applies the changes in the order received, and discards them, also on an error.
     /// Errors  EEXIST, ENOENT with "line N", the first one; EINVAL: the result is invalid; `into` is then
     ///         unusable

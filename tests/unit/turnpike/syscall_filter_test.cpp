@@ -36,7 +36,12 @@ int checks_of_a_thread() {
     std::thread([&] { ran = true; }).join();
     const int file = ::open("/proc/self/status", O_RDONLY);
     const bool works = ran && file >= 0 && ::close(file) == 0;
-    return !program | !process << 1 | !memory << 2 | !traced << 3 | !user << 4 | !works << 5;
+    int out = 0, bit = 1;
+    for (const bool good : {program, process, memory, traced, user, works}) {
+        if (!good) out |= bit;
+        bit <<= 1;
+    }
+    return out;
 }
 
 int child() {

@@ -132,8 +132,8 @@ class tunnel_exit {
 
     /// The same for one segment and a tunnel that is `simple`; they_are_simple() sets the fields
     /// that are common to all of them afterwards.
-    static void decapsulate_simple(burst& b, tunnel_counters* counters, uint32_t i, uint16_t ifindex,
-                            uint32_t headers, uint32_t bytes) noexcept {
+    static void decapsulate_simple(burst& b, tunnel_counters* counters, uint32_t i,
+                                   uint16_t ifindex, uint32_t headers, uint32_t bytes) noexcept {
         rte_mbuf* const m = b.packet[i];
         begin_at(m, headers, bytes);
         m->data_len = static_cast<uint16_t>(bytes);

@@ -131,7 +131,8 @@ class unwrapper {
                 for_each(same, [&](uint32_t i) { key[k++] = key[i]; });
             }
             if (end != tunnel_tables::no_end)
-                out |= decapsulate_all<ipv4_bytes>(same, key.data(), *t_.from4, worker_state_.from4, says);
+                out |= decapsulate_all<ipv4_bytes>(same, key.data(), *t_.from4, worker_state_.from4,
+                                                   says);
         }
         return out;
     }
@@ -210,8 +211,9 @@ class unwrapper {
     /// key  [k] endpoint of the k-th packet
     template <uint32_t Header, class Key>
     packet_mask decapsulate_all(packet_mask packets, const Key* key,
-                         const tunnel::endpoint_table<Key>& table,
-                         tunnel::endpoint_cache<Key>& cache, const outer_headers& says) noexcept {
+                                const tunnel::endpoint_table<Key>& table,
+                                tunnel::endpoint_cache<Key>& cache,
+                                const outer_headers& says) noexcept {
         static_assert(burst_max == tunnel::burst_endpoints);
         if (packets == 0) return 0;
         alignas(64) std::array<uint64_t, burst_max> ifindex;
@@ -228,8 +230,8 @@ class unwrapper {
             const auto in = static_cast<uint16_t>(*from);
             if (ends[in].simple && (says.bare & one) != 0) [[likely]] {
                 const uint32_t inner_bytes = says.udp_bytes[i] - tunnel_bytes;
-                tunnel_exit::decapsulate_simple(b, counters, i, in, in_front + Header + tunnel_bytes,
-                                         inner_bytes);
+                tunnel_exit::decapsulate_simple(b, counters, i, in,
+                                                in_front + Header + tunnel_bytes, inner_bytes);
                 bytes += inner_bytes;
                 simple |= one;
             } else if (decapsulate(i, in, Header, says)) {
@@ -248,7 +250,7 @@ class unwrapper {
     }
     /// False: an error in the packet; nothing is changed.
     __attribute__((noinline)) bool decapsulate(uint32_t i, uint16_t ifindex, uint32_t header,
-                                            const outer_headers& says) noexcept {
+                                               const outer_headers& says) noexcept {
         if (ifindex == 0) return false;
         const tunnel_end& end = t_.by_ifindex[ifindex];
         uint8_t* const l3 = f_.first[i] + in_front;
