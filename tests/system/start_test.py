@@ -73,7 +73,7 @@ def test_system_calls_are_filtered():
             t = Turnpike(lab, lab.host("dut"), ring_to_null(), options=options)
             for thread in os.listdir(f"/proc/{t.process.pid}/task"):
                 with open(f"/proc/{t.process.pid}/task/{thread}/status", encoding="utf-8") as file:
-                    status = dict(line.strip().split(":\t", 1) for line in file if ":\t" in line)
+                    status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
                 assert status["Seccomp"] == mode, (options, status["Name"], status["Seccomp"])
                 assert status["NoNewPrivs"] == ("1" if mode == "2" else "0"), (options, status["Name"])
             t.stop()
