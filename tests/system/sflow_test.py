@@ -150,7 +150,7 @@ def test_sent_packets_are_sampled():
             off = abs(len(mine) - pool / ONE_IN)
             print(f"# port {source}: {len(mine)} samples of {pool} sent packets, 1 in {pool / len(mine):.1f}")
             assert pool > RATE and off < 1 + 5 * math.sqrt(len(mine) / 3), (source, len(mine), pool)
-            # As sent: the next hop's MAC address, and a decremented TTL.
+            # The frame as sent has the next hop's MAC address and a decremented TTL.
             assert {s["header"][0:6] for s in mine} == {bytes((2, 0, 0, 0, 0, source - 1))}
             assert {s["header"][26:29] for s in mine} == {bytes((198, 18, 2 - source))} and {s["header"][22] for s in mine} == {63}
         tx = {p["name"]: p["tx_packets"] for p in operator.show("ports")["ports"]}
