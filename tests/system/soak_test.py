@@ -42,6 +42,13 @@ def test_every_event_under_load():
     assert len(result["resources"]) >= 6, result
 
 
+def test_wrong_arguments():
+    for words, text in ((("--rate", "-5"), "over 0"), (("--rate", "0"), "over 0"), (("--minutes", "nan"), "over 0"),
+                        (("--build", "/nowhere"), "there is no turnpike in /nowhere")):
+        done = subprocess.run([sys.executable, PROGRAM, *words], capture_output=True, text=True, timeout=30, check=False)
+        assert done.returncode == 2 and text in done.stderr, (words, done)
+
+
 def test_growth_is_found():
     soak = module()
     flat = {"at": 0, "resident KB": 100_000, "heap bytes": 1_000_000, "threads": 9, "file descriptors": 30}
