@@ -116,8 +116,7 @@ class comparison {
                                [&](const compared_width& w) { return w.kernel == name; });
         };
         for (const auto& row : acl::classify_kernels())
-            if (isa::may_run(row, isa::any_simd_bitwidth) &&
-                (chosen(row.name) || (burst == 32 && categories_ == 1)))
+            if (isa::may_run(row, isa::any_simd_bitwidth) && (chosen(row.name) || burst == 32))
                 ours.push_back({{std::string(row.name),
                                  [this, f = row.function, &data, burst] {
                                      const acl::view& view = *ours_->readers_view();

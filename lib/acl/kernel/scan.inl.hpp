@@ -39,32 +39,40 @@ inline uint64_t load64(const uint8_t* from) noexcept {
 template <class V, unsigned Words, bool Multi>
 struct search {
     static constexpr uint32_t step = V::lanes < 8 ? 8 : V::lanes;  ///< rules per pass
-    static constexpr uint32_t rows = Multi ? chunk : 1;
 
     const acl::view& t;
     const uint32_t n;
     const uint32_t categories;
-    static constexpr uint32_t not_asked_for = ~0u >> 1;  ///< no rule has a higher priority
+    static constexpr uint64_t not_asked_for = ~0ull >> 1;  ///< no rule has a higher priority
     uint32_t key[acl::max_words][room];
     uint32_t bar[room];  ///< rank of the best match: skip subtrees of lower rank
     uint32_t everyone[room];
-    uint64_t best[Multi ? 1 : chunk];  ///< priority << 32 | user data; 0: none
-    uint32_t best_priority[rows][acl::max_categories], best_data[rows][acl::max_categories];
+    /// Categories in groups of four; a row of `best` has room for all that were asked for.
+    const uint32_t row_shift;
+    /// By packet and category: priority << 32 | user data; 0: none.
+    alignas(32) uint64_t best[chunk * (Multi ? acl::max_categories : 1)];
     leaf_list lists[2], chained;
 
     search(const acl::view& table, const uint8_t* const* data, uint32_t packets,
            uint32_t wanted) noexcept
-        : t(table), n(packets), categories(wanted) {
+        : t(table),
+          n(packets),
+          categories(wanted),
+          row_shift(!Multi        ? 0
+                    : wanted <= 4 ? 2
+                                  : 4) {
         for (uint32_t i = 0; i < n; ++i) {
             bar[i] = 0;
             everyone[i] = i;
-            if constexpr (Multi)
-                for (uint32_t c = 0; c < acl::max_categories; ++c) {
-                    best_priority[i][c] = c < categories ? 0 : not_asked_for;
-                    best_data[i][c] = 0;
-                }
-            else
-                best[i] = 0;
+            if constexpr (!Multi) best[i] = 0;
+        }
+        if constexpr (Multi) {
+            uint64_t row[acl::max_categories];
+            for (uint32_t c = 0; c < acl::max_categories; ++c)
+                row[c] = c < categories ? 0 : not_asked_for;
+            for (uint32_t i = 0; i < n; ++i)
+                for (uint32_t c = 0; c < categories; c += 4)
+                    __builtin_memcpy(of(i) + c, row + c, 4 * sizeof *row);
         }
         if (t.pieces != 0)
             load_pieces(data);
@@ -72,6 +80,10 @@ struct search {
             load_words(data);
         classify_ports();
     }
+
+    /// The packet's best matches.
+    uint64_t* of(uint32_t who) noexcept { return best + (who << row_shift); }
+    const uint64_t* of(uint32_t who) const noexcept { return best + (who << row_shift); }
 
     void load_words(const uint8_t* const* data) noexcept {
         const uint32_t words = Words != 0 ? Words : t.stored_words;
@@ -162,28 +174,18 @@ struct search {
     /// the lowest priority of the packet's matches.
     uint32_t take_each(uint32_t who, uint32_t found, const uint8_t* tops, const uint8_t* in,
                        uint32_t there) noexcept {
-        uint32_t least = ~0u;
+        uint64_t least = ~uint64_t{0};
         uint32_t c = 0;
         do {
-            auto priority = V::load(best_priority[who] + c), data = V::load(best_data[who] + c);
+            uint64_t lowest = 0;
 #pragma GCC unroll 2
-            for (uint32_t lane = 0; lane < step && lane < there; lane += 8) {
-                const auto matching = V::widen_bytes(in + 2 * lane + c) & V::set1(found >> lane);
-                auto offered_data = matching, offered = matching;
-                V::pick_pairs(tops + 8 * lane, there - lane, V::lowest_bit(matching), offered_data,
-                              offered);
-                const auto better = V::and_not(V::template equal<uint32_t>(matching, V::set1(0)),
-                                               V::greater(offered, priority));
-                priority = (better & offered) | V::and_not(better, priority);
-                data = (better & offered_data) | V::and_not(better, data);
-            }
-            V::store(best_priority[who] + c, priority);
-            V::store(best_data[who] + c, data);
-            const uint32_t lowest = V::lowest(priority);
+            for (uint32_t lane = 0; lane < step && lane < there; lane += 8)
+                lowest = V::merge_best(of(who) + c, in + 2 * lane + c, found >> lane,
+                                       tops + 8 * lane, there - lane);
             least = least < lowest ? least : lowest;
-            c += V::lanes;
+            c += 4;
         } while (c < categories);
-        return least;
+        return static_cast<uint32_t>(least >> 32);
     }
 
     /// Scan one step of every leaf in the list, from rule `at` on; packets that may find a better
@@ -253,13 +255,16 @@ struct search {
             return;
         }
         for (uint32_t i = 0; i < n; ++i, results += categories)
-            for (uint32_t c = 0; c < categories; c += 4)  // one result, or groups of four
-                if constexpr (Multi)
-                    __builtin_memcpy(results + c, &best_data[i][c], categories == 1 ? 4 : 16);
-                else
+            if constexpr (!Multi)
+                for (uint32_t c = 0; c < categories; ++c)
+                    results[c] = (t.categories >> c & 1) != 0 ? static_cast<uint32_t>(best[i]) : 0;
+            else if (categories == 1)
+                results[0] = static_cast<uint32_t>(*of(i));
+            else
+                for (uint32_t c = 0; c < categories; c += 4)
+#pragma GCC unroll 4
                     for (uint32_t each = c; each < c + 4; ++each)
-                        results[each] =
-                            (t.categories >> each & 1) != 0 ? static_cast<uint32_t>(best[i]) : 0;
+                        results[each] = static_cast<uint32_t>(of(i)[each]);
     }
 };
 

@@ -120,26 +120,6 @@ struct avx2 {
         column[2].v = _mm256_unpacklo_epi64(high01, high23);
         column[3].v = _mm256_unpackhi_epi64(high01, high23);
     }
-    static avx2 widen_bytes(const uint8_t* from) noexcept {
-        long long x;
-        std::memcpy(&x, from, sizeof x);
-        return {_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(x))};
-    }
-    static avx2 lowest_bit(avx2 a) noexcept {
-        const __m256i one = _mm256_and_si256(a.v, _mm256_sub_epi32(_mm256_setzero_si256(), a.v));
-        const __m256i exponent =
-            _mm256_srli_epi32(_mm256_castps_si256(_mm256_cvtepi32_ps(one)), 23);
-        return {_mm256_sub_epi32(exponent, _mm256_set1_epi32(127))};
-    }
-    static void pick_pairs(const uint8_t* at, uint32_t there, avx2 i, avx2& a, avx2& b) noexcept {
-        const __m256 low = _mm256_castsi256_ps(load_bytes(at, 2 * there).v);
-        const __m256 high =
-            _mm256_castsi256_ps(load_bytes(at + 32, there < 4 ? 0 : 2 * there - 8).v);
-        const __m256i firsts = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0x88));
-        const __m256i seconds = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0xdd));
-        a.v = _mm256_permutevar8x32_epi32(_mm256_permute4x64_epi64(firsts, 0xd8), i.v);
-        b.v = _mm256_permutevar8x32_epi32(_mm256_permute4x64_epi64(seconds, 0xd8), i.v);
-    }
     static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
         const __m256i wanted = _mm256_set1_epi64x(key);
         const auto* four = reinterpret_cast<const __m256i*>(at);
@@ -192,12 +172,34 @@ struct avx2 {
         _mm256_storeu_si256(half, _mm256_cvtepu32_epi64(_mm256_castsi256_si128(a.v)));
         _mm256_storeu_si256(half + 1, _mm256_cvtepu32_epi64(_mm256_extracti128_si256(a.v, 1)));
     }
-    static uint32_t lowest(avx2 a) noexcept {
-        const __m128i four =
-            _mm_min_epi32(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1));
-        const __m128i two = _mm_min_epi32(four, _mm_unpackhi_epi64(four, four));
-        const __m128i one = _mm_min_epi32(two, _mm_shuffle_epi32(two, 1));
-        return static_cast<uint32_t>(_mm_cvtsi128_si32(one));
+    static uint64_t merge_best(uint64_t* best, const uint8_t* in, uint32_t found,
+                               const uint8_t* tops, uint32_t there) noexcept {
+        const __m256i none = _mm256_setzero_si256();
+        const __m256i matching = matching_of(in, found);
+        const __m256i lowest = _mm256_and_si256(matching, _mm256_sub_epi64(none, matching));
+        // The exponent of a float: its index.
+        const __m256i index =
+            _mm256_sub_epi64(_mm256_srli_epi64(_mm256_castps_si256(_mm256_cvtepi32_ps(lowest)), 23),
+                             _mm256_set1_epi64x(127));
+        const __m256i halves =
+            _mm256_add_epi32(_mm256_shuffle_epi32(_mm256_add_epi32(index, index), 0xa0),
+                             _mm256_set1_epi64x(int64_t{1} << 32));
+        const __m256i first = load_bytes(tops, 2 * there).v;
+        const __m256i second = load_bytes(tops + 32, there < 4 ? 0 : 2 * there - 8).v;
+        const __m256i picked =
+            select(_mm256_slli_epi64(index, 61), _mm256_permutevar8x32_epi32(second, halves),
+                   _mm256_permutevar8x32_epi32(first, halves));
+        const __m256i offered = _mm256_andnot_si256(_mm256_cmpeq_epi64(matching, none), picked);
+        auto* const to = reinterpret_cast<__m256i*>(best);
+        const __m256i before = _mm256_loadu_si256(to);
+        const __m256i now = select(_mm256_cmpgt_epi64(offered, before), offered, before);
+        _mm256_storeu_si256(to, now);
+        const __m256i other = _mm256_permute4x64_epi64(now, 0x4e);
+        const __m128i two =
+            _mm256_castsi256_si128(select(_mm256_cmpgt_epi64(now, other), other, now));
+        const auto x = static_cast<uint64_t>(_mm_cvtsi128_si64(two)),
+                   y = static_cast<uint64_t>(_mm_extract_epi64(two, 1));
+        return x < y ? x : y;
     }
     static uint32_t keep_low(uint32_t x, uint32_t n) noexcept { return _bzhi_u32(x, n); }
     static uint32_t sign_bits(avx2 a) noexcept {
@@ -214,6 +216,18 @@ struct avx2 {
             avx2::store(to, {_mm256_permutevar8x32_epi32(a.v, order)});
         }
     };
+    // Helpers of merge_best; not part of the interface.
+    static __m256i matching_of(const uint8_t* in, uint32_t found) noexcept {
+        int four;
+        std::memcpy(&four, in, sizeof four);
+        return _mm256_and_si256(_mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four)),
+                                _mm256_set1_epi64x(found & 0xff));
+    }
+    /// Each u64 of a where the highest bit of `by` is set, else of b.
+    static __m256i select(__m256i by, __m256i a, __m256i b) noexcept {
+        return _mm256_castpd_si256(_mm256_blendv_pd(_mm256_castsi256_pd(b), _mm256_castsi256_pd(a),
+                                                    _mm256_castsi256_pd(by)));
+    }
     // Helpers of load_columns and load_columns_be; not part of the interface.
     static void put_columns(__m128i r0, __m128i r1, __m128i r2, __m128i r3, uint32_t* a,
                             uint32_t* b, uint32_t* c, uint32_t* d) noexcept {

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "isa/simd/avx512vl.hpp"
+
 namespace {
 
 struct avx512 {
@@ -129,22 +131,6 @@ struct avx512 {
         column[2].v = _mm512_unpacklo_epi64(high01, high23);
         column[3].v = _mm512_unpackhi_epi64(high01, high23);
     }
-    static avx512 widen_bytes(const uint8_t* from) noexcept {
-        return {_mm512_cvtepu8_epi32(block(from))};
-    }
-    static avx512 lowest_bit(avx512 a) noexcept {
-        const __m512i one = _mm512_and_si512(a.v, _mm512_sub_epi32(_mm512_setzero_si512(), a.v));
-        const __m512i exponent =
-            _mm512_srli_epi32(_mm512_castps_si512(_mm512_cvtepi32_ps(one)), 23);
-        return {_mm512_sub_epi32(exponent, _mm512_set1_epi32(127))};
-    }
-    static void pick_pairs(const uint8_t* at, uint32_t there, avx512 i, avx512& a,
-                           avx512& b) noexcept {
-        const __m512i pairs = load_bytes(at, 2 * there).v;
-        const __m512i twice = _mm512_add_epi32(i.v, i.v);
-        a.v = _mm512_permutexvar_epi32(twice, pairs);
-        b.v = _mm512_permutexvar_epi32(_mm512_add_epi32(twice, _mm512_set1_epi32(1)), pairs);
-    }
     static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
         return popcount(_mm512_cmplt_epi64_mask(_mm512_load_si512(at), _mm512_set1_epi64(key)));
     }
@@ -193,8 +179,9 @@ struct avx512 {
         _mm512_storeu_si512(to, _mm512_cvtepu32_epi64(_mm512_castsi512_si256(a.v)));
         _mm512_storeu_si512(to + 8, _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(a.v, 1)));
     }
-    static uint32_t lowest(avx512 a) noexcept {
-        return static_cast<uint32_t>(_mm512_reduce_min_epi32(a.v));
+    static uint64_t merge_best(uint64_t* best, const uint8_t* in, uint32_t found,
+                               const uint8_t* tops, uint32_t there) noexcept {
+        return avx512vl::merge_best(best, in, found, tops, there);
     }
     static uint32_t keep_low(uint32_t x, uint32_t n) noexcept { return _bzhi_u32(x, n); }
     static uint32_t sign_bits(avx512 a) noexcept { return _mm512_movepi32_mask(a.v); }

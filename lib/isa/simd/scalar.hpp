@@ -106,26 +106,24 @@ struct scalar {
         for (unsigned k = 0; k < 4; ++k)
             column[k].v = __builtin_bswap32(load_u32_each(from, offset + 4 * k).v);
     }
-    static scalar widen_bytes(const uint8_t* from) noexcept { return {*from}; }
-    static scalar lowest_bit(scalar a) noexcept {
-        return {static_cast<uint32_t>(__builtin_ctz(a.v | 1u << 31))};
-    }
-    static void pick_pairs(const uint8_t* at, [[maybe_unused]] uint32_t there, scalar i, scalar& a,
-                           scalar& b) noexcept {
-        const uint32_t n = i.v & 7;
-        a = b = {};
-#ifdef __SANITIZE_THREAD__
-        if (n >= there) return;
-#endif
-        std::memcpy(&a.v, at + 8 * n, 4);
-        std::memcpy(&b.v, at + 8 * n + 4, 4);
-    }
     static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
         uint64_t count = 0;
         for (unsigned i = 0; i < 8; ++i) count += at[i] < key;
         return count;
     }
-    static uint32_t lowest(scalar a) noexcept { return a.v; }
+    static uint64_t merge_best(uint64_t* best, const uint8_t* in, uint32_t found,
+                               const uint8_t* tops, uint32_t /*there*/) noexcept {
+        uint64_t least = ~uint64_t{0};
+        for (unsigned c = 0; c < 4; ++c) {
+            const uint32_t matching = found & in[c];
+            uint64_t offered = 0;
+            if (matching != 0)
+                std::memcpy(&offered, tops + 8 * __builtin_ctz(matching), sizeof offered);
+            if (best[c] < offered) best[c] = offered;
+            if (best[c] < least) least = best[c];
+        }
+        return least;
+    }
     static uint32_t keep_low(uint32_t x, uint32_t n) noexcept {
         return n < 32 ? x & ((1u << n) - 1) : x;
     }

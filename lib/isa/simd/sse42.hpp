@@ -24,12 +24,10 @@
 //                                from big-endian
 //   columns_be_each(p, offset, column)   column[k], lane i = the k-th of the four big-endian u32 at
 //                                p[i] + offset
-//   widen_bytes(from)            lane i = the byte from[i]
-//   lowest_bit(a)                index of each lane's lowest set bit; lanes below 2^24; undefined for 0
-//   pick_pairs(at, there, i, a, b)   lanes of a, b = the two u32 of pair number i (low three bits) of
-//                                the eight at `at`, of which `there` are valid
 //   count_below(at, key)         how many of the eight i64 at `at`, 64-byte aligned, are below key
-//   lowest(a)                    the lowest lane, signed
+//   merge_best(best, in, found, tops, there)   best[c] of four u64 below 2^63 = the higher of best[c] and
+//                                tops[i], i the lowest bit of found & in[c], if there is any; found has
+//                                eight bits; of the eight tops `there` are valid. Returns the lowest best
 //   keep_low(x, n)               the n lowest bits of x; n below 256
 //   sign_bits(a)                 bit i = the highest bit of lane i
 //   compressor(mask).store(to, a)   the lanes whose bits are set, consecutively; writes a whole vector,
@@ -208,31 +206,6 @@ struct sse42 {
         _mm_storeu_si128(pair, _mm_unpacklo_epi32(low.v, high.v));
         _mm_storeu_si128(pair + 1, _mm_unpackhi_epi32(low.v, high.v));
     }
-    static sse42 widen_bytes(const uint8_t* from) noexcept {
-        int x;
-        std::memcpy(&x, from, sizeof x);
-        return {_mm_cvtepu8_epi32(_mm_cvtsi32_si128(x))};
-    }
-    static sse42 lowest_bit(sse42 a) noexcept {
-        const __m128i one = _mm_and_si128(a.v, _mm_sub_epi32(_mm_setzero_si128(), a.v));
-        const __m128i exponent = _mm_srli_epi32(_mm_castps_si128(_mm_cvtepi32_ps(one)), 23);
-        return {_mm_sub_epi32(exponent, _mm_set1_epi32(127))};
-    }
-    static void pick_pairs(const uint8_t* at, [[maybe_unused]] uint32_t there, sse42 i, sse42& a,
-                           sse42& b) noexcept {
-        uint32_t number[4], first[4], second[4];
-        store(number, i);
-        for (unsigned lane = 0; lane < 4; ++lane) {
-            const uint32_t n = number[lane] & 7;
-#ifdef __SANITIZE_THREAD__
-            if (n >= there) continue;
-#endif
-            std::memcpy(&first[lane], at + 8 * n, 4);
-            std::memcpy(&second[lane], at + 8 * n + 4, 4);
-        }
-        a = load(first);
-        b = load(second);
-    }
     static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
         const __m128i wanted = _mm_set1_epi64x(key);
         const auto below = [&](int i) {
@@ -243,16 +216,54 @@ struct sse42 {
                                               _mm_packs_epi32(below(2), below(3)));
         return popcount(static_cast<uint32_t>(_mm_movemask_epi8(bytes))) / 2;
     }
-    static uint32_t lowest(sse42 a) noexcept {
-        const __m128i two = _mm_min_epi32(a.v, _mm_unpackhi_epi64(a.v, a.v));
-        const __m128i one = _mm_min_epi32(two, _mm_shuffle_epi32(two, 1));
-        return static_cast<uint32_t>(_mm_cvtsi128_si32(one));
+    static uint64_t merge_best(uint64_t* best, const uint8_t* in, uint32_t found,
+                               const uint8_t* tops, [[maybe_unused]] uint32_t there) noexcept {
+        int four;
+        std::memcpy(&four, in, sizeof four);
+        const __m128i none = _mm_setzero_si128();
+        const __m128i matching = _mm_and_si128(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(four)),
+                                               _mm_set1_epi32(static_cast<int>(found & 0xff)));
+        const __m128i lowest = _mm_and_si128(matching, _mm_sub_epi32(none, matching));
+        // The exponent of a float: its index.
+        const __m128i index = _mm_sub_epi32(
+            _mm_srli_epi32(_mm_castps_si128(_mm_cvtepi32_ps(lowest)), 23), _mm_set1_epi32(127));
+        uint32_t number[4];
+        store(number, {index});
+        const auto top = [&](unsigned c) {
+            const uint32_t n = number[c] & 7;
+            long long x = 0;
+#ifdef __SANITIZE_THREAD__
+            if (n >= there) return x;
+#endif
+            std::memcpy(&x, tops + 8 * n, sizeof x);
+            return x;
+        };
+        const __m128i unmatched = _mm_cmpeq_epi32(matching, none);
+        return lowest_of(keep_higher(best, _mm_set_epi64x(top(1), top(0)),
+                                     _mm_unpacklo_epi32(unmatched, unmatched)),
+                         keep_higher(best + 2, _mm_set_epi64x(top(3), top(2)),
+                                     _mm_unpackhi_epi32(unmatched, unmatched)));
     }
     static uint32_t keep_low(uint32_t x, uint32_t n) noexcept {
         return n < 32 ? x & ((1u << n) - 1) : x;
     }
     static uint32_t sign_bits(sse42 a) noexcept {
         return static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(a.v)));
+    }
+    // Helpers of merge_best; not part of the interface.
+    static __m128i keep_higher(uint64_t* best, __m128i offered, __m128i unmatched) noexcept {
+        auto* const to = reinterpret_cast<__m128i*>(best);
+        const __m128i before = _mm_loadu_si128(to);
+        const __m128i better = _mm_cmpgt_epi64(_mm_andnot_si128(unmatched, offered), before);
+        const __m128i now = _mm_blendv_epi8(before, offered, better);
+        _mm_storeu_si128(to, now);
+        return now;
+    }
+    static uint64_t lowest_of(__m128i a, __m128i b) noexcept {
+        const __m128i two = _mm_blendv_epi8(a, b, _mm_cmpgt_epi64(a, b));
+        const auto x = static_cast<uint64_t>(_mm_cvtsi128_si64(two)),
+                   y = static_cast<uint64_t>(_mm_extract_epi64(two, 1));
+        return x < y ? x : y;
     }
     struct compressor {
         __m128i order;
