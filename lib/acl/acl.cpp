@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <new>
 
+#include "acl/fastest_kernel.hpp"
+#include "acl/trial.hpp"
 #include "isa/kernel_table.hpp"
 
 namespace turnpike::acl {
@@ -38,18 +40,21 @@ template <class Key>
 result<void> classifier<Key>::select_kernel(uint16_t max_simd_bitwidth, std::string_view name) {
     const auto row = isa::choose(classify_kernels(), name_, max_simd_bitwidth, name);
     if (!row) return tl::unexpected<error>(row.error());
-    classify_ = (*row)->function;
-    kernel_ = (*row)->name;
+    max_simd_bitwidth_ = max_simd_bitwidth;
+    automatic_ = name.empty() || name == "auto";
+    kernel_.store(*row, std::memory_order_relaxed);
     return {};
 }
 
 template <class Key>
 result<void> classifier<Key>::build(std::span<const rule> rules) {
     std::vector<packed_rule<words>> packed;
+    std::vector<std::array<uint32_t, words>> keys;
+    const auto no_memory = [] { return fail(ENOMEM, {}, "no memory"); };  // does not allocate
     try {
         packed.reserve(rules.size());
     } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, {}, "no memory");  // short strings, which do not allocate
+        return no_memory();
     }
     for (size_t i = 0; i < rules.size(); ++i) {
         const auto p = pack<words>(rules[i]);
@@ -57,7 +62,16 @@ result<void> classifier<Key>::build(std::span<const rule> rules) {
             return fail(p.error().code, name_, "rule " + std::to_string(i) + ": " + p.error().text);
         packed.push_back(*p);
     }
-    return table_.build(std::move(packed));
+    try {
+        if (measure_kernels_ && automatic_) keys = trial_keys<words>(packed);
+    } catch (const std::bad_alloc&) {
+        return no_memory();
+    }
+    if (auto ok = table_.build(std::move(packed)); !ok) return ok;
+    if (!keys.empty())
+        kernel_.store(&fastest_kernel<words>(*readers_view(), keys, max_simd_bitwidth_),
+                      std::memory_order_relaxed);
+    return {};
 }
 
 template <class Key>

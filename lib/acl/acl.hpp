@@ -5,6 +5,7 @@
 // scanned with SIMD, the packets of a burst processed in parallel (doc/design/0006-acl.md).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,8 +55,9 @@ class classifier {
     /// Threads     many. Errors none.
     void classify(std::span<const Key* const> keys, std::span<uint32_t> results,
                   uint32_t categories = 1) const noexcept {
-        classify_(*table_.readers_view(), reinterpret_cast<const uint8_t* const*>(keys.data()),
-                  results.data(), static_cast<uint32_t>(keys.size()), categories);
+        kernel_.load(std::memory_order_relaxed)
+            ->function(*table_.readers_view(), reinterpret_cast<const uint8_t* const*>(keys.data()),
+                       results.data(), static_cast<uint32_t>(keys.size()), categories);
     }
 
     /// Compare a key with every rule. Writer's thread.
@@ -65,17 +67,22 @@ class classifier {
     uint32_t size() const noexcept { return table_.size(); }
     /// Argument for the kernels of classify_kernels(); valid until the reader's next quiescence.
     const view* readers_view() const noexcept { return table_.readers_view(); }
-    /// The name of the selected kernel.
-    std::string_view kernel() const noexcept { return kernel_; }
-    /// Select another kernel; call it before readers start. Errors as create().
+    /// The name of the selected kernel. Threads any.
+    std::string_view kernel() const noexcept {
+        return kernel_.load(std::memory_order_relaxed)->name;
+    }
+    /// Select another kernel, for a name at once, else at the next build. Errors as create().
     [[nodiscard]] result<void> select_kernel(uint16_t max_simd_bitwidth, std::string_view name);
 
   private:
-    explicit classifier(const config& c) : name_(c.name), table_(c, {}) {}
+    explicit classifier(const config& c)
+        : name_(c.name), measure_kernels_(c.measure_kernels), table_(c, {}) {}
     std::string name_;
+    const bool measure_kernels_;
+    uint16_t max_simd_bitwidth_ = 0;
+    bool automatic_ = true;
     table<words> table_;
-    classify_function* classify_ = nullptr;
-    std::string_view kernel_;
+    std::atomic<const isa::kernel<classify_function>*> kernel_{nullptr};
 };
 
 using classifier4 = classifier<key4>;

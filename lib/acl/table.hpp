@@ -25,7 +25,10 @@ struct config {
     uint32_t max_rules = 1u << 20;  ///< more: ENOSPC
     uint64_t max_bytes = 1u << 30;  ///< memory for readers; a change that needs more: ENOMEM
     uint16_t max_simd_bitwidth = 512;
-    std::string kernel = {};          ///< a kernel's name; empty: automatic
+    std::string kernel = {};  ///< a kernel's name; empty: automatic
+    /// Automatic: the kernel that is the fastest with the rules of each build (fastest_kernel.hpp);
+    /// false: the first one that is permitted.
+    bool measure_kernels = false;
     memory allocator = {};            ///< for memory that readers use
     rcu::defer_free defer_free = {};  ///< required if readers run during changes
 };

@@ -13,8 +13,10 @@
 
 #include "acl/acl.hpp"
 #include "acl/acl_dpdk.hpp"
+#include "acl/fastest_kernel.hpp"
 #include "acl/field_map.hpp"
 #include "acl/tpk_acl.h"
+#include "acl/trial.hpp"
 #include "eal/simd_bitwidth.hpp"
 
 namespace acl = turnpike::acl;
@@ -31,6 +33,7 @@ struct tpk_acl_ctx {
     std::variant<std::monostate, ipv4_table, ipv6_table> built;
     acl::classify_function* classify = nullptr;
     std::string_view kernel;
+    bool automatic = true;  ///< no algorithm was selected by name
 
     const uint8_t* rule_at(uint32_t i) const { return rules.data() + size_t{i} * rule_size; }
     const acl::view* view() const {
@@ -97,7 +100,7 @@ std::vector<bool> real_ranges(const tpk_acl_ctx& ctx, std::span<const tpk_acl_fi
 }
 
 template <unsigned Words>
-turnpike::result<std::unique_ptr<acl::table<Words>>> build_table(const tpk_acl_ctx& ctx,
+turnpike::result<std::unique_ptr<acl::table<Words>>> build_table(tpk_acl_ctx& ctx,
                                                                  const tpk_acl_config& cfg) {
     const std::span defs(cfg.defs, cfg.num_fields);
     const auto map = acl::field_map<Words>::fitting(defs, real_ranges(ctx, defs));
@@ -113,8 +116,15 @@ turnpike::result<std::unique_ptr<acl::table<Words>>> build_table(const tpk_acl_c
     acl::config config = acl::eal_config(ctx.name, ctx.socket_id, cfg.max_size);
     config.max_rules = static_cast<uint32_t>(rules.size());
     auto table = std::make_unique<acl::table<Words>>(config, map->key());
+    const auto keys = acl::trial_keys<Words>(rules);
     if (auto ok = table->build(std::move(rules)); !ok)
         return tl::unexpected<turnpike::error>(ok.error());
+    if (ctx.automatic) {
+        const auto& fastest = acl::fastest_kernel<Words>(*table->readers_view(), keys,
+                                                         turnpike::eal::max_simd_bitwidth());
+        ctx.classify = fastest.function;
+        ctx.kernel = fastest.name;
+    }
     return table;
 }
 
@@ -251,7 +261,9 @@ int tpk_acl_classify_alg(const tpk_acl_ctx* ctx, const uint8_t** data, uint32_t*
 
 int tpk_acl_set_ctx_classify(tpk_acl_ctx* ctx, enum tpk_acl_classify_alg alg) {
     if (ctx == nullptr) return -EINVAL;
-    return select(alg, &ctx->classify, &ctx->kernel);
+    const int wrong = select(alg, &ctx->classify, &ctx->kernel);
+    if (wrong == 0) ctx->automatic = alg == TPK_ACL_CLASSIFY_DEFAULT;
+    return wrong;
 }
 
 void tpk_acl_dump(const tpk_acl_ctx* ctx) {

@@ -112,31 +112,44 @@ struct trial {
 }  // namespace
 
 template <unsigned Words>
-double trial_cycles(const view& t, const std::vector<packed_rule<Words>>& rules) {
+std::vector<std::array<uint32_t, Words>> trial_keys(std::span<const packed_rule<Words>> rules) {
+    if (rules.empty()) return {};
     generator next;
-    double cycles = 0;
-    uint32_t categories = 0;
-    for (const auto& r : rules) categories |= r.categories;
+    std::vector<std::array<uint32_t, Words>> keys(drawn + random);
     for (unsigned i = 0; i < drawn + random; ++i) {
-        trial<Words> one{t, categories};
-        for (uint32_t& w : one.key) w = next();
+        auto& key = keys[i];
+        for (uint32_t& w : key) w = next();
         if (i < drawn) {
             const auto& r = rules[next() % rules.size()];
-            for (unsigned w = 0; w < Words; ++w)
-                one.key[w] = r.value[w] | (one.key[w] & ~r.mask[w]);
+            for (unsigned w = 0; w < Words; ++w) key[w] = r.value[w] | (key[w] & ~r.mask[w]);
             const uint32_t any = next();
             const uint32_t source = (r.ports_low >> 16) + (any >> 16) % ((r.ports_more >> 16) + 1);
             const uint32_t destination =
                 (r.ports_low & 0xffff) + (any & 0xffff) % ((r.ports_more & 0xffff) + 1);
-            one.key[packed_rule<Words>::ports_word] = source << 16 | destination;
+            key[packed_rule<Words>::ports_word] = source << 16 | destination;
         }
-        one.key = with_classes(one.key);
+        key = with_classes(key);
+    }
+    return keys;
+}
+
+template <unsigned Words>
+double trial_cycles(const view& t, const std::vector<packed_rule<Words>>& rules) {
+    uint32_t categories = 0;
+    for (const auto& r : rules) categories |= r.categories;
+    double cycles = 0;
+    for (const auto& key : trial_keys<Words>(rules)) {
+        trial<Words> one{t, categories, key};
         for (unsigned n = 0; n < t.trees; ++n) one.tree(n);
         cycles += one.cycles;
     }
     return cycles / (drawn + random);
 }
 
+template std::vector<std::array<uint32_t, ipv4_words>> trial_keys<ipv4_words>(
+    std::span<const packed_rule<ipv4_words>>);
+template std::vector<std::array<uint32_t, ipv6_words>> trial_keys<ipv6_words>(
+    std::span<const packed_rule<ipv6_words>>);
 template double trial_cycles(const view&, const std::vector<packed_rule<ipv4_words>>&);
 template double trial_cycles(const view&, const std::vector<packed_rule<ipv6_words>>&);
 

@@ -146,6 +146,37 @@ TEST(acl, the_width_rules_the_kernel) {
     EXPECT_EQ(classifier4::create({.kernel = "mmx"}).error().code, EINVAL);
 }
 
+TEST(acl, a_measured_kernel_is_one_that_the_width_permits) {
+    rules_maker make(5);
+    const auto rules = make.many<key4>(300);
+    const auto keys = make.keys<key4>(rules, 500);
+    for (const uint16_t width : std::initializer_list<uint16_t>{64, 128, 256, 512}) {
+        auto table = *classifier4::create({.max_simd_bitwidth = width, .measure_kernels = true});
+        const std::string first(table->kernel());
+        ASSERT_TRUE(table->build(rules));
+        const auto all = classify_kernels();
+        const auto row = std::find_if(all.begin(), all.end(),
+                                      [&](const auto& r) { return r.name == table->kernel(); });
+        ASSERT_NE(row, all.end());
+        EXPECT_TRUE(isa::may_run(*row, width)) << table->kernel();
+        if (width < 256) {
+            EXPECT_EQ(table->kernel(), first);
+        }
+        expect_right(*table, rules, keys);
+        // A kernel that was selected by name stays.
+        ASSERT_TRUE(table->select_kernel(width, "scalar"));
+        ASSERT_TRUE(table->build(rules));
+        EXPECT_EQ(table->kernel(), "scalar");
+    }
+}
+
+TEST(acl, a_table_without_rules_has_the_first_kernel) {
+    auto table = *classifier4::create({.measure_kernels = true});
+    const std::string first(table->kernel());
+    ASSERT_TRUE(table->build({}));
+    EXPECT_EQ(table->kernel(), first);
+}
+
 TEST(acl, wrong_rules_are_refused) {
     auto table = *classifier4::create({});
     const auto refused = [&](auto change, const char* why) {
