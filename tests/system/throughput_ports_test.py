@@ -9,6 +9,8 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import tap  # noqa: E402
+from lib.dut import Turnpike, patch_config  # noqa: E402
+from lib.hosts import Lab, wait_until  # noqa: E402
 from throughput_test import ANY_LAG, FLOWS, PROGRAM, ip  # noqa: E402
 
 
@@ -100,26 +102,63 @@ def test_a_device_that_floods():
             assert t["misdirected"] == t["frames"]["sent"] == t["frames"]["received"] > 0 == t["frames"]["duplicated"], t
 
 
-def check_a_cable(devices, eal=()):
-    """Two ports that are connected: every frame arrives in both directions, and ARP is not needed."""
-    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
-        file = os.path.join(folder, "run.yaml")
-        left, right = (d.format(folder=folder) for d in devices)
-        with open(file, "w", encoding="utf-8") as run:
-            run.write(f'ports: [{{name: left, device: "{left}"}}, {{name: right, device: "{right}"}}]\n'
-                      f"traffic: {{flows: 20, both_ways: true, sizes: [64, 1518]}}\nrate: {{max: 5k, {ANY_LAG}}}\n"
-                      "throughput: {method: rfc2544, trial_ms: 200, resolution: 500}\n")
-        done = subprocess.run([PROGRAM, *eal, file, "--json"], capture_output=True, text=True, timeout=90, check=False)
-        assert done.returncode == 0, done.stderr
-        for size in json.loads(done.stdout)["sizes"]:
-            assert size["throughput"]["throughput_fps"] > 0 and size["streams"] == 2, size["throughput"]
-            for t in size["trials"]:
-                assert all(s["received"] == s["sent"] > 0 and s["damaged"] == 0 for s in t["streams"]) and t["misdirected"] == 0, t
+def start_both_ways(folder, left, right, *eal):
+    """A run in both directions, through anything that loses no frame of so few."""
+    file = os.path.join(folder, "run.yaml")
+    with open(file, "w", encoding="utf-8") as run:
+        run.write(f'ports: [{{name: left, device: "{left}"}}, {{name: right, device: "{right}"}}]\n'
+                  f"traffic: {{flows: 20, both_ways: true, sizes: [64, 1518]}}\nrate: {{max: 5k, {ANY_LAG}}}\n"
+                  "throughput: {method: rfc2544, trial_ms: 200, resolution: 500}\n")
+    return subprocess.Popen([PROGRAM, "-l", "0", "--no-pci", "--in-memory", *eal, "--", file, "--json"], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def check_that_all_arrive(process):
+    """Every frame arrives in both directions."""
+    try:
+        out, errors = process.communicate(timeout=90)
+    finally:
+        process.kill()
+    assert process.returncode == 0, errors
+    for size in json.loads(out)["sizes"]:
+        assert size["throughput"]["throughput_fps"] > 0 and size["streams"] == 2, size["throughput"]
+        for t in size["trials"]:
+            assert all(s["received"] == s["sent"] > 0 and s["damaged"] == 0 for s in t["streams"]) and t["misdirected"] == 0, t
 
 
 def test_memif():
-    check_a_cable([f"net_memif{n},role={role},socket={{folder}}/memif,socket-abstract=no" for n, role in enumerate(("server", "client"))],
-                  ("-l", "0", "--no-pci", "--in-memory", "--"))
+    """Two ports that are connected; ARP is not needed."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        check_that_all_arrive(start_both_ways(folder, *(f"net_memif{n},role={role},socket={folder}/memif,socket-abstract=no"
+                                                        for n, role in enumerate(("server", "client")))))
+
+
+def patch_of_turnpike(lab, *devices):
+    return Turnpike(lab, lab.host("dut"), patch_config(*devices, eal="-l 0 --no-pci --in-memory --single-file-segments",
+                                                       mempool={"buffers": 8192}))
+
+
+def test_vhost_user():
+    """The device has ports of a guest (virtio-user), and the tester has the ports of its host (net_vhost)."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        sockets = [f"{folder}/{n}" for n in range(2)]
+        running = start_both_ways(folder, *(f"net_vhost{n},iface={path}" for n, path in enumerate(sockets)))
+        try:
+            wait_until(lambda: running.poll() is not None or all(os.path.exists(path) for path in sockets), "the host's sockets")
+            device = patch_of_turnpike(lab, *(f"net_virtio_user{n},path={path}" for n, path in enumerate(sockets)))
+        finally:
+            check_that_all_arrive(running)
+        device.stop()
+
+
+def test_virtio_user():
+    """The device has ports of a host, and the tester has ports of a guest, whose memory the device reads and writes."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        sockets = [f"{folder}/{n}" for n in range(2)]
+        device = patch_of_turnpike(lab, *(f"net_vhost{n},iface={path}" for n, path in enumerate(sockets)))
+        check_that_all_arrive(start_both_ways(folder, *(f"net_virtio_user{n},path={path}" for n, path in enumerate(sockets)),
+                                              "--single-file-segments"))
+        device.stop()
 
 
 if __name__ == "__main__":
