@@ -3,8 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <fstream>
+#include <iomanip>
 #include <iostream>
+#include <iterator>
+#include <sstream>
 
+#include "lib/source_tree.hpp"
 #include "search/binary_search.hpp"
 #include "search/simulated_device.hpp"
 
@@ -48,6 +54,18 @@ struct effort {
     double trials = 0, duration_s = 0;
 };
 
+/// Prints a figure of all devices, which doc/throughput.md has.
+void print_as_documented(const char* figure, double mlr, const char* other, double binary) {
+    std::ostringstream line;
+    line << std::fixed << std::setprecision(1) << figure << ": MLRsearch " << mlr / devices << ", "
+         << other << " " << binary / devices << ", " << std::lround(100 * (1 - mlr / binary))
+         << " % less\n";
+    std::cout << line.str();
+    std::ifstream from(test::source_path("doc/throughput.md"));
+    const std::string page{std::istreambuf_iterator<char>(from), {}};
+    EXPECT_NE(page.find(line.str()), std::string::npos) << "mend doc/throughput.md";
+}
+
 effort effort_of_binary(uint64_t seed, const goal& g) {
     auto d = simulated_device::of_seed(seed);
     const double resolution = g.width * d.critical_fps(g.loss_ratio, g.final_duration_s, 0);
@@ -73,8 +91,7 @@ TEST(mlr_search_test,
         mlr.trials += static_cast<double>(found->trials.size());
         for (const goal& g : goals) binary.trials += effort_of_binary(seed, g).trials;
     }
-    std::cout << "trials per device: MLRsearch " << mlr.trials / devices << ", two binary searches "
-              << binary.trials / devices << "\n";
+    print_as_documented("trials per device", mlr.trials, "two binary searches", binary.trials);
     EXPECT_LT(mlr.trials, binary.trials * 0.7);
 }
 
@@ -91,8 +108,7 @@ TEST(mlr_search_test, takes_less_time_with_short_trials_first) {
         mlr_s += found->duration_s;
         binary_s += effort_of_binary(seed, g).duration_s;
     }
-    std::cout << "seconds of trials per device: MLRsearch " << mlr_s / devices << ", binary search "
-              << binary_s / devices << "\n";
+    print_as_documented("seconds of trials per device", mlr_s, "binary search", binary_s);
     EXPECT_LT(mlr_s, binary_s * 0.6);
 }
 
