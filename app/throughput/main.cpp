@@ -6,6 +6,7 @@
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -139,10 +140,15 @@ void describe_run(const run& r, const test_bed& bed, json& out) {
                     {"realtime", r.realtime}};
 }
 
-/// The line of progress: overwritten on a terminal, absent elsewhere.
+/// The line of progress: overwritten on a terminal, absent elsewhere. A longer line than the terminal's would not be.
 progress terminal_progress() {
     if (isatty(STDERR_FILENO) == 0) return [](const std::string&) {};
-    return [](const std::string& text) { fmt::print(stderr, "\r\x1b[K{:.150}", text); };
+    return [](const std::string& text) {
+        constexpr int usual = 80;
+        winsize size{};
+        const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+        fmt::print(stderr, "\r\x1b[K{:.{}}", text, (known ? int{size.ws_col} : usual) - 1);
+    };
 }
 
 constexpr const char *run_schema = "turnpike.throughput/1",

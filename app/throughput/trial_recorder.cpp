@@ -15,6 +15,11 @@ std::string short_rate(double fps) {
     return fps >= 1e3 ? fmt::format("{:.4g} kfps", fps / 1e3) : fmt::format("{:.4g} fps", fps);
 }
 
+std::string load_of(const trial_plan& plan) {
+    return plan.burst_frames != 0 ? fmt::format("{} frames", plan.burst_frames)
+                                  : short_rate(plan.rate_fps);
+}
+
 json counts_of(const stream_counts& c) {
     return {{"sent", c.sent},           {"received", c.received},
             {"lost", c.lost},           {"duplicated", c.duplicated},
@@ -26,6 +31,7 @@ json counts_of(const stream_counts& c) {
 result<trial_report> trial_recorder::perform(const char* procedure, const trial_plan& plan) {
     const unsigned attempts = plan.reset ? 1 : attempts_;
     for (unsigned attempt = 1;; ++attempt) {
+        announce(procedure, plan);
         auto r = bed_.perform(plan);
         if (!r) return r;
         record(procedure, *r);
@@ -33,6 +39,13 @@ result<trial_report> trial_recorder::perform(const char* procedure, const trial_
         const bool far_from = plan.burst_frames == 0 && r->offered_fps < plan.rate_fps * 0.98;
         if (r->unheld.empty() || attempt >= attempts || far_from || total.sent == 0) return r;
     }
+}
+
+void trial_recorder::announce(const char* procedure, const trial_plan& plan) const {
+    const std::string time =
+        plan.burst_frames != 0 ? "" : fmt::format(" for {:.3g} s", plan.total_s());
+    show_(fmt::format("{}: {}, trial {}: {}{}{}", size_, procedure, trials_.size() + 1,
+                      load_of(plan), time, last_));
 }
 
 void trial_recorder::record(const char* procedure, const trial_report& r) {
@@ -57,12 +70,9 @@ void trial_recorder::record(const char* procedure, const trial_report& r) {
     if (r.streams.size() > 1)
         for (const stream_counts& s : r.streams) t["streams"].push_back(counts_of(s));
     trials_.push_back(std::move(t));
-    show_(fmt::format("{}: {}, trial {}: {}, {} of {} frames lost{}", size_, procedure,
-                      trials_.size(),
-                      r.plan.burst_frames != 0 ? fmt::format("{} frames", r.plan.burst_frames)
-                                               : short_rate(r.plan.rate_fps),
-                      total.sent - total.received, total.sent,
-                      r.unheld.empty() ? "" : " (does not count: " + r.unheld + ")"));
+    last_ = fmt::format("; before: {}, {} of {} frames lost{}", load_of(r.plan),
+                        total.sent - total.received, total.sent,
+                        r.unheld.empty() ? "" : ", which does not count: " + r.unheld);
 }
 
 }  // namespace turnpike::throughput

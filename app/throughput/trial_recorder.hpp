@@ -10,7 +10,7 @@
 
 namespace turnpike::throughput {
 
-/// Gets a line of text after each trial.
+/// Gets a line of text before each trial: its load and duration, and the outcome of the last trial.
 using progress = std::function<void(const std::string&)>;
 
 class trial_recorder {
@@ -27,6 +27,7 @@ class trial_recorder {
     [[nodiscard]] result<trial_report> perform(const char* procedure, const trial_plan& plan);
 
   private:
+    void announce(const char* procedure, const trial_plan& plan) const;
     void record(const char* procedure, const trial_report& r);
 
     test_bed& bed_;
@@ -34,6 +35,7 @@ class trial_recorder {
     nlohmann::json& trials_;
     const unsigned attempts_;
     const progress& show_;
+    std::string last_{};  ///< outcome of the last trial, for the progress
 };
 
 }  // namespace turnpike::throughput

@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from lib import frames, machine, tap  # noqa: E402
 from lib.dut import BUILD  # noqa: E402
 from lib.hosts import wait_until  # noqa: E402
+from lib.terminal import Terminal  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "app/throughput/turnpike-throughput")
 FLOWS = 50
@@ -886,6 +887,26 @@ def test_an_interrupted_run():
     assert not result["complete"] and "stopped" in result["stopped"], result
     assert result["sizes"][0]["trials"] and not result["sizes"][0]["throughput"]["complete"], result
     assert "not complete: " in out, out
+
+
+def test_progress_on_a_terminal():
+    """A line that fits the terminal, from the beginning of the first trial on; nothing of it stays."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        file = os.path.join(folder, "run.yaml")
+        with open(file, "w", encoding="utf-8") as run:
+            run.write('ports: [{name: left, device: "net_simnic0,wire=peer:net_simnic1"}, {name: right, device: '
+                      f'"net_simnic1,wire=peer:net_simnic0"}}]\ntraffic: {{flows: {FLOWS}}}\nrate: {{max: 1k, {ANY_LAG}}}\n'
+                      "frame_loss: {trial_ms: 1500}\n")
+        columns = 60
+        with Terminal([PROGRAM, file], columns=columns) as terminal:
+            terminal.wait_for("64: frame loss rate, trial 1: 1 kfps for 1.5 s", 30)
+            assert b"trial 2" not in terminal.said, terminal.said
+            assert terminal.end(60) == 0
+        shown = terminal.said.decode().split("\r\x1b[K")
+        lines = [line for line in shown if "trial" in line.split("\n")[0]]
+        assert len(lines) > 1 and lines[1].startswith("64: frame loss rate, trial 2: 900 fps for 1.5 s; before: 1 "), lines
+        assert all(len(line) < columns and "\n" not in line for line in lines), lines
+        assert "trial" not in shown[-1].split("\n")[0] and shown[-2] == lines[-1], shown[-2:]
 
 
 def test_run_files_that_are_refused():
