@@ -12,6 +12,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernel_clock.hpp"
+
 namespace turnpike::throughput {
 namespace {
 
@@ -56,13 +58,15 @@ result<void> test_bed::open_ports() {
         return fail(rte_errno, "buffers",
                     fmt::format("EAL has no memory for {} buffers of {} bytes", buffers, room));
     for (const run_port& p : run_.ports) {
-        auto opened = rxtx::port::open({.name = p.name,
-                                        .where = p.where,
-                                        .device = p.device,
-                                        .mtu = static_cast<uint16_t>(std::max(1500u, largest - 18)),
-                                        .promiscuous = true,
-                                        .timestamps = run_.latency.trial_s > 0,
-                                        .pool = pool_});
+        auto opened =
+            rxtx::port::open({.name = p.name,
+                              .where = p.where,
+                              .device = p.device,
+                              .mtu = static_cast<uint16_t>(std::max(1500u, largest - 18)),
+                              .promiscuous = true,
+                              .timestamps = run_.latency.trial_s > 0 ? rxtx::offload::if_supported
+                                                                     : rxtx::offload::off,
+                              .pool = pool_});
         if (!opened) return tl::unexpected<error>(opened.error());
         ports_.push_back(std::move(*opened));
     }
@@ -83,7 +87,7 @@ void test_bed::start_clock(unsigned port) noexcept {
         rte_mbuf_dyn_rx_timestamp_register(&at, &timestamp_flag_) != 0)
         return;
     timestamp_at_ = static_cast<unsigned>(at);
-    device_clock clock(ports_[port].id(), hz_);
+    rxtx::device_clock clock(ports_[port].id(), hz_);
     if (clock.start()) clocks_[port].emplace(clock);
 }
 
@@ -236,7 +240,7 @@ void test_bed::take(unsigned port, rte_mbuf* frame, uint64_t now) noexcept {
 
 uint64_t test_bed::arrival_of(unsigned port, const rte_mbuf* frame, uint64_t now) const noexcept {
     if (!clocks_[port] || (frame->ol_flags & timestamp_flag_) == 0) return now;
-    return clocks_[port]->tsc_of(
+    return clocks_[port]->line().tsc_of(
         *RTE_MBUF_DYNFIELD(frame, timestamp_at_, const rte_mbuf_timestamp_t*));
 }
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "accounting.hpp"
-#include "device_clock.hpp"
 #include "realtime.hpp"
 #include "run_file.hpp"
+#include "rxtx/device_clock.hpp"
 #include "rxtx/port.hpp"
 #include "schedule.hpp"
 #include "station.hpp"
@@ -142,7 +142,7 @@ class test_bed {
     std::vector<rxtx::port> ports_{};
     std::vector<station> stations_{};
     std::vector<std::unique_ptr<frame_source>> streams_{};
-    std::vector<std::optional<device_clock>> clocks_{};  ///< by port, if it has RX timestamps
+    std::vector<std::optional<rxtx::device_clock>> clocks_{};  ///< by port, if it has RX timestamps
     uint64_t timestamp_flag_ = 0;
     unsigned timestamp_at_ = 0;
     uint16_t trial_ = 0;

@@ -162,6 +162,10 @@ result<void> port::check(const port_settings& settings, const rte_eth_dev_info& 
                         " are needed (a TX queue for each worker that may send there): use fewer "
                         "workers or queues, or give the device more (an argument of its driver)");
 
+    if (settings.timestamps == offload::required &&
+        (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) == 0)
+        return fail(EINVAL, where_,
+                    driver_ + " gives the device no RX timestamps; remove `timestamps`");
     if (const std::string shortage = frame_room_shortage(settings, info, scatter);
         !shortage.empty())
         return fail(EINVAL, where_, shortage);
@@ -212,7 +216,7 @@ result<void> port::configure(const port_settings& settings) {
             conf.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
         conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
     }
-    if (settings.timestamps)
+    if (settings.timestamps != offload::off)
         conf.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP;
     several_buffers_ = settings.several_buffers;
     conf.intr_conf.rmv = (*info.dev_flags & RTE_ETH_DEV_INTR_RMV) != 0;

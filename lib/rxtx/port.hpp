@@ -16,6 +16,12 @@ struct rte_mempool;
 
 namespace turnpike::rxtx {
 
+enum class offload : uint8_t {
+    off,
+    if_supported,
+    required  ///< a device without it is refused
+};
+
 struct port_settings {
     std::string name{};    ///< for messages
     std::string where{};   ///< "file:line" of its configuration, for messages
@@ -27,11 +33,11 @@ struct port_settings {
         0;  ///< use this number if the device supports it; 0: the required one
     uint16_t descriptors = 1024;  ///< per queue, rounded to the driver's limits
     bool promiscuous = false;
-    bool several_buffers = false;  ///< TX must support multi-segment packets
-    bool tags = false;             ///< VLAN strip and insert offload, if the device has them
-    bool udp_sums = false;         ///< UDP checksum offload, RX and TX, if the device has them
-    bool timestamps = false;       ///< RX timestamp offload, if the device has it
-    rte_mempool* pool = nullptr;   ///< RX buffers; one pool for all ports (MBUF_FAST_FREE)
+    bool several_buffers = false;       ///< TX must support multi-segment packets
+    bool tags = false;                  ///< VLAN strip and insert offload, if the device has them
+    bool udp_sums = false;              ///< UDP checksum offload, RX and TX, if the device has them
+    offload timestamps = offload::off;  ///< RX timestamps
+    rte_mempool* pool = nullptr;        ///< RX buffers; one pool for all ports (MBUF_FAST_FREE)
 };
 
 /// True if a frame of the MTU needs more than one buffer of the pool.

@@ -117,6 +117,13 @@ TEST_F(ports, refusals_name_the_place_and_what_to_do) {
     jumbo.mtu = 9000;
     EXPECT_NE(refused(jumbo).find("mempool.buffer_size to at least 9154"), std::string::npos)
         << refused(jumbo);
+    port_settings stamped = settings("net_null0");
+    stamped.timestamps = offload::required;
+    EXPECT_NE(refused(stamped).find("net_null gives the device no RX timestamps"),
+              std::string::npos)
+        << refused(stamped);
+    stamped.timestamps = offload::if_supported;
+    EXPECT_EQ(refused(stamped), "opened");
     port_settings cut = settings("net_af_packet0,iface=lo,framesz=1024,blocksz=4096");
     EXPECT_NE(refused(cut).find("framesz=N with N at least"), std::string::npos) << refused(cut);
     EXPECT_EQ(rte_eth_dev_count_avail(), 0) << "a refused device is closed";

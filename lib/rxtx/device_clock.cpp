@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "device_clock.hpp"
+#include "rxtx/device_clock.hpp"
 
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <unistd.h>
 
-namespace turnpike::throughput {
+namespace turnpike::rxtx {
 namespace {
 
 constexpr double update_s = 0.01, window_s = 1, undisturbed_s = 20e-6;
@@ -43,27 +43,21 @@ bool device_clock::read() noexcept {
     return true;
 }
 
+bool device_clock::begin() noexcept {
+    if (uint64_t ticks = 0; rte_eth_read_clock(port_, &ticks) != 0)
+        (void)rte_eth_timesync_enable(port_);
+    return read();
+}
+
 bool device_clock::start() noexcept {
     constexpr int readings = 100;
     constexpr unsigned pause_us = 10'000;
-    if (uint64_t ticks = 0; rte_eth_read_clock(port_, &ticks) != 0)
-        (void)rte_eth_timesync_enable(port_);
-    for (int i = 0; i < readings && !(i > 2 && line_.is_known()); ++i) {
-        if (!read()) return false;
+    if (!begin()) return false;
+    for (int i = 0; i < readings && !(i > 1 && line_.is_known()); ++i) {
         usleep(pause_us);
+        if (!read()) return false;
     }
     return line_.is_known();
 }
 
-clock_pair read_clocks() noexcept {
-    constexpr std::chrono::microseconds undisturbed{20};
-    constexpr int tries = 1000;
-    for (int i = 0;; ++i) {
-        const auto earlier = std::chrono::steady_clock::now();
-        const uint64_t tsc = rte_rdtsc();
-        const auto later = std::chrono::steady_clock::now();
-        if (later - earlier < undisturbed || i == tries) return {earlier, tsc};
-    }
-}
-
-}  // namespace turnpike::throughput
+}  // namespace turnpike::rxtx

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <fmt/format.h>
+#include "rxtx/clock_line.hpp"
 
 #include <cmath>
 
-#include "device_clock.hpp"
-
-namespace turnpike::throughput {
+namespace turnpike::rxtx {
 
 /// A reading farther from the line than errors of readings, of the rate and a drift of 1e-4 explain.
 bool clock_line::steps(uint64_t tsc, uint64_t ticks) const noexcept {
@@ -40,11 +38,4 @@ bool clock_line::add(uint64_t tsc, uint64_t ticks) noexcept {
     return true;
 }
 
-std::string clock_difference(double by_tsc_s, double by_kernel_s) {
-    constexpr double share = 0.01, resolution_s = 0.001;
-    if (std::abs(by_tsc_s - by_kernel_s) <= share * by_kernel_s + resolution_s) return {};
-    return fmt::format("a trial took {:.4f} s by the TSC and {:.4f} s by the kernel's clock",
-                       by_tsc_s, by_kernel_s);
-}
-
-}  // namespace turnpike::throughput
+}  // namespace turnpike::rxtx

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Clocks of known frequency and drift against the TSC.
-#include "device_clock.hpp"
+#include "rxtx/clock_line.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-namespace turnpike::throughput {
+namespace turnpike::rxtx {
 namespace {
 
 constexpr double tsc_hz = 2.6e9;
@@ -93,11 +93,21 @@ TEST(clock_line_test, takes_no_error_of_a_reading_for_a_step) {
     }
 }
 
-TEST(clock_difference_test, is_of_clocks_that_run_apart) {
-    EXPECT_EQ(clock_difference(60, 60.5), "");
-    EXPECT_EQ(clock_difference(0.0005, 0.001), "");
-    for (const auto& [tsc, kernel] : {std::pair{60.0, 61.0}, {61.0, 60.0}, {0.1, 3600.1}})
-        EXPECT_NE(clock_difference(tsc, kernel).find("by the kernel's clock"), std::string::npos);
+/// A timestamp of a clock that stepped after its last reading is no time.
+TEST(clock_line_test, believes_no_arrival_that_is_far_from_its_poll) {
+    constexpr uint64_t limit = window / 10;
+    const clock_of_drift clock{125e6, 0, UINT64_MAX - 10'000'000};  // the ticks wrap
+    clock_line line(window);
+    for (uint64_t tsc = 0; tsc <= 100 * step; tsc += step) line.add(tsc, clock.at(tsc));
+    const uint64_t arrived = 100 * step + 5'000;
+    for (const uint64_t seen : {arrived - 1'000, arrived, arrived + 1'000'000, arrived + limit / 2})
+        EXPECT_NEAR(static_cast<double>(line.arrival_of(clock.at(arrived), seen, limit)),
+                    static_cast<double>(arrived), 50)
+            << seen;
+    const auto second = static_cast<uint64_t>(clock.hz);
+    for (const uint64_t by : {second, 0 - second, second * 1'000'000, uint64_t{1} << 63})
+        EXPECT_EQ(line.arrival_of(clock.at(arrived) + by, arrived + 700, limit), arrived + 700);
+    EXPECT_EQ(line.arrival_of(0, arrived + 700, limit), arrived + 700);
 }
 
 TEST(clock_line_test, follows_a_clock_that_drifts) {
@@ -107,4 +117,4 @@ TEST(clock_line_test, follows_a_clock_that_drifts) {
 }
 
 }  // namespace
-}  // namespace turnpike::throughput
+}  // namespace turnpike::rxtx
