@@ -116,7 +116,8 @@ void controller::tick(uint64_t now_ms) noexcept {
         rcu_->reclaim();
         metrics_->close_overdue(now_ms);
         if (!managed_ && metrics_->asked()) metrics_->answer();
-        captures_->tick();
+        ports_->read_clocks();
+        captures_->tick(*ports_);
         events_.poll(now_ms);
         look_for_vanished();
         poll_links_beside(now_ms);

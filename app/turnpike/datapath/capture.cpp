@@ -2,11 +2,13 @@
 #include "datapath/capture.hpp"
 
 #include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
 
 #include <algorithm>
 #include <cstring>
 #include <new>
 
+#include "counters/meter.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::datapath {
@@ -89,6 +91,8 @@ void capture_ring::pop() noexcept {
 
 capture::capture(capture_filter f, packet_mask ports, size_t producers)
     : filter_(std::move(f)), ports_(ports) {
+    if (rte_mbuf_dyn_rx_timestamp_register(&timestamp_at_, &timestamp_flag_) != 0)
+        timestamp_flag_ = 0;
     for (size_t i = 0; i < producers; ++i) rings_.push_back(std::make_unique<producer_state>());
 }
 
@@ -128,6 +132,10 @@ void capture::record(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t
     capture_record* const r = p.ring.reserve(kept);
     if (r == nullptr) return counted.lost.add(1);
     r->tsc = tsc;
+    r->stamped = (at == capture_point::in || at == capture_point::punt) &&
+                 (m->ol_flags & timestamp_flag_) != 0;
+    if (r->stamped)
+        r->timestamp = *RTE_MBUF_DYNFIELD(m, timestamp_at_, const rte_mbuf_timestamp_t*);
     r->frame_bytes = m->pkt_len + put_back;
     r->kept = kept;
     r->port = port;
@@ -152,12 +160,13 @@ void copy_for_captures(context& c, const burst& b, stage at, packet_mask packets
     const capture_point point = at == stage::rx   ? capture_point::in
                                 : at == stage::tx ? capture_point::out
                                                   : capture_point::drop;
+    const uint64_t now = counters::tsc();
     for (size_t k = 0; k < c.captured->count; ++k) {
         capture& to = *c.captured->on[k];
         if (!to.wants(point)) continue;
         for_each(packets, [&](uint32_t i) {
             if (point == capture_point::in)
-                return to.record(producer_of(c.worker), b.packet[i], b.in_port, c.now, point);
+                return to.record(producer_of(c.worker), b.packet[i], b.in_port, now, point);
             if (point == capture_point::out) {
                 if (to.filter().control && !c.sends_own) return;
                 const uint16_t port = b.out[i].port;
@@ -165,10 +174,10 @@ void copy_for_captures(context& c, const burst& b, stage at, packet_mask packets
                 // Others are drops, under port_down.
                 if (state != nullptr && state->link_up.load(std::memory_order_relaxed) &&
                     c.tx[port].usable())
-                    to.record(producer_of(c.worker), b.packet[i], port, c.now, point);
+                    to.record(producer_of(c.worker), b.packet[i], port, now, point);
                 return;
             }
-            to.record(producer_of(c.worker), b.packet[i], b.in_port, c.now, point, b.drop[i],
+            to.record(producer_of(c.worker), b.packet[i], b.in_port, now, point, b.drop[i],
                       removed_tag(b, i));
         });
     }
@@ -176,19 +185,21 @@ void copy_for_captures(context& c, const burst& b, stage at, packet_mask packets
 
 void copy_punted(const context& c, const burst& b, uint32_t i) noexcept {
     const bool dropped = b.punt[i] == punt_reason::icmp_error || b.punt[i] == punt_reason::too_big;
+    const uint64_t now = counters::tsc();
     for (size_t k = 0; k < c.captured->count; ++k)
         if (c.captured->on[k]->wants(capture_point::punt))
-            c.captured->on[k]->record(producer_of(c.worker), b.packet[i], b.in_port, c.now,
+            c.captured->on[k]->record(producer_of(c.worker), b.packet[i], b.in_port, now,
                                       capture_point::punt, dropped ? b.drop[i] : drop_reason::none,
                                       removed_tag(b, i), b.punt[i]);
 }
 
-void copy_refused(const capture_tap& tap, size_t producer, uint16_t port, uint64_t tsc,
-                  rte_mbuf* const* packets, uint16_t n) noexcept {
+void copy_refused(const capture_tap& tap, size_t producer, uint16_t port, rte_mbuf* const* packets,
+                  uint16_t n) noexcept {
+    const uint64_t now = counters::tsc();
     for (size_t k = 0; k < tap.count; ++k)
         if (tap.on[k]->wants(capture_point::drop))
             for (uint16_t i = 0; i < n; ++i)
-                tap.on[k]->record(producer, packets[i], port, tsc, capture_point::drop,
+                tap.on[k]->record(producer, packets[i], port, now, capture_point::drop,
                                   drop_reason::tx_refused);
 }
 

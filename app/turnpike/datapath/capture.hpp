@@ -41,10 +41,12 @@ struct sampled_path {
 
 /// One copy in a ring; `kept` bytes of the frame follow.
 struct capture_record {
-    uint64_t tsc = 0;
+    uint64_t tsc = 0;         ///< when it was copied
+    uint64_t timestamp = 0;   ///< by the clock of its ingress port's device, if `stamped`
     uint32_t ring_bytes = 0;  ///< of this record, padded
     uint32_t frame_bytes = 0, kept = 0;
     uint16_t port = 0;
+    bool stamped = false;  ///< the device stamped the received packet
     capture_point point = capture_point::in;
     drop_reason why = drop_reason::none;
     punt_reason punted = punt_reason::local;  ///< at capture_point::punt
@@ -149,6 +151,9 @@ class capture {
     [[nodiscard]] bool passes(const uint8_t* bytes, uint32_t n) const noexcept;
 
     const capture_filter filter_;
+    /// Field and flag of mbufs for RX timestamps; flag 0: there is no room for them.
+    int timestamp_at_ = 0;
+    uint64_t timestamp_flag_ = 0;
     std::atomic<packet_mask> ports_;
     std::vector<std::unique_ptr<producer_state>> rings_;
 };
@@ -171,8 +176,8 @@ void copy_for_captures(context& c, const burst& b, stage at, packet_mask packets
 /// Requires  c.captured
 void copy_punted(const context& c, const burst& b, uint32_t i) noexcept;
 /// Copy packets that the driver refused.
-void copy_refused(const capture_tap& tap, size_t producer, uint16_t port, uint64_t tsc,
-                  rte_mbuf* const* packets, uint16_t n) noexcept;
+void copy_refused(const capture_tap& tap, size_t producer, uint16_t port, rte_mbuf* const* packets,
+                  uint16_t n) noexcept;
 
 /// The stages, with copies for c.captured.
 extern const std::array<stage_row, stages> captured_table;

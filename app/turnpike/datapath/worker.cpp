@@ -177,8 +177,7 @@ void worker::copy_if_captured(void* self, const counters::port_counters& port,
     const auto* const w = static_cast<const worker*>(self);
     if (const capture_tap* tap = w->tap_.load(std::memory_order_acquire))
         copy_refused(*tap, producer_of(w->parts_.number),
-                     static_cast<uint16_t>(&port - w->context_.counters.data()), w->last_, packets,
-                     n);
+                     static_cast<uint16_t>(&port - w->context_.counters.data()), packets, n);
 }
 
 /// The burst is processed: the samples of its packets are complete.

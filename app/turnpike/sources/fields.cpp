@@ -127,6 +127,11 @@ constexpr field<port> port_rows[] = {
                  "doc/vxlan.md",
       .on_change = effect::reopens},
      access<member<&port::device_sums_udp>>()},
+    {{.key = "timestamps",
+      .type = truth_type(),
+      .meaning = "The device stamps received packets, for captures: doc/capture.md",
+      .on_change = effect::reopens},
+     access<member<&port::timestamps>>()},
     {{.key = "rx_workers",
       .type = number_list_type("an lcore", "lcores", 0, state::max_lcore, 0),
       .meaning = "Workers that poll the receive queues in turn; without it, the workers with the "

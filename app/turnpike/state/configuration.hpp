@@ -105,6 +105,7 @@ struct port {
     uint16_t rx_queues = 1;
     uint16_t descriptors = 1024;   ///< per queue, receive and transmit
     bool device_sums_udp = false;  ///< offload UDP checksums of tunnel packets, if supported
+    bool timestamps = false;       ///< RX timestamps of the device, for captures
     /// Lcores: lcore i modulo their number polls queue i; empty: assigned automatically.
     std::vector<unsigned> rx_workers{};
     state::pcie bill{};
@@ -113,7 +114,8 @@ struct port {
     /// Whether the device needs no reopening for the other settings.
     [[nodiscard]] bool opens_like(const port& other) const noexcept {
         return device == other.device && rx_queues == other.rx_queues &&
-               descriptors == other.descriptors && device_sums_udp == other.device_sums_udp;
+               descriptors == other.descriptors && device_sums_udp == other.device_sums_udp &&
+               timestamps == other.timestamps;
     }
 };
 

@@ -140,11 +140,28 @@ class capture_thread {
     }
 
   private:
-    /// TSC and wall clock at one moment; again each second, as the wall clock is disciplined.
+    /// TSC and wall clock at one moment; again each second, as the wall clock is disciplined. A pair between whose readings the
+    /// thread was preempted is read again.
     void synchronize() {
+        constexpr uint64_t parts = 50'000;  // of a second: 20 us
+        constexpr int tries = 100;
         synchronized_ = steady::now();
-        tsc_ = rte_rdtsc();
-        ns_ = wall_clock_ns();
+        for (int i = 0; i < tries; ++i) {
+            const uint64_t earlier = rte_rdtsc();
+            ns_ = wall_clock_ns();
+            const uint64_t later = rte_rdtsc();
+            tsc_ = earlier + (later - earlier) / 2;
+            if (later - earlier < s_->tsc_hz / parts) break;
+        }
+    }
+    /// By the device's timestamp, where there is one that can be believed.
+    [[nodiscard]] uint64_t time_of(const capture_record& r) {
+        constexpr uint64_t parts = 10;  // of a second, within which a received packet is polled
+        const auto& clock = clocks_[r.port];
+        if (!r.stamped || !clock) return time_of(r.tsc);
+        const uint64_t arrived = clock->arrival_of(r.timestamp, r.tsc, s_->tsc_hz / parts);
+        if (arrived != r.tsc) s_->timed_by_device.fetch_add(1, std::memory_order_relaxed);
+        return time_of(arrived);
     }
     [[nodiscard]] uint64_t time_of(uint64_t tsc) const noexcept {
         const auto ticks = static_cast<int64_t>(tsc - tsc_);
@@ -169,6 +186,7 @@ class capture_thread {
     /// Answers  whether there were any
     bool drain(uint64_t limit) {
         if (steady::now() - synchronized_ >= std::chrono::seconds(1)) synchronize();
+        clocks_ = s_->clocks();
         for (size_t n = 0; n < max_at_once; ++n) {
             datapath::capture_ring* from = nullptr;
             const capture_record* first = nullptr;
@@ -190,7 +208,7 @@ class capture_thread {
         const std::string comment = comment_of(r);
         append(out_,
                pcapng::enhanced_packet{.interface = number_[r.port],
-                                       .time_ns = time_of(r.tsc),
+                                       .time_ns = time_of(r),
                                        .bytes = {r.bytes(), r.kept},
                                        .frame_bytes = r.frame_bytes,
                                        .side = r.point == capture_point::out ||
@@ -255,6 +273,7 @@ class capture_thread {
     std::array<uint32_t, datapath::max_ports> number_{};
     std::array<uint64_t, datapath::max_ports> of_port_{};
     uint64_t begin_ns_ = 0, tsc_ = 0, ns_ = 0;
+    clock_lines clocks_{};
     steady::time_point flushed_{}, synchronized_{}, stopped_at_{};
     bool ended_ = false, failed_ = false, stopped_ = false;
 };

@@ -13,6 +13,7 @@
 
 #include "base/owned_fd.hpp"
 #include "base/result.hpp"
+#include "control/forwarding/ports.hpp"
 #include "datapath/capture.hpp"
 
 namespace turnpike::control {
@@ -37,6 +38,7 @@ struct capture_session {
     std::atomic<bool> stop{false};  ///< set by control
     std::atomic<bool> done{false};  ///< set by the thread: the descriptor is closed
     std::atomic<uint64_t> written{0}, bytes{0}, unwritten{0};
+    std::atomic<uint64_t> timed_by_device{0};  ///< packets with the time of a device's timestamp
 
     [[nodiscard]] std::string why() const {
         const std::lock_guard hold(lock_);
@@ -47,9 +49,19 @@ struct capture_session {
         if (why_.empty()) why_ = std::move(text);
     }
 
+    void set_clocks(const clock_lines& now) {
+        const std::lock_guard hold(lock_);
+        clocks_ = now;
+    }
+    [[nodiscard]] clock_lines clocks() const {
+        const std::lock_guard hold(lock_);
+        return clocks_;
+    }
+
   private:
     mutable std::mutex lock_;
     std::string why_{};  ///< why it ended by itself
+    clock_lines clocks_{};
 };
 
 /// Starts the thread.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/forwarding/captures.hpp"
 
+#include <rte_cycles.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -74,10 +76,16 @@ void captures::take_off_ended(bool waits) {
     if (any) publish(waits);
 }
 
-void captures::tick() noexcept {
+void captures::tick(const ports& of) noexcept {
+    constexpr uint64_t times_per_s = 100;
     if (tap_ == nullptr) return;
     try {
         take_off_ended(false);
+        const uint64_t now = rte_rdtsc();
+        if (now - clocks_given_ < rte_get_tsc_hz() / times_per_s) return;
+        clocks_given_ = now;
+        for (auto& [number, one] : all_)
+            if (one.on) one.session->set_clocks(of.known_clocks());
     } catch (const std::bad_alloc&) {  // in the next iteration
     }
 }

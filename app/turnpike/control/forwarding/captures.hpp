@@ -11,6 +11,7 @@
 #include "control/change.hpp"
 #include "control/control_tx.hpp"
 #include "control/forwarding/capture_writer.hpp"
+#include "control/forwarding/ports.hpp"
 #include "control/forwarding/workers.hpp"
 #include "rcu/qsbr.hpp"
 
@@ -37,8 +38,8 @@ class captures : public config_handler {
     /// Null: there is none.
     [[nodiscard]] const capture_session* find(uint64_t number) const noexcept;
     [[nodiscard]] std::vector<uint64_t> numbers() const;
-    /// Takes ended captures off the workers. Call every iteration.
-    void tick() noexcept;
+    /// Takes ended captures off the workers, and gives the others the devices' clocks. Call every iteration.
+    void tick(const ports& of) noexcept;
     /// At the end: waits for the threads, a second at most.
     void close() noexcept;
 
@@ -63,6 +64,7 @@ class captures : public config_handler {
     std::unique_ptr<datapath::capture_tap> tap_{};
     std::vector<std::unique_ptr<datapath::capture_tap>> retired_{};
     uint64_t last_ = 0;
+    uint64_t clocks_given_ = 0;  ///< TSC
 };
 
 /// The request `capture`: begins, shows or ends one.

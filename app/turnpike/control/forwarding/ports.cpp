@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <net/if.h>
+#include <rte_cycles.h>
 #include <rte_ethdev.h>
 
 #include <algorithm>
@@ -242,6 +243,7 @@ class ports::prepared_ports : public prepared_change {
             .several_buffers = several_buffers_,
             .tags = takes_tags(after_, std::string(r.name)),
             .udp_sums = r.config->device_sums_udp,
+            .timestamps = r.config->timestamps ? rxtx::offload::required : rxtx::offload::off,
             .pool = of_.pool_};
     }
 
@@ -265,6 +267,14 @@ class ports::prepared_ports : public prepared_change {
         port->port_index = r.port_index;
         port->before = of_.counted_(r.port_index);
         if (auto started = port->device.start(); !started) return started;
+        if (r.config->timestamps) {
+            port->clock.emplace(port->device.id(), static_cast<double>(rte_get_tsc_hz()));
+            if (!port->clock->begin())
+                return fail(ENOTSUP, fmt::format("{}: port '{}'", r.config->where.text, r.name),
+                            port->device.driver() +
+                                " cannot read the clock of its RX timestamps; remove "
+                                "`timestamps`");
+        }
         r.port = std::move(port);
         return {};
     }
@@ -365,6 +375,20 @@ void ports::empty_receive_rings(const open_port& port, datapath::drop_reason why
 void ports::empty_shut_ports(datapath::drop_reason why) noexcept {
     for (const auto& port : open_)
         if (port->config.shutdown) empty_receive_rings(*port, why);
+}
+
+void ports::read_clocks() noexcept {
+    const uint64_t now = rte_rdtsc();
+    for (const auto& port : open_)
+        if (port->clock && !port->lost) port->clock->update(now);
+}
+
+clock_lines ports::known_clocks() const noexcept {
+    clock_lines out;
+    for (const auto& port : open_)
+        if (port->clock && !port->lost && port->clock->line().is_known())
+            out[port->port_index] = port->clock->line();
+    return out;
 }
 
 rxtx::port open_port::lose() noexcept {

@@ -21,6 +21,7 @@
 #include "control/change.hpp"
 #include "control/control_tx.hpp"
 #include "observe/report.hpp"
+#include "rxtx/device_clock.hpp"
 #include "rxtx/port.hpp"
 
 struct rte_mempool;
@@ -45,7 +46,8 @@ struct open_port {
         bool operator==(const filters&) const = default;
     };
     std::optional<filters> filters_set{};
-    bool is_shut = false;  ///< the device was told that its link is down
+    std::optional<rxtx::device_clock> clock{};  ///< of its RX timestamps; none: not configured
+    bool is_shut = false;                       ///< the device was told that its link is down
     /// Device data at the time of closing.
     struct {
         uint16_t id = 0;  ///< ethdev port id
@@ -65,6 +67,9 @@ struct open_port {
     /// Answers  the device, still open
     rxtx::port lose() noexcept;
 };
+
+/// Clocks of RX timestamps by port number; none: the port has no timestamps, or its clock is not known yet.
+using clock_lines = std::array<std::optional<rxtx::clock_line>, datapath::max_ports>;
 
 /// Lost ports that a change should open although their configuration is unchanged. A port that does
 /// not open is an error.
@@ -108,6 +113,9 @@ class ports : public config_handler {
     [[nodiscard]] bool have_filters(const datapath::snapshot& v) const noexcept;
     /// Drop the packets that wait in the receive rings of ports with `shutdown`, which no worker polls.
     void empty_shut_ports(datapath::drop_reason why) noexcept;
+    /// Read the clocks of RX timestamps that have not been read for a while. Call every iteration.
+    void read_clocks() noexcept;
+    [[nodiscard]] clock_lines known_clocks() const noexcept;
     /// Close all ports, for shutdown.
     void close() noexcept { open_.clear(); }
 

@@ -81,7 +81,8 @@ std::vector<captured_port> ports_of(controller& c, const request_fields& f) {
         if (all || open->name == name)
             out.push_back({.index = open->port_index,
                            .name = open->name,
-                           .description = open->device.driver() + " " + open->config.device,
+                           .description = open->device.driver() + " " + open->config.device +
+                                          (open->clock ? ", RX timestamps of the device" : ""),
                            .bits_per_second = uint64_t{open->device.link_mbps()} * 1'000'000});
     if (out.empty())
         refuse_capture("port",
@@ -123,6 +124,7 @@ json status_json(uint64_t number, const capture_session& s) {
             {"written", s.written.load(std::memory_order_relaxed)},
             {"bytes", s.bytes.load(std::memory_order_relaxed)},
             {"lost", lost + s.unwritten.load(std::memory_order_relaxed)},
+            {"timed_by_device", s.timed_by_device.load(std::memory_order_relaxed)},
             {"done", s.done.load(std::memory_order_acquire)},
             {"why", why.empty() ? json(nullptr) : json(why)}};
 }
@@ -140,6 +142,7 @@ json begun(controller& c, const request_fields& f, int descriptor, uint64_t conn
     s->version = version;
     s->max_packets = f.number_or("packets", 0, 0, UINT64_MAX);
     s->tsc_hz = rte_get_tsc_hz();
+    s->set_clocks(c.ports().known_clocks());
     const auto number = c.capturing().begin(std::move(s), std::move(to), connection);
     if (!number) throw number.error();
     return {{"capture", *number}};
