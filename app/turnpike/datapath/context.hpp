@@ -23,6 +23,7 @@ struct stage_row;
 struct packet_trace;
 struct capture_tap;
 class sampler;
+class latency_sampler;
 extern const stage_row* const all_stages;  ///< [stages] (graph.hpp)
 
 /// Threads  one worker's.
@@ -34,6 +35,7 @@ struct context {
     bool sends_own = false;  ///< the burst is of packets that control sends
     /// The sampler whose samples of this burst wait for the ends of their paths; null: none (sampler.hpp)
     sampler* awaiting = nullptr;
+    latency_sampler* latency = nullptr;  ///< with snapshot.latency; null: no latency is measured
     std::array<rxtx::tx_queue, max_ports> tx{};
     /// Punt rings. Routing protocols, and ARP and ND, have separate rings, so that other punted traffic cannot
     /// starve them.

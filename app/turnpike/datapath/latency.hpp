@@ -3,8 +3,11 @@
 // stamp, which is in the paths only while sampling is on, remembers one packet of a worker at a time; its tx_queue finds it.
 //
 //   rx -> [stamp] -> ... -> tx -> tx_queue::send -> latency_histogram of (ingress port, egress port)
+//                     \-> drop, punt: the packet is forgotten
 //
-// A packet that is dropped or consumed is forgotten with the next sample; its mbuf has lost the flag when it is used again.
+// Each port has its own count of packets up to the next sample: a port whose packets are dropped takes no sample of another. A
+// sample that is due while another packet is remembered is taken of a later burst. A packet that ends elsewhere is forgotten
+// after `max_wait_s`; its mbuf has lost the flag when it is used again.
 #pragma once
 
 #include <atomic>
@@ -28,13 +31,17 @@ class alignas(64) latency_sampler : public rxtx::awaited_packet {
     latency_sampler(uint16_t ports, uint64_t mbuf_flag, double ns_per_cycle, uint64_t seed)
         : awaited_packet{nullptr, &latency_sampler::sent},
           ports_(ports),
+          max_wait_(static_cast<uint64_t>(max_wait_s * 1e9 / ns_per_cycle)),
           flag_(mbuf_flag),
           ns_per_cycle_(ns_per_cycle),
           random_(seed | 1),
+          left_(ports, 1),
           histograms_(std::make_unique<latency_histogram[]>(size_t{ports} * ports)) {}
 
     /// Counts received packets, and remembers one of `one_in`.
     void record(const burst& b, packet_mask packets, uint32_t one_in) noexcept;
+    /// Packets that leave the path to a TX queue.
+    void forget(const burst& b, packet_mask packets) noexcept;
     /// counters  of the worker's ports: an element's index is the port's number
     void know(const counters::port_counters* counters) noexcept { counters_ = counters; }
 
@@ -43,16 +50,19 @@ class alignas(64) latency_sampler : public rxtx::awaited_packet {
     }
 
   private:
-    [[nodiscard]] uint32_t next_gap(uint32_t one_in) noexcept;
+    static constexpr double max_wait_s = 0.01;
+
+    [[nodiscard]] uint32_t random_below(uint32_t end) noexcept;
     static void sent(rxtx::awaited_packet& packet, const counters::port_counters& by) noexcept;
 
     const uint16_t ports_;
-    uint16_t in_ = 0;    ///< ingress port of the packet
-    uint32_t left_ = 1;  ///< packets up to the next sample
+    const uint64_t max_wait_;  ///< TSC cycles
+    uint16_t in_ = 0;          ///< ingress port of the packet
     const uint64_t flag_;
     const double ns_per_cycle_;
     uint64_t random_;
-    uint64_t since_ = 0;  ///< TSC
+    std::vector<uint32_t> left_;  ///< packets up to the next sample, by port
+    uint64_t since_ = 0;          ///< TSC
     const counters::port_counters* counters_ = nullptr;
     std::unique_ptr<latency_histogram[]> histograms_;
 };

@@ -56,7 +56,7 @@ void worker::adopt(const snapshot* now) noexcept {
     const worker_queues& queues =
         parts_.number < now->queues.size() ? now->queues[parts_.number] : none;
     queues_ = &queues;
-    latency_sampler* const latency =
+    latency_sampler* const latency = context_.latency =
         now->latency != nullptr && parts_.number < now->latency->of_worker.size()
             ? now->latency->of_worker[parts_.number].get()
             : nullptr;

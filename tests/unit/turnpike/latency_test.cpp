@@ -79,6 +79,44 @@ TEST(latency, is_of_pairs_of_ports) {
     EXPECT_EQ(sampled_pairs(l), "p0>p1 4, p1>p0 2");
 }
 
+/// A port whose packets are dropped samples its own packets only.
+TEST(latency, dropped_packets_take_no_sample_of_another_port) {
+    bridge_lab l(patched_ports("latency: {sample: 1}\n"));
+    const byte_vector f = frame(test::fdb_entry(2), test::fdb_entry(1)),
+                      nowhere = frame(everybody, test::fdb_entry(1));
+    for (int i = 0; i < 50; ++i) {
+        ASSERT_TRUE(l.offer(0, f));
+        for (int k = 0; k < 20; ++k) ASSERT_TRUE(l.offer(2, nowhere));
+        l.settle();
+        EXPECT_EQ(l.sent(1), one(f));
+    }
+    EXPECT_EQ(sampled_pairs(l), "p0>p1 50");
+}
+
+/// Each packet of a burst may be the sample: three of four are dropped here.
+TEST(latency, forwarded_packets_behind_dropped_ones_are_sampled) {
+    bridge_lab l("latency: {sample: 1}\n" + three);
+    l.send(0, frame(everybody, test::fdb_entry(1)));
+    l.send(1, frame(everybody, test::fdb_entry(2)));
+    const auto samples = [&] {
+        uint64_t n = 0;
+        for (const observe::latency_report& one : l.controller().latencies().counted())
+            if (one.in == "p0" && one.out == "p1") n += one.samples;
+        return n;
+    };
+    const uint64_t before = samples();
+    constexpr int rounds = 400;
+    for (int i = 0; i < rounds; ++i) {
+        for (int k = 0; k < 3; ++k)
+            ASSERT_TRUE(l.offer(0, frame(test::fdb_entry(1), test::fdb_entry(3))));
+        ASSERT_TRUE(l.offer(0, frame(test::fdb_entry(2), test::fdb_entry(3))));
+        l.settle();
+        EXPECT_EQ(l.sent(1).size(), 1U);
+    }
+    // Binomial: a standard deviation is 8.7.
+    EXPECT_NEAR(static_cast<double>(samples() - before), rounds / 4.0, 52);
+}
+
 /// One packet of n on average, over bursts of any size; without the setting none, and no stage for it.
 TEST(latency, samples_one_of_n) {
     bridge_lab l(patched_ports("latency: {sample: 8}\n"));

@@ -4,6 +4,7 @@
 #include <rte_mbuf.h>
 
 #include "datapath/graph.hpp"
+#include "datapath/latency.hpp"
 #include "datapath/sampler.hpp"
 
 namespace turnpike::datapath {
@@ -13,6 +14,8 @@ stage_mask run_drop(context& c, burst& b, packet_mask packets) noexcept {
         c.snapshot->sampling->of_producer[producer_of(c.worker)]->take_dropped(b, packets, c.now);
     if (c.awaiting != nullptr) [[unlikely]]
         c.awaiting->end_dropped(b, packets);
+    if (c.latency != nullptr) [[unlikely]]
+        c.latency->forget(b, packets);
     for_each(packets, [&](uint32_t i) {
         c.counters[b.in_port].drop(b.drop[i], b.packet[i]->pkt_len);
         rte_pktmbuf_free(b.packet[i]);

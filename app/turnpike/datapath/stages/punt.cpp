@@ -7,6 +7,7 @@
 
 #include "datapath/capture.hpp"
 #include "datapath/graph.hpp"
+#include "datapath/latency.hpp"
 #include "datapath/sampler.hpp"
 
 namespace turnpike::datapath {
@@ -26,6 +27,8 @@ rte_ring* ring_of(const context& c, punt_class of) noexcept {
 }  // namespace
 
 stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
+    if (c.latency != nullptr) [[unlikely]]
+        c.latency->forget(b, packets);
     packet_mask drops = 0;
     for_each(packets, [&](uint32_t i) {
         const punt_reason why = b.punt[i];

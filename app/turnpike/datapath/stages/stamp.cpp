@@ -13,31 +13,45 @@
 
 namespace turnpike::datapath {
 
-/// Uniform from 1 to 2n - 1, so that samples are not in step with the traffic.
-uint32_t latency_sampler::next_gap(uint32_t one_in) noexcept {
-    if (one_in <= 1) return 1;
+uint32_t latency_sampler::random_below(uint32_t end) noexcept {
     // xorshift64: Marsaglia, "Xorshift RNGs", 2003.
     random_ ^= random_ << 13;
     random_ ^= random_ >> 7;
     random_ ^= random_ << 17;
-    const uint64_t range = 2 * uint64_t{one_in} - 1;
-    return static_cast<uint32_t>(1 + ((random_ >> 32) * range >> 32));
+    return static_cast<uint32_t>((random_ >> 32) * end >> 32);
 }
 
 void latency_sampler::record(const burst& b, packet_mask packets, uint32_t one_in) noexcept {
+    if (b.in_port >= ports_) [[unlikely]]
+        return;
+    uint32_t& left = left_[b.in_port];
     const auto n = static_cast<uint32_t>(std::popcount(packets));
-    if (left_ > n) [[likely]] {
-        left_ -= n;
+    if (left > n) [[likely]] {
+        left -= n;
         return;
     }
-    // One packet of a burst at most: the queues look for one.
-    for (uint32_t skipped = 1; skipped < left_; ++skipped) packets &= packets - 1;
-    const auto i = static_cast<size_t>(std::countr_zero(packets));
-    left_ = next_gap(one_in);
-    packet = b.packet[i];
+    // The queues look for one packet.
+    const uint64_t now = counters::tsc();
+    if (packet != nullptr && now - since_ < max_wait_) {
+        left = 1;
+        return;
+    }
+    // Any packet of the burst, and gaps from 1 to 2n - 1: samples are not in step with the traffic.
+    for (uint32_t skipped = random_below(n); skipped != 0; --skipped) packets &= packets - 1;
+    left = 1 + random_below(2 * one_in - 1);
+    packet = b.packet[static_cast<size_t>(std::countr_zero(packets))];
     packet->ol_flags |= flag_;
     in_ = b.in_port;
-    since_ = counters::tsc();
+    since_ = now;
+}
+
+void latency_sampler::forget(const burst& b, packet_mask packets) noexcept {
+    if (packet == nullptr) return;
+    for_each(packets, [&](uint32_t i) {
+        if (b.packet[i] != packet) return;
+        packet->ol_flags &= ~flag_;
+        packet = nullptr;
+    });
 }
 
 void latency_sampler::sent(rxtx::awaited_packet& awaited,
@@ -53,9 +67,8 @@ void latency_sampler::sent(rxtx::awaited_packet& awaited,
 }
 
 stage_mask run_stamp(context& c, burst& b, packet_mask packets) noexcept {
-    latency_samplers* const all = c.snapshot->latency;
-    if (all != nullptr && c.worker < all->of_worker.size() && packets != 0) [[likely]]
-        all->of_worker[c.worker]->record(b, packets, all->one_in.load(std::memory_order_relaxed));
+    if (c.latency != nullptr && packets != 0) [[likely]]
+        c.latency->record(b, packets, c.snapshot->latency->one_in.load(std::memory_order_relaxed));
     return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::stamp));
 }
 
