@@ -202,6 +202,25 @@ def test_rotation():
         running.stop()
 
 
+def test_rotation_by_time():
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        west, dut, _east = cabled(lab)
+        path, file = os.path.join(folder, "control.sock"), os.path.join(folder, "t.pcapng")
+        running = start(lab, dut, control={"socket": path})
+        ping(west, EAST[0])
+        c = Capture(path, "west", "--filter", "icmp[0] = 8 and greater 130", "-w", file, "--rotate-time", "1")
+        west.run(f"ping -n -s 96 -c 40 -i 0.1 {EAST[0]}")
+        code, _out, said = c.end()
+        assert code == 0 and written(said) == 40, said
+        names = sorted(n for n in os.listdir(folder) if n.startswith("t_"))
+        rows = [packets(os.path.join(folder, name), "icmp.seq", "frame.time_epoch") for name in names]
+        assert len(names) >= 3 and [int(r[0]) for of_file in rows for r in of_file] == list(range(1, 41)), rows
+        # A file begins at least a second after the one before it, beside the time that a packet takes to turnpikectl.
+        begins = [float(of_file[0][1]) for of_file in rows]
+        assert all(later - earlier > 0.8 for earlier, later in zip(begins, begins[1:])), begins
+        running.stop()
+
+
 @tap.limit(180)
 def test_slow_dead_and_killed_readers_and_full_disks_harm_nothing():
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
