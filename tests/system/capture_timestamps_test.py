@@ -79,9 +79,26 @@ def test_rx_timestamps_of_a_clock_that_steps():
             at = list(times[way].values())
             assert all(b - a > -50e-6 for a, b in zip(at, at[1:])), way
         running.stop()
-        refused = Turnpike(lab, lab.host("other", True), generators(["", ""], timestamps=True), wait=False)
+
+
+def test_devices_without_timestamps_refuse_the_key():
+    """By its place in a file, and live: the port then goes on."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        dut, path = lab.host("dut", True), os.path.join(folder, "control.sock")
+        refused = Turnpike(lab, dut, generators(["", ""], timestamps=True), wait=False)
         assert refused.process.wait(30) != 0
         assert re.search(r"turnpike.yaml:\d+.*net_simnic gives the device no RX timestamps", refused.output()), refused.output()
+        running = Turnpike(lab, dut, {**generators(["", ""]), "control": {"socket": path}})
+        operator = Operator(path)
+
+        def received():
+            return operator.show("ports")["ports"][0]["rx_packets"]
+
+        before = received()
+        error = operator.error("change", do=[{"replace": {"port": {"name": "west", "timestamps": True}}}])
+        assert "no RX timestamps" in error["what"], error
+        wait_until(lambda: received() > before + 1000, "the port receives")
+        running.stop()
 
 
 if __name__ == "__main__":
