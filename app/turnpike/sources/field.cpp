@@ -18,20 +18,6 @@ std::pair<std::string_view, std::string_view> split_key(std::string_view key) {
     return {key.substr(0, dot), key.substr(dot + 1)};
 }
 
-template <class List>
-written_value write_numbers(const List& numbers) {
-    written_value out{.is_list = true};
-    for (const auto n : numbers) out.texts.push_back(std::to_string(n));
-    return out;
-}
-
-template <class List>
-written_value write_texts(const List& values) {
-    written_value out{.is_list = true};
-    for (const auto& value : values) out.texts.push_back(quoted(value.text()));
-    return out;
-}
-
 }  // namespace
 
 std::string written_value::text() const {
@@ -40,20 +26,6 @@ std::string written_value::text() const {
 }
 
 written_value write_value(const std::string& text) { return {{quoted(text)}}; }
-written_value write_value(const std::vector<unsigned>& numbers) { return write_numbers(numbers); }
-written_value write_value(const std::vector<uint16_t>& numbers) { return write_numbers(numbers); }
-written_value write_value(const std::vector<state::listen_address>& addresses) {
-    return write_texts(addresses);
-}
-written_value write_value(const std::optional<mac_address>& address) {
-    return address ? written_value{{quoted(address->text())}} : written_value{};
-}
-written_value write_value(const ip_address& address) { return {{quoted(address.text())}}; }
-written_value write_value(const std::vector<std::string>& texts) {
-    written_value out{.is_list = true};
-    for (const std::string& one : texts) out.texts.push_back(quoted(one));
-    return out;
-}
 written_value write_value(const state::vlan_set& vlans) {
     written_value out{.is_list = true};
     for (uint16_t first = 1; first <= state::last_vlan; ++first) {
@@ -74,13 +46,6 @@ written_value write_value(const std::map<uint16_t, uint16_t>& translations) {
     for (const auto& [wire, vlan] : translations)
         out.texts.push_back(fmt::format("{{\"wire\": {}, \"vlan\": {}}}", wire, vlan));
     return out;
-}
-written_value write_value(const std::vector<ip_prefix>& prefixes) { return write_texts(prefixes); }
-written_value write_value(const std::vector<mac_address>& addresses) {
-    return write_texts(addresses);
-}
-written_value write_value(const std::vector<state::host_pass>& frames) {
-    return write_texts(frames);
 }
 
 std::string read_text(const yaml::reader& from, const value_type& type) {

@@ -93,6 +93,24 @@ enum object_kind : uint16_t {
 };
 inline constexpr unsigned of_routed = of_port | of_vlan | of_bridge;
 
+/// The kind of an object with its own map.
+template <class Object>
+inline constexpr unsigned kind_of_map = of_settings;
+template <>
+inline constexpr unsigned kind_of_map<state::port> = of_port;
+template <>
+inline constexpr unsigned kind_of_map<state::bridge> = of_bridge;
+template <>
+inline constexpr unsigned kind_of_map<state::bridge_member> = of_member;
+template <>
+inline constexpr unsigned kind_of_map<state::tunnel> = of_tunnel;
+template <>
+inline constexpr unsigned kind_of_map<state::mirror> = of_mirror;
+template <>
+inline constexpr unsigned kind_of_map<state::vrf> = of_vrf;
+template <>
+inline constexpr unsigned kind_of_map<state::neighbour> = of_neighbour;
+
 /// The effect of a change on a running turnpike.
 enum class effect : uint8_t {
     live,
@@ -110,6 +128,14 @@ struct field_facts {
     bool required = false;
     bool always_written = false;  ///< also with the default value
     std::string_view shown{};     ///< its name in `show`; empty: the key with '_' for '.'
+};
+
+/// The facts that few rows have.
+enum row_flag : uint8_t {
+    is_required = 1,
+    is_always_written = 2,
+    reopens_port = 4,
+    needs_restart = 8,
 };
 
 /// A value as text that is valid in YAML and JSON; the elements of a list one by one.
@@ -134,27 +160,52 @@ struct accessor {
 template <class Object>
 struct field : field_facts {
     accessor<Object> at;
+
+    /// flags  row_flag
+    constexpr field(std::string_view name, const value_type& values, std::string_view says,
+                    unsigned of, const accessor<Object>& access, unsigned flags = 0,
+                    std::string_view name_in_show = {})
+        : field_facts{name,
+                      values,
+                      says,
+                      of,
+                      (flags & reopens_port) != 0    ? effect::reopens
+                      : (flags & needs_restart) != 0 ? effect::restart
+                                                     : effect::live,
+                      (flags & is_required) != 0,
+                      (flags & is_always_written) != 0,
+                      name_in_show},
+          at(access) {}
+    /// A key of the objects with their own map.
+    constexpr field(std::string_view name, const value_type& values, std::string_view says,
+                    const accessor<Object>& access, unsigned flags = 0)
+        : field(name, values, says, kind_of_map<Object>, access, flags) {}
 };
 
-// The text of values of these types.
+// The text of a value.
 written_value write_value(const std::string& text);
-written_value write_value(const std::vector<unsigned>& numbers);
-written_value write_value(const std::vector<uint16_t>& numbers);
-written_value write_value(const std::vector<state::listen_address>& addresses);
-written_value write_value(const std::optional<mac_address>& address);
-written_value write_value(const ip_address& address);
-written_value write_value(const std::vector<std::string>& texts);
 written_value write_value(const state::vlan_set& vlans);
 written_value write_value(const state::pcie_profiles& profiles);
 /// VLAN IDs on the wire and in the bridge: [{"wire": 110, "vlan": 10}]
 written_value write_value(const std::map<uint16_t, uint16_t>& translations);
 template <class Number>
-requires std::is_integral_v<Number> written_value write_value(const std::optional<Number>& number) {
-    return number ? written_value{{std::to_string(*number)}} : written_value{};
+requires std::is_integral_v<Number> written_value write_value(Number number) {
+    return {{std::to_string(number)}};
 }
-written_value write_value(const std::vector<ip_prefix>& prefixes);
-written_value write_value(const std::vector<mac_address>& addresses);
-written_value write_value(const std::vector<state::host_pass>& frames);
+/// An address, or another value with a text.
+template <class Value>
+requires requires(const Value& value) { value.text(); }
+written_value write_value(const Value& value) { return write_value(value.text()); }
+template <class Value>
+written_value write_value(const std::optional<Value>& value) {
+    return value ? write_value(*value) : written_value{};
+}
+template <class Value>
+written_value write_value(const std::vector<Value>& values) {
+    written_value out{.is_list = true};
+    for (const Value& one : values) out.texts.push_back(write_value(one).text());
+    return out;
+}
 
 std::string read_text(const yaml::reader& from, const value_type& type);
 
@@ -196,8 +247,6 @@ struct member {
             const auto index = static_cast<size_t>(in(of));
             if (type.form == value_form::word) return {{std::string(type.words[index])}};
             return {{index != 0 ? "true" : "false"}};
-        } else if constexpr (std::is_integral_v<value>) {
-            return {{std::to_string(in(of))}};
         } else {
             return write_value(in(of));
         }
@@ -222,6 +271,11 @@ constexpr accessor<typename Member::object> access() {
             Member::in(into) = Read(from);
     };
     return {read, Member::write, Member::reset};
+}
+/// Likewise with the default reader.
+template <auto... Path>
+constexpr auto access() {
+    return access<member<Path...>>();
 }
 
 // Tables.

@@ -52,32 +52,34 @@ std::vector<unsigned> read_lcores(const reader& from, const value_type& type) {
     return out;
 }
 
-std::vector<mac_address> read_macs(const reader& from, const value_type& type) {
-    std::vector<mac_address> out;
+template <class Value>
+std::vector<Value> read_distinct(const reader& from, const value_type& type,
+                                 Value (*read)(const reader&)) {
+    std::vector<Value> out;
     for (const reader& one : from.list(type.plural)) {
-        const mac_address mac = read_station_mac(one);
-        if (std::find(out.begin(), out.end(), mac) != out.end())
-            one.refuse("is " + mac.text() + " again");
-        out.push_back(mac);
-    }
-    if (out.size() > type.most)
-        from.refuse(fmt::format("has {} MAC addresses; the maximum is {}", out.size(), type.most));
-    return out;
-}
-
-std::vector<state::host_pass> read_passes(const reader& from, const value_type& type) {
-    std::vector<state::host_pass> out;
-    for (const reader& one : from.list(type.plural)) {
-        const auto read = state::parse_host_pass(one.text());
-        if (!read) one.refuse(read.error().text);
-        if (std::find(out.begin(), out.end(), *read) != out.end())
-            one.refuse("is " + read->text() + " again");
-        out.push_back(*read);
+        const Value value = read(one);
+        if (std::find(out.begin(), out.end(), value) != out.end())
+            one.refuse("is " + value.text() + " again");
+        out.push_back(value);
     }
     if (out.size() > type.most)
         from.refuse(
             fmt::format("has {} {}; the maximum is {}", out.size(), type.plural, type.most));
     return out;
+}
+
+std::vector<mac_address> read_macs(const reader& from, const value_type& type) {
+    return read_distinct(from, type, read_station_mac);
+}
+
+state::host_pass read_pass(const reader& from) {
+    const auto read = state::parse_host_pass(from.text());
+    if (!read) from.refuse(read.error().text);
+    return *read;
+}
+
+std::vector<state::host_pass> read_passes(const reader& from, const value_type& type) {
+    return read_distinct(from, type, read_pass);
 }
 
 constexpr std::string_view checksum_words[] = {"software", "device"};
@@ -91,151 +93,87 @@ constexpr value_type acl_type = text_type("the name of an ACL", any_length, "LIS
 constexpr value_type description_type = text_type("a line of text", 255);
 
 constexpr field<port> port_rows[] = {
-    {{.key = "device",
-      .type = text_type("a PCI address, or an EAL vdev with its arguments", 512, "DEVICE"),
-      .meaning = "The device",
-      .on_change = effect::reopens,
-      .required = true,
-      .always_written = true},
-     access<member<&port::device>, read_device>()},
-    {{.key = "description", .type = description_type, .meaning = "Description for operators"},
+    {"device", text_type("a PCI address, or an EAL vdev with its arguments", 512, "DEVICE"),
+     "The device", access<member<&port::device>, read_device>(),
+     is_required | is_always_written | reopens_port},
+    {"description", description_type, "Description for operators",
      access<member<&port::description>, read_line>()},
-    {{.key = "shutdown",
-      .type = truth_type(),
-      .meaning = "Takes the port out of service: it has no link, and receives and sends nothing"},
-     access<member<&port::shutdown>>()},
-    {{.key = "mtu",
-      .type = number_type(68, 65535 - 18, "bytes"),
-      .meaning = "MTU: the Ethernet payload",
-      .always_written = true},
-     access<member<&port::mtu>>()},
-    {{.key = "rx_queues",
-      .type = number_type(1, 1024),
-      .meaning = "Receive queues; more than one needs RSS",
-      .on_change = effect::reopens,
-      .always_written = true},
-     access<member<&port::rx_queues>>()},
-    {{.key = "descriptors",
-      .type = number_type(32, 32768),
-      .meaning = "Descriptors of each receive and each transmit queue",
-      .on_change = effect::reopens,
-      .always_written = true},
-     access<member<&port::descriptors>>()},
-    {{.key = "udp_checksums",
-      .type = word_type(checksum_words),
-      .meaning = "Where UDP checksums of tunnel packets are computed; the device if it can: "
-                 "doc/vxlan.md",
-      .on_change = effect::reopens},
-     access<member<&port::device_sums_udp>>()},
-    {{.key = "timestamps",
-      .type = truth_type(),
-      .meaning = "The device stamps received packets, for captures: doc/capture.md",
-      .on_change = effect::reopens},
-     access<member<&port::timestamps>>()},
-    {{.key = "rx_workers",
-      .type = number_list_type("an lcore", "lcores", 0, state::max_lcore, 0),
-      .meaning = "Workers that poll the receive queues in turn; without it, the workers with the "
-                 "fewest queues, on the port's NUMA node"},
+    {"shutdown", truth_type(),
+     "Takes the port out of service: it has no link, and receives and sends nothing",
+     access<&port::shutdown>()},
+    {"mtu", number_type(68, 65535 - 18, "bytes"), "MTU: the Ethernet payload", access<&port::mtu>(),
+     is_always_written},
+    {"rx_queues", number_type(1, 1024), "Receive queues; more than one needs RSS",
+     access<&port::rx_queues>(), is_always_written | reopens_port},
+    {"descriptors", number_type(32, 32768), "Descriptors of each receive and each transmit queue",
+     access<&port::descriptors>(), is_always_written | reopens_port},
+    {"udp_checksums", word_type(checksum_words),
+     "Where UDP checksums of tunnel packets are computed; the device if it can: doc/vxlan.md",
+     access<&port::device_sums_udp>(), reopens_port},
+    {"timestamps", truth_type(),
+     "The device stamps received packets, for captures: doc/capture.md",
+     access<&port::timestamps>(), reopens_port},
+    {"rx_workers", number_list_type("an lcore", "lcores", 0, state::max_lcore, 0),
+     "Workers that poll the receive queues in turn; without it, the workers with the fewest "
+     "queues, on the port's NUMA node",
      access<member<&port::rx_workers>, read_lcores>()},
-    {{.key = "pcie.profile",
-      .type = text_type("the name of a NIC profile", any_length),
-      .meaning = "NIC profile of the PCIe model; without it, the driver's: doc/pcie.md"},
-     access<member<&port::bill, &state::pcie::profile>>()},
-    {{.key = "pcie.link",
-      .type = text_type("generation and lanes, as gen3x8", any_length),
-      .meaning = "PCIe link of the model; without it, the detected one"},
-     access<member<&port::bill, &state::pcie::link>>()},
-    {{.key = "pcie.mps",
-      .type = number_type(128, 4096, "bytes"),
-      .meaning = "Maximum payload size; without it, the detected one, or the link's default"},
-     access<member<&port::bill, &state::pcie::mps>>()},
-    {{.key = "pcie.mrrs",
-      .type = number_type(128, 4096, "bytes"),
-      .meaning = "Maximum read request size; without it, the detected one, or the link's default"},
-     access<member<&port::bill, &state::pcie::mrrs>>()},
+    {"pcie.profile", text_type("the name of a NIC profile", any_length),
+     "NIC profile of the PCIe model; without it, the driver's: doc/pcie.md",
+     access<&port::bill, &state::pcie::profile>()},
+    {"pcie.link", text_type("generation and lanes, as gen3x8", any_length),
+     "PCIe link of the model; without it, the detected one",
+     access<&port::bill, &state::pcie::link>()},
+    {"pcie.mps", number_type(128, 4096, "bytes"),
+     "Maximum payload size; without it, the detected one, or the link's default",
+     access<&port::bill, &state::pcie::mps>()},
+    {"pcie.mrrs", number_type(128, 4096, "bytes"),
+     "Maximum read request size; without it, the detected one, or the link's default",
+     access<&port::bill, &state::pcie::mrrs>()},
 };
 
 constexpr field<interface> interface_rows[] = {
-    {{.key = "description",
-      .type = description_type,
-      .meaning = "Description for operators",
-      .kinds = of_vlan | of_bridge},
+    {"description", description_type, "Description for operators", of_vlan | of_bridge,
      access<member<&interface::description>, read_line>()},
-    {{.key = "addresses",
-      .type = list_type("an address with its prefix length", "addresses", 0, "CIDRS"),
-      .meaning = "Addresses of a routed interface",
-      .kinds = of_routed},
+    {"addresses", list_type("an address with its prefix length", "addresses", 0, "CIDRS"),
+     "Addresses of a routed interface", of_routed,
      access<member<&interface::addresses>, read_addresses>()},
-    {{.key = "vrf",
-      .type = text_type("the name of a VRF", any_length, "VRF"),
-      .meaning = "VRF; without it, main: doc/routing.md",
-      .kinds = of_routed},
+    {"vrf", text_type("the name of a VRF", any_length, "VRF"),
+     "VRF; without it, main: doc/routing.md", of_routed,
      access<member<&interface::vrf>, read_vrf_of>()},
-    {{.key = "host_interface",
-      .type = truth_type(),
-      .meaning = "Mirrors the interface to the kernel: doc/control-plane.md",
-      .kinds = of_routed},
-     access<member<&interface::host_interface>>()},
-    {{.key = "host_pass",
-      .type = list_type("a multicast address, a group MAC address or an EtherType as 0x88f7",
-                        "multicast addresses, MAC addresses and EtherTypes", max_passes),
-      .meaning = "Passes more frames to the kernel; needs host_interface: doc/control-plane.md",
-      .kinds = of_routed},
+    {"host_interface", truth_type(), "Mirrors the interface to the kernel: doc/control-plane.md",
+     of_routed, access<&interface::host_interface>()},
+    {"host_pass",
+     list_type("a multicast address, a group MAC address or an EtherType as 0x88f7",
+               "multicast addresses, MAC addresses and EtherTypes", max_passes),
+     "Passes more frames to the kernel; needs host_interface: doc/control-plane.md", of_routed,
      access<member<&interface::passes>, read_passes>()},
-    {{.key = "urpf",
-      .type = word_type(state::reverse_path_names),
-      .meaning = "Reverse path check of source addresses: doc/routing.md",
-      .kinds = of_routed},
-     access<member<&interface::urpf>>()},
-    {{.key = "send_redirects",
-      .type = truth_type(),
-      .meaning = "Sends ICMP redirects: doc/routing.md",
-      .kinds = of_routed},
-     access<member<&interface::send_redirects>>()},
-    {{.key = "accept_source_route",
-      .type = truth_type(),
-      .meaning = "Forwards IPv4 packets with source route options: doc/routing.md",
-      .kinds = of_routed},
-     access<member<&interface::accept_source_route>>()},
-    {{.key = "router_alert",
-      .type = truth_type(),
-      .meaning = "Punts packets with the Router Alert option to the kernel; needs host_interface: "
-                 "doc/routing.md",
-      .kinds = of_routed},
-     access<member<&interface::router_alert>>()},
-    {{.key = "accept_ra",
-      .type = truth_type(),
-      .meaning = "Follows the addresses and routes of router advertisements; needs host_interface: "
-                 "doc/control-plane.md",
-      .kinds = of_routed},
-     access<member<&interface::accept_ra>>()},
-    {{.key = "extra_macs",
-      .type = list_type("a unicast MAC address", "MAC addresses", max_macs, "MAC"),
-      .meaning = "Additional MAC addresses, as of VRRP: doc/routing.md",
-      .kinds = of_routed},
+    {"urpf", word_type(state::reverse_path_names),
+     "Reverse path check of source addresses: doc/routing.md", of_routed,
+     access<&interface::urpf>()},
+    {"send_redirects", truth_type(), "Sends ICMP redirects: doc/routing.md", of_routed,
+     access<&interface::send_redirects>()},
+    {"accept_source_route", truth_type(),
+     "Forwards IPv4 packets with source route options: doc/routing.md", of_routed,
+     access<&interface::accept_source_route>()},
+    {"router_alert", truth_type(),
+     "Punts packets with the Router Alert option to the kernel; needs host_interface: "
+     "doc/routing.md",
+     of_routed, access<&interface::router_alert>()},
+    {"accept_ra", truth_type(),
+     "Follows the addresses and routes of router advertisements; needs host_interface: "
+     "doc/control-plane.md",
+     of_routed, access<&interface::accept_ra>()},
+    {"extra_macs", list_type("a unicast MAC address", "MAC addresses", max_macs, "MAC"),
+     "Additional MAC addresses, as of VRRP: doc/routing.md", of_routed,
      access<member<&interface::extra_macs>, read_macs>()},
-    {{.key = "acl.in",
-      .type = acl_type,
-      .meaning = "ACL of received packets: doc/acl.md",
-      .kinds = of_routed | of_tunnel},
+    {"acl.in", acl_type, "ACL of received packets: doc/acl.md", of_routed | of_tunnel,
      access<member<&interface::acl_in>, read_binding>()},
-    {{.key = "acl.out",
-      .type = acl_type,
-      .meaning = "ACL of sent packets",
-      .kinds = of_routed | of_tunnel},
+    {"acl.out", acl_type, "ACL of sent packets", of_routed | of_tunnel,
      access<member<&interface::acl_out>, read_binding>()},
-    {{.key = "acl.l2_in",
-      .type = acl_type,
-      .meaning = "L2 ACL of frames that a bridge port receives",
-      .kinds = of_routed | of_tunnel,
-      .shown = "l2_in"},
-     access<member<&interface::l2_in>, read_binding>()},
-    {{.key = "acl.l2_out",
-      .type = acl_type,
-      .meaning = "L2 ACL of frames that a bridge port sends",
-      .kinds = of_routed | of_tunnel,
-      .shown = "l2_out"},
-     access<member<&interface::l2_out>, read_binding>()},
+    {"acl.l2_in", acl_type, "L2 ACL of frames that a bridge port receives", of_routed | of_tunnel,
+     access<member<&interface::l2_in>, read_binding>(), 0, "l2_in"},
+    {"acl.l2_out", acl_type, "L2 ACL of frames that a bridge port sends", of_routed | of_tunnel,
+     access<member<&interface::l2_out>, read_binding>(), 0, "l2_out"},
 };
 
 constexpr field_facts key_of_name(std::string_view meaning) {
@@ -270,67 +208,62 @@ unsigned kind_of(const interface& i, const configuration& in) noexcept {
 
 namespace {
 
-template <class Object>
-void add_entries(object_facts& to, std::span<const field<Object>> table, unsigned kinds) {
+/// With the keys of a table, or of several, each with the kinds of objects.
+template <class Object, class... More>
+object_facts with(object_facts to, std::span<const field<Object>> table, unsigned kinds,
+                  More... more) {
     for (const field<Object>& f : table)
         if ((f.kinds & kinds) != 0) to.fields.push_back({f, f.at.write(Object{}, f.type)});
+    if constexpr (sizeof...(more) != 0)
+        return with(std::move(to), more...);
+    else
+        return to;
 }
 
 }  // namespace
 
 const std::vector<object_facts>& all_objects() {
-    static const std::vector<object_facts> all = [] {
-        object_facts ports{
-            "port", "ports", {key_of_name("Name of the port and of its untagged interface")}};
-        add_entries(ports, port_fields(), of_port);
-        add_entries(ports, interface_fields(), of_port);
-        object_facts interfaces{
-            "interface", "interfaces", {key_of_port("Port"), key_of_vlan("VLAN ID")}};
-        interfaces.in_files = of_vlan;
-        add_entries(interfaces, interface_fields(), of_routed | of_tunnel);
-        object_facts bridges{"bridge", "bridges", {key_of_name("Name of the bridge")}};
-        bridges.lists = {
-            {"members", "member", "Ports and tunnels; a name alone: with the defaults", true},
-            {"fdb", "fdb", "Static FDB entries"},
-            {"interfaces", "bridge_interface", "Routed interfaces of VLANs"}};
-        add_entries(bridges, bridge_fields(), of_bridge);
-        add_entries(bridges, interface_fields(), of_bridge);
-        object_facts members{"member", "", {key_of_port("Port or tunnel")}};
-        add_entries(members, member_fields(), of_member);
-        object_facts stations{"fdb",
-                              "",
-                              {{.key = "mac",
-                                .type = text_type("a unicast MAC address", any_length, "MAC"),
-                                .meaning = "MAC address",
-                                .required = true},
-                               key_of_vlan("VLAN ID, if the bridge is not VLAN-transparent", false),
-                               key_of_port("Port or tunnel")}};
-        object_facts routed{"bridge_interface", "", {key_of_vlan("VLAN ID")}};
-        add_entries(routed, interface_fields(), of_bridge);
-        object_facts tunnels{"tunnel", "tunnels", {key_of_name("Name of the tunnel")}};
-        add_entries(tunnels, tunnel_fields(), of_tunnel);
-        add_entries(tunnels, interface_fields(), of_tunnel);
-        object_facts mirrors{"mirror", "mirrors", {key_of_name("Name of the mirror")}};
-        add_entries(mirrors, mirror_fields(), of_mirror);
-        object_facts vrfs{"vrf", "vrfs", {key_of_name("Name of the VRF")}};
-        add_entries(vrfs, vrf_fields(), of_vrf);
-        object_facts neighbours{
-            "neighbour",
-            "",
-            {{.key = "address",
-              .type = text_type("an IPv4 or IPv6 address", any_length, "ADDRESS"),
-              .meaning = "Address of the neighbour",
-              .required = true},
-             key_of_port("Interface; without it, the one with the address's network", false)}};
-        add_entries(neighbours, neighbour_fields(), of_neighbour);
-        object_facts settings{"settings", ""};
-        add_entries(settings, process_fields(), of_process);
-        add_entries(settings, settings_fields(), of_settings);
-        return std::vector{std::move(ports),      std::move(interfaces), std::move(bridges),
-                           std::move(members),    std::move(stations),   std::move(routed),
-                           std::move(tunnels),    std::move(mirrors),    std::move(vrfs),
-                           std::move(neighbours), std::move(settings)};
-    }();
+    constexpr field_facts mac{.key = "mac",
+                              .type = text_type("a unicast MAC address", any_length, "MAC"),
+                              .meaning = "MAC address",
+                              .required = true},
+        neighbours_address{.key = "address",
+                           .type = text_type("an IPv4 or IPv6 address", any_length, "ADDRESS"),
+                           .meaning = "Address of the neighbour",
+                           .required = true};
+    static const std::vector<object_facts> all = {
+        with({"port", "ports", {key_of_name("Name of the port and of its untagged interface")}},
+             port_fields(), of_port, interface_fields(), of_port),
+        with({.name = "interface",
+              .list = "interfaces",
+              .names = {key_of_port("Port"), key_of_vlan("VLAN ID")},
+              .in_files = of_vlan},
+             interface_fields(), of_routed | of_tunnel),
+        with({.name = "bridge",
+              .list = "bridges",
+              .names = {key_of_name("Name of the bridge")},
+              .lists = {{"members", "member", "Ports and tunnels; a name alone: with the defaults",
+                         true},
+                        {"fdb", "fdb", "Static FDB entries"},
+                        {"interfaces", "bridge_interface", "Routed interfaces of VLANs"}}},
+             bridge_fields(), of_bridge, interface_fields(), of_bridge),
+        with({"member", "", {key_of_port("Port or tunnel")}}, member_fields(), of_member),
+        {"fdb",
+         "",
+         {mac, key_of_vlan("VLAN ID, if the bridge is not VLAN-transparent", false),
+          key_of_port("Port or tunnel")}},
+        with({"bridge_interface", "", {key_of_vlan("VLAN ID")}}, interface_fields(), of_bridge),
+        with({"tunnel", "tunnels", {key_of_name("Name of the tunnel")}}, tunnel_fields(), of_tunnel,
+             interface_fields(), of_tunnel),
+        with({"mirror", "mirrors", {key_of_name("Name of the mirror")}}, mirror_fields(),
+             of_mirror),
+        with({"vrf", "vrfs", {key_of_name("Name of the VRF")}}, vrf_fields(), of_vrf),
+        with({"neighbour",
+              "",
+              {neighbours_address,
+               key_of_port("Interface; without it, the one with the address's network", false)}},
+             neighbour_fields(), of_neighbour),
+        with({"settings", ""}, process_fields(), of_process, settings_fields(), of_settings)};
     return all;
 }
 

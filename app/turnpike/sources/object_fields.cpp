@@ -59,12 +59,12 @@ written_value write_dont_fragment(const tunnel& t, const value_type& type) {
 
 constexpr accessor<tunnel> mtu_access() {
     constexpr uint16_t usual = 1500;
-    accessor<tunnel> out = access<member<&tunnel::mtu>>();
+    accessor<tunnel> out = access<&tunnel::mtu>();
     out.reset = [](tunnel& t) { t.mtu = static_cast<uint16_t>(usual - t.overhead()); };
     return out;
 }
 constexpr accessor<tunnel> checksum_access() {
-    accessor<tunnel> out = access<member<&tunnel::checksum>>();
+    accessor<tunnel> out = access<&tunnel::checksum>();
     out.reset = [](tunnel& t) { t.checksum = t.local.v6; };
     return out;
 }
@@ -76,86 +76,43 @@ constexpr accessor<tunnel> dscp_access() {
     return out;
 }
 constexpr accessor<tunnel> dont_fragment_access() {
-    accessor<tunnel> out = access<member<&tunnel::dont_fragment>>();
+    accessor<tunnel> out = access<&tunnel::dont_fragment>();
     out.write = write_dont_fragment;
     return out;
 }
 
 constexpr field<tunnel> tunnel_rows[] = {
-    {{.key = "vni",
-      .type = number_type(1, state::last_vni),
-      .meaning = "VXLAN network identifier",
-      .kinds = of_tunnel,
-      .required = true,
-      .always_written = true},
-     access<member<&tunnel::vni>>()},
-    {{.key = "local",
-      .type = text_type("an address of one host", any_length, "ADDRESS"),
-      .meaning = "Source address of tunnel packets",
-      .kinds = of_tunnel,
-      .required = true,
-      .always_written = true},
-     access<member<&tunnel::local>, read_end>()},
-    {{.key = "remote",
-      .type = text_type("an address of one host, or a multicast group", any_length, "ADDRESS"),
-      .meaning = "Destination address of tunnel packets",
-      .kinds = of_tunnel,
-      .required = true,
-      .always_written = true},
-     access<member<&tunnel::remote>, read_remote>()},
-    {{.key = "interface",
-      .type = text_type("the name of an interface", any_length, "INTERFACE"),
-      .meaning = "Interface that reaches the multicast group; required for a group",
-      .kinds = of_tunnel},
-     access<member<&tunnel::interface>>()},
-    {{.key = "vrf",
-      .type = text_type("the name of a VRF", any_length, "VRF"),
-      .meaning = "VRF of tunnel packets; without it, main",
-      .kinds = of_tunnel},
-     access<member<&tunnel::vrf>, read_vrf_of>()},
-    {{.key = "udp_port",
-      .type = number_type(1, 65'535),
-      .meaning = "UDP destination port in both directions",
-      .kinds = of_tunnel,
-      .always_written = true},
-     access<member<&tunnel::udp_port>>()},
-    {{.key = "mtu",
-      .type = number_type(68, 65'000, "bytes"),
-      .meaning = "MTU of inner packets; without it, 1450 over IPv4 and 1430 over IPv6",
-      .kinds = of_tunnel,
-      .always_written = true},
-     mtu_access()},
+    {"vni", number_type(1, state::last_vni), "VXLAN network identifier", access<&tunnel::vni>(),
+     is_required | is_always_written},
+    {"local", text_type("an address of one host", any_length, "ADDRESS"),
+     "Source address of tunnel packets", access<member<&tunnel::local>, read_end>(),
+     is_required | is_always_written},
+    {"remote", text_type("an address of one host, or a multicast group", any_length, "ADDRESS"),
+     "Destination address of tunnel packets", access<member<&tunnel::remote>, read_remote>(),
+     is_required | is_always_written},
+    {"interface", text_type("the name of an interface", any_length, "INTERFACE"),
+     "Interface that reaches the multicast group; required for a group",
+     access<&tunnel::interface>()},
+    {"vrf", text_type("the name of a VRF", any_length, "VRF"),
+     "VRF of tunnel packets; without it, main", access<member<&tunnel::vrf>, read_vrf_of>()},
+    {"udp_port", number_type(1, 65'535), "UDP destination port in both directions",
+     access<&tunnel::udp_port>(), is_always_written},
+    {"mtu", number_type(68, 65'000, "bytes"),
+     "MTU of inner packets; without it, 1450 over IPv4 and 1430 over IPv6", mtu_access(),
+     is_always_written},
     // At most 254: stage ip_forward decrements it (datapath/stages/vxlan_output.cpp).
-    {{.key = "ttl",
-      .type = number_type(1, 254),
-      .meaning = "TTL or hop limit of tunnel packets",
-      .kinds = of_tunnel,
-      .always_written = true},
-     access<member<&tunnel::ttl>>()},
-    {{.key = "dscp",
-      .type = number_or_word(0, 63, dscp_words),
-      .meaning = "DSCP of tunnel packets; inherit: the inner packet's",
-      .kinds = of_tunnel,
-      .always_written = true},
-     dscp_access()},
-    {{.key = "dont_fragment",
-      .type = truth_type(),
-      .meaning = "Sets DF; over IPv4 only",
-      .kinds = of_tunnel,
-      .always_written = true},
-     dont_fragment_access()},
-    {{.key = "checksum",
-      .type = truth_type(),
-      .meaning = "Sends UDP checksums, and over IPv6 requires them; default: true over IPv6",
-      .kinds = of_tunnel,
-      .always_written = true},
-     checksum_access()},
-    {{.key = "ignore_reserved",
-      .type = truth_type(),
-      .meaning = "Ignores reserved bits of the VXLAN header, as RFC 7348 says, instead of dropping",
-      .kinds = of_tunnel,
-      .always_written = true},
-     access<member<&tunnel::ignore_reserved>>()},
+    {"ttl", number_type(1, 254), "TTL or hop limit of tunnel packets", access<&tunnel::ttl>(),
+     is_always_written},
+    {"dscp", number_or_word(0, 63, dscp_words),
+     "DSCP of tunnel packets; inherit: the inner packet's", dscp_access(), is_always_written},
+    {"dont_fragment", truth_type(), "Sets DF; over IPv4 only", dont_fragment_access(),
+     is_always_written},
+    {"checksum", truth_type(),
+     "Sends UDP checksums, and over IPv6 requires them; default: true over IPv6", checksum_access(),
+     is_always_written},
+    {"ignore_reserved", truth_type(),
+     "Ignores reserved bits of the VXLAN header, as RFC 7348 says, instead of dropping",
+     access<&tunnel::ignore_reserved>(), is_always_written},
 };
 
 std::vector<std::string> read_names(const reader& from, const value_type& type) {
@@ -179,102 +136,43 @@ constexpr accessor<mirror> direction_access() {
         [](mirror& m) { m.in = m.out = true; }};
 }
 
-template <std::optional<ip_address> mirror::*Address>
-constexpr accessor<mirror> mirror_address() {
-    return {[](const reader& from, const value_type&, const configuration&, mirror& into) {
-                into.*Address = read_end(from);
-            },
-            [](const mirror& m, const value_type&) {
-                return m.*Address ? write_value(*(m.*Address)) : written_value{};
-            },
-            [](mirror& m) { (m.*Address).reset(); }};
-}
-
 constexpr value_type vlan_type = number_type(1, state::last_vlan);
 
 constexpr field<mirror> mirror_rows[] = {
-    {{.key = "ports",
-      .type = list_type("the name of a port", "ports", 0, "PORT"),
-      .meaning = "Ports whose frames are copied; or `bridge`",
-      .kinds = of_mirror},
-     access<member<&mirror::ports>, read_names>()},
-    {{.key = "bridge",
-      .type = text_type("the name of a bridge", any_length, "BRIDGE"),
-      .meaning = "Bridge whose ports' frames are copied",
-      .kinds = of_mirror},
-     access<member<&mirror::bridge>>()},
-    {{.key = "direction",
-      .type = word_type(direction_words),
-      .meaning = "Copies received frames, sent ones, or both",
-      .kinds = of_mirror,
-      .always_written = true},
-     direction_access()},
-    {{.key = "vlan",
-      .type = vlan_type,
-      .meaning = "Copies only frames with this outer VLAN ID",
-      .kinds = of_mirror},
-     access<member<&mirror::vlan>>()},
-    {{.key = "list",
-      .type = text_type("the name of an access list", any_length, "LIST"),
-      .meaning = "Copies only frames that this access list permits",
-      .kinds = of_mirror},
-     access<member<&mirror::list>>()},
-    {{.key = "sample",
-      .type = number_type(1, 1'000'000'000),
-      .meaning = "Copies one frame of so many",
-      .kinds = of_mirror,
-      .always_written = true},
-     access<member<&mirror::sample>>()},
-    {{.key = "length",
-      .type = number_type(64, 65'535, "bytes"),
-      .meaning = "Cuts copies to this length",
-      .kinds = of_mirror},
-     access<member<&mirror::max_bytes>>()},
-    {{.key = "to",
-      .type = text_type("the name of a port", any_length, "PORT"),
-      .meaning = "Port that sends the copies; or `remote`",
-      .kinds = of_mirror},
-     access<member<&mirror::to>>()},
-    {{.key = "to_vlan",
-      .type = vlan_type,
-      .meaning = "VLAN ID of a tag in front of each copy (RSPAN)",
-      .kinds = of_mirror},
-     access<member<&mirror::to_vlan>>()},
-    {{.key = "remote",
-      .type = text_type("an address of one host", any_length, "ADDRESS"),
-      .meaning = "Address that gets the copies in GRE (ERSPAN) or, with `vni`, in VXLAN",
-      .kinds = of_mirror},
-     mirror_address<&mirror::remote>()},
-    {{.key = "local",
-      .type = text_type("an address of one host", any_length, "ADDRESS"),
-      .meaning = "With remote: source address of these packets, one of the router's own",
-      .kinds = of_mirror},
-     mirror_address<&mirror::local>()},
-    {{.key = "vrf",
-      .type = text_type("the name of a VRF", any_length, "VRF"),
-      .meaning = "With remote: VRF of these packets; without it, main",
-      .kinds = of_mirror},
+    {"ports", list_type("the name of a port", "ports", 0, "PORT"),
+     "Ports whose frames are copied; or `bridge`", access<member<&mirror::ports>, read_names>()},
+    {"bridge", text_type("the name of a bridge", any_length, "BRIDGE"),
+     "Bridge whose ports' frames are copied", access<&mirror::bridge>()},
+    {"direction", word_type(direction_words), "Copies received frames, sent ones, or both",
+     direction_access(), is_always_written},
+    {"vlan", vlan_type, "Copies only frames with this outer VLAN ID", access<&mirror::vlan>()},
+    {"list", text_type("the name of an access list", any_length, "LIST"),
+     "Copies only frames that this access list permits", access<&mirror::list>()},
+    {"sample", number_type(1, 1'000'000'000), "Copies one frame of so many",
+     access<&mirror::sample>(), is_always_written},
+    {"length", number_type(64, 65'535, "bytes"), "Cuts copies to this length",
+     access<&mirror::max_bytes>()},
+    {"to", text_type("the name of a port", any_length, "PORT"),
+     "Port that sends the copies; or `remote`", access<&mirror::to>()},
+    {"to_vlan", vlan_type, "VLAN ID of a tag in front of each copy (RSPAN)",
+     access<&mirror::to_vlan>()},
+    {"remote", text_type("an address of one host", any_length, "ADDRESS"),
+     "Address that gets the copies in GRE (ERSPAN) or, with `vni`, in VXLAN",
+     access<member<&mirror::remote>, read_end>()},
+    {"local", text_type("an address of one host", any_length, "ADDRESS"),
+     "With remote: source address of these packets, one of the router's own",
+     access<member<&mirror::local>, read_end>()},
+    {"vrf", text_type("the name of a VRF", any_length, "VRF"),
+     "With remote: VRF of these packets; without it, main",
      access<member<&mirror::vrf>, read_vrf_of>()},
-    {{.key = "session",
-      .type = number_type(0, packet::max_erspan_session),
-      .meaning = "With remote: ERSPAN session ID",
-      .kinds = of_mirror},
-     access<member<&mirror::session>>()},
-    {{.key = "erspan_type",
-      .type = number_type(2, 3),
-      .meaning = "With remote: type of the ERSPAN header; 3 has a timestamp",
-      .kinds = of_mirror},
-     access<member<&mirror::erspan_type>>()},
-    {{.key = "vni",
-      .type = number_type(1, state::last_vni),
-      .meaning = "With remote: copies are in VXLAN with this network identifier",
-      .kinds = of_mirror},
-     access<member<&mirror::vni>>()},
-    {{.key = "udp_port",
-      .type = number_type(1, 65'535),
-      .meaning = "With vni: UDP destination port",
-      .kinds = of_mirror},
-     access<member<&mirror::udp_port>>()},
+    {"session", number_type(0, packet::max_erspan_session), "With remote: ERSPAN session ID",
+     access<&mirror::session>()},
+    {"erspan_type", number_type(2, 3), "With remote: type of the ERSPAN header; 3 has a timestamp",
+     access<&mirror::erspan_type>()},
+    {"vni", number_type(1, state::last_vni),
+     "With remote: copies are in VXLAN with this network identifier", access<&mirror::vni>()},
+    {"udp_port", number_type(1, 65'535), "With vni: UDP destination port",
+     access<&mirror::udp_port>()},
 };
 
 uint32_t read_table(const reader& from, const value_type& type) {
@@ -285,14 +183,9 @@ uint32_t read_table(const reader& from, const value_type& type) {
 }
 
 constexpr field<state::vrf> vrf_rows[] = {
-    {{.key = "table",
-      .type = number_type(1, UINT32_MAX),
-      .meaning =
-          "Number of the VRF's table in the kernel, without 253 to 255; without it, the first "
-          "free one",
-      .kinds = of_vrf,
-      .always_written = true},
-     access<member<&state::vrf::table>, read_table>()},
+    {"table", number_type(1, UINT32_MAX),
+     "Number of the VRF's table in the kernel, without 253 to 255; without it, the first free one",
+     access<member<&state::vrf::table>, read_table>(), is_always_written},
 };
 
 mac_address read_neighbour_mac(const reader& from) {
@@ -302,23 +195,9 @@ mac_address read_neighbour_mac(const reader& from) {
     return mac;
 }
 
-constexpr accessor<state::neighbour> mac_access() {
-    return {[](const reader& from, const value_type&, const configuration&,
-               state::neighbour& into) { into.mac = read_neighbour_mac(from); },
-            [](const state::neighbour& n, const value_type&) {
-                return written_value{{quoted(n.mac.text())}};
-            },
-            [](state::neighbour& n) { n.mac = {}; }};
-}
-
 constexpr field<state::neighbour> neighbour_rows[] = {
-    {{.key = "mac",
-      .type = text_type("a unicast MAC address", any_length, "MAC"),
-      .meaning = "MAC address of the neighbour",
-      .kinds = of_neighbour,
-      .required = true,
-      .always_written = true},
-     mac_access()},
+    {"mac", text_type("a unicast MAC address", any_length, "MAC"), "MAC address of the neighbour",
+     access<member<&state::neighbour::mac>, read_neighbour_mac>(), is_required | is_always_written},
 };
 
 }  // namespace
