@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from lib import tap  # noqa: E402
 
 PROGRAM = sys.argv.pop(1)
-METRICS = ROOT / "app/turnpike/observe/metrics.cpp"
+METRICS = ROOT / "app/turnpike/observe/metrics.hpp"
 EXAMPLES = ROOT / "examples/monitoring"
 AWKWARD = "a \"quoted\\name\"\nof two lines"
 

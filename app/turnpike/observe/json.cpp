@@ -17,8 +17,8 @@ json json_of(const metric_value& value) {
 }
 
 /// All metrics of one object, by name.
-template <class T>
-json json_of(std::span<const metric<T>> rows, const T& of) {
+template <class T, size_t N>
+json json_of(const metric<T> (&rows)[N], const T& of) {
     json out = json::object();
     for (const metric<T>& m : rows) out[std::string(m.name)] = json_of(m.read(of));
     return out;
@@ -46,7 +46,7 @@ json core_json(const core_report& c) {
 }
 
 json worker_json(const worker_report& w) {
-    json out = json_of(worker_metrics(), w);
+    json out = json_of(metrics::workers, w);
     out["lcore"] = w.lcore;
     out["node"] = w.node < 0 ? json(nullptr) : json(w.node);
     out["forwards"] = w.forwards;
@@ -71,7 +71,7 @@ json worker_json(const worker_report& w) {
 }
 
 json port_json(const port_report& p) {
-    json out = json_of(port_metrics(), p);
+    json out = json_of(metrics::ports, p);
     out["name"] = p.name;
     out["driver"] = p.driver;
     out["link"] = link_of(p);
@@ -86,7 +86,7 @@ json port_json(const port_report& p) {
 }
 
 json mempool_json(const mempool_report& m) {
-    json out = json_of(mempool_metrics(), m);
+    json out = json_of(metrics::mempool, m);
     out["ops"] = m.ops;
     out["node"] = m.node < 0 ? json(nullptr) : json(m.node);
     out["placement"] = m.placement;
@@ -95,7 +95,7 @@ json mempool_json(const mempool_report& m) {
 }
 
 json acl_json(const acl_report& a) {
-    json out = json_of(acl_metrics(), a);
+    json out = json_of(metrics::acls, a);
     out["port"] = a.interface;
     out["direction"] = a.direction;
     out["list"] = a.list;
@@ -112,7 +112,7 @@ json acl_json(const acl_report& a) {
 }
 
 json punt_json(const punt_report& p) {
-    json out = json_of(punt_metrics(), p);
+    json out = json_of(metrics::punt, p);
     out["interface"] = p.interface;
     out["class"] = datapath::punt_class_texts[static_cast<size_t>(p.of)].name;
     return out;
@@ -158,7 +158,7 @@ json to_json(const report& r) {
         {"routes", r.routes.empty() ? json(nullptr) : json(r.routes)},
         {"acl", list_of(r.acls, acl_json)},
         {"punt", list_of(r.punt, punt_json)},
-        {"balance", json_of(balance_metrics(), r.total())},
+        {"balance", json_of(metrics::totals, r.total())},
         {"drops", r.drops()}};
 }
 

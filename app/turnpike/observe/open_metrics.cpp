@@ -81,8 +81,8 @@ class exposition {
     }
 
     /// A family per row, a sample per object.
-    template <class T, class Things, class Labels>
-    void families(std::string_view prefix, std::span<const metric<T>> rows, const Things& things,
+    template <class T, size_t N, class Things, class Labels>
+    void families(std::string_view prefix, const metric<T> (&rows)[N], const Things& things,
                   const Labels& labels_of) {
         std::vector<std::string> texts;
         for (const T& one : things) texts.push_back(labels_of(one));
@@ -116,10 +116,17 @@ class exposition {
     std::string out_, name_;
 };
 
+/// The labels of an object: the text of a member.
+template <class T, class Text>
+auto by(std::string_view name, Text T::*member) {
+    return [=](const T& one) { return labels_text({{name, one.*member}}); };
+}
+constexpr auto unlabelled = [](const auto&) { return std::string(); };
+
 std::string lcore_label(unsigned lcore) { return labels_text({{"lcore", fmt::to_string(lcore)}}); }
 
 void add_workers(exposition& out, const report& r) {
-    out.families("worker", worker_metrics(), r.workers,
+    out.families("worker", metrics::workers, r.workers,
                  [](const worker_report& w) { return lcore_label(w.lcore); });
     out.begin(fmt::format("turnpike_{}", burst_histogram), "histogram", "", "packets",
               burst_histogram_help);
@@ -140,15 +147,15 @@ void add_workers(exposition& out, const report& r) {
     std::vector<stage_sample> stages;
     for (const worker_report& w : r.workers)
         for (const auto& s : w.stages) stages.push_back({w.lcore, &s});
-    out.families("stage", stage_metrics(), stages, [](const stage_sample& s) {
+    out.families("stage", metrics::stages, stages, [](const stage_sample& s) {
         return labels_text({{"lcore", fmt::to_string(s.lcore)}, {"stage", s.stage->name}});
     });
 }
 
 void add_ports(exposition& out, const report& r) {
-    const auto port_label = [](const port_report& p) { return labels_text({{"port", p.name}}); };
-    out.families("port", port_metrics(), r.ports, port_label);
-    out.families("port", link_metrics(), r.ports, port_label);
+    const auto port_label = by("port", &port_report::name);
+    out.families("port", metrics::ports, r.ports, port_label);
+    out.families("port", metrics::links, r.ports, port_label);
     out.info(port_info, r.ports, [](const port_report& p) {
         return labels_text({{"port", p.name},
                             {"driver", p.driver},
@@ -160,13 +167,13 @@ void add_ports(exposition& out, const report& r) {
         for (size_t i = 0; i < p.totals.drops.size(); ++i)
             drops.push_back(
                 {p.name, datapath::drop_texts[i].name, p.totals.drops[i], p.totals.drop_bytes[i]});
-    out.families("port", drop_metrics(), drops, [](const drop_sample& d) {
+    out.families("port", metrics::drops, drops, [](const drop_sample& d) {
         return labels_text({{"port", d.port}, {"reason", d.reason}});
     });
 }
 
 void add_lists(exposition& out, const report& r) {
-    out.families("acl", acl_metrics(), r.acls, [](const acl_report& a) {
+    out.families("acl", metrics::acls, r.acls, [](const acl_report& a) {
         return labels_text(
             {{"interface", a.interface}, {"direction", a.direction}, {"list", a.list}});
     });
@@ -180,7 +187,7 @@ void add_lists(exposition& out, const report& r) {
     const auto number_of = [](const rule_sample& s) {
         return s.number == 0 ? "default" : fmt::to_string(s.number);
     };
-    out.families("acl_rule", rule_metrics(), rules, [&](const rule_sample& s) {
+    out.families("acl_rule", metrics::rules, rules, [&](const rule_sample& s) {
         return labels_text({{"interface", s.of->interface},
                             {"direction", s.of->direction},
                             {"list", s.of->list},
@@ -201,10 +208,9 @@ void add_routing(exposition& out, const scraped& s) {
     std::vector<neighbour_sample> neighbours;
     for (const auto& [state, n] : s.numbers.neighbours)
         if (state != "limit") neighbours.push_back({state, n});
-    out.families("neighbour", neighbour_metrics(), neighbours, [](const neighbour_sample& n) {
-        return labels_text({{"state", n.state}});
-    });
-    out.families("punt", punt_metrics(), s.numbers.punt, [](const punt_report& p) {
+    out.families("neighbour", metrics::neighbours, neighbours,
+                 by("state", &neighbour_sample::state));
+    out.families("punt", metrics::punt, s.numbers.punt, [](const punt_report& p) {
         return labels_text({{"interface", p.interface},
                             {"class", datapath::punt_class_texts[static_cast<size_t>(p.of)].name}});
     });
@@ -213,33 +219,26 @@ void add_routing(exposition& out, const scraped& s) {
         routes.push_back({v.name, "ipv4", v.ipv4});
         routes.push_back({v.name, "ipv6", v.ipv6});
     }
-    out.families("fib", route_metrics(), routes, [](const route_sample& r) {
+    out.families("fib", metrics::routes, routes, [](const route_sample& r) {
         return labels_text({{"vrf", r.vrf}, {"family", r.family}});
     });
-    out.families("fib", fib_metrics(), s.objects.fibs, [](const fib_report& f) {
+    out.families("fib", metrics::fibs, s.objects.fibs, [](const fib_report& f) {
         return labels_text({{"vrf", f.vrf}, {"family", f.family}});
     });
-    out.families("rib", source_metrics(), s.objects.sources, [](const source_report& r) {
+    out.families("rib", metrics::sources, s.objects.sources, [](const source_report& r) {
         return labels_text({{"vrf", r.vrf}, {"protocol", r.protocol}});
     });
-    out.families("table", table_metrics(), s.objects.tables, [](const table_report& t) {
-        return labels_text({{"table", t.name}});
-    });
-    out.families("netlink", netlink_metrics(), s.objects.netlink,
-                 [](const netlink_report&) { return std::string(); });
-    out.families("netlink", left_out_metrics(), s.objects.left_out, [](const left_out_report& l) {
-        return labels_text({{"reason", l.reason}});
-    });
-    out.families("netlink", not_followed_metrics(), s.objects.not_followed,
-                 [](const not_followed_report& n) {
-                     return labels_text({{"reason", n.reason}});
-                 });
+    out.families("table", metrics::tables, s.objects.tables, by("table", &table_report::name));
+    out.families("netlink", metrics::netlink, s.objects.netlink, unlabelled);
+    out.families("netlink", metrics::left_out, s.objects.left_out,
+                 by("reason", &left_out_report::reason));
+    out.families("netlink", metrics::not_followed, s.objects.not_followed,
+                 by("reason", &not_followed_report::reason));
 }
 
 void add_objects(exposition& out, const inventory& all) {
-    out.families("interface", interface_metrics(), all.interfaces, [](const interface_report& i) {
-        return labels_text({{"interface", i.name}});
-    });
+    out.families("interface", metrics::interfaces, all.interfaces,
+                 by("interface", &interface_report::name));
     out.info(interface_info, all.interfaces, [](const interface_report& i) {
         return labels_text({{"interface", i.name},
                             {"kind", i.kind},
@@ -249,25 +248,16 @@ void add_objects(exposition& out, const inventory& all) {
                             {"vrf", i.vrf},
                             {"peer", i.peer}});
     });
-    out.families("bridge", bridge_metrics(), all.bridges, [](const bridge_report& b) {
-        return labels_text({{"bridge", b.name}});
-    });
-    out.families("tunnel", tunnel_metrics(), all.tunnels, [](const tunnel_report& t) {
-        return labels_text({{"tunnel", t.name}});
-    });
+    out.families("bridge", metrics::bridges, all.bridges, by("bridge", &bridge_report::name));
+    out.families("tunnel", metrics::tunnels, all.tunnels, by("tunnel", &tunnel_report::name));
     out.info(tunnel_info, all.tunnels, [](const tunnel_report& t) {
         return labels_text(
             {{"tunnel", t.name}, {"vni", fmt::to_string(t.vni)}, {"remote", t.remote}});
     });
-    out.families("mirror", mirror_metrics(), all.mirrors, [](const mirror_report& m) {
-        return labels_text({{"mirror", m.name}});
-    });
-    out.families("sflow", sflow_metrics(), all.sflow,
-                 [](const sflow_report&) { return std::string(); });
-    out.families("host_interface", host_interface_metrics(), all.host_interfaces,
-                 [](const host_interface_report& h) {
-                     return labels_text({{"interface", h.name}});
-                 });
+    out.families("mirror", metrics::mirrors, all.mirrors, by("mirror", &mirror_report::name));
+    out.families("sflow", metrics::sflow, all.sflow, unlabelled);
+    out.families("host_interface", metrics::host_interfaces, all.host_interfaces,
+                 by("interface", &host_interface_report::name));
 }
 
 /// Buckets end at powers of two of nanoseconds.
@@ -297,20 +287,19 @@ void add_latencies(exposition& out, const inventory& all) {
 }
 
 void add_totals(exposition& out, const scraped& s) {
-    const auto none = [](const auto&) { return std::string(); };
     const process_sample process{&s};
-    out.families("process", process_metrics(), std::span(&process, 1), none);
+    out.families("process", metrics::process, std::span(&process, 1), unlabelled);
     out.info(build_info, std::span(&s.numbers, 1), [](const report& r) {
         return labels_text(
             {{"version", r.version}, {"max_simd_bitwidth", fmt::to_string(r.max_simd_bitwidth)}});
     });
     const balance sum = s.numbers.total();
-    out.families("balance", balance_metrics(), std::span(&sum, 1), none);
-    out.families("mempool", mempool_metrics(), std::span(&s.numbers.mempool, 1), none);
+    out.families("balance", metrics::totals, std::span(&sum, 1), unlabelled);
+    out.families("mempool", metrics::mempool, std::span(&s.numbers.mempool, 1), unlabelled);
     const verdict v = verdict_of(s.numbers);
     std::vector<resource_sample> resources;
     for (const headroom& h : v.by) resources.push_back({&h, h.resource == v.bound});
-    out.families("resource", resource_metrics(), resources, [](const resource_sample& r) {
+    out.families("resource", metrics::resources, resources, [](const resource_sample& r) {
         return labels_text({{"resource", r.of->resource}});
     });
 }

@@ -109,7 +109,7 @@ void add_ports(std::string& out, const report& r) {
         out += fmt::format("{:<12}{:<16}{:<8}", p.name, p.driver, link_of(p));
         for (const auto& [name, width] : port_columns)
             out += fmt::format(
-                "{:>{}}", std::get<uint64_t>(find_metric(port_metrics(), name).read(p)), width);
+                "{:>{}}", std::get<uint64_t>(find_metric(metrics::ports, name).read(p)), width);
         std::string drops;
         for (const auto& [name, n] : drops_of(p.totals)) drops += fmt::format("{} {}  ", name, n);
         out += fmt::format("  {}\n", drops.empty() ? "-" : drops);
