@@ -51,7 +51,7 @@ result<void> select(const command& what, const given& g, json& result) {
 void print(const command& what, const given& g, const json& result) {
     std::string text;
     if (g.as_json())
-        text = result.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+        text = json_line(result);
     else
         text = what.text != nullptr ? what.text(g, result)
                : shown_name(what, g).empty()
@@ -61,6 +61,26 @@ void print(const command& what, const given& g, const json& result) {
 }
 
 }  // namespace
+
+result<connection> connect(const given& g) {
+    return connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
+}
+
+result<json> result_in(result<json> answer) {
+    if (!answer) return answer;
+    if (!answer->is_object() || !answer->contains("result"))
+        return tl::unexpected<error>(refusal_of(*answer));
+    return std::move((*answer)["result"]);
+}
+
+std::string json_line(const json& value) {
+    return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+int flush_output() {
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+    return complain({EIO, {}, "standard output cannot be written"}, exit_refused);
+}
 
 int complain(const error& e, int code) {
     std::fprintf(stderr, "turnpikectl: %s\n", e.message().c_str());
@@ -192,9 +212,8 @@ bool may_discard(connection& c, const json& request) {
     if ((name != "apply" && name != "reload") || ::isatty(STDIN_FILENO) != 1 ||
         ::isatty(STDOUT_FILENO) != 1)
         return true;
-    const auto answer = c.ask({{"request", "history"}});
-    if (!answer || !answer->contains("result") || !(*answer)["result"].value("unsaved", false))
-        return true;
+    const auto history = result_in(c.ask({{"request", "history"}}));
+    if (!history || !history->value("unsaved", false)) return true;
     std::fputs("unsaved changes of the running configuration would be lost; go on? [y/N] ", stdout);
     std::fflush(stdout);
     char line[16] = "";
@@ -219,7 +238,7 @@ void join_pages(json& lists, json& page) {
 int ask(const command& what, const given& g) {
     auto request = what.request(g);
     if (!request) return complain(request.error(), exit_of(request.error()));
-    auto asked = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
+    auto asked = connect(g);
     if (!asked) return complain(asked.error(), exit_no_connection);
     if (!may_discard(*asked, *request))
         return complain({EINVAL, {}, "nothing was changed"}, exit_refused);
@@ -245,8 +264,7 @@ int ask(const command& what, const given& g) {
         if (is_last) break;
         (*request)["from"] = result["next"];
     }
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
-    return complain({EIO, {}, "standard output cannot be written"}, exit_refused);
+    return flush_output();
 }
 
 }  // namespace turnpike::ctl

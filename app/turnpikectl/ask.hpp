@@ -6,6 +6,8 @@
 
 namespace turnpike::ctl {
 
+class connection;
+
 /// 1: turnpike refused the request, or a file or this machine does not allow it. 2: the command line is wrong, and nothing
 /// was sent. 3: turnpike does not answer.
 inline constexpr int exit_refused = 1, exit_usage = 2, exit_no_connection = 3;
@@ -20,6 +22,14 @@ inline constexpr int exit_refused = 1, exit_usage = 2, exit_no_connection = 3;
 
 /// Prints the error on standard error; returns `code`.
 int complain(const error& e, int code);
+/// Connects to the socket that the command line names.
+[[nodiscard]] result<connection> connect(const given& g);
+/// The result in an answer.
+/// Errors  of the connection; EINVAL: a refusal
+[[nodiscard]] result<nlohmann::json> result_in(result<nlohmann::json> answer);
+[[nodiscard]] std::string json_line(const nlohmann::json& value);
+/// Flushes standard output; returns the exit code.
+int flush_output();
 /// The error in an answer without a result.
 [[nodiscard]] error refusal_of(const nlohmann::json& answer);
 /// Prints the first refusal of an answer, by the words of the command, and the others.

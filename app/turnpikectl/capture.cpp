@@ -112,7 +112,7 @@ class capturing_client {
         if (auto sent = to_.send(request, to_files_.given.get()); !sent)
             return tl::unexpected<error>(sent.error());
         to_files_.given.reset();  // turnpike's copy is the last: a reader then sees the end
-        auto begun = answer();
+        auto begun = result_in(to_.receive());
         if (!begun) return begun;
         number_ = (*begun)["capture"].get<uint64_t>();
         while (true) {
@@ -130,17 +130,10 @@ class capturing_client {
     [[nodiscard]] const destination& files() const noexcept { return to_files_; }
 
   private:
-    result<json> answer() {
-        auto heard = to_.receive();
-        if (!heard) return heard;
-        if (!heard->is_object() || !heard->contains("result"))
-            return tl::unexpected<error>(refusal_of(*heard));
-        return (*heard)["result"];
-    }
     result<json> asked(const char* verb) {
         if (auto sent = to_.send({{"request", "capture"}, {verb, number_}}); !sent)
             return tl::unexpected<error>(sent.error());
-        return answer();
+        return result_in(to_.receive());
     }
     /// Until the next look at the status; ends the capture at a signal.
     result<void> wait() {
@@ -196,7 +189,7 @@ class capturing_client {
 int capture(const given& g) {
     auto to_files = destination_of(g);
     if (!to_files) return complain(to_files.error(), exit_of(to_files.error()));
-    auto to = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
+    auto to = connect(g);
     if (!to) return complain(to.error(), exit_no_connection);
     capturing_client client(*to, std::move(*to_files));
     const auto status = client.run(request_of(g));

@@ -70,11 +70,11 @@ struct topic {
 /// A kind of value, in capital letters in a usage.
 struct value_kind {
     std::string_view name, help;
-    bool is_file;
     /// Source of existing values for completion: `member` of each entry of `list` in `show what`.
-    std::string_view what, list, member;
+    std::string_view what{}, list{}, member{};
+    bool is_file = false;
     /// Returns the error of a value, or null; a null function: turnpike validates the value.
-    const char* (*complaint)(const std::string&);
+    const char* (*complaint)(const std::string&) = nullptr;
 };
 [[nodiscard]] std::span<const value_kind> value_kinds() noexcept;
 /// Throws std::logic_error if the kind does not exist.

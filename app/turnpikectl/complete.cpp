@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ask.hpp"
 #include "command_line.hpp"
 #include "connection.hpp"
 #include "keys.hpp"
@@ -35,11 +36,9 @@ class candidates {
         if (!asked) return;
         json request = {{"request", "show"}, {"what", kind.what}};
         if (kind.what == "acl") request["rules"] = false;
-        const auto answer = asked->ask(request);
-        if (!answer || !answer->is_object() || !answer->contains("result")) return;
-        const json& result = (*answer)["result"];
-        if (!result.is_object()) return;
-        for (const json& one : result.value(std::string(kind.list), json::array())) {
+        const auto result = result_in(asked->ask(request));
+        if (!result || !result->is_object()) return;
+        for (const json& one : result->value(std::string(kind.list), json::array())) {
             const json value =
                 one.is_object() ? one.value(std::string(kind.member), json()) : json();
             if (!value.is_string()) continue;

@@ -102,7 +102,7 @@ int apply(connection& c, const given& g, const edited_file& file) {
 }  // namespace
 
 int edit_configuration(const given& g) {
-    auto asked = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
+    auto asked = connect(g);
     if (!asked) return complain(asked.error(), exit_no_connection);
     int code = 0;
     const auto before = running_text(*asked, code);

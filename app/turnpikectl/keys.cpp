@@ -57,12 +57,6 @@ bool is_list_of_objects(std::string_view kind, std::string_view key) {
     return false;
 }
 
-json request_of(const given& g, const std::string& verb, json change) {
-    json request = {{"request", "change"}, {"do", {{{verb, std::move(change)}}}}};
-    add_change_options(g, request);
-    return request;
-}
-
 /// Adds a key, which may lead into a map, to an object's members.
 result<void> add_key(json& object, std::string_view kind, const std::string& word,
                      const std::string& value) {
@@ -165,7 +159,7 @@ result<json> change_object(const given& g) {
     json object = named_object(g, kind, false);
     if (auto added = add_pairs(object, kind, g, 2 + names_of(kind, false).size()); !added)
         return tl::unexpected<error>(added.error());
-    return request_of(g, verb, {{kind, std::move(object)}});
+    return change_request(g, verb, {{kind, std::move(object)}});
 }
 
 result<json> set_keys(const given& g) {
@@ -192,16 +186,14 @@ result<json> set_keys(const given& g) {
     if (auto added = add_pairs(object, kind, set, from); !added)
         return tl::unexpected<error>(added.error());
     if (set.words.size() > from) changes.push_back({{"set", {{kind, std::move(object)}}}});
-    json request = {{"request", "change"}, {"do", std::move(changes)}};
-    add_change_options(g, request);
-    return request;
+    return change_request(g, std::move(changes));
 }
 
 result<json> unset_keys(const given& g) {
     const std::string& kind = g.words[1].second;
     json object = named_object(g, kind, true);
     object["keys"] = keys_from(g, 2 + names_of(kind, true).size(), kind);
-    return request_of(g, "unset", {{kind, std::move(object)}});
+    return change_request(g, "unset", {{kind, std::move(object)}});
 }
 
 result<json> set_setting(const given& g) {
@@ -210,11 +202,11 @@ result<json> set_setting(const given& g) {
     json change = json::object();
     if (auto added = add_key(change, "settings", key, value); !added)
         return tl::unexpected<error>(added.error());
-    return request_of(g, "set", std::move(change));
+    return change_request(g, "set", std::move(change));
 }
 
 result<json> unset_settings(const given& g) {
-    return request_of(g, "unset", {{"settings", {{"keys", keys_from(g, 1, "settings")}}}});
+    return change_request(g, "unset", {{"settings", {{"keys", keys_from(g, 1, "settings")}}}});
 }
 
 }  // namespace turnpike::ctl

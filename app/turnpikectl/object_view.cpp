@@ -44,17 +44,13 @@ class subjects {
         if (what == "acl") request["rules"] = false;
         if (what == "log") request["most"] = 1000;
         while (true) {
-            auto answer = to_.ask(request);
-            if (!answer) return tl::unexpected<error>(answer.error());
-            if (!answer->is_object() || !answer->contains("result"))
-                return tl::unexpected<error>(refusal_of(*answer));
-            json& page = (*answer)["result"];
-            if (!page.is_object()) return page;
-            const json next = page.value("next", json());
+            auto page = result_in(to_.ask(request));
+            if (!page || !page->is_object()) return page;
+            const json next = page->value("next", json());
             if (whole.is_null())
-                whole = std::move(page);
-            else if (page.contains(what))
-                for (json& one : page[what]) whole[what].push_back(std::move(one));
+                whole = std::move(*page);
+            else if (page->contains(what))
+                for (json& one : (*page)[what]) whole[what].push_back(std::move(one));
             if (next.is_null()) return whole;
             request["from"] = next;
         }
@@ -203,17 +199,13 @@ std::string object_text(const given& g, const json& result) {
 }  // namespace
 
 int show_object(const given& g) {
-    auto to = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
+    auto to = connect(g);
     if (!to) return complain(to.error(), exit_no_connection);
     subjects all(*to);
     const auto result = object_json(all, g);
     if (!result) return complain(result.error(), exit_refused);
-    const std::string text =
-        g.as_json() ? result->dump(-1, ' ', false, json::error_handler_t::replace) + "\n"
-                    : object_text(g, *result);
-    std::fputs(text.c_str(), stdout);
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
-    return complain({EIO, {}, "standard output cannot be written"}, exit_refused);
+    std::fputs((g.as_json() ? json_line(*result) : object_text(g, *result)).c_str(), stdout);
+    return flush_output();
 }
 
 }  // namespace turnpike::ctl

@@ -35,10 +35,7 @@ json members(const given& g, size_t from, json out = json::object()) {
 }
 
 json change(const given& g, json object) {
-    const std::string &kind = g.words[0].second, &verb = g.words[1].second;
-    json request = {{"request", "change"}, {"do", {{{verb, {{kind, std::move(object)}}}}}}};
-    add_change_options(g, request);
-    return request;
+    return change_request(g, g.words[1].second, {{g.words[0].second, std::move(object)}});
 }
 
 /// The text of a file of rules. A file that exceeds a request is refused.
@@ -64,16 +61,24 @@ void add_change_options(const given& g, json& request) {
     if (g.options.contains("--comment")) request["comment"] = g.option("--comment");
 }
 
+json change_request(const given& g, json changes) {
+    json request = {{"request", "change"}, {"do", std::move(changes)}};
+    add_change_options(g, request);
+    return request;
+}
+
+json change_request(const given& g, const std::string& verb, json object) {
+    json change = json::object();
+    change[verb] = std::move(object);
+    return change_request(g, json::array({std::move(change)}));
+}
+
 namespace {
 
 /// "main" names the main table.
 void add_vrf(const given& g, json& to) {
     if (g.has("VRF")) to["vrf"] = g.value("VRF");
 }
-
-}  // namespace
-
-namespace {
 
 /// "default" is the default route of the gateway's family.
 std::string prefix_of(const given& g) {
@@ -233,9 +238,7 @@ result<json> change_many(const given& g) {
         if (const auto added = add_line(line, location, changes, g.changes); !added)
             return fail(EINVAL, location, added.error().message());
     }
-    json request = {{"request", "change"}, {"do", std::move(changes)}};
-    add_change_options(g, request);
-    return request;
+    return change_request(g, std::move(changes));
 }
 
 }  // namespace turnpike::ctl

@@ -22,5 +22,10 @@ namespace turnpike::ctl {
 
 /// Copies --confirm and --comment into the request.
 void add_change_options(const given& g, nlohmann::json& request);
+/// A request "change", with these options.
+[[nodiscard]] nlohmann::json change_request(const given& g, nlohmann::json changes);
+/// The request of one change: {verb: object}.
+[[nodiscard]] nlohmann::json change_request(const given& g, const std::string& verb,
+                                            nlohmann::json object);
 
 }  // namespace turnpike::ctl

@@ -13,18 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-/// The result of a request.
-/// Errors  of the connection; EINVAL: refused
-result<json> result_of(connection& to, const json& request) {
-    auto answer = to.ask(request);
-    if (!answer) return tl::unexpected<error>(answer.error());
-    if (!answer->is_object() || !answer->contains("result"))
-        return tl::unexpected<error>(refusal_of(*answer));
-    return std::move((*answer)["result"]);
-}
-
 result<std::string> report_text(const given& g) {
-    auto to = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
+    auto to = connect(g);
     if (!to) return tl::unexpected<error>(to.error());
     std::map<std::string, json> parts;
     const bool page = g.options.contains("--html");
@@ -32,7 +22,7 @@ result<std::string> report_text(const given& g) {
          {json{{"request", "show"}, {"what", "report"}},
           json{{"request", "show"}, {"what", "rates"}, {"history", true}},
           json{{"request", "show"}, {"what", "tables"}}, json{{"request", "states"}}}) {
-        auto part = result_of(*to, request);
+        auto part = result_in(to->ask(request));
         if (!part) return tl::unexpected<error>(part.error());
         parts[request.value("what", "states")] = std::move(*part);
         if (!page)

@@ -29,11 +29,7 @@ using nlohmann::json;
 result<json> shown(connection& to, const char* what, json request = json::object()) {
     request["request"] = "show";
     request["what"] = what;
-    auto answer = to.ask(request);
-    if (!answer) return tl::unexpected<error>(answer.error());
-    if (!answer->is_object() || !answer->contains("result"))
-        return tl::unexpected<error>(refusal_of(*answer));
-    return std::move((*answer)["result"]);
+    return result_in(to.ask(request));
 }
 
 /// The network namespace of turnpike's host interfaces.
@@ -182,7 +178,7 @@ int run_in(const owned_fd& netns, std::vector<std::string> words, const vrf_path
 }
 
 int run(const given& g, std::vector<std::string> words) {
-    auto to = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
+    auto to = connect(g);
     if (!to) return complain(to.error(), exit_no_connection);
     vrf_path by{.interface = g.value("INTERFACE")};
     if (g.has("VRF")) {

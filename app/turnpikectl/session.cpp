@@ -249,8 +249,7 @@ std::pair<json, given> session::candidate_request(json with) const {
 std::optional<json> session::result_of(const json& request, const given& says) {
     const auto options = read_command_line(with_options({"confirm"}));
     if (!options) return code_ = complain(options.error(), exit_usage), std::nullopt;
-    auto asked = connection::open(options->says.option("--socket", default_socket),
-                                  options->says.seconds("--timeout", 60));
+    auto asked = connect(options->says);
     if (!asked) return code_ = complain(asked.error(), exit_no_connection), std::nullopt;
     auto answer = asked->ask(request);
     if (!answer) return code_ = complain(answer.error(), exit_no_connection), std::nullopt;
@@ -330,12 +329,10 @@ std::string session::prompt() {
                       : result<connection>(tl::unexpected<error>(with.error()));
     if (!asked) {
         notes.emplace_back("no connection");
-    } else if (const auto answer = asked->ask({{"request", "history"}});
-               answer && answer->contains("result")) {
-        const json& state = (*answer)["result"];
-        if (const json left = state.value("undone_in_s", json()); left.is_number())
+    } else if (const auto state = result_in(asked->ask({{"request", "history"}}))) {
+        if (const json left = state->value("undone_in_s", json()); left.is_number())
             notes.push_back("confirm within " + left.dump() + " s");
-        if (state.value("unsaved", false)) notes.emplace_back("unsaved");
+        if (state->value("unsaved", false)) notes.emplace_back("unsaved");
     }
     std::string out = "turnpike";
     for (size_t i = 0; i < notes.size(); ++i) out += (i == 0 ? " (" : ", ") + notes[i];

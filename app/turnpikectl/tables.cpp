@@ -13,7 +13,6 @@ namespace turnpike::ctl {
 
 using nlohmann::json;
 
-/// One row per port and source, in 64-byte bus lines.
 std::string pcie_text(const given&, const json& result) {
     json rows = json::array();
     for (const json& port : result.value("ports", json::array()))
@@ -44,14 +43,11 @@ std::string pcie_text(const given&, const json& result) {
     whole["rows"] = std::move(rows);
     return shown_text("rows", "name source reads writes partial mmio why", whole);
 }
-namespace {
-constexpr std::string_view cost_columns =
-    "lcore packets pps cpp utilisation headroom_pps ipc ipp core_cpp core_ghz";
-}  // namespace
 
-/// The workers, the limiting resource, and the headroom of each resource.
 std::string cost_text(const given&, const json& result) {
-    std::string out = shown_text("workers", cost_columns, result);
+    std::string out = shown_text(
+        "workers", "lcore packets pps cpp utilisation headroom_pps ipc ipp core_cpp core_ghz",
+        result);
     const json v = result.value("verdict", json::object());
     if (!v.contains("bound")) return out;
     json rows = json::array();
@@ -65,7 +61,7 @@ std::string cost_text(const given&, const json& result) {
     return out +
            shown_text("headroom", "bound of from used pps why", {{"headroom", std::move(rows)}});
 }
-/// Local time, and the command without the protocol's JSON.
+
 std::string history_text(const given&, const json& result) {
     constexpr size_t longest = 60;
     json rows = json::array();
@@ -89,7 +85,6 @@ std::string history_text(const given&, const json& result) {
     return out;
 }
 
-/// A row per drop reason, the most packets first.
 std::string drops_text(const given&, const json& result) {
     json rows = json::array();
     const json all = result.value("drops", json::object());

@@ -19,7 +19,6 @@ namespace turnpike::ctl {
 
 using nlohmann::json;
 
-/// The result of a request; otherwise prints the error and sets the exit code.
 std::optional<json> result_of(connection& c, const json& request, int& code) {
     const auto answer = c.ask(request);
     if (!answer) {
@@ -73,10 +72,6 @@ result<json> file_request(const std::string& name, const std::string& file) {
 }
 
 namespace {
-
-result<connection> connect(const given& g) {
-    return connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
-}
 
 /// Splits a stream at line ends into parts that fit a request.
 class line_parts {

@@ -97,16 +97,14 @@ class watcher {
         if (auto sent = to_->send({{"request", "show"}, {"what", of_.what}}); !sent) return sent;
         if (!wait(clock::now() + patience_, to_->descriptor()))
             return ended_ ? result<void>() : fail(ETIMEDOUT, "turnpike", "does not answer");
-        auto answer = to_->receive();
-        if (!answer) return tl::unexpected<error>(answer.error());
-        if (!answer->is_object() || !answer->contains("result"))
-            return tl::unexpected<error>(refusal_of(*answer));
-        show((*answer)["result"]);
+        auto result = result_in(to_->receive());
+        if (!result) return tl::unexpected<error>(result.error());
+        show(std::move(*result));
         return {};
     }
     void show(json result) {
         if (as_json_) {
-            ended_ = !write_all(result.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+            ended_ = !write_all(json_line(result));
             return;
         }
         of_.view->update(std::move(result));
@@ -165,10 +163,6 @@ class watcher {
     screen screen_;
     bool shown_ = false, ended_ = false;
 };
-
-}  // namespace
-
-namespace {
 
 int run_watcher(const given& g, watched of) {
     // Restore the terminal before printing an error.
