@@ -152,8 +152,8 @@ result<std::unique_ptr<prepared_change>> mirrors::prepare(change& c) {
     return ready;
 }
 
-mirrors::counts mirrors::counted(const std::string& name) const noexcept {
-    counts out;
+observe::mirror_report mirrors::counted(const std::string& name) const {
+    observe::mirror_report out{.name = name};
     const auto of = states_.find(name);
     if (of == states_.end()) return out;
     out.life = of->second->life;
@@ -167,9 +167,8 @@ mirrors::counts mirrors::counted(const std::string& name) const noexcept {
     return out;
 }
 
-nlohmann::json show_mirrors(controller& c, const request_fields& f) {
+nlohmann::json show_mirrors(controller& c, const request_fields&) {
     using nlohmann::json;
-    f.expect("");
     json list = json::array();
     const observe::inventory all = shown_objects(c, add_mirrors);
     for (const observe::mirror_report& n : all.mirrors) {

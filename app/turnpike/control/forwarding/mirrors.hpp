@@ -10,7 +10,7 @@
 
 #include "control/change.hpp"
 #include "datapath/mirror.hpp"
-#include "observe/report.hpp"
+#include "observe/inventory.hpp"
 
 namespace turnpike::control {
 
@@ -24,11 +24,7 @@ class mirrors : public config_handler {
     [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
 
     /// Totals of all workers.
-    struct counts {
-        uint64_t packets = 0, bytes = 0, lost = 0, unreachable = 0;
-        uint64_t life = 0;
-    };
-    [[nodiscard]] counts counted(const std::string& name) const noexcept;
+    [[nodiscard]] observe::mirror_report counted(const std::string& name) const;
 
   private:
     class prepared_mirrors;

@@ -162,12 +162,12 @@ class sflow_export::session {
         wants_counters_.store(false, std::memory_order_release);
         has_counters_ = true;
     }
-    [[nodiscard]] counts counted() const noexcept {
-        counts out{.datagrams = datagrams_.read(),
-                   .unsent = unsent_.read(),
-                   .samples = samples_.read(),
-                   .drops = drops_.read(),
-                   .life = life_};
+    [[nodiscard]] observe::sflow_report counted() const noexcept {
+        observe::sflow_report out{.life = life_,
+                                  .datagrams = datagrams_.read(),
+                                  .unsent = unsent_.read(),
+                                  .samples = samples_.read(),
+                                  .drops = drops_.read()};
         for (const auto& of : sampling_.of_producer) {
             out.lost_samples += of->lost_samples();
             out.lost_drops += of->lost_drops();
@@ -326,8 +326,8 @@ void sflow_export::give_counters(std::vector<observe::sflow::interface_counters>
     session_->give_counters(std::move(ports), std::move(names));
 }
 
-sflow_export::counts sflow_export::counted() const noexcept {
-    return session_ != nullptr ? session_->counted() : counts{};
+observe::sflow_report sflow_export::counted() const noexcept {
+    return session_ != nullptr ? session_->counted() : observe::sflow_report{};
 }
 
 /// The counters of all ports, for the export.
@@ -351,9 +351,8 @@ void controller::give_sflow_counters() {
     sflow_->give_counters(std::move(all), std::move(names));
 }
 
-nlohmann::json show_sflow(controller& c, const request_fields& f) {
+nlohmann::json show_sflow(controller& c, const request_fields&) {
     using nlohmann::json;
-    f.expect("");
     const state::sflow& says = c.running().sflow;
     json collectors = json::array();
     for (const state::listen_address& at : says.collectors) collectors.push_back(at.text());

@@ -9,6 +9,7 @@
 
 #include "control/change.hpp"
 #include "datapath/sampler.hpp"
+#include "observe/inventory.hpp"
 #include "observe/sflow.hpp"
 
 namespace turnpike::control {
@@ -33,12 +34,7 @@ class sflow_export : public config_handler {
     /// Ends the thread.
     void close() noexcept { session_.reset(); }
 
-    struct counts {
-        uint64_t datagrams = 0, unsent = 0, samples = 0, drops = 0;
-        uint64_t lost_samples = 0, lost_drops = 0;
-        uint64_t life = 0;  ///< of the session
-    };
-    [[nodiscard]] counts counted() const noexcept;
+    [[nodiscard]] observe::sflow_report counted() const noexcept;
 
   private:
     class session;

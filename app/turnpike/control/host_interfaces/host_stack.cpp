@@ -365,16 +365,16 @@ void host_stack::tick(uint64_t now_ms) {
     if (to_learn_ && netns_->follower->counted().whole != 0) learn(now_ms);
 }
 
-std::vector<host_stack::shown_tap> host_stack::shown() const {
-    std::vector<shown_tap> out;
+std::map<uint16_t, observe::host_interface_report> host_stack::shown() const {
+    std::map<uint16_t, observe::host_interface_report> out;
     for (const auto& [ifindex, a] : taps_)
-        out.push_back(
-            {ifindex,
-             a->device.index(),
-             !a->admin_down,
-             a->carrier,
-             {a->counted.given.read(), a->counted.taken.read(), a->counted.not_taken.read()},
-             a->life});
+        out[ifindex] = {.index = a->device.index(),
+                        .admin_up = !a->admin_down,
+                        .carrier = a->carrier,
+                        .life = a->life,
+                        .to_kernel = a->counted.given.read(),
+                        .from_kernel = a->counted.taken.read(),
+                        .refused = a->counted.not_taken.read()};
     return out;
 }
 

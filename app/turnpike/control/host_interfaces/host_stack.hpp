@@ -30,8 +30,8 @@
 #include "control/host_interfaces/tap.hpp"
 #include "control/host_interfaces/upkeep.hpp"
 #include "control/routing/netlink_monitor.hpp"
+#include "observe/inventory.hpp"
 #include "observe/log.hpp"
-#include "observe/report.hpp"
 
 namespace turnpike::control {
 
@@ -77,18 +77,8 @@ class host_stack : public config_handler {
     void end_upkeep() noexcept { upkeep_.end(); }
     [[nodiscard]] bool runs() const noexcept { return netns_ != nullptr; }
 
-    /// For operators.
-    struct interface_numbers {
-        uint64_t given = 0, taken = 0, not_taken = 0;
-    };
-    struct shown_tap {
-        uint16_t ifindex = 0;
-        uint32_t index = 0;
-        bool admin_up = true, carrier = false;
-        interface_numbers counted{};
-        uint64_t life = 0;
-    };
-    [[nodiscard]] std::vector<shown_tap> shown() const;
+    /// For operators, by interface index and without names.
+    [[nodiscard]] std::map<uint16_t, observe::host_interface_report> shown() const;
     [[nodiscard]] const netlink_monitor* follower() const noexcept;
 
   private:

@@ -87,15 +87,8 @@ void add_tunnels(controller& c, observe::inventory& to) {
 }
 
 void add_mirrors(controller& c, observe::inventory& to) {
-    for (const auto& [name, m] : c.running().mirrors) {
-        const mirrors::counts n = c.mirroring().counted(name);
-        to.mirrors.push_back({.name = name,
-                              .life = n.life,
-                              .packets = n.packets,
-                              .bytes = n.bytes,
-                              .lost = n.lost,
-                              .unreachable = n.unreachable});
-    }
+    for (const auto& [name, m] : c.running().mirrors)
+        to.mirrors.push_back(c.mirroring().counted(name));
 }
 
 void add_latencies(controller& c, observe::inventory& to) {
@@ -103,27 +96,14 @@ void add_latencies(controller& c, observe::inventory& to) {
 }
 
 void add_sflow(controller& c, observe::inventory& to) {
-    if (c.running().sflow.collectors.empty()) return;
-    const sflow_export::counts n = c.sflow().counted();
-    to.sflow.push_back({.life = n.life,
-                        .datagrams = n.datagrams,
-                        .unsent = n.unsent,
-                        .samples = n.samples,
-                        .drops = n.drops,
-                        .lost_samples = n.lost_samples,
-                        .lost_drops = n.lost_drops});
+    if (!c.running().sflow.collectors.empty()) to.sflow.push_back(c.sflow().counted());
 }
 
 void add_host_interfaces(controller& c, observe::inventory& to) {
-    for (const auto& t : c.host_interfaces().shown())
-        to.host_interfaces.push_back({.name = c.interfaces().name_of(t.ifindex),
-                                      .index = t.index,
-                                      .admin_up = t.admin_up,
-                                      .carrier = t.carrier,
-                                      .life = t.life,
-                                      .to_kernel = t.counted.given,
-                                      .from_kernel = t.counted.taken,
-                                      .refused = t.counted.not_taken});
+    for (auto [ifindex, report] : c.host_interfaces().shown()) {
+        report.name = c.interfaces().name_of(ifindex);
+        to.host_interfaces.push_back(report);
+    }
     const netlink_monitor* const monitor = c.host_interfaces().follower();
     if (monitor == nullptr) return;
     const netlink_monitor::numbers n = monitor->counted();

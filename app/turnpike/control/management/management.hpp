@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <thread>
 
 #include "control/management/control_calls.hpp"

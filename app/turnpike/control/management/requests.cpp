@@ -61,21 +61,16 @@ struct request_table {
     static json show_what(requests& r, const request_fields& f, const sources::socket_peer&) {
         return r.controller_.with_loan(r.calls_, [&] { return show(r.controller_, f); });
     }
-    static json check(requests& r, const request_fields& f, const sources::socket_peer& from) {
-        return r.changes_.check(f, from);
-    }
-    static json diff(requests& r, const request_fields& f, const sources::socket_peer& from) {
-        return r.changes_.diff(f, from);
-    }
     static json states(requests& r, const request_fields& f, const sources::socket_peer&) {
         return r.changes_.states(f);
     }
-    static json configuration(requests& r, const request_fields& f,
-                              const sources::socket_peer& from) {
-        return r.changes_.configuration(f, from);
-    }
-    /// Requests that change the configuration or its file.
+    /// Requests of the configuration and its file.
     template <json (change_requests::*Make)(const request_fields&, const sources::socket_peer&)>
+    static json by(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        return (r.changes_.*Make)(f, from);
+    }
+    template <json (change_requests::*Make)(const request_fields&, const sources::socket_peer&)
+                  const>
     static json by(requests& r, const request_fields& f, const sources::socket_peer& from) {
         return (r.changes_.*Make)(f, from);
     }
@@ -129,8 +124,8 @@ struct request_table {
 const request_table::row request_table::rows[19] = {
     {"help", help, "the requests, and the subjects of show"},
     {"show", show_what, "running state; what: a subject below"},
-    {"check", check, "validate a configuration"},
-    {"diff", diff, "its differences to the running configuration"},
+    {"check", by<&change_requests::check>, "validate a configuration"},
+    {"diff", by<&change_requests::diff>, "its differences to the running configuration"},
     {"apply", by<&change_requests::apply>, "apply a configuration: all of it, or nothing"},
     {"change", by<&change_requests::change>,
      "add, replace or del objects, set settings: all, or none"},
@@ -145,7 +140,8 @@ const request_table::row request_table::rows[19] = {
     {"states", states, {}},  // the name of `history` in earlier releases
     {"save", by<&change_requests::save>,
      "write the running configuration to the file that turnpike was started with"},
-    {"configuration", configuration, "the text that save would write, by the page"},
+    {"configuration", by<&change_requests::configuration>,
+     "the text that save would write, by the page"},
     {"flush", flush,
      "delete learned entries; what: fdb (filters: bridge, port, vlan, mac), or neighbours (port, "
      "address)"},

@@ -28,14 +28,10 @@ json counted(const controller& c, const char* name, json what) {
     return with_period(c, {{name, std::move(what)}});
 }
 
-json show_report(controller& c, const request_fields& f) {
-    f.expect("");
-    return observe::to_json(c.report());
-}
+json show_report(controller& c, const request_fields&) { return observe::to_json(c.report()); }
 
 /// Configuration and report of each port.
-json show_ports(controller& c, const request_fields& f) {
-    f.expect("");
+json show_ports(controller& c, const request_fields&) {
     json r = shown_of(c);
     for (json& p : r["ports"]) {
         const auto& open = c.ports().open();
@@ -55,8 +51,7 @@ json show_ports(controller& c, const request_fields& f) {
 }
 
 /// PCIe transactions of each port, from every available source.
-json show_pcie(controller& c, const request_fields& f) {
-    f.expect("");
+json show_pcie(controller& c, const request_fields&) {
     json r = shown_of(c), all = json::array();
     for (json& p : r["ports"]) {
         json one = std::move(p["pcie"]);
@@ -67,8 +62,7 @@ json show_pcie(controller& c, const request_fields& f) {
     return counted(c, "ports", std::move(all));
 }
 
-json show_interfaces(controller& c, const request_fields& f) {
-    f.expect("");
+json show_interfaces(controller& c, const request_fields&) {
     json all = json::array();
     json rates = interface_rates_json(c);
     const observe::inventory shown = shown_objects(c, add_interfaces);
@@ -102,7 +96,6 @@ json show_interfaces(controller& c, const request_fields& f) {
 
 /// By page, of rules or, without them, of lists.
 json show_acl(controller& c, const request_fields& f) {
-    f.expect("from most rules");
     const bool rules = f.truth_or("rules", true);
     acls::page page = c.shown_acls(f.number_or("from", 0, 0, UINT64_MAX), page_of(f), rules);
     observe::report report = c.shown_report(false);
@@ -115,8 +108,7 @@ json show_acl(controller& c, const request_fields& f) {
     return out;
 }
 
-json show_drops(controller& c, const request_fields& f) {
-    f.expect("");
+json show_drops(controller& c, const request_fields&) {
     const observe::report r = c.shown_report(false);
     json by_port = json::object();
     for (const observe::port_report& p : r.ports) by_port[p.name] = observe::drops_of(p.totals);
@@ -126,8 +118,7 @@ json show_drops(controller& c, const request_fields& f) {
 }
 
 /// Packets for control by ingress interface and class, and the rate of each class.
-json show_punt(controller& c, const request_fields& f) {
-    f.expect("");
+json show_punt(controller& c, const request_fields&) {
     json r = shown_of(c), rates = json::object();
     for (size_t i = 0; i < datapath::punt_classes; ++i)
         rates[std::string(datapath::punt_class_texts[i].name)] = c.running().punt_rate.of[i];
@@ -137,22 +128,19 @@ json show_punt(controller& c, const request_fields& f) {
     return out;
 }
 
-json show_cost(controller& c, const request_fields& f) {
-    f.expect("");
+json show_cost(controller& c, const request_fields&) {
     json r = shown_of(c);
     json out = counted(c, "workers", std::move(r["workers"]));
     for (const char* name : {"tsc_hz", "verdict", "counters"}) out[name] = std::move(r[name]);
     return out;
 }
 
-json show_isa(controller& c, const request_fields& f) {
-    f.expect("");
+json show_isa(controller& c, const request_fields&) {
     return {{"isa", std::move(shown_of(c)["isa"])}};
 }
 
 /// Queues by lcore.
-json show_workers(controller& c, const request_fields& f) {
-    f.expect("");
+json show_workers(controller& c, const request_fields&) {
     std::map<uint16_t, std::string> names;
     for (const auto& p : c.ports().open()) names[p->port_index] = p->name;
     json all = json::array();
@@ -167,8 +155,7 @@ json show_workers(controller& c, const request_fields& f) {
     return {{"workers", std::move(all)}};
 }
 
-json show_config(controller& c, const request_fields& f) {
-    f.expect("");
+json show_config(controller& c, const request_fields&) {
     const state::configuration& d = c.running();
     return {{"file", d.file},
             {"changes", c.changes()},
@@ -182,15 +169,13 @@ json show_config(controller& c, const request_fields& f) {
             {"learned_routes", c.followed().route_count()}};
 }
 
-json show_version(controller& c, const request_fields& f) {
-    f.expect("");
+json show_version(controller& c, const request_fields&) {
     return {{"turnpike", version},      {"dpdk", rte_version()},
             {"pid", ::getpid()},        {"uptime_s", c.report(false).duration_s},
             {"file", c.running().file}, {"changes", c.changes()}};
 }
 
 json show_log(controller&, const request_fields& f) {
-    f.expect("most");
     json list = json::array();
     for (const observe::log_line& l :
          observe::recent_log_lines(f.number_or("most", 100, 1, observe::log_history))) {
@@ -204,8 +189,7 @@ json show_log(controller&, const request_fields& f) {
     return {{"log", std::move(list)}};
 }
 
-json show_memory(controller& c, const request_fields& f) {
-    f.expect("");
+json show_memory(controller& c, const request_fields&) {
     const auto fib_json = [](const fib::statistics& s) {
         return json{{"routes", s.routes}, {"bytes", s.bytes()}, {"live_bytes", s.live_bytes}};
     };
@@ -235,8 +219,7 @@ json not_followed_json(const netlink_monitor& follower) {
     return out;
 }
 
-json show_table_sizes(controller& c, const request_fields& f) {
-    f.expect("");
+json show_table_sizes(controller& c, const request_fields&) {
     json all = json::array();
     for (const observe::table_report& t : table_sizes(c))
         all.push_back({{"name", t.name},
@@ -246,8 +229,7 @@ json show_table_sizes(controller& c, const request_fields& f) {
 }
 
 /// Interfaces that the kernel has, and the state of netlink.
-json show_control_plane(controller& c, const request_fields& f) {
-    f.expect("");
+json show_control_plane(controller& c, const request_fields&) {
     const state::control_plane& says = c.running().control_plane;
     const netlink_monitor* follower = c.host_interfaces().follower();
     json all = json::array();
@@ -282,7 +264,6 @@ json show_control_plane(controller& c, const request_fields& f) {
 
 /// Prefixes whose routes in the kernel are not followed, each with the reason.
 json show_not_followed(controller& c, const request_fields& f) {
-    f.expect("most");
     const uint64_t most = page_of(f);
     json all = json::array(), out = {{"reasons", json::object()}};
     if (const netlink_monitor* const follower = c.host_interfaces().follower()) {
@@ -301,6 +282,7 @@ json show_not_followed(controller& c, const request_fields& f) {
 struct subject {
     std::string_view name;
     json (*make)(controller&, const request_fields&);
+    std::string_view members;  ///< of the request, separated by blanks
     std::string_view help;
 };
 /// The name of a subject in earlier releases, or the name itself.
@@ -310,47 +292,48 @@ const std::string& present_name(const std::string& of) {
 }
 
 constexpr subject subjects[] = {
-    {"report", show_report, "the whole report, turnpike.report/2, always since the start"},
-    {"ports", show_ports, "devices, their settings and counters"},
-    {"interfaces", show_interfaces, "addresses, cross-connects and ACLs"},
-    {"routes", show_routes,
+    {"report", show_report, "", "the whole report, turnpike.report/2, always since the start"},
+    {"ports", show_ports, "", "devices, their settings and counters"},
+    {"interfaces", show_interfaces, "", "addresses, cross-connects and ACLs"},
+    {"routes", show_routes, "to longer from most vrf origin",
      "active routes; to: a prefix, longer: its longer prefixes, too; origin: an origin or "
      "protocol"},
-    {"route-summary", show_route_summary,
+    {"route-summary", show_route_summary, "vrf",
      "numbers of active routes by family, origin and protocol"},
-    {"route", show_route, "lookup of an address in the workers' FIB"},
-    {"neighbours", show_neighbours, "neighbour entries"},
-    {"next-hops", show_next_hops, "next hops of routes"},
-    {"control-plane", show_control_plane,
+    {"route", show_route, "address vrf", "lookup of an address in the workers' FIB"},
+    {"neighbours", show_neighbours, "from most", "neighbour entries"},
+    {"next-hops", show_next_hops, "from most", "next hops of routes"},
+    {"control-plane", show_control_plane, "",
      "interfaces that the kernel has, and the state of netlink"},
-    {"not-followed", show_not_followed,
+    {"not-followed", show_not_followed, "most",
      "prefixes whose routes in the kernel turnpike cannot forward by, with the reasons"},
-    {"vrfs", show_vrfs, "VRFs, their interfaces and numbers of routes"},
-    {"bridges", show_bridges, "bridges, their members, and counters by VLAN"},
-    {"fdb", show_fdb, "FDB entries; filters: bridge, port, vlan, mac"},
-    {"neigh-suppress", show_neigh_suppress,
+    {"vrfs", show_vrfs, "", "VRFs, their interfaces and numbers of routes"},
+    {"bridges", show_bridges, "", "bridges, their members, and counters by VLAN"},
+    {"fdb", show_fdb, "bridge port vlan mac from most",
+     "FDB entries; filters: bridge, port, vlan, mac"},
+    {"neigh-suppress", show_neigh_suppress, "bridge from most",
      "IP-to-MAC bindings in bridges with neigh_suppress; filter: bridge"},
-    {"tunnels", show_tunnels, "tunnels, with counters by tunnel and by VNI"},
-    {"latency", show_latency,
+    {"tunnels", show_tunnels, "", "tunnels, with counters by tunnel and by VNI"},
+    {"latency", show_latency, "",
      "time of sampled packets from rx_burst to tx_burst, by pair of ports"},
-    {"mirrors", show_mirrors, "mirrors, with the frames that they copied"},
-    {"sflow", show_sflow, "export to sFlow collectors: samples, datagrams and losses"},
-    {"acl", show_acl, "ACLs where they are bound, with counters"},
-    {"drops", show_drops, "dropped packets, by reason"},
-    {"rates", show_rates,
+    {"mirrors", show_mirrors, "", "mirrors, with the frames that they copied"},
+    {"sflow", show_sflow, "", "export to sFlow collectors: samples, datagrams and losses"},
+    {"acl", show_acl, "from most rules", "ACLs where they are bound, with counters"},
+    {"drops", show_drops, "", "dropped packets, by reason"},
+    {"rates", show_rates, "history",
      "packets and bits per second of ports, tunnels, bridges and drops, and the load of workers"},
-    {"punt", show_punt, "packets for the control thread, by interface and class"},
-    {"trace", show_trace, "recorded packet traces; from: number of the first"},
-    {"captures", show_captures, "captures, and the packets that they wrote and lost"},
-    {"cost", show_cost, "cycles per packet, by worker and stage"},
-    {"pcie", show_pcie, "PCIe transactions per packet, modelled and counted, by port"},
-    {"isa", show_isa, "the kernels that were selected for this CPU"},
-    {"workers", show_workers, "RX queues by lcore"},
-    {"config", show_config, "the running configuration, and its number of changes"},
-    {"tables", show_table_sizes, "entries of the tables, and their limits"},
-    {"memory", show_memory, "mbufs, tables, neighbours"},
-    {"version", show_version, "versions of turnpike and DPDK, and the time since the start"},
-    {"log", show_log, "the last lines of the log; most: how many (100)"},
+    {"punt", show_punt, "", "packets for the control thread, by interface and class"},
+    {"trace", show_trace, "from most", "recorded packet traces; from: number of the first"},
+    {"captures", show_captures, "", "captures, and the packets that they wrote and lost"},
+    {"cost", show_cost, "", "cycles per packet, by worker and stage"},
+    {"pcie", show_pcie, "", "PCIe transactions per packet, modelled and counted, by port"},
+    {"isa", show_isa, "", "the kernels that were selected for this CPU"},
+    {"workers", show_workers, "", "RX queues by lcore"},
+    {"config", show_config, "", "the running configuration, and its number of changes"},
+    {"tables", show_table_sizes, "", "entries of the tables, and their limits"},
+    {"memory", show_memory, "", "mbufs, tables, neighbours"},
+    {"version", show_version, "", "versions of turnpike and DPDK, and the time since the start"},
+    {"log", show_log, "most", "the last lines of the log; most: how many (100)"},
 };
 
 [[noreturn]] void refuse(std::string_view name, const std::string& what) {
@@ -404,7 +387,10 @@ json show(controller& c, const request_fields& f) {
     const std::string what = f.text("what");
     std::string names;
     for (const subject& s : subjects) {
-        if (s.name == present_name(what)) return s.make(c, f);
+        if (s.name == present_name(what)) {
+            f.expect(s.members);
+            return s.make(c, f);
+        }
         names += (names.empty() ? "" : ", ") + std::string(s.name);
     }
     throw error{EINVAL, "what",

@@ -60,6 +60,17 @@ constexpr shown_rate bridge_rates[] = {
     {"rx_packets", 0}, {"rx_bits", 1, 8}, {"tx_packets", 2}, {"flooded", 3}};
 constexpr shown_rate drop_rates[] = {{"packets", 0}, {"bits", 1, 8}};
 
+/// The list of a kind of objects; none: worker_window().
+struct shown_list {
+    const char* name;
+    std::span<const shown_rate> rates;
+};
+constexpr shown_list shown_lists[] = {{"ports", port_rates},
+                                      {"interfaces", interface_rates},
+                                      {"bridges", bridge_rates},
+                                      {"workers", {}},
+                                      {"drops", drop_rates}};
+
 json known_or_null(double value, bool known) { return known ? json(value) : json(nullptr); }
 
 double seconds_of(const observe::rate_history::rate& r) { return static_cast<double>(r.ms) / 1000; }
@@ -207,37 +218,20 @@ json interface_rates_json(const controller& c) {
 }
 
 json show_rates(controller& c, const request_fields& f) {
-    f.expect("history");
     if (f.truth_or("history", false)) return page_rates(c);
     json out = {{"ports", json::array()},   {"interfaces", json::array()},
                 {"bridges", json::array()}, {"workers", json::array()},
                 {"drops", json::array()},   {"verdict", recent_verdict_json(c.recent_verdict())}};
-    for (const auto& named : c.rates().entries()) {
-        const auto& e = named.second;
-        const auto add = [&](const char* list, std::span<const shown_rate> rates,
-                             const json& with) {
-            json one = entry_json(e, rates);
-            one.update(with);
-            out[list].push_back(std::move(one));
-        };
-        const std::string& name = e.object.name;
-        switch (e.object.kind) {
-            case rated_kind::port:
-                add("ports", port_rates, {{"name", name}});
-                break;
-            case rated_kind::interface:
-                add("interfaces", interface_rates, {{"name", name}});
-                break;
-            case rated_kind::bridge:
-                add("bridges", bridge_rates, {{"name", name}});
-                break;
-            case rated_kind::worker:
-                add("workers", {}, {{"lcore", e.object.life}});
-                break;
-            case rated_kind::drop:
-                add("drops", drop_rates, {{"port", e.object.owner}, {"reason", name}});
-                break;
-        }
+    for (const auto& [key, e] : c.rates().entries()) {
+        const auto& [list, rates] = shown_lists[static_cast<size_t>(e.object.kind)];
+        json one = entry_json(e, rates);
+        if (e.object.kind == rated_kind::worker)
+            one["lcore"] = e.object.life;
+        else if (e.object.kind == rated_kind::drop)
+            one.update({{"port", e.object.owner}, {"reason", e.object.name}});
+        else
+            one["name"] = e.object.name;
+        out[list].push_back(std::move(one));
     }
     return out;
 }

@@ -202,7 +202,6 @@ std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address&
 
 /// Result of a worker's lookup, and the matching route.
 json show_route(controller& c, const request_fields& f) {
-    f.expect("address vrf");
     const uint8_t vrf = vrf_of(c, f);
     const routes& table = c.routing().tables().of(vrf);
     const ip_address a = parsed(parse_address(f.text("address")), "address");
@@ -213,7 +212,6 @@ json show_route(controller& c, const request_fields& f) {
 }
 
 json show_routes(controller& c, const request_fields& f) {
-    f.expect("to longer from most vrf origin");
     const bool longer = f.truth_or("longer", false), filtered = f.has("to");
     const ip_prefix to = filtered ? prefix_of(f, "to") : ip_prefix{};
     if (longer && !filtered) throw error{EINVAL, "longer", "requires \"to\""};
@@ -240,7 +238,6 @@ json show_routes(controller& c, const request_fields& f) {
 
 /// Numbers of active routes by family, origin and protocol.
 json show_route_summary(controller& c, const request_fields& f) {
-    f.expect("vrf");
     const uint8_t vrf = vrf_of(c, f);
     std::map<std::tuple<bool, route_origin, std::optional<uint8_t>>, uint64_t> counts;
     c.routing().tables().of(vrf).for_each({}, [&](const ip_prefix& p, uint32_t,
@@ -262,8 +259,7 @@ json show_route_summary(controller& c, const request_fields& f) {
     return {{"vrf", name.empty() ? "main" : name}, {"summary", std::move(list)}};
 }
 
-json show_vrfs(controller& c, const request_fields& f) {
-    f.expect("");
+json show_vrfs(controller& c, const request_fields&) {
     json all = json::array();
     for (const auto& [name, index] : c.routing().vrfs().indexes()) {
         json interfaces = json::array();
@@ -282,7 +278,6 @@ json show_vrfs(controller& c, const request_fields& f) {
 }
 
 json show_neighbours(controller& c, const request_fields& f) {
-    f.expect("from most");
     uint16_t interface = 0;
     ip_address address{};
     if (f.has("from")) {
@@ -341,7 +336,6 @@ uint32_t flush_neighbours(controller& c, control_calls& calls, const request_fie
 }
 
 json show_next_hops(controller& c, const request_fields& f) {
-    f.expect("from most");
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
     for (auto i = static_cast<uint32_t>(f.number_or("from", 0, 0, UINT32_MAX));
