@@ -12,14 +12,14 @@
 
 namespace turnpike {
 
-/// Parse an integer from `low` to `high` without trailing text; on failure return false and leave
+/// Parse a number from `low` to `high` without trailing text; on failure return false and leave
 /// `into` unchanged.
 template <class Number>
 inline bool read_number(std::string_view text, Number low, Number high, Number& into) {
     Number n{};
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (code != std::errc() || end != text.data() + text.size() || n < low || n > high)
-        return false;
+    if (code != std::errc() || end != text.data() + text.size() || !(n >= low && n <= high))
+        return false;  // NaN, too
     into = n;
     return true;
 }

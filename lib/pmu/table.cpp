@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <utility>
 
+#include "base/arguments.hpp"
 #include "yaml/reader.hpp"
 #include "yaml/yaml_file.hpp"
 
@@ -39,9 +38,7 @@ std::string symbol(const reader& key) {
 double fraction(const reader& at) {
     const std::string text = at.text();
     double x = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), x);
-    if (code != std::errc() || end != text.data() + text.size() || !(x >= 0 && x <= 1))
-        at.refuse("should be a number from 0 to 1");
+    if (!read_number<double>(text, 0, 1, x)) at.refuse("should be a number from 0 to 1");
     return x;
 }
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <utility>
 
+#include "base/arguments.hpp"
 #include "yaml/lines.hpp"
 
 namespace turnpike::sources {
@@ -117,18 +117,13 @@ class line_words {
             now_.dev = take_word(left_);
         } else if (word == "weight" && several_) {
             const std::string_view value = take_word(left_);
-            const auto [end, error] =
-                std::from_chars(value.data(), value.data() + value.size(), now_.weight);
-            if (error != std::errc{} || end != value.data() + value.size() || now_.weight == 0 ||
-                now_.weight > state::max_member_weight)
+            if (!read_number<uint16_t>(value, 1, state::max_member_weight, now_.weight))
                 return refuse(fmt::format("weight should be a number from 1 to {}, not '{}'",
                                           state::max_member_weight, value.substr(0, 80)));
         } else if (word == "mtu") {
             std::string_view value = take_word(left_);
             if (value == "lock") value = take_word(left_);
-            const auto [end, error] =
-                std::from_chars(value.data(), value.data() + value.size(), into_.mtu);
-            if (error != std::errc{} || end != value.data() + value.size() || into_.mtu == 0)
+            if (!read_number<uint16_t>(value, 1, UINT16_MAX, into_.mtu))
                 return refuse(fmt::format("mtu should be a number from 1 to 65535, not '{}'",
                                           value.substr(0, 80)));
         } else if (word == "table") {

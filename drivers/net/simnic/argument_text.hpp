@@ -3,7 +3,6 @@
 // invalid.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,21 +34,14 @@ inline bool read_rate(std::string_view text, double& into) {
     if (text.ends_with('M')) scale = 1e6;
     if (scale > 1) text.remove_suffix(1);
     double n = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (code != std::errc() || end != text.data() + text.size() || !(n >= 0) || !(n * scale <= 1e9))
-        return false;
+    if (!read_number<double>(text, 0, 1e9, n) || n * scale > 1e9) return false;
     into = n * scale;
     return true;
 }
 
 /// A fraction: 0 to 1
 inline bool read_share(std::string_view text, double& into) {
-    double share = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), share);
-    if (code != std::errc() || end != text.data() + text.size() || !(share >= 0) || !(share <= 1))
-        return false;
-    into = share;
-    return true;
+    return read_number<double>(text, 0, 1, into);
 }
 
 /// "500-100": two whole numbers from 1 to most

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devargs.hpp"
 
-#include <array>
 #include <span>
+#include <type_traits>
 
 #include "argument_text.hpp"
 #include "descriptor.hpp"
@@ -86,146 +86,121 @@ struct argument {
     bool (*read)(std::string_view, device_arguments&);
 };
 
-constexpr std::array table{
-    argument{"profile", {}, any_wire, nullptr},
-    argument{"pcie", "a link such as gen3x8", any_wire,
-             [](std::string_view v, device_arguments& a) {
-                 const auto link = pcie::parse_link(v);
-                 if (!link) return false;
-                 a.link.gen = link->gen;
-                 a.link.lanes = link->lanes;
-                 return true;
-             }},
-    argument{
-        "mps", "a power of two from 128 to 4096", any_wire,
-        [](std::string_view v, device_arguments& a) { return read_power_of_two(v, a.link.mps); }},
-    argument{
-        "mrrs", "a power of two from 128 to 4096", any_wire,
-        [](std::string_view v, device_arguments& a) { return read_power_of_two(v, a.link.mrrs); }},
-    argument{"engine", "inline or thread", any_wire,
-             [](std::string_view v, device_arguments& a) {
-                 a.threaded = v == "thread";
-                 return v == "inline" || v == "thread";
-             }},
-    argument{"engine_cpu", "the number of a CPU, 0 to 1023", any_wire,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number(v, 0, 1023, a.engine_cpu);
-             }},
-    argument{"memory", "warm or cold", any_wire,
-             [](std::string_view v, device_arguments& a) {
-                 a.cold = v == "cold";
-                 return v == "cold" || v == "warm";
-             }},
-    argument{"link", "0 (unpaced), 10, 25, 40 or 100 (Gb/s)", any_wire, read_link},
-    argument{"queues", "1 to 16", any_wire,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint16_t>(v, 1, 16, a.queues);
-             }},
-    argument{"mac", "a unicast MAC address such as 02:00:00:00:00:01", any_wire,
-             [](std::string_view v, device_arguments& a) {
-                 return read_mac(v, a.mac) && !a.mac.is_group() && !a.mac.is_zero();
-             }},
-    argument{"wire",
-             "sink, gen, peer:NAME (another simnic), tap:NAME (an interface to create), pcap:FILE "
-             "or record:FILE",
-             any_wire, read_wire},
-    argument{"size", "frame bytes with FCS: 64 to 9732, a range a-b, or imix", generator,
-             [](std::string_view v, device_arguments& a) { return read_size(v, a.traffic); }},
-    argument{"l2flows", "1 to 16777216 flows by MAC addresses", generator,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 1, max_flows, a.traffic.l2_flows);
-             }},
-    argument{"l2peers", "1 to 16777216 destinations of l2flows", generator,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 1, max_flows, a.traffic.l2_peers);
-             }},
-    argument{"draw", "turn or zipf", generator,
-             [](std::string_view v, device_arguments& a) {
-                 a.traffic.zipf = v == "zipf";
-                 return v == "turn" || v == "zipf";
-             }},
-    argument{"vlan", "a VLAN ID, 1 to 4094", generator,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint16_t>(v, 1, 4094, a.traffic.vlan);
-             }},
-    argument{"l3flows", "1 to 16777216 flows by IP addresses", generator,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 1, max_flows, a.traffic.l3_flows);
-             }},
-    argument{"ip", "4 or 6", generator,
-             [](std::string_view v, device_arguments& a) {
-                 a.traffic.ipv6 = v == "6";
-                 return v == "4" || v == "6";
-             }},
-    argument{
-        "dst_mac", "a MAC address such as 02:00:00:00:00:01", player,
-        [](std::string_view v, device_arguments& a) { return read_mac(v, a.traffic.dst_mac); }},
-    argument{
-        "src", "the first flow's IPv4 source, such as 198.18.0.0", player,
-        [](std::string_view v, device_arguments& a) { return read_ipv4(v, a.traffic.src_ip); }},
-    argument{
-        "dst", "the first flow's IPv4 destination, such as 198.19.0.0", player,
-        [](std::string_view v, device_arguments& a) { return read_ipv4(v, a.traffic.dst_ip); }},
-    argument{
-        "rate", "packets per second up to 1000M, such as 500k or 1.5M; 0: unpaced", player,
-        [](std::string_view v, device_arguments& a) { return read_rate(v, a.traffic.rate_pps); }},
-    argument{
-        "loss", "a share of the frames, 0 to 1", sender,
-        [](std::string_view v, device_arguments& a) { return read_share(v, a.impaired.loss); }},
-    argument{"duplicate", "a share of the frames, 0 to 1", sender,
-             [](std::string_view v, device_arguments& a) {
-                 return read_share(v, a.impaired.duplicate);
-             }},
-    argument{
-        "reorder", "a share of the frames, 0 to 1", sender,
-        [](std::string_view v, device_arguments& a) { return read_share(v, a.impaired.reorder); }},
-    argument{
-        "corrupt", "a share of the frames, 0 to 1", sender,
-        [](std::string_view v, device_arguments& a) { return read_share(v, a.impaired.corrupt); }},
-    argument{"loss_every", "a number of frames, 2 to 1000000", sender,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 2, 1'000'000, a.impaired.loss_every);
-             }},
-    argument{"loss_until", "a number of frames, 1 to 1000000000", sender,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 1, 1'000'000'000, a.impaired.loss_until);
-             }},
-    argument{"outage", "a number of frames before it, and of lost frames, such as 5000-400", sender,
-             [](std::string_view v, device_arguments& a) {
-                 return read_pair(v, 1'000'000'000, a.impaired.outage_after, a.impaired.outage);
-             }},
-    argument{"cap", "packets per second up to 1000M, such as 500k or 1.5M", sender,
-             [](std::string_view v, device_arguments& a) {
-                 return read_rate(v, a.impaired.cap_pps) && a.impaired.cap_pps >= 1;
-             }},
-    argument{"buffer", "a number of frames, 1 to 3840", sender,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 1, impaired::max_buffer, a.impaired.buffer);
-             }},
-    argument{"delay", "microseconds, 0 to 1000000", sender,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 0, 1'000'000, a.impaired.delay_us);
-             }},
-    argument{"seed", "a number below 2^32", sender,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 0, UINT32_MAX, a.impaired.seed);
-             }},
-    argument{"flap", "milliseconds up and down, by turns, such as 500-100", any_wire,
-             [](std::string_view v, device_arguments& a) {
-                 return read_pair(v, 1'000'000, a.impaired.up_ms, a.impaired.down_ms);
-             }},
-    argument{"clock", "a frequency in Hz, 1000 to 1000000000", any_wire,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint64_t>(v, 1000, max_clock_hz, a.clock.hz);
-             }},
-    argument{"clock_step", "milliseconds between steps, 1 to 1000000", any_wire,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 1, 1'000'000, a.clock.step_ms);
-             }},
-    argument{"vanish", "milliseconds after the start, 1 to 1000000", any_wire,
-             [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 1, 1'000'000, a.vanish_ms);
-             }},
+template <auto First, auto... Rest>
+auto& member_of(device_arguments& a) {
+    return ((a.*First).*....*Rest);
+}
+/// A number within limits, and another value, for a member.
+template <auto Least, auto Most, auto... Path>
+bool number_into(std::string_view text, device_arguments& a) {
+    auto& into = member_of<Path...>(a);
+    return read_number<std::remove_reference_t<decltype(into)>>(text, Least, Most, into);
+}
+template <auto Read, auto... Path>
+bool value_into(std::string_view text, device_arguments& a) {
+    return Read(text, member_of<Path...>(a));
+}
+
+constexpr argument table[] = {
+    {"profile", {}, any_wire, nullptr},
+    {"pcie", "a link such as gen3x8", any_wire,
+     [](std::string_view v, device_arguments& a) {
+         const auto link = pcie::parse_link(v);
+         if (!link) return false;
+         a.link.gen = link->gen;
+         a.link.lanes = link->lanes;
+         return true;
+     }},
+    {"mps", "a power of two from 128 to 4096", any_wire,
+     value_into<read_power_of_two, &device_arguments::link, &pcie::link::mps>},
+    {"mrrs", "a power of two from 128 to 4096", any_wire,
+     value_into<read_power_of_two, &device_arguments::link, &pcie::link::mrrs>},
+    {"engine", "inline or thread", any_wire,
+     [](std::string_view v, device_arguments& a) {
+         a.threaded = v == "thread";
+         return v == "inline" || v == "thread";
+     }},
+    {"engine_cpu", "the number of a CPU, 0 to 1023", any_wire,
+     number_into<0, 1023, &device_arguments::engine_cpu>},
+    {"memory", "warm or cold", any_wire,
+     [](std::string_view v, device_arguments& a) {
+         a.cold = v == "cold";
+         return v == "cold" || v == "warm";
+     }},
+    {"link", "0 (unpaced), 10, 25, 40 or 100 (Gb/s)", any_wire, read_link},
+    {"queues", "1 to 16", any_wire, number_into<1, 16, &device_arguments::queues>},
+    {"mac", "a unicast MAC address such as 02:00:00:00:00:01", any_wire,
+     [](std::string_view v, device_arguments& a) {
+         return read_mac(v, a.mac) && !a.mac.is_group() && !a.mac.is_zero();
+     }},
+    {"wire",
+     "sink, gen, peer:NAME (another simnic), tap:NAME (an interface to create), pcap:FILE "
+     "or record:FILE",
+     any_wire, read_wire},
+    {"size", "frame bytes with FCS: 64 to 9732, a range a-b, or imix", generator,
+     value_into<read_size, &device_arguments::traffic>},
+    {"l2flows", "1 to 16777216 flows by MAC addresses", generator,
+     number_into<1, max_flows, &device_arguments::traffic, &traffic::l2_flows>},
+    {"l2peers", "1 to 16777216 destinations of l2flows", generator,
+     number_into<1, max_flows, &device_arguments::traffic, &traffic::l2_peers>},
+    {"draw", "turn or zipf", generator,
+     [](std::string_view v, device_arguments& a) {
+         a.traffic.zipf = v == "zipf";
+         return v == "turn" || v == "zipf";
+     }},
+    {"vlan", "a VLAN ID, 1 to 4094", generator,
+     number_into<1, 4094, &device_arguments::traffic, &traffic::vlan>},
+    {"l3flows", "1 to 16777216 flows by IP addresses", generator,
+     number_into<1, max_flows, &device_arguments::traffic, &traffic::l3_flows>},
+    {"ip", "4 or 6", generator,
+     [](std::string_view v, device_arguments& a) {
+         a.traffic.ipv6 = v == "6";
+         return v == "4" || v == "6";
+     }},
+    {"dst_mac", "a MAC address such as 02:00:00:00:00:01", player,
+     value_into<read_mac, &device_arguments::traffic, &traffic::dst_mac>},
+    {"src", "the first flow's IPv4 source, such as 198.18.0.0", player,
+     value_into<read_ipv4, &device_arguments::traffic, &traffic::src_ip>},
+    {"dst", "the first flow's IPv4 destination, such as 198.19.0.0", player,
+     value_into<read_ipv4, &device_arguments::traffic, &traffic::dst_ip>},
+    {"rate", "packets per second up to 1000M, such as 500k or 1.5M; 0: unpaced", player,
+     value_into<read_rate, &device_arguments::traffic, &traffic::rate_pps>},
+    {"loss", "a share of the frames, 0 to 1", sender,
+     value_into<read_share, &device_arguments::impaired, &impairments::loss>},
+    {"duplicate", "a share of the frames, 0 to 1", sender,
+     value_into<read_share, &device_arguments::impaired, &impairments::duplicate>},
+    {"reorder", "a share of the frames, 0 to 1", sender,
+     value_into<read_share, &device_arguments::impaired, &impairments::reorder>},
+    {"corrupt", "a share of the frames, 0 to 1", sender,
+     value_into<read_share, &device_arguments::impaired, &impairments::corrupt>},
+    {"loss_every", "a number of frames, 2 to 1000000", sender,
+     number_into<2, 1'000'000, &device_arguments::impaired, &impairments::loss_every>},
+    {"loss_until", "a number of frames, 1 to 1000000000", sender,
+     number_into<1, 1'000'000'000, &device_arguments::impaired, &impairments::loss_until>},
+    {"outage", "a number of frames before it, and of lost frames, such as 5000-400", sender,
+     [](std::string_view v, device_arguments& a) {
+         return read_pair(v, 1'000'000'000, a.impaired.outage_after, a.impaired.outage);
+     }},
+    {"cap", "packets per second up to 1000M, such as 500k or 1.5M", sender,
+     [](std::string_view v, device_arguments& a) {
+         return read_rate(v, a.impaired.cap_pps) && a.impaired.cap_pps >= 1;
+     }},
+    {"buffer", "a number of frames, 1 to 3840", sender,
+     number_into<1, impaired::max_buffer, &device_arguments::impaired, &impairments::buffer>},
+    {"delay", "microseconds, 0 to 1000000", sender,
+     number_into<0, 1'000'000, &device_arguments::impaired, &impairments::delay_us>},
+    {"seed", "a number below 2^32", sender,
+     number_into<0, UINT32_MAX, &device_arguments::impaired, &impairments::seed>},
+    {"flap", "milliseconds up and down, by turns, such as 500-100", any_wire,
+     [](std::string_view v, device_arguments& a) {
+         return read_pair(v, 1'000'000, a.impaired.up_ms, a.impaired.down_ms);
+     }},
+    {"clock", "a frequency in Hz, 1000 to 1000000000", any_wire,
+     number_into<1000, max_clock_hz, &device_arguments::clock, &timestamp_clock::hz>},
+    {"clock_step", "milliseconds between steps, 1 to 1000000", any_wire,
+     number_into<1, 1'000'000, &device_arguments::clock, &timestamp_clock::step_ms>},
+    {"vanish", "milliseconds after the start, 1 to 1000000", any_wire,
+     number_into<1, 1'000'000, &device_arguments::vanish_ms>},
 };
 
 uint64_t bit_of(std::string_view key) {
