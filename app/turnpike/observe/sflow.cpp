@@ -2,6 +2,7 @@
 #include "observe/sflow.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "base/byte_order.hpp"
 
@@ -15,149 +16,80 @@ enum record : uint32_t { raw_header = 1, generic_counters = 1, port_name = 1005 
 
 constexpr uint32_t fcs_bytes = 4;
 
+/// A code of sFlow for drop reasons.
+struct discard_code {
+    uint32_t code;
+    std::initializer_list<drop_reason> reasons;
+};
+
 }  // namespace
 
 uint32_t code_of(drop_reason why) noexcept {
     using enum drop_reason;
-    switch (why) {
-        case route_unreachable:
-            return 0;  // net_unreachable
-        case local_protocol:
-            return 2;  // protocol_unreachable
-        case no_route:
-        case originated_no_route:
-            return 6;  // dst_net_unknown
-        case ipv4_source_routed:
-            return 5;  // src_route_failed
-        case route_prohibited:
-            return 9;  // dst_net_prohibited
-        case ipv4_ttl:
-        case ipv6_hop_limit:
-            return 257;  // ttl_exceeded
-        case acl_deny:
-        case acl_deny_out:
-        case acl_l2_deny:
-        case acl_l2_deny_out:
-            return 258;  // acl
-        case tx_refused:
-        case punt_ring_full:
-        case inject_ring_full:
-        case fragment_memory:
-        case flood_memory:
-        case mirror_memory:
-        case control_memory:
-            return 259;  // no_buffer_space
-        case punt_rate:
-        case icmp_rate:
-        case bridge_storm_broadcast:
-        case bridge_storm_multicast:
-        case bridge_storm_unknown:
-            return 261;  // traffic_shaping
-        case ipv4_too_big:
-        case ipv6_too_big:
-        case bridge_too_big:
-        case tunnel_too_big:
-        case originated_too_big:
-            return 262;  // pkt_too_big
-        case ether_source_group:
-            return 263;  // src_mac_is_multicast
-        case vlan_on_routed_port:
-        case no_interface:
-            return 264;  // vlan_tag_mismatch
-        case bridge_vlan:
-            return 265;  // ingress_vlan_filter
-        case flood_no_member:
-            return 267;  // port_list_is_empty
-        case bridge_same_port:
-            return 268;  // port_loopback_filter
-        case route_blackhole:
-            return 269;  // blackhole_route
-        case ether_type_unknown:
-            return 270;  // non_ip
-        case l2_multicast:
-            return 271;  // uc_dip_over_mc_dmac
-        case ipv4_truncated:
-        case ipv4_version:
-        case ipv4_header_length:
-        case ipv4_total_length:
-        case ipv4_fragment_beyond_end:
-        case ipv4_checksum:
-        case ipv6_truncated:
-        case ipv6_version:
-            return 275;  // ip_header_corrupted
-        case neighbour_failed:
-        case neighbour_queue_full:
-        case neighbour_limit:
-        case pending_limit:
-            return 279;  // unresolved_neigh
-        case dst_mac_not_ours:
-        case bogon_destination:
-        case directed_broadcast:
-        case route_not_followed:
-            return 281;  // non_routable_packet
-        case ecn_decap:
-        case vxlan_checksum:
-            return 282;  // decap_error
-        case vxlan_truncated:
-        case vxlan_flags:
-        case vxlan_reserved:
-        case vxlan_inner_runt:
-            return 307;  // vxlan_parsing
-        case vxlan_unknown_vni:
-        case vxlan_unknown_vtep:
-        case tunnel_to_self:
-        case tunnel_no_headroom:
-            return 288;  // unknown_tunnel
-        case bridge_isolated:
-            return 291;  // mlag_port_isolation
-        case bridge_reserved:
-            return 294;  // dmac_is_reserved
-        case ipv4_source_is_destination:
-        case ipv6_source_is_destination:
-            return 297;  // sip_is_dip
-        case link_local:
-        case link_local_source:
-            return 299;  // dip_is_link_local
-        case urpf:
-            return 302;  // uc_reverse_path_forwarding
-        case bridge_locked:
-            return 304;  // locked_port
-        case vlan_truncated:
-        case vlan_depth:
-        case vlan_id_reserved:
-            return 309;  // vlan_parsing
-        case arp_truncated:
-        case arp_format:
-        case arp_operation:
-            return 312;  // arp_parsing
-        case ipv6_jumbogram:
-        case ipv6_chain_truncated:
-        case ipv6_chain_long:
-        case ipv6_hop_by_hop_late:
-        case ipv6_routing_type_0:
-        case ipv6_fragment_twice:
-            return 357;  // ipv6_bad_exthdr
-        case runt:
-            return 324;  // pkt_too_small
-        case port_down:
-        case interface_gone:
-            return 331;  // dev_ready
-        case icmp_truncated:
-        case icmp_checksum:
-            return 336;  // icmp_parsing
-        case nd_fragment:
-            return 358;  // ipv6_ndisc_frag
-        case nd_hop_limit:
-            return 359;  // ipv6_ndisc_hop_limit
-        case nd_code:
-            return 360;  // ipv6_ndisc_bad_code
-        case nd_option_empty:
-        case nd_option_truncated:
-        case nd_option_source:
-            return 361;  // ipv6_ndisc_bad_options
-        default:
-            return 256;  // unknown
-    }
+    static constexpr discard_code codes[] = {
+        {0, {route_unreachable}},                                       // net_unreachable
+        {2, {local_protocol}},                                          // protocol_unreachable
+        {6, {no_route, originated_no_route}},                           // dst_net_unknown
+        {5, {ipv4_source_routed}},                                      // src_route_failed
+        {9, {route_prohibited}},                                        // dst_net_prohibited
+        {257, {ipv4_ttl, ipv6_hop_limit}},                              // ttl_exceeded
+        {258, {acl_deny, acl_deny_out, acl_l2_deny, acl_l2_deny_out}},  // acl
+        {259,
+         {tx_refused, punt_ring_full, inject_ring_full, fragment_memory, flood_memory,
+          mirror_memory, control_memory}},  // no_buffer_space
+        {261,
+         {punt_rate, icmp_rate, bridge_storm_broadcast, bridge_storm_multicast,
+          bridge_storm_unknown}},  // traffic_shaping
+        {262,
+         {ipv4_too_big, ipv6_too_big, bridge_too_big, tunnel_too_big,
+          originated_too_big}},                      // pkt_too_big
+        {263, {ether_source_group}},                 // src_mac_is_multicast
+        {264, {vlan_on_routed_port, no_interface}},  // vlan_tag_mismatch
+        {265, {bridge_vlan}},                        // ingress_vlan_filter
+        {267, {flood_no_member}},                    // port_list_is_empty
+        {268, {bridge_same_port}},                   // port_loopback_filter
+        {269, {route_blackhole}},                    // blackhole_route
+        {270, {ether_type_unknown}},                 // non_ip
+        {271, {l2_multicast}},                       // uc_dip_over_mc_dmac
+        {275,
+         {ipv4_truncated, ipv4_version, ipv4_header_length, ipv4_total_length,
+          ipv4_fragment_beyond_end, ipv4_checksum, ipv6_truncated,
+          ipv6_version}},  // ip_header_corrupted
+        {279,
+         {neighbour_failed, neighbour_queue_full, neighbour_limit,
+          pending_limit}},  // unresolved_neigh
+        {281,
+         {dst_mac_not_ours, bogon_destination, directed_broadcast,
+          route_not_followed}},              // non_routable_packet
+        {282, {ecn_decap, vxlan_checksum}},  // decap_error
+        {307, {vxlan_truncated, vxlan_flags, vxlan_reserved, vxlan_inner_runt}},  // vxlan_parsing
+        {288,
+         {vxlan_unknown_vni, vxlan_unknown_vtep, tunnel_to_self,
+          tunnel_no_headroom}},                                           // unknown_tunnel
+        {291, {bridge_isolated}},                                         // mlag_port_isolation
+        {294, {bridge_reserved}},                                         // dmac_is_reserved
+        {297, {ipv4_source_is_destination, ipv6_source_is_destination}},  // sip_is_dip
+        {299, {link_local, link_local_source}},                           // dip_is_link_local
+        {302, {urpf}},                                          // uc_reverse_path_forwarding
+        {304, {bridge_locked}},                                 // locked_port
+        {309, {vlan_truncated, vlan_depth, vlan_id_reserved}},  // vlan_parsing
+        {312, {arp_truncated, arp_format, arp_operation}},      // arp_parsing
+        {357,
+         {ipv6_jumbogram, ipv6_chain_truncated, ipv6_chain_long, ipv6_hop_by_hop_late,
+          ipv6_routing_type_0, ipv6_fragment_twice}},                     // ipv6_bad_exthdr
+        {324, {runt}},                                                    // pkt_too_small
+        {331, {port_down, interface_gone}},                               // dev_ready
+        {336, {icmp_truncated, icmp_checksum}},                           // icmp_parsing
+        {358, {nd_fragment}},                                             // ipv6_ndisc_frag
+        {359, {nd_hop_limit}},                                            // ipv6_ndisc_hop_limit
+        {360, {nd_code}},                                                 // ipv6_ndisc_bad_code
+        {361, {nd_option_empty, nd_option_truncated, nd_option_source}},  // ipv6_ndisc_bad_options
+    };
+    constexpr uint32_t unknown = 256;
+    for (const discard_code& one : codes)
+        if (std::find(one.reasons.begin(), one.reasons.end(), why) != one.reasons.end())
+            return one.code;
+    return unknown;
 }
 
 uint32_t discarded(drop_reason why) noexcept { return 0x40000000 | code_of(why); }
