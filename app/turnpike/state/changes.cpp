@@ -4,37 +4,32 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace turnpike::state {
 namespace {
 
 template <class T>
-change_list<std::string> diff_named(const named<T>& before, const named<T>& after) {
-    change_list<std::string> out;
+const T* find_in(const named<T>& all, const std::string& name) {
+    return all.find(name);
+}
+template <class T>
+const T* find_in(const std::map<neighbour_name, T>& all, const neighbour_name& name) {
+    const auto at = all.find(name);
+    return at == all.end() ? nullptr : &at->second;
+}
+
+template <class Objects>
+auto diff_objects(const Objects& before, const Objects& after) {
+    change_list<std::remove_cvref_t<decltype(before.begin()->first)>> out;
     for (const auto& [name, b] : before)
-        if (after.find(name) == nullptr) out.removed.push_back(name);
+        if (find_in(after, name) == nullptr) out.removed.push_back(name);
     for (const auto& [name, a] : after) {
-        const T* b = before.find(name);
+        const auto* const b = find_in(before, name);
         if (b == nullptr)
             out.added.push_back(name);
         else if (!(*b == a))
-            out.changed.push_back(name);
-    }
-    return out;
-}
-
-template <class T>
-change_list<neighbour_name> diff_neighbours(const std::map<neighbour_name, T>& before,
-                                            const std::map<neighbour_name, T>& after) {
-    change_list<neighbour_name> out;
-    for (const auto& [name, b] : before)
-        if (!after.contains(name)) out.removed.push_back(name);
-    for (const auto& [name, a] : after) {
-        const auto b = before.find(name);
-        if (b == before.end())
-            out.added.push_back(name);
-        else if (b->second != a)
             out.changed.push_back(name);
     }
     return out;
@@ -59,20 +54,20 @@ result<changes> diff(const configuration& before, const configuration& after) {
             "need a restart");
     changes out;
     out.workers = before.workers != after.workers;
-    out.ports = diff_named(before.ports, after.ports);
+    out.ports = diff_objects(before.ports, after.ports);
     out.reopened = find_reopened(before, after);
-    out.interfaces = diff_named(before.interfaces, after.interfaces);
-    out.bridges = diff_named(before.bridges, after.bridges);
-    out.tunnels = diff_named(before.tunnels, after.tunnels);
-    out.mirrors = diff_named(before.mirrors, after.mirrors);
-    out.acls = diff_named(before.acls, after.acls);
-    out.vrfs = diff_named(before.vrfs, after.vrfs);
+    out.interfaces = diff_objects(before.interfaces, after.interfaces);
+    out.bridges = diff_objects(before.bridges, after.bridges);
+    out.tunnels = diff_objects(before.tunnels, after.tunnels);
+    out.mirrors = diff_objects(before.mirrors, after.mirrors);
+    out.acls = diff_objects(before.acls, after.acls);
+    out.vrfs = diff_objects(before.vrfs, after.vrfs);
     for (const auto& [name, a] : after.vrfs) {
         static const route_set none;
         const vrf* const b = before.vrfs.find(name);
         out.vrf_routes.emplace(name, diff(b == nullptr ? none : b->routes, a.routes));
     }
-    out.neighbours = diff_neighbours(before.neighbours, after.neighbours);
+    out.neighbours = diff_objects(before.neighbours, after.neighbours);
     out.routes = diff(before.routes, after.routes);
     out.settings =
         !(before.sending == after.sending) || !(before.idle == after.idle) ||
@@ -93,7 +88,7 @@ void add_learned(changes& to, const followed& before, const followed& after) {
         const auto b = before.routes.find(vrf);
         to.learned[vrf] = diff(b == before.routes.end() ? none : b->second, routes);
     }
-    to.learned_neighbours = diff_neighbours(before.neighbours, after.neighbours);
+    to.learned_neighbours = diff_objects(before.neighbours, after.neighbours);
 }
 
 size_t changes::route_count() const noexcept {

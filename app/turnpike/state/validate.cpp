@@ -283,10 +283,6 @@ void check_neighbours(const configuration& in, errors& found) {
                              in.limits.limit)));
 }
 
-}  // namespace
-
-namespace {
-
 std::optional<wrong_route> find_wrong_route_of(const configuration& in, const std::string& vrf) {
     const route_set& routes = in.routes_of(vrf);
     neighbour_finder find(in, vrf);
