@@ -10,8 +10,8 @@
 #include "sources/fields.hpp"
 #include "sources/settings.hpp"
 #include "sources/yaml_bridges.hpp"
+#include "sources/yaml_objects.hpp"
 #include "sources/yaml_routing.hpp"
-#include "sources/yaml_tunnels.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -40,14 +40,15 @@ class target {
             f->at.reset(of);
             return true;
         });
+        if constexpr (requires { of.where; }) origins_.push_back(&of.where);
     }
-    /// Calls a function after a change, with the map of the edit.
+    /// Calls a function after a change, with the map of the edit; then this is the objects' origin.
     void then(std::function<void(const reader&)> finish) { finish_ = std::move(finish); }
 
     void set(const reader& from) const {
         list_.expect(from, names_);
         for (const auto& read : read_) read(from);
-        if (finish_) finish_(from);
+        complete(from);
     }
     void unset(const reader& from) const {
         std::vector<std::string_view> allowed = names_;
@@ -58,13 +59,19 @@ class target {
                 key.refuse(fmt::format("is '{}', which is no key of {}; keys are {}{}",
                                        key.text().substr(0, 80), name_, fmt::join(keys_, ", "),
                                        yaml::suggestion(key.text(), keys_)));
-        if (finish_) finish_(from);
+        complete(from);
     }
     void call(std::string name) { name_ = std::move(name); }
 
   private:
+    void complete(const reader& from) const {
+        if (finish_) finish_(from);
+        for (state::origin* const one : origins_) one->text = from.where();
+    }
+
     std::vector<std::string_view> names_;
     std::string name_{};
+    std::vector<state::origin*> origins_{};
     key_list list_{};
     std::vector<std::string_view> keys_{};
     std::vector<std::function<void(const reader&)>> read_{};
@@ -84,12 +91,9 @@ auto& named_object(const reader& name, Objects& all, std::string_view what) {
 
 target port_target(configuration& in, const reader& from) {
     const reader name = from.at("name");
-    state::port& p = named_object(name, in.ports, "a port");
-    state::interface& i = *in.interfaces.find(name.text());
     target out({"name"});
-    out.add(port_fields(), of_port, in, p);
-    out.add(interface_fields(), of_port, in, i);
-    out.then([&](const reader& at) { p.where.text = i.where.text = at.where(); });
+    out.add(port_fields(), of_port, in, named_object(name, in.ports, "a port"));
+    out.add(interface_fields(), of_port, in, *in.interfaces.find(name.text()));
     return out;
 }
 
@@ -101,7 +105,6 @@ target interface_target(configuration& in, const reader& from) {
             from.at(top_key(f.key)).refuse("is a key of the port: set port, not interface");
     target out({"name"});
     out.add(interface_fields(), mask, in, i);
-    out.then([&](const reader& at) { i.where.text = at.where(); });
     return out;
 }
 
@@ -113,10 +116,6 @@ target bridge_target(configuration& in, const reader& from) {
     target out({"name"});
     out.add(bridge_fields(), of_bridge, in, b);
     if (routed != nullptr) out.add(interface_fields(), of_bridge, in, *routed);
-    out.then([&b, routed](const reader& at) {
-        b.where.text = at.where();
-        if (routed != nullptr) routed->where = b.where;
-    });
     return out;
 }
 
@@ -142,22 +141,16 @@ target member_target(configuration& in, const reader& from) {
 
 target tunnel_target(configuration& in, const reader& from) {
     state::tunnel& t = named_object(from.at("name"), in.tunnels, "a tunnel");
-    state::interface& i = *in.interfaces.find(from.at("name").text());
     target out({"name"});
     out.add(tunnel_fields(), of_tunnel, in, t);
-    out.add(interface_fields(), of_tunnel, in, i);
-    out.then([&](const reader& at) {
-        check_tunnel(at, t);
-        t.where.text = i.where.text = at.where();
-    });
+    out.add(interface_fields(), of_tunnel, in, *in.interfaces.find(from.at("name").text()));
+    out.then([&t](const reader& at) { check_tunnel(at, t); });
     return out;
 }
 
 target mirror_target(configuration& in, const reader& from) {
-    state::mirror& m = named_object(from.at("name"), in.mirrors, "a mirror");
     target out({"name"});
-    out.add(mirror_fields(), of_mirror, in, m);
-    out.then([&](const reader& at) { m.where.text = at.where(); });
+    out.add(mirror_fields(), of_mirror, in, named_object(from.at("name"), in.mirrors, "a mirror"));
     return out;
 }
 
@@ -165,9 +158,8 @@ target vrf_target(configuration& in, const reader& from) {
     state::vrf& v = named_object(from.at("name"), in.vrfs, "a VRF");
     target out({"name"});
     out.add(vrf_fields(), of_vrf, in, v);
-    out.then([&](const reader& at) {
+    out.then([&](const reader&) {
         if (v.table == 0) v.table = first_free_table(in);
-        v.where.text = at.where();
     });
     return out;
 }
@@ -179,7 +171,6 @@ target neighbour_target(configuration& in, const reader& from) {
             fmt::format("is {}, which is no static neighbour", from.at("address").text()));
     target out({"address", "port"});
     out.add(neighbour_fields(), of_neighbour, in, there->second);
-    out.then([&n = there->second](const reader& at) { n.where.text = at.where(); });
     return out;
 }
 
