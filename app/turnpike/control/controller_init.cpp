@@ -12,10 +12,9 @@
 #include "control/forwarding/packet_pool.hpp"
 #include "control/management/metrics_source.hpp"
 #include "control/slow_path/arp.hpp"
-#include "control/slow_path/link_protocol.hpp"
 #include "control/slow_path/nd.hpp"
 #include "control/slow_path/neigh_suppress.hpp"
-#include "control/slow_path/router_alert.hpp"
+#include "control/slow_path/to_kernel.hpp"
 #include "control/slow_path/unresolved.hpp"
 #include "control/transaction.hpp"
 #include "eal/simd_bitwidth.hpp"
@@ -153,33 +152,29 @@ void controller::register_handlers() {
     slow_path_context_ =
         std::make_unique<slow_path::slow_path_context>(slow_path::slow_path_context{
             published_, *control_tx_, routing_->neighbours(), routing_->tables(), *hops_, *host_});
-    dad_ = std::make_unique<slow_path::dad>(*slow_path_context_);
-    igmp_ = std::make_unique<slow_path::igmp_reports>(*slow_path_context_);
-    icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*slow_path_context_, *dad_);
-    local_ = std::make_unique<slow_path::local>(*slow_path_context_, *icmp_errors_, *dad_, *igmp_);
-    const auto add = [this](datapath::punt_reason why, std::unique_ptr<slow_path::handler> h) {
+    slow_path::slow_path_context& context = *slow_path_context_;
+    using datapath::punt_reason;
+    dad_ = std::make_unique<slow_path::dad>(context);
+    igmp_ = std::make_unique<slow_path::igmp_reports>(context);
+    icmp_errors_ = std::make_unique<slow_path::icmp_errors>(context, *dad_);
+    local_ = std::make_unique<slow_path::local>(context, *icmp_errors_, *dad_, *igmp_);
+    const auto add = [this](punt_reason why, std::unique_ptr<slow_path::handler> h) {
         slow_path_.on(why, *h);
         handlers_.push_back(std::move(h));
     };
-    add(datapath::punt_reason::arp,
-        std::make_unique<slow_path::arp>(*slow_path_context_, message_rate_));
-    add(datapath::punt_reason::nd,
-        std::make_unique<slow_path::nd>(*slow_path_context_, message_rate_, *dad_));
-    add(datapath::punt_reason::resolve,
-        std::make_unique<slow_path::unresolved>(*slow_path_context_));
-    add(datapath::punt_reason::link_protocol,
-        std::make_unique<slow_path::link_protocol>(*slow_path_context_));
-    add(datapath::punt_reason::router_alert,
-        std::make_unique<slow_path::router_alert>(*slow_path_context_));
-    add(datapath::punt_reason::icmp_error,
-        std::make_unique<slow_path::icmp_error_sender>(*slow_path_context_, *icmp_errors_));
-    add(datapath::punt_reason::too_big,
-        std::make_unique<slow_path::too_big>(*slow_path_context_, *icmp_errors_));
-    redirects_ = std::make_unique<slow_path::redirects>(*slow_path_context_, *dad_);
-    slow_path_.on(datapath::punt_reason::redirect, *redirects_);
-    reserved_ = std::make_unique<slow_path::reserved>(*slow_path_context_);
-    slow_path_.on(datapath::punt_reason::reserved, *reserved_);
-    slow_path_.on(datapath::punt_reason::local, *local_);
+    add(punt_reason::arp, std::make_unique<slow_path::arp>(context, message_rate_));
+    add(punt_reason::nd, std::make_unique<slow_path::nd>(context, message_rate_, *dad_));
+    add(punt_reason::resolve, std::make_unique<slow_path::unresolved>(context));
+    add(punt_reason::link_protocol, std::make_unique<slow_path::link_protocol>(context));
+    add(punt_reason::router_alert, std::make_unique<slow_path::router_alert>(context));
+    add(punt_reason::icmp_error,
+        std::make_unique<slow_path::icmp_error_sender>(context, *icmp_errors_));
+    add(punt_reason::too_big, std::make_unique<slow_path::too_big>(context, *icmp_errors_));
+    redirects_ = std::make_unique<slow_path::redirects>(context, *dad_);
+    slow_path_.on(punt_reason::redirect, *redirects_);
+    reserved_ = std::make_unique<slow_path::reserved>(context);
+    slow_path_.on(punt_reason::reserved, *reserved_);
+    slow_path_.on(punt_reason::local, *local_);
 }
 
 controller::~controller() {
