@@ -103,29 +103,18 @@ stage_mask would_take_none(context&, burst& b, packet_mask packets) noexcept {
     return enqueue(b, packets, stage::ip_input);
 }
 
-/// No sample is taken: samplers are the workers'.
-stage_mask would_stamp(context& c, burst& b, packet_mask packets) noexcept {
-    return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::stamp));
+// Stages without an effect: samplers, mirrors and counters are the workers'.
+template <stage S>
+stage_mask skip_of_port(context& c, burst& b, packet_mask packets) noexcept {
+    return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], S));
 }
-stage_mask would_sample_in(context& c, burst& b, packet_mask packets) noexcept {
-    return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::sample_in));
+template <stage S>
+stage_mask skip_input(context& c, burst& b, packet_mask packets) noexcept {
+    return go_on_input(*c.snapshot, b, packets, S);
 }
-stage_mask would_sample_out(context& c, burst& b, packet_mask packets) noexcept {
-    return go_on_output(*c.snapshot, b, packets, stage::sample_out);
-}
-/// Nothing is copied for mirrors: their counters are the workers'.
-stage_mask would_mirror_in(context& c, burst& b, packet_mask packets) noexcept {
-    return enqueue(b, packets, next_of_port(c.snapshot->port[b.in_port], stage::mirror_in));
-}
-/// Nor is anything counted.
-stage_mask would_count_in(context& c, burst& b, packet_mask packets) noexcept {
-    return go_on_input(*c.snapshot, b, packets, stage::count_in);
-}
-stage_mask would_count_out(context& c, burst& b, packet_mask packets) noexcept {
-    return go_on_output(*c.snapshot, b, packets, stage::count_out);
-}
-stage_mask would_mirror_out(context& c, burst& b, packet_mask packets) noexcept {
-    return go_on_output(*c.snapshot, b, packets, stage::mirror_out);
+template <stage S>
+stage_mask skip_output(context& c, burst& b, packet_mask packets) noexcept {
+    return go_on_output(*c.snapshot, b, packets, S);
 }
 
 std::array<stage_row, stages> traced_stages() {
@@ -136,18 +125,22 @@ std::array<stage_row, stages> traced_stages() {
 #undef TURNPIKE_STAGE
     return all;
 }
+template <stage S, stage_function* Run>
+void replace(std::array<stage_row, stages>& all) {
+    all[static_cast<size_t>(S)].run = traced<S, Run>;
+}
 std::array<stage_row, stages> explained_stages() {
     std::array<stage_row, stages> all = traced_stages();
-    all[static_cast<size_t>(stage::ip_fast)].run = traced<stage::ip_fast, would_take_none>;
-    all[static_cast<size_t>(stage::stamp)].run = traced<stage::stamp, would_stamp>;
-    all[static_cast<size_t>(stage::sample_in)].run = traced<stage::sample_in, would_sample_in>;
-    all[static_cast<size_t>(stage::tx)].run = traced<stage::tx, would_send>;
-    all[static_cast<size_t>(stage::punt)].run = traced<stage::punt, would_punt>;
-    all[static_cast<size_t>(stage::mirror_in)].run = traced<stage::mirror_in, would_mirror_in>;
-    all[static_cast<size_t>(stage::count_in)].run = traced<stage::count_in, would_count_in>;
-    all[static_cast<size_t>(stage::count_out)].run = traced<stage::count_out, would_count_out>;
-    all[static_cast<size_t>(stage::sample_out)].run = traced<stage::sample_out, would_sample_out>;
-    all[static_cast<size_t>(stage::mirror_out)].run = traced<stage::mirror_out, would_mirror_out>;
+    replace<stage::ip_fast, would_take_none>(all);
+    replace<stage::stamp, skip_of_port<stage::stamp>>(all);
+    replace<stage::sample_in, skip_of_port<stage::sample_in>>(all);
+    replace<stage::tx, would_send>(all);
+    replace<stage::punt, would_punt>(all);
+    replace<stage::mirror_in, skip_of_port<stage::mirror_in>>(all);
+    replace<stage::count_in, skip_input<stage::count_in>>(all);
+    replace<stage::count_out, skip_output<stage::count_out>>(all);
+    replace<stage::sample_out, skip_output<stage::sample_out>>(all);
+    replace<stage::mirror_out, skip_output<stage::mirror_out>>(all);
     return all;
 }
 
