@@ -7,7 +7,6 @@
 #include <rte_ip.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <random>
 
 #include "harness.hpp"

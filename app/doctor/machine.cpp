@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
-#include <iterator>
 
 namespace turnpike::doctor {
 namespace {

@@ -97,10 +97,6 @@ std::string decimals(const json& value, int digits) {
     return value.is_number() ? fmt::format("{:.{}f}", value.get<double>(), digits) : "-";
 }
 
-}  // namespace
-
-namespace {
-
 /// A row without the result of a run.
 void add_row(json& out, const scale_step& step, json row) {
     row.update({{"name", step.name},

@@ -2,7 +2,6 @@
 #include "acl/field_map.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace turnpike::acl {
 namespace {

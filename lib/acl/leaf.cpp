@@ -2,7 +2,6 @@
 #include "acl/leaf.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <new>
 

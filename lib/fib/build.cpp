@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <new>
-#include <numeric>
 
 #include "fib/table.hpp"
 

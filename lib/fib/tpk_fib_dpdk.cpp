@@ -3,8 +3,6 @@
 #include <rte_errno.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <mutex>
 #include <new>
 #include <string_view>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "search/goal.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace turnpike::search {

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 
-#include "figure/gnuplot.hpp"
 #include "paper.hpp"
 #include "pcie/cost.hpp"
 #include "plan.hpp"

@@ -3,9 +3,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
-#include <span>
-#include <utility>
 
 #include "counters/meter.hpp"
 #include "counters/port_counters.hpp"

@@ -15,7 +15,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "datapath/bridge.hpp"

@@ -3,7 +3,6 @@
 // Entry point of the datapath.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 

@@ -4,7 +4,6 @@
 // time from connection to the end of the answer.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>

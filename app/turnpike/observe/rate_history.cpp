@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "observe/rate_history.hpp"
 
-#include <algorithm>
-
 namespace turnpike::observe {
 namespace {
 

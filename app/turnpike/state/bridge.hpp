@@ -4,7 +4,6 @@
 // vlan_mode), so that a configuration can be carried over.
 #pragma once
 
-#include <array>
 #include <bitset>
 #include <cstdint>
 #include <map>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "state/default_route.hpp"
 
-#include <iterator>
 #include <sstream>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include <algorithm>
-#include <string>
 
 #include "observe/log.hpp"
 

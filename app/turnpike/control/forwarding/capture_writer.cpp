@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <climits>
 #include <csignal>
 #include <cstring>
 #include <system_error>

@@ -11,7 +11,6 @@
 //                   its index and counters; a change of its configuration, or a request, opens it again
 #pragma once
 
-#include <array>
 #include <map>
 #include <memory>
 #include <optional>

@@ -5,7 +5,6 @@
 #include <rte_memory.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "hash/table_dpdk.hpp"

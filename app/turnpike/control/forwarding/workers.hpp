@@ -10,7 +10,6 @@
 // forwards again.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>

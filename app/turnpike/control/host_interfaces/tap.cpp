@@ -9,8 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstring>
-
 namespace turnpike::control {
 
 result<tap> tap::create(const std::string& name) {

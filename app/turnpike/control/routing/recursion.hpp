@@ -7,10 +7,8 @@
 //   (a thousand more)                   --+    one index for all      by the longest prefix
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <vector>
 

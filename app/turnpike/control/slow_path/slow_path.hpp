@@ -7,7 +7,6 @@
 #pragma once
 
 #include <array>
-#include <memory>
 
 #include "control/slow_path/slow_path_context.hpp"
 

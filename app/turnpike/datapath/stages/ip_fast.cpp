@@ -9,7 +9,6 @@
 // rewrite and whose neighbour is resolved. All other packets go on to stage ip_input unchanged: only
 // the slow path classifies them and assigns drop reasons. Both paths send the same bytes
 // (tests/unit/turnpike/plain_test.cpp).
-#include <algorithm>
 #include <cstring>
 
 #include "datapath/graph.hpp"

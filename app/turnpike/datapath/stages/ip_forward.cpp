@@ -8,7 +8,6 @@
 #include <rte_cycles.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "datapath/graph.hpp"
 #include "datapath/nexthop_group.hpp"

@@ -7,7 +7,6 @@
 // offload, so that frames have their checksums here.
 #include <rte_mbuf.h>
 
-#include <algorithm>
 #include <bit>
 
 #include "datapath/graph.hpp"
