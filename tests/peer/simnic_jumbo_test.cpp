@@ -4,6 +4,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include <cstring>
+#include <set>
 
 #include "base/byte_order.hpp"
 #include "peer/simnic_port.hpp"
@@ -83,6 +84,32 @@ TEST(scattered, wait_for_all_the_buffers_they_take) {
     auto c = b.xstats();
     EXPECT_EQ(c["gen_damaged"] + c["gen_foreign"] + c["gen_reordered"] + c["rx_errors"], 0);
     EXPECT_GE(c["gen_received"], 1000);
+}
+
+/// The host keeps received frames until the pool and the ring are empty: descriptors of the lap before are still marked as done.
+TEST(empty_pool, hands_no_buffer_over_twice) {
+    for (const char* profile : {"ixgbe", "i40e", "igb"}) {
+        test::port b({.arguments = "wire=gen,size=64,rate=1M,profile=" + std::string(profile)});
+        b.start();
+        b.forward(5 * test::ring);
+        std::vector<rte_mbuf*> kept;
+        std::set<rte_mbuf*> seen;
+        for (int idle = 0; idle < 10'000; ++idle) {
+            rte_mbuf* m[burst];
+            const uint16_t n = rte_eth_rx_burst(b.id(), 0, m, burst);
+            kept.insert(kept.end(), m, m + n);
+            seen.insert(m, m + n);
+            ASSERT_EQ(seen.size(), kept.size()) << profile;
+            if (n != 0) idle = 0;
+        }
+        EXPECT_GT(kept.size(), size_t{test::ring});
+        rte_pktmbuf_free_bulk(kept.data(), static_cast<unsigned>(kept.size()));
+        b.forward(1000);
+        auto c = b.xstats();
+        for (const char* bad :
+             {"gen_damaged", "gen_foreign", "gen_duplicated", "gen_reordered", "fault_descriptor"})
+            EXPECT_EQ(c[bad], 0) << profile << " " << bad;
+    }
 }
 
 TEST(scattered, buffers_lose_the_tag_too) {

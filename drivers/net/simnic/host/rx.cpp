@@ -90,7 +90,8 @@ uint16_t rx_queue::burst(rte_mbuf** out, uint16_t n) noexcept {
 uint32_t rx_queue::take(rte_mbuf** out, uint32_t n) noexcept {
     uint32_t got = 0;
     while (got < n) {
-        const uint32_t most = std::min(n - got, s_.size - next_);
+        const uint32_t most = std::min(n - got, takeable());
+        if (most == 0) break;
         const uint32_t taken = take_next(out + got, most);
         got += taken;
         if (taken < most && !drop_faulty()) break;
@@ -98,7 +99,13 @@ uint32_t rx_queue::take(rte_mbuf** out, uint32_t n) noexcept {
     return got;
 }
 
-/// Stops at the ring's end, and at the first descriptor that is not written back or faulty.
+/// Descriptors up to the ring's end that have a buffer. Where the pool is empty, the ones behind still say "done", of their
+/// last buffer.
+uint32_t rx_queue::takeable() const noexcept {
+    return std::min(s_.size - next_, s_.size - missing_);
+}
+
+/// Stops at the first descriptor that is not written back or faulty.
 uint32_t rx_queue::take_next(rte_mbuf** out, uint32_t most) noexcept {
     const descriptor* from = ring_ + size_t{next_} * words_;
     const uint32_t taken = take_(from, &posted_[next_], out, most, fresh_);
@@ -119,7 +126,8 @@ uint32_t rx_queue::take_scattered(rte_mbuf** out, uint32_t n) noexcept {
     rte_mbuf* parts[32];
     while (got < n) {
         const descriptor* from = ring_ + size_t{next_} * words_;
-        const uint32_t most = std::min({n - got, s_.size - next_, uint32_t{std::size(parts)}});
+        const uint32_t most = std::min({n - got, takeable(), uint32_t{std::size(parts)}});
+        if (most == 0) break;
         const uint32_t taken = take_next(parts, most);
         for (uint32_t i = 0; i < taken; ++i) {
             rte_mbuf* part = parts[i];

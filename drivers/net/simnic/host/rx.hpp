@@ -58,6 +58,7 @@ class rx_queue {
     uint32_t take(rte_mbuf** out, uint32_t n) noexcept;
     uint32_t take_scattered(rte_mbuf** out, uint32_t n) noexcept;
     uint32_t take_next(rte_mbuf** out, uint32_t most) noexcept;
+    [[nodiscard]] uint32_t takeable() const noexcept;
     void drop_chain() noexcept;
     bool drop_faulty() noexcept;
     void refill() noexcept;
