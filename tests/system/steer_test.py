@@ -32,20 +32,21 @@ def device(n, rate=RATE):
 
 class Steered:
     """A router between two generators, each of which checks the other's packets; no packets should arrive at a third
-    port."""
+    port. extra: the devices of ports p3, ...; under: a command that starts turnpike."""
 
-    def __init__(self, lab, **more):
+    def __init__(self, lab, extra=(), under=(), **more):
         self.prefix = f"steer{os.getpid()}"
         self.socket = f"/run/turnpike-steer-{os.getpid()}.sock"
         devices = {f"p{n}": (device(n), [f"10.0.{n}.1/24", f"2001:db8:{n}::1/64"]) for n in range(2)}
         devices["p2"] = ({"device": "net_simnic2,wire=gen,rate=1,l3flows=1,dst=10.0.2.1", "descriptors": 1024}, ["10.0.2.1/24"])
+        devices |= {f"p{n}": (port, [f"10.0.{n}.1/24"]) for n, port in enumerate(extra, 3)}
         static = [{"address": f"10.0.{n}.{host}", "mac": f"02:00:00:00:{host:02x}:{n:02x}"}
-                  for n in range(3) for host in range(2, 6)]
+                  for n in range(len(devices)) for host in range(2, 6)]
         routes = more.pop("routes", [{"to": f"198.18.{n}.0/24", "via": f"10.0.{n}.2"} for n in range(2)])
         self.config = router_config(devices, routes, neighbours={"static": static}, control={"socket": self.socket},
-                                    workers=[1], mempool={"buffers": 65536},
+                                    workers=[1], mempool=more.pop("mempool", {"buffers": 65536}),
                                     eal=f"-l 0-1 --no-pci --in-memory --file-prefix={self.prefix}", **more)
-        self.turnpike = Turnpike(lab, lab.host("dut"), self.config)
+        self.turnpike = Turnpike(lab, lab.host("dut"), self.config, under=under)
         self.telemetry = Telemetry(self.prefix)
         self.operator = Operator(self.socket, 60)
         wait_until(lambda: self.counts(0)["gen_received"] > 1000, "traffic", 20)
