@@ -83,7 +83,7 @@ void check_kernel(const machine&, const plan&, std::vector<diagnosis>&);
 void check_limits(const machine&, const plan&, std::vector<diagnosis>&);
 void check_ddio(const machine&, const plan&, std::vector<diagnosis>&);
 
-/// Interfaces of the default routes, IPv4 and IPv6.
+/// Interfaces of the default routes, IPv4 and IPv6, and the interfaces below them.
 [[nodiscard]] std::set<std::string> default_route_interfaces(const machine& m);
 
 }  // namespace turnpike::doctor

@@ -2,11 +2,15 @@
 #include "machine.hpp"
 
 #include <fmt/format.h>
+#include <net/if.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <fstream>
+
+#include "sources/default_routes.hpp"
 
 namespace turnpike::doctor {
 namespace {
@@ -73,6 +77,18 @@ std::optional<std::string> read_file(const fs::path& path) {
     return content;
 }
 
+std::optional<std::string> default_route_names() {
+    const auto routes = sources::read_default_routes();
+    if (!routes) return std::nullopt;
+    std::string out;
+    for (const auto& [index, table] : *routes) {
+        std::array<char, IF_NAMESIZE> name{};
+        if (::if_indextoname(index, name.data()) != nullptr)
+            out += (out.empty() ? "" : " ") + std::string(name.data());
+    }
+    return out;
+}
+
 }  // namespace
 
 result<machine> machine::replay(const fs::path& file) {
@@ -104,6 +120,8 @@ std::optional<std::string> machine::bytes(const std::string& path) const {
     const auto known = files_.find(path);
     if (known != files_.end()) return known->second;
     if (replayed_) return std::nullopt;
+    if (path == default_routes)
+        return files_[path] = root_ == "/" ? default_route_names() : std::nullopt;
     return files_[path] = read_file(root_ / path.substr(1));
 }
 

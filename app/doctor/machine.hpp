@@ -26,6 +26,10 @@ namespace turnpike::doctor {
 
 class machine {
   public:
+    /// In the place of a path: the interfaces of the kernel's default routes in all tables that rules look up, as netlink has
+    /// them (procfs has those of table main, and of several paths only one).
+    static constexpr const char* default_routes = "netlink:default_routes";
+
     /// root  "/" or another folder with proc and sys below it
     explicit machine(std::filesystem::path root) : root_(std::move(root)) {}
     /// Errors: ENOENT and the like, or EINVAL with "file:line".

@@ -203,8 +203,22 @@ void judge_config(const machine& m, const nic& n, std::vector<diagnosis>& out) {
 }  // namespace
 
 std::set<std::string> default_route_interfaces(const machine& m) {
-    return state::default_route_interfaces(m.text("/proc/net/route"),
-                                           m.text("/proc/net/ipv6_route"));
+    auto out =
+        state::default_route_interfaces(m.text("/proc/net/route"), m.text("/proc/net/ipv6_route"));
+    std::vector<std::string> unread = split(m.text(machine::default_routes), " ");
+    out.insert(unread.begin(), unread.end());
+    // The interfaces below: a bond's or bridge's ports, a VLAN's interface.
+    unread.assign(out.begin(), out.end());
+    constexpr std::string_view prefix = "lower_";
+    while (!unread.empty()) {
+        const std::string upper = std::move(unread.back());
+        unread.pop_back();
+        for (const std::string& name : m.names("/sys/class/net/" + upper))
+            if (name.compare(0, prefix.size(), prefix) == 0 &&
+                out.insert(name.substr(prefix.size())).second)
+                unread.push_back(name.substr(prefix.size()));
+    }
+    return out;
 }
 
 void check_iommu(const machine& m, const plan& p, std::vector<diagnosis>& out) {

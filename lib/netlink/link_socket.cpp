@@ -72,7 +72,7 @@ result<size_t> link_socket::receive(std::span<uint8_t> into) noexcept {
     }
 }
 
-result<uint32_t> link_socket::ask(uint16_t type, uint8_t family, uint32_t of) {
+result<uint32_t> link_socket::ask(uint16_t type, uint8_t family, uint32_t of, uint32_t by) {
     alignas(nlmsghdr) buffer room{};
     nlmsghdr* m = mnl_nlmsg_put_header(room.data());
     m->nlmsg_type = type;
@@ -89,6 +89,7 @@ result<uint32_t> link_socket::ask(uint16_t type, uint8_t family, uint32_t of) {
     if (of != 0 && type == RTM_GETADDR) static_cast<ifaddrmsg*>(head)->ifa_index = of;
     if (of != 0 && type == RTM_GETNEIGH) mnl_attr_put_u32(m, NDA_IFINDEX, of);
     if (of != 0 && type == RTM_GETROUTE) mnl_attr_put_u32(m, RTA_TABLE, of);
+    if (by != 0 && type == RTM_GETROUTE) mnl_attr_put_u32(m, RTA_OIF, by);
     if (::send(fd(), m, m->nlmsg_len, 0) < 0)
         return fail(errno, "netlink", "cannot send the dump request");
     return sequence_;

@@ -41,7 +41,9 @@ class link_socket {
     /// family  AF_UNSPEC: all
     /// of      routes: the table; addresses and neighbours: the interface; 0: all. A kernel without
     ///         NETLINK_GET_STRICT_CHK (before Linux 4.20) replies with all
-    [[nodiscard]] result<uint32_t> ask(uint16_t type, uint8_t family, uint32_t of = 0);
+    /// by      only routes with this egress interface; 0: all
+    [[nodiscard]] result<uint32_t> ask(uint16_t type, uint8_t family, uint32_t of = 0,
+                                       uint32_t by = 0);
 
     // The requests are complete, or refused, on return. Use them on a socket without multicast
     // groups.

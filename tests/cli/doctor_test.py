@@ -133,6 +133,28 @@ def test_a_guests_way_out_is_left_to_the_kernel():
     has(found, "nics", "error", "0000:09:00.0", "port 'none'", "no such network device")
 
 
+def test_default_routes_that_procfs_does_not_show():
+    """Default routes of other tables, or with several paths, and by a bridge: its ports are interfaces below it."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        tree = pathlib.Path(folder, "guest.tree")
+        tree.write_text((HERE / "doctor/guest.tree").read_text("utf-8") + "= netlink:default_routes\tbr0 v1\n"
+                        "/ /sys/class/net/br0\tbridge lower_v0 queues\n", encoding="utf-8")
+        config = configuration(folder, {"west": "net_xsk0,iface=v0", "mid": "net_xsk1,iface=v1"}, "-l 0-1")
+        done = run("--replay", tree, "--json", "--config", config)
+        texts = [f["text"] for f in json.loads(done.stdout)["diagnoses"] if f["level"] == "error"]
+        assert [any(f"port '{port}'" in text and "cut off" in text for text in texts) for port in ("west", "mid")] == [True, True], texts
+    if os.geteuid() != 0:
+        tap.skip("needs root")
+    for command in ("link add turnpike-dummy type veth peer name turnpike-peer", "link set turnpike-dummy up", "route add default dev turnpike-dummy table 100"):
+        subprocess.run(["ip", *command.split()], check=True)
+    line = "= netlink:default_routes\tturnpike-dummy\n"
+    assert line not in run("--record", "-").stdout
+    subprocess.run(["ip", "rule", "add", "lookup", "100"], check=True)
+    assert line in run("--record", "-").stdout
+    subprocess.run(["ip", "rule", "del", "lookup", "100"], check=True)
+    subprocess.run(["ip", "link", "del", "turnpike-dummy"], check=True)
+
+
 def test_a_container_without_hugepages_of_its_own():
     found, code = examined("pod", {"west": "net_memif0"}, "-l 1-2")
     assert code == 1

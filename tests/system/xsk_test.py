@@ -218,6 +218,38 @@ def test_the_interface_of_the_default_route_is_refused():
         Turnpike(lab, dut, patch_config(WEST, EAST)).stop()
 
 
+def test_default_routes_of_other_tables_and_interfaces_above_are_refused():
+    """Policy routing, several paths, nexthop objects, a bridge: where /proc/net/route shows no default route by w0."""
+    with Lab() as lab:
+        _west, dut, _east = two_hosts(lab)
+        dut.run("ip addr add 10.0.0.9/24 dev w0")
+        cut_off = "device 'net_xsk0' takes all packets of w0, by which a default route of this machine leaves"
+
+        dut.run("ip route add default via 10.0.0.1 dev w0 table 100")
+        Turnpike(lab, dut, patch_config(WEST, EAST)).stop()  # no rule looks the table up
+        dut.run("ip rule add from 10.0.0.9 lookup 100")
+        assert cut_off + " (ip route show table 100)" in refused(lab, dut)
+        dut.run("ip rule del from 10.0.0.9 lookup 100")
+
+        dut.run("ip route add default nexthop dev e0 nexthop via 10.0.0.1 dev w0")
+        assert cut_off in refused(lab, dut)
+        dut.run("ip route del default")
+
+        dut.run("ip nexthop add id 5 via 10.0.0.1 dev w0")
+        dut.run("sysctl -qw net.ipv4.nexthop_compat_mode=0")
+        dut.run("ip route add default nhid 5")
+        assert cut_off in refused(lab, dut)
+        dut.run("ip route del default")
+
+        dut.run("ip link add br0 type bridge")
+        dut.run("ip link set w0 master br0")
+        dut.run("ip link set br0 up")
+        dut.run("ip route add default dev br0")
+        assert cut_off + ", as br0" in refused(lab, dut)
+        dut.run("ip link del br0")
+        Turnpike(lab, dut, patch_config(WEST, EAST)).stop()
+
+
 def test_three_capabilities_are_enough():
     with Lab() as lab:
         west, dut, _east = two_hosts(lab)

@@ -47,6 +47,8 @@ std::string_view device_argument(std::string_view device, std::string_view key) 
 }
 
 std::string interface_taken_by(std::string_view device) {
+    // Its tc rules redirect what the interface receives (tap_setup of rte_eth_tap.c).
+    if (device.substr(0, 7) == "net_tap") return std::string(device_argument(device, "remote"));
     const bool af_xdp = device.substr(0, 7) == "net_xsk" || device.substr(0, 10) == "net_af_xdp";
     if (!af_xdp || !device_argument(device, "filter").empty() ||
         !device_argument(device, "xskmap").empty())

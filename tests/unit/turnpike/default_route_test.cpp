@@ -2,6 +2,13 @@
 #include "state/default_route.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/fib_rules.h>
+#include <linux/rtnetlink.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "sources/default_routes.hpp"
 
 namespace turnpike::state {
 namespace {
@@ -32,9 +39,80 @@ TEST(default_route, only_devices_that_take_all_packets_matter) {
     EXPECT_EQ(interface_taken_by("net_xsk0,iface=eth0,filter=f"), "");
     EXPECT_EQ(interface_taken_by("net_xsk0,iface=eth0,xskmap=/sys/fs/bpf/m"), "");
     EXPECT_EQ(interface_taken_by("net_af_packet0,iface=eth0"), "");  // the kernel has them, too
+    EXPECT_EQ(interface_taken_by("net_tap0,iface=tap0,remote=eth0"), "eth0");
+    EXPECT_EQ(interface_taken_by("net_tap0,iface=eth0"), "");
     EXPECT_EQ(interface_taken_by("net_xsk0,myiface=eth0"), "");
     EXPECT_EQ(interface_taken_by("0000:3b:00.0"), "");
     EXPECT_EQ(interface_taken_by("net_xsk0"), "");
+}
+
+constexpr uint32_t first_if = 2, second_if = 3, third_if = 4;
+
+netlink::rule looks_up(uint32_t table, bool v6 = false) {
+    return {.v6 = v6, .table = table, .action = FR_ACT_TO_TBL};
+}
+
+netlink::route default_by(uint32_t interface, uint32_t table, bool v6 = false) {
+    return {.to = {ip_address{.v6 = v6}, 0},
+            .table = table,
+            .type = RTN_UNICAST,
+            .hops = {{.interface = interface}}};
+}
+
+using by_table = std::map<uint32_t, uint32_t>;
+
+TEST(default_route, counts_in_each_table_that_a_rule_looks_up) {
+    const std::vector<netlink::route> routes = {
+        default_by(first_if, 100), default_by(second_if, 200), default_by(third_if, 100, true)};
+    const auto found = [&](const std::vector<netlink::rule>& rules) {
+        return sources::interfaces_of_default_routes(rules, routes, {});
+    };
+    EXPECT_EQ(found({looks_up(RT_TABLE_MAIN), looks_up(RT_TABLE_MAIN, true)}), by_table{});
+    EXPECT_EQ(found({looks_up(RT_TABLE_MAIN), looks_up(100)}), (by_table{{first_if, 100}}));
+    EXPECT_EQ(found({looks_up(RT_TABLE_MAIN), looks_up(100, true)}), (by_table{{third_if, 100}}));
+    EXPECT_EQ(found({looks_up(RT_TABLE_MAIN), looks_up(RT_TABLE_MAIN, true), {.l3mdev = true}}),
+              (by_table{{first_if, 100}, {second_if, 200}}));
+    netlink::rule refuses = looks_up(200);
+    refuses.action = FR_ACT_UNREACHABLE;
+    EXPECT_EQ(found({refuses, looks_up(RT_TABLE_MAIN, true)}), by_table{});
+    EXPECT_EQ(sources::interfaces_of_default_routes(
+                  {}, std::vector{default_by(first_if, RT_TABLE_MAIN)}, {}),
+              (by_table{{first_if, RT_TABLE_MAIN}}));
+}
+
+TEST(default_route, counts_by_each_of_its_paths) {
+    const std::vector rules = {looks_up(RT_TABLE_MAIN)};
+    netlink::route several = default_by(first_if, RT_TABLE_MAIN);
+    several.hops.push_back({.interface = second_if});
+    EXPECT_EQ(sources::interfaces_of_default_routes(rules, std::vector{several}, {}),
+              (by_table{{first_if, RT_TABLE_MAIN}, {second_if, RT_TABLE_MAIN}}));
+    netlink::route by_objects = default_by(0, RT_TABLE_MAIN);
+    by_objects.hops.clear();
+    by_objects.next_hop = 7;
+    const std::vector<netlink::next_hop> objects = {{.id = 5, .path = {.interface = first_if}},
+                                                    {.id = 6, .path = {.interface = third_if}},
+                                                    {.id = 7, .group = {{.id = 5}, {.id = 6}}}};
+    EXPECT_EQ(sources::interfaces_of_default_routes(rules, std::vector{by_objects}, objects),
+              (by_table{{first_if, RT_TABLE_MAIN}, {third_if, RT_TABLE_MAIN}}));
+    netlink::route network = default_by(first_if, RT_TABLE_MAIN), blackhole = network;
+    network.to.length = 1;
+    blackhole.type = RTN_BLACKHOLE;
+    EXPECT_EQ(sources::interfaces_of_default_routes(rules, std::vector{network, blackhole}, {}),
+              by_table{});
+}
+
+TEST(default_route, interfaces_above_are_found_by_sysfs) {
+    const std::filesystem::path root =
+        std::filesystem::temp_directory_path() / ("turnpike-uppers-" + std::to_string(::getpid()));
+    for (const char* folder :
+         {"eth0/upper_bond0", "bond0/lower_eth0", "bond0/upper_bond0.7", "bond0.7/lower_bond0",
+          "bond0.7/upper_br0", "br0/lower_bond0.7", "eth1"})
+        std::filesystem::create_directories(root / "class/net" / folder);
+    EXPECT_EQ(sources::with_upper_interfaces(root, "eth0"),
+              (names{"eth0", "bond0", "bond0.7", "br0"}));
+    EXPECT_EQ(sources::with_upper_interfaces(root, "eth1"), names{"eth1"});
+    EXPECT_EQ(sources::with_upper_interfaces(root, "gone"), names{"gone"});
+    std::filesystem::remove_all(root);
 }
 
 }  // namespace

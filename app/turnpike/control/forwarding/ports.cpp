@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <new>
 
 #include "base/hardware.hpp"
@@ -20,6 +18,7 @@
 #include "packet/ipv4.hpp"
 #include "packet/ipv6.hpp"
 #include "pmu/sysfs.hpp"
+#include "sources/default_routes.hpp"
 #include "state/default_route.hpp"
 
 namespace turnpike::control {
@@ -33,29 +32,33 @@ int node_of(const std::string& device) {
     return pci ? pci->node : -1;
 }
 
-std::string contents_of(const char* file) {
-    std::ifstream from(file);
-    return {std::istreambuf_iterator<char>(from), {}};
-}
-
-/// Why a port may not have a device: a default route of the process's network namespace leaves by its interface. Empty: it
-/// may.
+/// Why a port may not have a device: a default route of the process's network namespace leaves by its interface, or by one
+/// above it. Empty: it may.
 std::string cuts_machine_off(const std::string& device) {
     std::string taken = state::interface_taken_by(device);
     if (taken.empty()) return {};
-    // The route tables have an interface's first name; a device may have an alternative one.
+    // sysfs has an interface's first name; a device may have an alternative one.
     std::array<char, IF_NAMESIZE> name{};
     if (::if_indextoname(::if_nametoindex(taken.c_str()), name.data()) != nullptr)
         taken = name.data();
-    const auto of_default_routes =
-        state::default_route_interfaces(contents_of("/proc/thread-self/net/route"),
-                                        contents_of("/proc/thread-self/net/ipv6_route"));
-    if (of_default_routes.count(taken) == 0) return {};
-    return fmt::format(
-        "device '{}' takes all packets of {}, by which a default route of this machine leaves: it "
-        "would be cut off; use another interface, give net_xsk a `filter` (doc/xsk.md), or move "
-        "the default route first (ip route replace default ...)",
-        device.substr(0, device.find(',')), taken);
+    for (const std::string& interface : sources::with_upper_interfaces("/sys", taken)) {
+        const uint32_t index = ::if_nametoindex(interface.c_str());
+        if (index == 0) continue;  // another network namespace has it
+        const auto routes = sources::read_default_routes(index);
+        if (!routes)
+            return fmt::format("it is unknown whether a default route leaves by {}: {}", interface,
+                               routes.error().text);
+        const auto found = routes->find(index);
+        if (found == routes->end()) continue;
+        return fmt::format(
+            "device '{}' takes all packets of {}, by which a default route of this machine "
+            "leaves{} "
+            "(ip route show table {}): it would be cut off; use another interface, give net_xsk a "
+            "`filter` (doc/xsk.md), or move the default route first (ip route replace default ...)",
+            device.substr(0, device.find(',')), taken,
+            interface == taken ? std::string() : ", as " + interface, found->second);
+    }
+    return {};
 }
 
 /// Whether a port needs promiscuous mode.
