@@ -59,13 +59,22 @@ def test_what_would_be_wrong_is_seen():
 
 
 def test_its_exposure_is_small():
-    """At most 2.1 of 10 by `systemd-analyze security`; a unit without these restrictions has more."""
-    lines, done = analyze("security", "--offline=true", "--threshold=21", "--no-pager", turnpike=unit())
+    """At most 1.8 of 10 by `systemd-analyze security`; a unit without these restrictions has more."""
+    lines, done = analyze("security", "--offline=true", "--threshold=18", "--no-pager", turnpike=unit())
     assert done.returncode == 0, done.stdout + done.stderr
     assert any("Overall exposure level" in line for line in done.stdout.splitlines()), lines
-    _, open_one = analyze("security", "--offline=true", "--threshold=21", "--no-pager",
+    _, open_one = analyze("security", "--offline=true", "--threshold=18", "--no-pager",
                           turnpike=unit().replace("User=turnpike", "User=root").replace("ProtectSystem=strict", ""))
     assert open_one.returncode != 0, open_one.stdout
+
+
+def test_a_failing_start_is_not_tried_for_ever():
+    """systemd gives up where StartLimitBurst starts fit into StartLimitIntervalSec: each takes RestartSec, and the start's own time."""
+    values = dict(line.split("=", 1) for line in unit().splitlines() if re.match(r"\w+=", line))
+    assert values["Restart"] == "on-failure"
+    starts, interval, pause = (int(values[name]) for name in ("StartLimitBurst", "StartLimitIntervalSec", "RestartSec"))
+    slowest_refusal_s = 10
+    assert 1 < starts and starts * (pause + slowest_refusal_s) < interval, values
 
 
 def test_the_options_of_its_programs_are_theirs():

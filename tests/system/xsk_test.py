@@ -3,16 +3,18 @@
 """net_xsk between hosts: under turnpike and dpdk-testpmd, with few privileges, and after crashes."""
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
-from lib.dut import BUILD, Turnpike, patch_config  # noqa: E402
+from lib.dut import BUILD, Turnpike, patch_config, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import iperf, received, settle  # noqa: E402
+from lib.routed import OURS, answers, cabled, iperf, received, rewrite, settle  # noqa: E402
 
+WITHOUT_IP_SOCKETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib/without_ip_sockets.py")
 WEST, EAST = "net_xsk0,iface=w0", "net_xsk1,iface=e0"
 
 
@@ -248,6 +250,29 @@ def test_default_routes_of_other_tables_and_interfaces_above_are_refused():
         assert cut_off + ", as br0" in refused(lab, dut)
         dut.run("ip link del br0")
         Turnpike(lab, dut, patch_config(WEST, EAST)).stop()
+
+
+def test_sockets_of_ip_are_not_needed():
+    """As a service runs (RestrictAddressFamilies=): an interface for daemons, a UNIX socket for metrics; TCP is refused with the
+    place of the remedy, and so is sFlow."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-socket-") as folder:
+        west, dut, east = cabled(lab)
+        unix = f"unix:{folder}/metrics"
+        running = Turnpike(lab, dut, router_config(
+            {"west": ({"device": WEST, "host_interface": True}, OURS["west"]), "east": ({"device": EAST}, OURS["east"])},
+            control_plane={"netlink": True}, metrics={"listen": unix}, control={"socket": f"{folder}/control"}),
+            under=[WITHOUT_IP_SOCKETS])
+        wait_until(lambda: "10.0.1.1/24" in dut.run("ip addr show west").stdout, "the interface for daemons has its address")
+        wait_until(lambda: answers(west, "10.0.2.2") and answers(west, "2001:db8:2::2"), "packets are forwarded")
+        with socket.socket(socket.AF_UNIX) as scrape:
+            scrape.connect(f"{folder}/metrics")
+            scrape.sendall(b"GET /metrics HTTP/1.1\r\nHost: turnpike\r\n\r\n")
+            assert scrape.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        for config in ({"metrics": {"listen": [unix, 9417]}}, {"sflow": {"collectors": ["10.0.2.2:6343"], "agent": "10.0.1.1"}}):
+            said = rewrite(running, lambda all_, c=config: all_.update(c))
+            assert "RestrictAddressFamilies=" in said and "Address family not supported" in said, said
+        assert answers(west, "10.0.2.2")
+        running.stop()
 
 
 def test_three_capabilities_are_enough():

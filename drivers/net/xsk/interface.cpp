@@ -40,7 +40,8 @@ tl::unexpected<error> failed(const std::string& name, const std::string& what,
 result<interface> interface::open(const std::string& name) {
     interface i;
     i.name_ = name;
-    i.control_.reset(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    // Any family serves; a service may be denied sockets of IP.
+    i.control_.reset(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (i.control_.get() < 0)
         return fail(errno, name, "cannot open a socket for interface requests");
     if (i.state_now().index == 0)

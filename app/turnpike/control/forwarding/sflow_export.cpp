@@ -54,7 +54,13 @@ sockaddr_storage sockaddr_of(const ip_address& a, uint16_t port, socklen_t& byte
 result<owned_fd> socket_to(const state::listen_address& at) {
     owned_fd fd(
         ::socket(at.address.v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (fd.get() < 0) return fail(errno, {}, "no socket");
+    if (fd.get() < 0)
+        return fail(
+            errno, {},
+            errno == EAFNOSUPPORT
+                ? "no socket: neither the kernel nor the service's RestrictAddressFamilies= "
+                  "may forbid this family (doc/install.md)"
+                : "no socket");
     socklen_t bytes = 0;
     const sockaddr_storage to = sockaddr_of(at.address, at.port, bytes);
     if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), bytes) != 0)

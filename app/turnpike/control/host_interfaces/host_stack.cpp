@@ -56,7 +56,7 @@ result<std::shared_ptr<host_stack::netns_handle>> host_stack::open(
         auto beside = netlink::link_socket::open({}, 0);
         if (!beside) return tl::unexpected<error>(beside.error());
         out->upkeep_asking = std::move(*beside);
-        out->any.reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        out->any.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         if (out->any.get() < 0) return fail(errno, network_namespace, "cannot open a socket");
         auto listening = netlink::link_socket::open(netlink_monitor::groups(), receive_bytes);
         if (!listening) return tl::unexpected<error>(listening.error());

@@ -26,7 +26,7 @@ result<tap> tap::create(const std::string& name) {
         return failed(errno == EBUSY ? "the namespace has an interface of that name already"
                                      : "the kernel cannot create the interface");
     static_cast<void>(out.set_carrier(false));
-    const owned_fd any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const owned_fd any(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (any.get() < 0 || ::ioctl(any.get(), SIOCGIFINDEX, &r) != 0)
         return failed("its ifindex is unknown");
     out.index_ = static_cast<uint32_t>(r.ifr_ifindex);

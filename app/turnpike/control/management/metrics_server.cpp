@@ -19,7 +19,12 @@ constexpr uint64_t overdue_look_ms = 1000;
 result<owned_fd> listen_on_tcp(const state::listen_address& at) {
     owned_fd fd(::socket(at.address.v6 ? AF_INET6 : AF_INET,
                          SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (fd.get() < 0) return fail(errno, {}, "cannot be listened on");
+    if (fd.get() < 0)
+        return fail(errno, {},
+                    errno == EAFNOSUPPORT
+                        ? "cannot be listened on: neither the kernel nor the service's "
+                          "RestrictAddressFamilies= may forbid this family (doc/install.md)"
+                        : "cannot be listened on");
     const int on = 1;
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     sockaddr_in6 v6{};

@@ -14,7 +14,7 @@ namespace turnpike::simnic {
 namespace {
 
 void bring_up(ifreq& request) {
-    const int s = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const int s = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (s < 0) return;  // the user of the interface must bring it up
     if (::ioctl(s, SIOCGIFFLAGS, &request) == 0) {
         request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
