@@ -9,10 +9,10 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from lib import tap  # noqa: E402
+from lib import tap, vhost_frontend  # noqa: E402
 from lib.dut import Turnpike, check_report, patch_config, router_config  # noqa: E402
-from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import OURS, answers, give  # noqa: E402
+from lib.hosts import Lab, receive_frame, wait_until  # noqa: E402
+from lib.routed import OURS, answers, give, iperf  # noqa: E402
 
 
 def run_patch(west, east, seconds=0.5, **more):
@@ -101,11 +101,110 @@ def test_memif():
         assert source["rx_packets"] >= sent["tx_packets"] >= received["rx_packets"] == sink["tx_packets"] > 1000
 
 
+def test_memif_between_two_processes():
+    """Hosts behind two turnpikes, which a memif connects. The client's process restarts while the hosts are silent: test_memif
+    says why."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-socket-") as folder:
+        hosts, duts = {}, {}
+        for n, role in enumerate(("server", "client"), 1):
+            hosts[role], duts[role] = lab.host(f"{role}-host"), lab.host(role, True)
+            lab.cable(hosts[role], "eth0", duts[role], "w0")
+            hosts[role].run(f"ip addr add 10.0.0.{n}/24 dev eth0")
+
+        def started(role):
+            return Turnpike(lab, duts[role], patch_config(
+                "net_af_packet0,iface=w0", f"net_memif0,role={role},socket={folder}/socket,socket-abstract=no",
+                eal="-l 0 --no-pci --in-memory", mempool={"buffers": 8192}))
+
+        def links(state):
+            for host in hosts.values():
+                host.run(f"ip link set eth0 {state}")
+            time.sleep(0.3 if state == "down" else 0)  # for packets in flight
+
+        running = {role: started(role) for role in hosts}
+        for _ in range(2):
+            running["client"].wait_for("'east': link up")
+            wait_until(lambda: answers(hosts["server"], "10.0.0.2"), "the hosts reach each other")
+            assert iperf(lab, hosts["server"], hosts["client"], "10.0.0.2")["sum_received"]["bytes"] > 10 << 20
+            links("down")
+            running["client"].stop()
+            running["client"] = started("client")
+            links("up")
+        wait_until(lambda: answers(hosts["server"], "10.0.0.2"), "the hosts reach each other again")
+        links("down")
+        for t in running.values():
+            t.stop()
+
+
 def test_virtio_user_with_vhost():
     sent, received = two_turnpikes(lambda path: (
         f"net_vhost0,iface={path}", f"net_virtio_user0,path={path}"))
     assert received["ports"][0]["rx_packets"] > 1000, received["ports"]
     assert sent["ports"][1]["tx_packets"] >= received["ports"][0]["rx_packets"]
+
+
+def hostile(guest):
+    """[(what a guest wrote into its TX queue, a function that writes it)]"""
+    at, inside = vhost_frontend.SIZE, 0x20000
+    nexts, indirect = vhost_frontend.NEXT, vhost_frontend.INDIRECT
+
+    def one(*descriptor, **more):
+        guest.describe(0, *descriptor)
+        guest.offer(0, **more)
+
+    def table(length, *descriptors):
+        for n, descriptor in enumerate(descriptors):
+            guest.describe(n, *descriptor, table=inside)
+        one(inside, length, indirect)
+
+    return {
+        "an address beyond its memory": lambda: one(at + 4096, 100), "the highest address": lambda: one((1 << 64) - 64, 128),
+        "a length across the end of its memory": lambda: one(at - 50, 100), "the greatest length": lambda: one(inside, 0xFFFFFFFF),
+        "no bytes": lambda: one(inside, 0), "less than a header": lambda: one(inside, vhost_frontend.HEADER - 1),
+        "only a header": lambda: one(inside, vhost_frontend.HEADER), "a header of an Ethernet frame cut short": lambda: one(inside, 20),
+        "a descriptor for writing": lambda: one(inside, 100, vhost_frontend.WRITE),
+        "a chain that is a circle": lambda: one(inside, 100, nexts, 0),
+        "a chain that leaves the table": lambda: one(inside, 100, nexts, 60000),
+        "a head beyond the table": lambda: guest.offer(60000), "an index far ahead": lambda: guest.offer(0, jump=40000),
+        "an indirect table beyond its memory": lambda: one(at + 4096, 64, indirect),
+        "an indirect table of 17 bytes": lambda: table(17, (inside + 256, 100)),
+        "an indirect table of no bytes": lambda: one(inside, 0, indirect),
+        "an indirect table in an indirect table": lambda: table(16, (inside, 16, indirect)),
+        "an indirect chain that is a circle": lambda: table(32, (inside + 256, 100, nexts, 1), (inside + 512, 100, nexts, 0)),
+    }
+
+
+def test_a_hostile_guest():
+    """Descriptors that lead anywhere: turnpike reads the guest's memory only, and other ports and the guest's next driver go on."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-socket-") as folder:
+        host, dut = lab.host("host", True), lab.host("dut", True)
+        lab.cable(host, "eth0", dut, "w0")
+        wire = host.raw("eth0")
+        running = Turnpike(lab, dut, patch_config(f"net_vhost0,iface={folder}/socket", "net_af_packet0,iface=w0",
+                                                  eal="-l 0 --no-pci --in-memory", mempool={"buffers": 8192}))
+
+        def good_frame(number):
+            frame = b"\2\0\0\0\0\1\2\0\0\0\0\2\x88\xb5" + bytes([number] * 50)
+            guest = vhost_frontend.Frontend(f"{folder}/socket")
+
+            def arrives():
+                guest.send(frame)
+                got = receive_frame(wire, 0.05)
+                while got is not None and got != frame:
+                    got = receive_frame(wire, 0.05)
+                return got == frame
+            wait_until(arrives, lambda: f"a frame of the guest is forwarded: {running.output()[-2000:]}")
+            return guest
+
+        good_frame(0).close()
+        for number, what in enumerate(hostile(None), 1):
+            guest = good_frame(number)
+            hostile(guest)[what]()
+            time.sleep(0.1)
+            guest.close()
+            assert running.process.poll() is None, f"{what}: {running.output()[-2000:]}"
+        good_frame(255).close()
+        running.stop()
 
 
 def test_virtio_sends_tags():

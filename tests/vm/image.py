@@ -11,15 +11,18 @@ import subprocess
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PARTS = TOP / ".vm"
 MODULES = ("uio", "uio_pci_generic", "irqbypass", "vfio", "vfio_virqfd", "vfio_iommu_type1", "vfio-pci-core", "vfio-pci")
+VIRTIO_MODULES = ("virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "failover",
+                  "net_failover", "virtio_net")
 DRIVERS = ("bus_pci", "bus_vdev", "mempool_ring", "net_e1000", "net_vmxnet3", "net_virtio")
 TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "gcc": "gcc"}
 
 
-def missing():
-    """The missing tools and packages, as a sentence; empty where a guest can be booted."""
+def missing(modules=MODULES, header=True):
+    """The missing tools and packages, as a sentence; empty where a guest with these modules can be booted. header: of QEMU's
+    plugins"""
     lacking = [package for tool, package in TOOLS.items() if not shutil.which(tool)]
-    lacking += [str(part.relative_to(TOP)) for part in (PARTS / "vmlinuz", PARTS / "modules", PARTS / "include/qemu-plugin.h")
-                if not part.exists()]
+    parts = ["vmlinuz", *(f"modules/{name}.ko" for name in modules), *(["include/qemu-plugin.h"] if header else [])]
+    lacking += [f".vm/{part}" for part in parts if not (PARTS / part).exists()]
     return f"no {', '.join(lacking)}; 'devtools/setup --vm' gets what a guest needs" if lacking else ""
 
 
@@ -60,17 +63,18 @@ def _dpdk_drivers(program):
     return [max(glob.glob(f"{folder}/librte_{name}.so.*"), key=len) for name in DRIVERS]
 
 
-def build(work, programs):
-    """Makes work/initramfs of the programs, and of DPDK's drivers for the first."""
+def build(work, programs, modules=MODULES, drivers=True):
+    """Makes work/initramfs of the programs, of kernel modules in the order in which they are loaded, and of DPDK's drivers for
+    the first program."""
     root = work / "root"
     for folder in ("bin", "modules", "lib64"):
         (root / folder).mkdir(parents=True)
     shutil.copy(shutil.which("busybox"), root / "bin/busybox")
-    for program in [*programs, *_dpdk_drivers(programs[0])]:
+    for program in [*programs, *(_dpdk_drivers(programs[0]) if drivers else ())]:
         _copy_program(root, program)
-    for module in MODULES:
+    for module in modules:
         shutil.copy(PARTS / f"modules/{module}.ko", root / "modules")
-    (root / "modules/order").write_text("\n".join(MODULES) + "\n")
+    (root / "modules/order").write_text("\n".join(modules) + "\n")
     shutil.copy(pathlib.Path(__file__).parent / "init", root / "init")
     (root / "init").chmod(0o755)
     image = work / "initramfs"

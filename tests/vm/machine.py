@@ -12,8 +12,8 @@ import subprocess
 import termios
 import time
 
-KERNEL_LINE = ("console=ttyS0 quiet panic=-1 mitigations=off nokaslr norandmaps isolcpus=1 nohz_full=1 rcu_nocbs=1"
-               " hugepages=160 intel_iommu=on iommu=pt no_timer_check")
+KERNEL_LINE = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr norandmaps no_timer_check"
+FORWARDER = " isolcpus=1 nohz_full=1 rcu_nocbs=1 hugepages=160 intel_iommu=on iommu=pt"
 BOOT_S = 90
 
 
@@ -140,17 +140,18 @@ class Shell:
 
 
 class Machine:
-    """A guest with `devices` (QEMU's NIC arguments, one cable each), booted. Gone when the block is left."""
+    """A guest with `devices` (QEMU's NIC arguments, one cable each), booted. Gone when the block is left.
+    kernel_line  added to the kernel's command line; more: to QEMU's"""
 
-    def __init__(self, work, kernel, initramfs, devices, plugin=None, more=()):
+    def __init__(self, work, kernel, initramfs, devices=(), plugin=None, more=(), cpus=2, memory_mb=768, kernel_line=FORWARDER):
         self.work = work
         self.trace_log = os.path.join(work, "trace")
         self.cables = [Cable(os.path.join(work, f"nic{n}")) for n in range(len(devices))]
         ends = {name: self._listen(name) for name in ("monitor", "shell")}
         command = ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-nodefaults", "-no-user-config",
                    "-display", "none", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
-                   "-smp", "2", "-m", "768", "-no-reboot",
-                   "-kernel", str(kernel), "-initrd", str(initramfs), "-append", KERNEL_LINE,
+                   "-smp", str(cpus), "-m", str(memory_mb), "-no-reboot",
+                   "-kernel", str(kernel), "-initrd", str(initramfs), "-append", KERNEL_LINE + kernel_line,
                    "-serial", f"file:{work}/console", "-chardev", f"socket,id=shell,path={work}/shell",
                    "-serial", "chardev:shell", "-qmp", f"unix:{work}/monitor", "-D", self.trace_log, *more]
         for n, device in enumerate(devices):
@@ -168,7 +169,8 @@ class Machine:
                 cable.accept(10)
             self.shell.wait_for("@ready", BOOT_S)
         except BaseException as error:
-            said = self.said()
+            time.sleep(0.1)  # for its end
+            said = f"QEMU's exit code: {self.process.poll()}; {self.said()}"
             self.close()
             raise AssertionError(f"the guest did not boot: {error}\n{said}") from error
 

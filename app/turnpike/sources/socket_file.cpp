@@ -110,6 +110,16 @@ bool set_access(const socket_file& file, mode_t mode, uid_t owner, gid_t group) 
 
 }  // namespace
 
+result<void> remove_stale_socket(const std::string& path) {
+    const auto at = address_of(path);
+    if (!at) return tl::unexpected<error>(at.error());
+    const owned_fd lock = lock_folder_of(path);
+    auto done = clear_the_place(path, *at);
+    if (!done && done.error().code == EADDRINUSE)
+        return fail(EADDRINUSE, path, "another process listens there");
+    return done;
+}
+
 result<listener> listener::at(const std::string& path, const std::string& group,
                               const std::string& owner) {
     const auto at = address_of(path);

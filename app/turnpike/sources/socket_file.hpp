@@ -10,6 +10,10 @@
 
 namespace turnpike::sources {
 
+/// Removes the file of a socket whose process is gone, so that a socket can be bound there.
+/// Errors  EADDRINUSE: a process listens there; EEXIST: not a socket; ENAMETOOLONG; EACCES...
+[[nodiscard]] result<void> remove_stale_socket(const std::string& path);
+
 /// A non-blocking listening stream socket, which owns its file.
 class listener {
   public:

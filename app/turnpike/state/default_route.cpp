@@ -56,4 +56,11 @@ std::string interface_taken_by(std::string_view device) {
     return std::string(device_argument(device, "iface"));
 }
 
+std::string vhost_socket_of(std::string_view device) {
+    constexpr std::string_view driver = "net_vhost";
+    if (device.substr(0, driver.size()) != driver || device_argument(device, "client") == "1")
+        return {};
+    return std::string(device_argument(device, "iface"));
+}
+
 }  // namespace turnpike::state

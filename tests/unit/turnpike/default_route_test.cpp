@@ -46,6 +46,13 @@ TEST(default_route, only_devices_that_take_all_packets_matter) {
     EXPECT_EQ(interface_taken_by("net_xsk0"), "");
 }
 
+TEST(devices, a_vhost_device_that_listens_has_a_path) {
+    EXPECT_EQ(vhost_socket_of("net_vhost0,iface=/run/guest,queues=2"), "/run/guest");
+    EXPECT_EQ(vhost_socket_of("net_vhost0,client=0,iface=/run/guest"), "/run/guest");
+    EXPECT_EQ(vhost_socket_of("net_vhost0,iface=/run/guest,client=1"), "");
+    EXPECT_EQ(vhost_socket_of("net_virtio_user0,iface=v0,path=/run/guest"), "");
+}
+
 constexpr uint32_t first_if = 2, second_if = 3, third_if = 4;
 
 netlink::rule looks_up(uint32_t table, bool v6 = false) {

@@ -19,6 +19,7 @@
 #include "packet/ipv6.hpp"
 #include "pmu/sysfs.hpp"
 #include "sources/default_routes.hpp"
+#include "sources/socket_file.hpp"
 #include "state/default_route.hpp"
 
 namespace turnpike::control {
@@ -263,6 +264,12 @@ class ports::prepared_ports : public prepared_change {
     result<void> open(row& r) {
         if (std::string why = cuts_machine_off(r.config->device); !why.empty())
             return fail(EPERM, fmt::format("{}: port '{}'", r.config->where.text, r.name), why);
+        // A killed process leaves the file of its socket, on which DPDK's vhost library then cannot listen.
+        if (const std::string path = state::vhost_socket_of(r.config->device); !path.empty())
+            if (auto removed = sources::remove_stale_socket(path); !removed)
+                return fail(removed.error().code,
+                            fmt::format("{}: port '{}'", r.config->where.text, r.name),
+                            fmt::format("{}: {}", path, removed.error().text));
         auto device = rxtx::port::open(settings_of(r));
         if (!device) return tl::unexpected<error>(device.error());
         auto port = std::make_shared<open_port>(std::move(*device));
