@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tests that doc/security.md names exist."""
+"""The tests that doc/security.md and doc/reliability.md name exist."""
 import functools
 import os
 import pathlib
@@ -29,19 +29,20 @@ def is_missing(name):
     return not path.is_file() or (test != "" and f"def test_{test}(" not in path.read_text(encoding="utf-8"))
 
 
-def named():
+def named(page):
     """The names in the last column of the tables with three columns."""
-    for line in (ROOT / "doc/security.md").read_text(encoding="utf-8").splitlines():
+    for line in (ROOT / "doc" / page).read_text(encoding="utf-8").splitlines():
         cells = line.strip("|").split("|") if line.startswith("|") else []
-        if len(cells) == 3 and cells[0].strip() not in ("attempt", "---"):
+        if len(cells) == 3 and cells[2].strip() not in ("test", "---"):
             names = re.findall(r"`([^`]+)`", cells[2])
             assert names, f"no test: {line}"
             yield from names
 
 
 def test_each_named_test_exists():
-    names = list(named())
-    assert len(names) > 40, names
+    by_page = {page: list(named(page)) for page in ("security.md", "reliability.md")}
+    names = [name for all_ in by_page.values() for name in all_]
+    assert all(len(all_) > 40 for all_ in by_page.values()), by_page
     missing = [name for name in names if is_missing(name)]
     assert not missing, missing
 

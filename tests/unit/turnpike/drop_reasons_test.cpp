@@ -176,6 +176,29 @@ TEST(drop_reasons, messages_of_ours_that_no_route_leads_to) {
     EXPECT_EQ(l.sent(0).size() + l.sent(1).size(), 0U);
 }
 
+/// Another holder of the buffer, as an application has that multicasts by net_ring: each gives back its own reference. Also
+/// where the packet is fragmented, waits for its neighbour or is dropped.
+TEST(shared_buffers, are_forwarded_and_stay_the_other_holders) {
+    lab l(router());
+    const byte_vector waits = datagram(0x0a00'02c8), known = datagram(0x0a00'0202),
+                      nowhere = datagram(0x0909'0909);
+    std::vector<rte_mbuf*> held;
+    for (const byte_vector& f : {known, waits, nowhere}) {
+        rte_mbuf* const m = l.packet_of(f);
+        rte_mbuf_refcnt_update(m, 1);
+        held.push_back(m);
+        ASSERT_TRUE(l.offer_packet(0, m));
+        held.push_back(l.packet_of(f));
+        ASSERT_TRUE(l.offer_packet(0, rte_pktmbuf_clone(held.back(), l.controller().pool())));
+    }
+    l.settle();
+    EXPECT_EQ(l.dropped(drop_reason::no_route), 2U);
+    unsigned forwarded = 0;
+    for (const byte_vector& f : l.sent(1)) forwarded += f.size() == known.size() ? 1 : 0;
+    EXPECT_EQ(forwarded, 2U);
+    for (rte_mbuf* m : held) rte_pktmbuf_free(m);
+}
+
 byte_vector numbered(unsigned n) {
     return {2, 0, 0, 5, static_cast<uint8_t>(n >> 8), static_cast<uint8_t>(n)};
 }
