@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -127,6 +128,101 @@ grep balance /tmp/log
     assert "3 received" in out and "net_xsk" in out and "balance" in out, out
     identity, = [line.split() for line in out.splitlines() if line.startswith("Uid")]
     assert identity[1] != "0", identity
+
+
+# After ENTER's file systems: systemd as the first process, whose unit probe.service runs /probe and then ends the copy.
+BOOT = ENTER.replace('chroot "$1/root" sh -ec "$3"', """
+mount -t cgroup2 cgroup2 "$1/root/sys/fs/cgroup"
+chroot "$1/root" sh -ec "$3"
+cp "$2/probe" "$1/root/probe"
+cat >"$1/root/etc/systemd/system/probe.service" <<'EOF'
+[Unit]
+DefaultDependencies=no
+Wants=systemd-journald.service
+After=systemd-journald.service
+[Service]
+Type=oneshot
+ExecStart=/bin/sh /probe
+StandardOutput=file:/packages/said
+StandardError=file:/packages/said
+ExecStopPost=/usr/bin/systemctl --force poweroff
+EOF
+exec env -i container=unshare PATH=/usr/sbin:/usr/bin:/sbin:/bin \\
+    chroot "$1/root" /lib/systemd/systemd --system --unit=probe.service --log-target=null
+""")
+
+
+def under_systemd(install, probe, seconds):
+    """Runs a shell script in a fresh copy of this system under systemd, after another that installs; answers its output."""
+    said = PACKAGES / "said"
+    said.unlink(missing_ok=True)
+    (PACKAGES / "probe").write_text("set -eu\n" + probe, encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="turnpike-copy-") as folder:
+        done = subprocess.run(["unshare", "--mount", "--net", "--pid", "--cgroup", "--ipc", "--uts", "--fork", "--kill-child", "sh", "-c",
+                               BOOT, "sh", folder, str(PACKAGES), PREAMBLE + install],
+                              capture_output=True, text=True, timeout=seconds, check=False)
+    assert said.exists(), done.stdout[-3000:] + done.stderr[-3000:]
+    return said.read_text("utf-8")
+
+
+@tap.limit(420)
+def test_the_unit_runs_under_systemd():
+    """With everything that it restricts: forwards, is reloaded, is restarted after SIGKILL, and a broken configuration is given up."""
+    out = under_systemd(f"""
+dpkg -i {debs("turnpike", "dpdk-turnpike-drivers")} >/dev/null
+cat >/etc/turnpike/turnpike.yaml <<'EOF'
+eal: {{args: "-l 0-1 --in-memory --no-pci", hugepages: optional}}
+mempool: {{buffers: 8192}}
+control_plane: {{netlink: true}}
+ports: [{{name: west, device: "net_xsk0,iface=uplink", addresses: [10.0.1.1/24], host_interface: true}}]
+EOF
+mkdir -p /etc/systemd/system/turnpike.service.d
+# doc/install.md: where LimitMEMLOCK=infinity has no effect. RestartSec is shortened.
+printf '[Service]\nCapabilityBoundingSet=CAP_IPC_LOCK\nAmbientCapabilities=CAP_IPC_LOCK\nRestartSec=100ms\n' \\
+    >/etc/systemd/system/turnpike.service.d/test.conf
+""", """
+trap 'journalctl --no-pager -o cat -u turnpike | tail -n 40' EXIT
+ip netns add host
+ip link add uplink type veth peer name far netns host
+ip link set uplink up
+ip -n host link set far up
+ip -n host address add 10.0.1.2/24 dev far
+answers() { for i in $(seq 50); do ip netns exec host ping -c 1 -W 1 10.0.1.1 >/dev/null && return; sleep 0.1; done; return 1; }
+systemctl start turnpike
+answers
+pid=$(systemctl show -P MainPID turnpike)
+grep -E '^(Uid|CapEff|NoNewPrivs|Seccomp):' /proc/$pid/status
+[ -d /proc/$pid/root/run/turnpike ] && [ ! -w /proc/$pid/root/usr ] && echo protected
+until_true() { for i in $(seq 100); do "$@" && return; sleep 0.1; done; return 1; }
+has_address() { ip address show west | grep -q 10.0.1.1/24; }
+until_true has_address && echo host interface
+turnpikectl show ports >/dev/null
+cp /etc/turnpike/turnpike.yaml /tmp/good
+systemctl reload turnpike && echo reloaded
+echo 'ports: [broken' >/etc/turnpike/turnpike.yaml
+systemctl reload turnpike || echo reload refused
+answers && [ "$(systemctl show -P MainPID turnpike)" = $pid ] && echo the old one forwards
+cp /tmp/good /etc/turnpike/turnpike.yaml
+kill -KILL $pid
+is_another() { case $(systemctl show -P MainPID turnpike) in 0 | $pid) return 1;; esac; }
+until_true is_another && answers && echo restarted
+systemctl stop turnpike
+systemctl show -P Result turnpike
+systemctl reset-failed turnpike
+echo 'ports: [broken' >/etc/turnpike/turnpike.yaml
+systemctl start turnpike || echo start refused
+was_tried_often() { [ "$(systemctl show -P NRestarts turnpike)" -ge 5 ] && [ "$(systemctl is-failed turnpike)" = failed ]; }
+until_true was_tried_often
+sleep 1
+systemctl show -P ActiveState -P NRestarts turnpike
+""", 120)
+    status = {line.split()[0]: line.split()[1] for line in out.splitlines() if line.startswith(("Uid:", "CapEff:", "NoNewPrivs:", "Seccomp:"))}
+    assert status["Uid:"] != "0" and status["NoNewPrivs:"] == "1" and status["Seccomp:"] == "2", out
+    assert int(status["CapEff:"], 16) == sum(1 << bit for bit in (12, 13, 14, 39)), out  # and CAP_IPC_LOCK
+    for line in ("host interface", "reloaded", "reload refused", "the old one forwards", "restarted", "success", "start refused", "failed"):
+        assert f"{line}\n" in out, f"no '{line}': {out}"
+    assert re.search(r"^5\nfailed\n", out, re.MULTILINE), out
+    assert "forwarding" in out and "no system call is denied" not in out, out
 
 
 @tap.limit(420)
