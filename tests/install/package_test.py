@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+import yaml
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 
@@ -223,6 +225,78 @@ systemctl show -P ActiveState -P NRestarts turnpike
         assert f"{line}\n" in out, f"no '{line}': {out}"
     assert re.search(r"^5\nfailed\n", out, re.MULTILINE), out
     assert "forwarding" in out and "no system call is denied" not in out, out
+
+
+def containerfile():
+    """[(instruction, words)] of the example."""
+    text = (TOP / "examples/container/Containerfile").read_text("utf-8").replace("\\\n", " ")
+    return [tuple(line.split(maxsplit=1)) for line in text.splitlines() if line and not line.startswith("#")]
+
+
+@tap.limit(420)
+def test_the_container_image_forwards_with_three_capabilities():
+    """The Containerfile's commands in a copy of this system, whose packages stand for apt's; then its program as its user, with the
+    capabilities of a container that was given three and no others, and a router of the example."""
+    steps = containerfile()
+    assert [name for name, _ in steps] == ["FROM", "COPY", "RUN", "USER", "ENV", "ENTRYPOINT", "CMD"], steps
+    step = dict(steps)
+    *sources, to = step["COPY"].split()
+    command = " ".join(json.loads(step["ENTRYPOINT"]) + json.loads(step["CMD"]))
+    bounding = "+net_raw,+net_admin,+bpf"
+    config = (TOP / "examples/container/turnpike.yaml").read_text("utf-8").replace("buffers: 8192", "buffers: 2048").replace(
+        'addresses: [10.0.1.1/24', 'descriptors: 256, addresses: [10.0.1.1/24').replace(
+        'addresses: [10.0.2.1/24', 'descriptors: 256, addresses: [10.0.2.1/24')
+    debs("turnpike", "dpdk-turnpike-drivers")
+    out = in_copy(f"""
+mkdir -p {to} /tmp/bin
+cd / && cp {" ".join(sources)} {to}
+printf '#!/bin/sh\n[ "$1" != install ] || dpkg -i {to}*.deb\n' >/tmp/bin/apt-get
+chmod +x /tmp/bin/apt-get
+PATH=/tmp/bin:$PATH
+( {step["RUN"]} ) >/dev/null
+for n in 1 2; do
+    ip netns add host$n
+    ip link add net$n type veth peer name eth0 netns host$n
+    ip link set net$n up
+    ip -n host$n link set eth0 up
+    ip -n host$n address add 10.0.$n.2/24 dev eth0
+    ip -n host$n route add default via 10.0.$n.1
+done
+cat >/etc/turnpike/turnpike.yaml <<'EOF'
+{config}
+EOF
+chown turnpike /etc/turnpike/turnpike.yaml
+install -d -o turnpike -g turnpike -m 0755 /run/turnpike
+setpriv --reuid {step["USER"]} --regid {step["USER"]} --clear-groups --inh-caps=-all --bounding-set=-all,{bounding} \
+    env {step["ENV"]} {command} >/tmp/log 2>&1 &
+for i in $(seq 40); do ip netns exec host1 ping -c 1 -W 1 10.0.2.2 >/dev/null && break; sleep 0.1; done
+ip netns exec host1 ping -c 3 -i 0.2 10.0.2.2 || {{ cat /tmp/log; exit 1; }}
+grep -E '^(Uid|CapEff|CapBnd)' /proc/$(pgrep -x turnpike)/status
+kill $(pgrep -x turnpike)
+wait $!
+grep balance /tmp/log
+""")
+    status = {line.split()[0]: line.split()[1] for line in out.splitlines() if line.startswith(("Uid", "Cap"))}
+    wanted = sum(1 << bit for bit in (12, 13, 39))  # CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF of linux/capability.h
+    assert "3 received" in out and "balance" in out, out
+    assert status["Uid:"] != "0" and int(status["CapBnd:"], 16) == wanted, status
+    assert int(status["CapEff:"], 16) == wanted, status
+
+
+def test_the_pod_asks_for_what_the_container_needs():
+    config, pod = yaml.safe_load_all((TOP / "examples/container/kubernetes.yaml").read_text("utf-8"))
+    container, = pod["spec"]["containers"]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["NET_RAW", "NET_ADMIN", "BPF"]}
+    with_file = dict(containerfile())["RUN"]
+    assert all(f"cap_{name.lower()}" in with_file for name in container["securityContext"]["capabilities"]["add"]), with_file
+    example = yaml.safe_load((TOP / "examples/container/turnpike.yaml").read_text("utf-8"))
+    assert yaml.safe_load(config["data"]["turnpike.yaml"]) == example
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(config["data"]["turnpike.yaml"])
+        file.flush()
+        done = subprocess.run([f"{BUILD}/app/turnpike/turnpike", "--config", file.name, "--check"], capture_output=True, text=True,
+                              timeout=30, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @tap.limit(420)
