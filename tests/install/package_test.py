@@ -4,6 +4,7 @@
 another user than root, upgraded, and removed. The copy is an overlay: what a step writes is seen in its upper folder."""
 import glob
 import gzip
+import hashlib
 import json
 import os
 import pathlib
@@ -77,6 +78,25 @@ def debs(*names):
 @tap.limit(420)
 def test_packages_are_made():
     assert sorted(path.name.split("_")[0] for path in made().glob("*.deb") if "dbgsym" not in path.name) == NAMES
+
+
+def digests(folder):
+    """SHA-256 of the packages and of their bill of materials; *.buildinfo and *.changes describe one run."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for pattern in ("*.deb", "*.spdx.json.gz") for path in pathlib.Path(folder).glob(pattern)}
+
+
+if os.environ.get("TURNPIKE_LONG") == "1":  # the packaging takes a minute or more
+    @tap.limit(420)
+    def test_two_runs_give_the_same_bytes():
+        """The packaging, in another folder at another time, with another umask, time zone and language."""
+        again = FOLDER / "again"
+        done = subprocess.run(["sh", "-c", 'umask 0027; exec "$0" "$@"', TOP / "devtools/package", again, "--build-folder", BUILD],
+                              capture_output=True, text=True, timeout=400, check=False,
+                              env=os.environ | {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "TMPDIR": str(FOLDER)})
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        first, second = digests(made()), digests(again)
+        assert len(first) > len(NAMES) and first == second, [name for name in first if first[name] != second.get(name)]
 
 
 @tap.limit(420)
