@@ -4,6 +4,7 @@
 
   budget_test.py PATH_BUDGET COMPILER            a test
   budget_test.py PATH_BUDGET COMPILER --write    writes the measured counts into the file
+  budget_test.py PATH_BUDGET COMPILER --compare OTHER    prints both programs' counts
 
 Counted by callgrind over the real worker (path_budget.cpp): deterministic for one binary. Another compiler makes
 another binary, so the file is one compiler's. Valgrind knows no AVX-512.
@@ -13,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,13 +35,13 @@ def budget():
 
 
 @functools.cache
-def instructions(isa):
+def instructions(isa, program=PROGRAM):
     """{path: instructions a packet}"""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--collect-atstart=no",
-             "--toggle-collect=*measured_round*", f"--callgrind-out-file={folder}/out", PROGRAM, str(ISAS[isa])],
-            capture_output=True, text=True, timeout=100, check=False)
+             "--toggle-collect=*measured_round*", f"--callgrind-out-file={folder}/out", program, str(ISAS[isa])],
+            capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         packets = dict(re.findall(r"^(\w+): (\d+) packets", done.stdout, re.M))
         found = {}
@@ -78,8 +80,23 @@ def write():
         file.write("\n")
 
 
+def compare(other):
+    """Prints a Markdown table of the widest ISA, and the extremes of all counts."""
+    ratios = []
+    print("| path | instructions | other build | difference |\n|---|---|---|---|")
+    for isa in ISAS:
+        ours, theirs = instructions(isa), instructions(isa, other)
+        for path in sorted(ours):
+            ratios.append(100 * (ours[path] / theirs[path] - 1))
+            if isa == list(ISAS)[-1]:
+                print(f"| {path} | {ours[path]:.1f} | {theirs[path]:.1f} | {ratios[-1]:+.2f} % |")
+    print(f"\n{len(ratios)} counts of {', '.join(ISAS)}: {min(ratios):+.2f} to {max(ratios):+.2f} %, median {statistics.median(ratios):+.2f} %")
+
+
 if sys.argv[3:] == ["--write"]:
     write()
+elif sys.argv[3:4] == ["--compare"]:
+    compare(sys.argv[4])
 else:
     tests = {f"test_{path}_{isa}": check(path, isa) for path in budget()["instructions"] for isa in ISAS}
     tests |= {f"test_counters_of_{path}_{isa}": check_counters(path, isa) for path in ("patch", "ipv4") for isa in ISAS}

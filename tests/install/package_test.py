@@ -100,6 +100,24 @@ if os.environ.get("TURNPIKE_LONG") == "1":  # the packaging takes a minute or mo
 
 
 @tap.limit(420)
+def test_compiler_flags_are_hardened_and_keep_the_optimization():
+    """The configuration of a build of the packages: one level of optimization in each command, -O3 for the datapath, as in a build by
+    meson alone; and dpkg's flags."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-rules-") as folder:
+        subprocess.run(f"git -C {TOP} archive HEAD | tar -x -C {folder} && cp -r {TOP}/.sdk {folder}/", shell=True, check=True)
+        done = subprocess.run(["debian/rules", "override_dh_auto_configure"], cwd=folder, capture_output=True, text=True, timeout=300,
+                              check=False, env={name: value for name, value in os.environ.items() if name != "TURNPIKE_BUILD"})
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        commands = json.loads(next(pathlib.Path(folder).glob("*/compile_commands.json")).read_text("utf-8"))
+    assert len(commands) > 100
+    for command in commands:
+        words = command["command"].split()
+        levels = [word for word in words if re.fullmatch(r"-O\w", word)]
+        assert len(levels) == 1 and {"-fstack-protector-strong", "-D_FORTIFY_SOURCE=2"} <= set(words), command
+        assert "turnpike-datapath.a.p" not in command["output"] or levels == ["-O3"], command
+
+
+@tap.limit(420)
 def test_the_bill_of_materials_names_what_is_inside():
     bill = json.loads(gzip.decompress(next(made().glob("*.spdx.json.gz")).read_bytes()))
     assert bill["spdxVersion"] == "SPDX-2.3"
