@@ -57,7 +57,7 @@ class comparison {
           table_(std::move(table)),
           width_(width_bytes),
           distinct_(distinct) {
-        give_next_hops(table_, distinct);
+        assign_next_hops(table_, distinct);
         for (const auto& r : table_)
             ours_routes_.push_back({Family::from(r.prefix), r.length, r.next_hop});
     }

@@ -116,7 +116,7 @@ routes eight_routes(int family) {
     return table;
 }
 
-void give_next_hops(routes& table, uint64_t distinct) {
+void assign_next_hops(routes& table, uint64_t distinct) {
     for (auto& r : table)
         r.next_hop = 1 + mix(r.prefix.high ^ mix(r.prefix.low ^ r.length)) % distinct;
 }

@@ -24,7 +24,7 @@ routes generate_routes(int family, size_t count);
 routes eight_routes(int family);
 
 /// next hop = 1 + hash(prefix) % distinct
-void give_next_hops(routes& table, uint64_t distinct);
+void assign_next_hops(routes& table, uint64_t distinct);
 
 /// uniform: over routed addresses; prefix: a random prefix, then an address in it; zipf: Zipf(1.0)
 /// over a million flows drawn like prefix; one: a single flow.

@@ -63,7 +63,7 @@ json cell_of(const bench_run& b, const contestant& c, forwarder_app app, traffic
     return cell;
 }
 
-void say_cell(const harness& h, const json& c) {
+void print_cell(const harness& h, const json& c) {
     const std::string who = fmt::format("{:15} {:4} {:13} {:6}", c["app"].get<std::string>(),
                                         c["frame_bytes"].is_number() ? "64" : "imix",
                                         c["pmd"].get<std::string>(), c["mode"].get<std::string>());
@@ -102,7 +102,7 @@ void measure_group(harness& h, const bench_run& b, forwarder_app app, traffic t)
             cell["peer_cycles"] = peer["cycles"];
             cell["peer_mpps"] = peer["mpps"];
         }
-        say_cell(h, h.add_cell(cell));
+        print_cell(h, h.add_cell(cell));
     }
 }
 

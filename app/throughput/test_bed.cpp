@@ -362,7 +362,7 @@ result<trial_report> test_bed::perform(const trial_plan& plan) {
     max_lag_ = 0;
     latency_.reset();
     for (auto& clock : clocks_)
-        if (clock) (void)clock->take_step();
+        if (clock) (void)clock->consume_step();
     const uint64_t missed_before = missed();
     const clock_pair before = read_clocks();
     const double patience_s = plan.burst_frames != 0 ? 1 + static_cast<double>(frames) / 1e4
@@ -384,7 +384,7 @@ result<trial_report> test_bed::perform(const trial_plan& plan) {
     if (auto up = check_links(); !up && !plan.reset) return tl::unexpected<error>(up.error());
     trial_report r = report_of(plan, senders);
     for (unsigned i = 0; i < ports_.size(); ++i)
-        if (clocks_[i] && clocks_[i]->take_step() && plan.measures_latency)
+        if (clocks_[i] && clocks_[i]->consume_step() && plan.measures_latency)
             r.unheld = "the clock of port '" + ports_[i].name() + "' stepped";
     if (plan.locates_losses()) r.losses = losses_of(senders);
     r.tester_missed = missed() - missed_before;

@@ -145,7 +145,7 @@ class control_tasks {
           watchdog_(c),
           tasks_(chosen, c, calls, asked, service_),
           management_({c, calls, asked, socket, cpus, [this] { tasks_.poll(); }}) {
-        say_ready();
+        notify_ready();
     }
     ~control_tasks() { service_.stopping(); }
     control_tasks(const control_tasks&) = delete;
@@ -164,7 +164,7 @@ class control_tasks {
     void poll() noexcept {
         calls_.serve();
         try {
-            if (&controller_.running() != reported_) say_status();
+            if (&controller_.running() != reported_) notify_status();
             service_.poll([this] { return watchdog_.all_run(); });
         } catch (const std::exception& e) {  // out of memory
             observe::log(observe::log_level::error, e.what());
@@ -177,11 +177,11 @@ class control_tasks {
     [[nodiscard]] double elapsed_s() const {
         return std::chrono::duration<double>(clock::now() - start_).count();
     }
-    void say_ready() {
+    void notify_ready() {
         reported_ = &controller_.running();
         service_.ready(status_of(controller_));
     }
-    void say_status() {
+    void notify_status() {
         reported_ = &controller_.running();
         service_.status(status_of(controller_));
     }
@@ -259,7 +259,7 @@ int forward(state::configuration config, const options& chosen, const cpu_set_t&
     socket->reset();
     observe::scraped page;
     if (!chosen.report_html.empty()) page = control::scrape(c, true);
-    c.take_down();
+    c.shut_down();
     const observe::report r = c.report();
     if (chosen.report != "-") observe::the_console().table(observe::to_table(r));
     if (!chosen.report.empty() && !write_text(observe::to_json(r).dump(2) + "\n", chosen.report))
@@ -313,7 +313,7 @@ int run(int argc, char** argv) {
         return complain(started.error(), exit_failed);
     observe::the_console().start();
     const int code = forward(std::move(*config), chosen, cpus, service);
-    control::give_eal_log_back();
+    control::restore_eal_log();
     const bool read = observe::the_console().finish(std::chrono::seconds(1));
     control::stop_eal();
     // A blocked reader of standard output must not block the exit: its buffer cannot be flushed.

@@ -131,7 +131,7 @@ bool kernel_has_route(const std::string& address, const std::string& interface) 
 }
 
 /// The remedy, where the kernel does not use the VRF's table for packets by an interface of it.
-void tell_of_rule(const vrf_path& by, const std::string& address) {
+void print_rule_remedy(const vrf_path& by, const std::string& address) {
     std::fprintf(
         stderr,
         "turnpikectl: vrf %s: the kernel has no route to %s by %s; routes of the VRF are in "
@@ -160,7 +160,7 @@ int run_in(const owned_fd& netns, std::vector<std::string> words, const vrf_path
             std::fprintf(stderr, "turnpikectl: %s: cannot enter the network namespace: %s\n",
                          argv[0], std::strerror(errno));
         else if (!by.vrf.empty() && !kernel_has_route(words.back(), by.interface))
-            tell_of_rule(by, words.back());
+            print_rule_remedy(by, words.back());
         else {
             ::execvp(argv[0], argv.data());
             std::fprintf(

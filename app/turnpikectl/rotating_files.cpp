@@ -31,7 +31,8 @@ result<void> rotating_files::take(std::string_view bytes, clock::time_point now)
         if (length < least_block || length > max_block || length % 4 != 0)
             return fail(EPROTO, name_, "turnpike's stream is not pcapng");
         if (pending_.size() - at < length) break;
-        if (auto done = take_block(std::string_view(pending_).substr(at, length), type, now); !done)
+        if (auto done = write_block(std::string_view(pending_).substr(at, length), type, now);
+            !done)
             return done;
         at += length;
     }
@@ -39,8 +40,8 @@ result<void> rotating_files::take(std::string_view bytes, clock::time_point now)
     return {};
 }
 
-result<void> rotating_files::take_block(std::string_view block, uint32_t type,
-                                        clock::time_point now) {
+result<void> rotating_files::write_block(std::string_view block, uint32_t type,
+                                         clock::time_point now) {
     if (!packets_begun_ && (type == section_header || type == interface_description)) {
         head_ += block;
         return {};

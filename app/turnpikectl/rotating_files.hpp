@@ -31,7 +31,7 @@ class rotating_files {
     [[nodiscard]] uint64_t files() const noexcept { return number_; }
 
   private:
-    result<void> take_block(std::string_view block, uint32_t type, clock::time_point now);
+    result<void> write_block(std::string_view block, uint32_t type, clock::time_point now);
     result<void> open_next(clock::time_point now);
     result<void> write(std::string_view bytes);
 

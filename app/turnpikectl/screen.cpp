@@ -12,7 +12,7 @@
 namespace turnpike::ctl {
 namespace {
 
-constexpr const char *take_over = "\x1b[?1049h\x1b[?25l", *give_back = "\x1b[?25h\x1b[?1049l";
+constexpr const char *enter_screen = "\x1b[?1049h\x1b[?25l", *give_back = "\x1b[?25h\x1b[?1049l";
 constexpr const char *inverse = "\x1b[7m", *plain = "\x1b[m";
 
 /// The first `most` characters of a UTF-8 string.
@@ -63,7 +63,7 @@ void screen::enter() noexcept {
         as_typed.c_cc[VTIME] = 0;
         ::tcsetattr(STDIN_FILENO, TCSADRAIN, &as_typed);
     }
-    write_all(take_over);
+    write_all(enter_screen);
 }
 
 void screen::leave() noexcept {

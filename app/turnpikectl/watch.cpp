@@ -129,18 +129,18 @@ class watcher {
                                {screen_.has_keys() ? STDIN_FILENO : -1, POLLIN, 0},
                                {fd, POLLIN, 0}};
             ::poll(waited, 3, static_cast<int>(std::min<int64_t>(left.count(), 3'600'000)));
-            if (waited[0].revents != 0) take_signal();
-            if (waited[1].revents != 0) take_key();
+            if (waited[0].revents != 0) read_signal();
+            if (waited[1].revents != 0) read_key();
             if (waited[2].revents != 0) return !ended_;
         }
         return false;
     }
-    void take_key() {
+    void read_key() {
         char key = 0;
         // A closed terminal ends the program as `q` does.
         if (::read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q') ended_ = true;
     }
-    void take_signal() {
+    void read_signal() {
         const int s = signals_.take();
         if (s == SIGTSTP) {
             screen_.leave();

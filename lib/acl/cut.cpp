@@ -112,7 +112,7 @@ class search {
                doubling_cycles * std::log2(copies / all_);
     }
 
-    void take_bit(const cut_bit& p) {
+    void add_bit(const cut_bit& p) {
         const size_t now = who_.size();
         for (size_t j = 0; j < now; ++j) {
             child_[j] *= 2;
@@ -149,7 +149,7 @@ class search {
             const bool to_first =
                 c.first.bits == 0 || (c.first.next_to(next.word, next.bit) && c.first.bits < 16);
             (to_first ? c.first : c.second).add(next.word, next.bit);
-            take_bit(next);
+            add_bit(next);
             if (least < cycles_) cycles_ = least, best_ = c;
         }
     }

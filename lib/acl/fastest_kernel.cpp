@@ -70,15 +70,17 @@ const row& fastest_kernel(const view& table, std::span<const std::array<uint32_t
         for (size_t i = 0; i < all.size(); ++i)
             if (permitted(all[i]) && all[i].simd_bitwidth >= wide)
                 least[i] = std::min(least[i], watch.nanoseconds(all[i]));
-    const auto best = static_cast<size_t>(std::min_element(least.begin(), least.end()) -
-                                          least.begin());
+    const auto best =
+        static_cast<size_t>(std::min_element(least.begin(), least.end()) - least.begin());
     const auto chosen = static_cast<size_t>(&first - all.data());
     return least[best] < clearly_faster * least[chosen] ? all[best] : first;
 }
 
-template const row& fastest_kernel<ipv4_words>(const view&, std::span<const std::array<uint32_t, ipv4_words>>,
-                                   uint16_t) noexcept;
-template const row& fastest_kernel<ipv6_words>(const view&, std::span<const std::array<uint32_t, ipv6_words>>,
-                                   uint16_t) noexcept;
+template const row& fastest_kernel<ipv4_words>(const view&,
+                                               std::span<const std::array<uint32_t, ipv4_words>>,
+                                               uint16_t) noexcept;
+template const row& fastest_kernel<ipv6_words>(const view&,
+                                               std::span<const std::array<uint32_t, ipv6_words>>,
+                                               uint16_t) noexcept;
 
 }  // namespace turnpike::acl

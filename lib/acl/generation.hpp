@@ -59,7 +59,7 @@ class generation {
 
     bool fits(const rule_type& r) const noexcept { return coding_.fits(r); }
     /// The tree of each rule of the build, in their order; moves the result out.
-    std::vector<uint8_t> take_homes() noexcept { return std::move(homes_); }
+    std::vector<uint8_t> release_homes() noexcept { return std::move(homes_); }
     /// The tree that a rule would be added to.
     unsigned tree_for(const rule_type& r);
     unsigned late_tree() const noexcept { return view_.trees - 1; }

@@ -96,7 +96,7 @@ bool table<Words>::rebuild_with(unsigned thrift, bool fresh) {
     if (!next->settle(config_.allocator, left)) return false;
     *held_bytes_ += next->reserved_bytes();
     next->held_bytes = held_bytes_;
-    const std::vector<uint8_t> homes = next->take_homes();
+    const std::vector<uint8_t> homes = next->release_homes();
     covers_ = found;
     hidden_ = live_ - static_cast<uint32_t>(order.size());
     for (slot& s : slots_)

@@ -151,7 +151,7 @@ hash::shape shape_of(uint32_t padded) {
 }
 
 /// Allocate keys and data by position. Returns false if memory is short.
-bool take_arrays(tpk_hash& h) {
+bool allocate_arrays(tpk_hash& h) {
     const auto take = [&](size_t bytes) {
         void* got = h.memory.allocate(h.memory.context, bytes, 64);
         if (got != nullptr) std::memset(got, 0, bytes);
@@ -174,7 +174,7 @@ tpk_hash* create(const tpk_hash_parameters& p) {
     auto table = hash::store::create(config, shape_of(padded));
     if (!table) return failed(table.error().code);
     made->table = std::move(*table);
-    if (!take_arrays(*made)) return failed(ENOMEM);
+    if (!allocate_arrays(*made)) return failed(ENOMEM);
     made->uses.resize(p.entries);
     made->all_free();
     tpk_hash* added = tables.add(std::move(made));

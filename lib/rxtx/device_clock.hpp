@@ -22,7 +22,7 @@ class device_clock {
     /// begin(), and wait until the line is known.
     [[nodiscard]] bool start() noexcept;
     /// Whether the clock stepped since the last call.
-    [[nodiscard]] bool take_step() noexcept { return std::exchange(stepped_, false); }
+    [[nodiscard]] bool consume_step() noexcept { return std::exchange(stepped_, false); }
     [[nodiscard]] const clock_line& line() const noexcept { return line_; }
 
   private:

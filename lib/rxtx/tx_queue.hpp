@@ -98,14 +98,14 @@ class tx_queue {
         for (; i < n; ++i) sum += packets[i]->pkt_len;
         return sum;
     }
-    [[gnu::noinline]] void look_for_awaited(rte_mbuf* const* packets, uint16_t n) const noexcept {
+    [[gnu::noinline]] void find_awaited(rte_mbuf* const* packets, uint16_t n) const noexcept {
         if (awaited_->packet == nullptr) return;
         if (std::find(packets, packets + n, awaited_->packet) != packets + n)
             awaited_->sent(*awaited_, *counters_);
     }
     void send(rte_mbuf** packets, uint16_t n) noexcept {
         if (awaited_ != nullptr) [[unlikely]]
-            look_for_awaited(packets, n);
+            find_awaited(packets, n);
         uint64_t bytes = bytes_of(packets, n);
         uint16_t sent = rte_eth_tx_burst(port_id_, queue_id_, packets, n);
         if (sent < n) [[unlikely]] {

@@ -67,7 +67,7 @@ class endpoint_cache {
             return found;
         }
         const uint32_t asked = ask(table, key, value, missing);
-        keep_answers();
+        store_answers();
         choose(n, static_cast<uint32_t>(std::popcount(missing)));
         return found | asked;
     }
@@ -120,7 +120,7 @@ class endpoint_cache {
         alignas(64) std::array<uint64_t, endpoint_lanes> answer;
         if (find_in_cache(key, answer.data(), n != 0) == 0 && n != 0) {
             static_cast<void>(ask(table, key, answer.data(), 1));
-            keep_answers();
+            store_answers();
         }
         for (uint32_t i = 0; i < n; ++i) value[i] = answer[0];
         bad_bursts_ = 0;
@@ -154,7 +154,7 @@ class endpoint_cache {
         return found;
     }
     /// Insert as many as the cache holds: more would evict the first ones of the same burst.
-    void keep_answers() noexcept {
+    void store_answers() noexcept {
         const uint32_t most = asked_.count < cached_endpoints ? asked_.count : cached_endpoints;
         for (uint32_t q = 0; q < most; ++q)
             if (asked_.answer[q] != 0) keep(asked_.wanted[q], asked_.answer[q]);

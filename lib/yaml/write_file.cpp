@@ -26,7 +26,7 @@ bool write_all(int fd, std::string_view text) noexcept {
 }
 
 /// Give a file to an owner and group, or to the group only. A user who may do neither keeps it.
-bool take_owner(int fd, uid_t owner, gid_t group) noexcept {
+bool change_owner(int fd, uid_t owner, gid_t group) noexcept {
     constexpr uid_t as_it_is = static_cast<uid_t>(-1);
     return ::fchown(fd, owner, group) == 0 ||
            (errno == EPERM && (::fchown(fd, as_it_is, group) == 0 || errno == EPERM));
@@ -43,10 +43,10 @@ mode_t umask_of_process() {
 }
 
 /// Copy mode and owner from the file to replace, if it exists.
-bool take_mode(int fd, const std::string& like) noexcept {
+bool copy_mode(int fd, const std::string& like) noexcept {
     struct stat there {};
     if (::stat(like.c_str(), &there) == 0)
-        return take_owner(fd, there.st_uid, there.st_gid) &&
+        return change_owner(fd, there.st_uid, there.st_gid) &&
                ::fchmod(fd, there.st_mode & 0777) == 0;
     return ::fchmod(fd, 0666 & ~umask_of_process()) == 0;
 }
@@ -58,13 +58,13 @@ result<void> write_file(const std::string& path, std::string_view text) {
     const std::string to = real ? real.get() : path;
     std::string beside = to + ".XXXXXX";
     const owned_fd fd(::mkostemp(beside.data(), O_CLOEXEC));
-    const auto give_up = [&](int why) {
+    const auto undo = [&](int why) {
         if (fd.get() >= 0) ::unlink(beside.c_str());
         return fail(why, path, "cannot be written");
     };
-    if (fd.get() < 0 || !take_mode(fd.get(), to) || !write_all(fd.get(), text) ||
+    if (fd.get() < 0 || !copy_mode(fd.get(), to) || !write_all(fd.get(), text) ||
         ::fsync(fd.get()) != 0 || ::rename(beside.c_str(), to.c_str()) != 0)
-        return give_up(errno);
+        return undo(errno);
     // Flush the folder too, which stores the new name; a folder that cannot be flushed is no error.
     const size_t slash = to.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : to.substr(0, slash + 1);

@@ -36,7 +36,7 @@ LATE, TOO_BIG6 = (11, 0), (2, 0)
 class Row:
     what: str
     frame: bytes
-    fate: str
+    outcome: str
     reply: tuple = None
 
 
@@ -45,21 +45,21 @@ class Table:
         self.to, self.me = router_mac, sender_mac
         self.rows = []
 
-    def add(self, what, fate, frame, reply=None):
-        self.rows.append(Row(what, frame, fate, reply))
+    def add(self, what, outcome, frame, reply=None):
+        self.rows.append(Row(what, frame, outcome, reply))
 
-    def ip(self, what, fate, source=WEST, to=EAST, rest=DATAGRAM, reply=None, padding=b"", **fields):
-        self.add(what, fate, ethernet(self.to, self.me, IPV4, ipv4(source, to, rest, **fields) + padding), reply)
+    def ip(self, what, outcome, source=WEST, to=EAST, rest=DATAGRAM, reply=None, padding=b"", **fields):
+        self.add(what, outcome, ethernet(self.to, self.me, IPV4, ipv4(source, to, rest, **fields) + padding), reply)
 
-    def ip6(self, what, fate, source=WEST6, to=EAST6, rest=DATAGRAM, reply=None, padding=b"", **fields):
-        self.add(what, fate, ethernet(self.to, self.me, IPV6, ipv6(source, to, rest, **fields) + padding), reply)
+    def ip6(self, what, outcome, source=WEST6, to=EAST6, rest=DATAGRAM, reply=None, padding=b"", **fields):
+        self.add(what, outcome, ethernet(self.to, self.me, IPV6, ipv6(source, to, rest, **fields) + padding), reply)
 
-    def nd(self, what, fate, kind, body, source=WEST6, to=None, code=0, check=None, hops=255, rest=None):
+    def nd(self, what, outcome, kind, body, source=WEST6, to=None, code=0, check=None, hops=255, rest=None):
         to = solicited_node(v6(US6)) if to is None else v6(to)
         message = icmp6(source, to, kind, code, body, check) if rest is None else rest
         frame_to = multicast_mac(to) if to[0] == 0xFF else self.to
         next_header = ICMPV6 if rest is None else FRAGMENT
-        self.add(what, fate, ethernet(frame_to, self.me, IPV6, ipv6(source, to, message, next_header, hops)))
+        self.add(what, outcome, ethernet(frame_to, self.me, IPV6, ipv6(source, to, message, next_header, hops)))
 
 
 def ethernet_rows(t):
@@ -71,10 +71,10 @@ def ethernet_rows(t):
     group = b"\x33\x33\0\0\0\1"
     t.add("from a multicast MAC", "ether_source_group", ethernet(t.to, group, IPV4, good))
     t.add("from the broadcast MAC", "ether_source_group", ethernet(t.to, BROADCAST, IPV6, good6))
-    for to, fate in ((b"\2\xaa\0\0\0\1", "dst_mac_not_ours"), (bytes(6), "dst_mac_not_ours"), (BROADCAST, "l2_multicast"),
+    for to, outcome in ((b"\2\xaa\0\0\0\1", "dst_mac_not_ours"), (bytes(6), "dst_mac_not_ours"), (BROADCAST, "l2_multicast"),
                      (group, "l2_multicast"), (b"\1\0\x5e\0\0\1", "l2_multicast")):
-        t.add(f"IPv4 to MAC {to.hex()}", fate, ethernet(to, t.me, IPV4, good))
-        t.add(f"IPv6 to MAC {to.hex()}", fate, ethernet(to, t.me, IPV6, good6))
+        t.add(f"IPv4 to MAC {to.hex()}", outcome, ethernet(to, t.me, IPV4, good))
+        t.add(f"IPv6 to MAC {to.hex()}", outcome, ethernet(to, t.me, IPV6, good6))
     t.add("ARP to another MAC", "dst_mac_not_ours",
           ethernet(b"\2\xaa\0\0\0\1", t.me, ARP, arp(1, t.me, WEST, bytes(6), US)))
 
@@ -262,8 +262,8 @@ def ipv6_local_rows(t):
 
 
 def arp_rows(t):
-    def row(what, fate, *, to=BROADCAST, operation=1, sender_mac=t.me, sender=WEST, target=US, rest=b"", **fields):
-        t.add(f"ARP {what}", fate,
+    def row(what, outcome, *, to=BROADCAST, operation=1, sender_mac=t.me, sender=WEST, target=US, rest=b"", **fields):
+        t.add(f"ARP {what}", outcome,
               ethernet(to, t.me, ARP, arp(operation, sender_mac, sender, bytes(6), target, **fields) + rest))
 
     for n in (1, 8, 27):

@@ -19,7 +19,7 @@ class guarded_memory {
     guarded_memory(const guarded_memory&) = delete;
     guarded_memory& operator=(const guarded_memory&) = delete;
     ~guarded_memory() {
-        while (!mapped_.empty()) give_back(mapped_.begin()->first);
+        while (!mapped_.empty()) release(mapped_.begin()->first);
     }
     void* take(size_t bytes, size_t alignment) {
         const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -33,18 +33,17 @@ class guarded_memory {
         mapped_[guard - used] = {map, whole + page};
         return guard - used;
     }
-    void give_back(void* block) {
+    void release(void* block) {
         const auto [map, bytes] = mapped_[block];
         munmap(map, bytes);
         mapped_.erase(block);
     }
     memory hook() {
-        return {
-            this,
-            [](void* self, size_t bytes, size_t alignment) {
-                return static_cast<guarded_memory*>(self)->take(bytes, alignment);
-            },
-            [](void* self, void* what) { static_cast<guarded_memory*>(self)->give_back(what); }};
+        return {this,
+                [](void* self, size_t bytes, size_t alignment) {
+                    return static_cast<guarded_memory*>(self)->take(bytes, alignment);
+                },
+                [](void* self, void* what) { static_cast<guarded_memory*>(self)->release(what); }};
     }
 
   private:

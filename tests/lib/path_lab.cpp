@@ -43,7 +43,7 @@ path_lab::path_lab(const std::string& configuration, uint16_t workers, bool thin
 }
 
 path_lab::~path_lab() {
-    control_->routing().neighbours().give_up_all(datapath::drop_reason::stopping);
+    control_->routing().neighbours().drop_all_pending(datapath::drop_reason::stopping);
     for (uint16_t p = 0; p < ends_.size(); ++p) sent(p);  // packets that the test has not taken
     check_balance();
     control_.reset();

@@ -164,7 +164,7 @@ TEST(tpk_fib6, every_depth_of_one_address) {
 
 TEST(fib4, ten_million_lookups_equal_rte_fib) {
     auto table = bench::generate_routes(4, 900'000);
-    bench::give_next_hops(table, 60'000);
+    bench::assign_next_hops(table, 60'000);
     rte_fib_conf conf{};
     conf.type = RTE_FIB_DIR24_8;
     conf.max_routes = 1 << 20;

@@ -30,7 +30,7 @@ TEST_P(bill, counted_is_modelled_within_1_percent) {
         test::port b({.arguments = "wire=gen,profile=" + std::string(profile) +
                                    ",size=" + std::to_string(frame_bytes),
                       .mtu = static_cast<uint16_t>(std::max(1500u, frame_bytes - 18))});
-        b.keep_buffers_across_pages(frame_bytes);
+        b.hold_buffers_across_pages(frame_bytes);
         b.start();
         b.forward(10 * ring);
         auto before = b.xstats();

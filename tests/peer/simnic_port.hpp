@@ -94,7 +94,7 @@ class port {
     }
 
     /// The model takes a buffer to lie within a page. Keep the buffers that do not.
-    void keep_buffers_across_pages(uint32_t frame_bytes) {
+    void hold_buffers_across_pages(uint32_t frame_bytes) {
         if (frame_bytes > 4096) return;  // pool_of_pages()
         std::vector<rte_mbuf*> good;
         while (rte_mbuf* m = rte_pktmbuf_alloc(pool_)) {

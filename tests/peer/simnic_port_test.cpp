@@ -55,7 +55,7 @@ uint16_t link_of(const test::port& b) {
 }
 
 /// Receives until no frame has come for a while, and at most one more burst than the ring has room.
-std::vector<rte_mbuf*> take_left(const test::port& b) {
+std::vector<rte_mbuf*> receive_rest(const test::port& b) {
     std::vector<rte_mbuf*> left;
     for (uint32_t idle = 0; idle < 100'000 && left.size() <= ring; ++idle) {
         rte_mbuf* m[burst];
@@ -74,7 +74,7 @@ void expect_unplugged(const std::string& arguments) {
     ASSERT_EQ(rte_eth_dev_set_link_down(b.id()), 0);
     EXPECT_EQ(link_of(b), RTE_ETH_LINK_DOWN);
     const auto at_down = b.xstats();
-    auto left = take_left(b);
+    auto left = receive_rest(b);
     EXPECT_LE(left.size(), ring);
     EXPECT_EQ(b.xstats()["gen_sent"], at_down.at("gen_sent"));
 

@@ -78,8 +78,8 @@ TEST(link, vanishes_as_told) {
     rte_eth_link link{};
     ASSERT_EQ(rte_eth_link_get_nowait(b.id(), &link), 0);
     ASSERT_EQ(link.link_status, RTE_ETH_LINK_UP);
-    const uint64_t give_up = rte_rdtsc() + 10 * rte_get_tsc_hz();
-    while (link.link_status == RTE_ETH_LINK_UP && rte_rdtsc() < give_up) {
+    const uint64_t deadline = rte_rdtsc() + 10 * rte_get_tsc_hz();
+    while (link.link_status == RTE_ETH_LINK_UP && rte_rdtsc() < deadline) {
         forward_all_due(b);
         ASSERT_EQ(rte_eth_link_get_nowait(b.id(), &link), 0);
     }

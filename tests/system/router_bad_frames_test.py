@@ -17,7 +17,7 @@ from lib.hosts import Lab  # noqa: E402
 from lib.station import Station  # noqa: E402
 
 def expected_drops(rows):
-    return collections.Counter(r.fate for r in rows if r.fate not in ("forwarded", "fragmented", "consumed"))
+    return collections.Counter(r.outcome for r in rows if r.outcome not in ("forwarded", "fragmented", "consumed"))
 
 
 def explain(rows, wanted, got):
@@ -26,7 +26,7 @@ def explain(rows, wanted, got):
     for reason in sorted(set(wanted) | set(got)):
         if wanted[reason] != got[reason]:
             lines.append(f"{reason}: {got[reason]} instead of {wanted[reason]}")
-            lines += [f"    {r.what}" for r in rows if r.fate == reason][:20]
+            lines += [f"    {r.what}" for r in rows if r.outcome == reason][:20]
     return "\n".join(lines)
 
 
@@ -81,19 +81,19 @@ def check_counters(rows, report, talk):
     wanted = expected_drops(rows)
     got = collections.Counter({reason: n for reason, n in report["drops"].items() if n})
     assert got == wanted, "\n" + explain(rows, wanted, got)
-    consumed = sum(r.fate == "consumed" for r in rows) + talk
+    consumed = sum(r.outcome == "consumed" for r in rows) + talk
     assert report["balance"]["consumed"] == consumed, (report["balance"], consumed)
     assert report["ports"][0]["drops"] == report["drops"]
 
 
 def check_frames(rows, west, east, east_mac):
-    forwarded = [r for r in rows if r.fate == "forwarded"]
+    forwarded = [r for r in rows if r.outcome == "forwarded"]
     turned = [r for r in forwarded if r.what in bad_frames.GO_BACK]
     wanted = [bad_frames.after_router(r.frame, east_mac, east.mac) for r in forwarded if r not in turned]
     # Fragments and whole frames of one burst may be reordered.
     whole = [f for f in east.frames if f in wanted or not is_ipv4_fragment(f)]
     assert whole == wanted, first_difference(whole, wanted)
-    pieces = [p for r in rows if r.fate == "fragmented"
+    pieces = [p for r in rows if r.outcome == "fragmented"
               for p in bad_frames.in_pieces(bad_frames.after_router(r.frame, east_mac, east.mac))]
     assert [f for f in east.frames if f not in whole] == pieces
     back = [bad_frames.after_router(r.frame, r.frame[:6], west.mac) for r in turned]
@@ -170,8 +170,8 @@ def test_what_no_cable_carries():
         # The 64 KB echo request was to us; its reply is dropped.
         check_counters(t.rows, report, len(talk) + 1)
         sent_west, sent_east = (read_pcap(f"{folder}/to-{name}") for name in ("west", "east"))
-        forwarded = [bad_frames.after_router(r.frame, ours_east, east) for r in t.rows if r.fate == "forwarded"]
-        forwarded += [p for r in t.rows if r.fate == "fragmented"
+        forwarded = [bad_frames.after_router(r.frame, ours_east, east) for r in t.rows if r.outcome == "forwarded"]
+        forwarded += [p for r in t.rows if r.outcome == "fragmented"
                       for p in bad_frames.in_pieces(bad_frames.after_router(r.frame, ours_east, east))]
         # The first packets wait for their neighbour, so their order may change.
         assert sorted(f for f in sent_east if f[:6] == east and f in forwarded) == sorted(forwarded)

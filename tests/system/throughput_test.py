@@ -94,7 +94,7 @@ class Wire:
         self.random = Mt19937(1)
         self.held = None
 
-    def fate(self):
+    def outcome(self):
         drawn = (self.random() >> 11) * 2.0 ** -53
         for kind, share in enumerate(self.shares):
             drawn -= share
@@ -104,15 +104,15 @@ class Wire:
 
     def carry(self, frame):
         """The frames that arrive, with whether each is damaged."""
-        fate = self.fate()
-        if fate == 0:
+        outcome = self.outcome()
+        if outcome == 0:
             return []
-        if fate == 1:
+        if outcome == 1:
             return [(frame, True)]
-        if fate == 3 and self.held is None:
+        if outcome == 3 and self.held is None:
             self.held = frame
             return []
-        out = [(frame, False)] * (2 if fate == 2 else 1)
+        out = [(frame, False)] * (2 if outcome == 2 else 1)
         if self.held is not None:
             out.append((self.held, False))
             self.held = None

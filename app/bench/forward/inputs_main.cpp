@@ -36,7 +36,7 @@ void make_table(harness& h, const wishes& w, int family) {
     routes table = forwardable(all, family);
     if (table.empty())
         throw std::runtime_error(fmt::format("{}: has no IPv{} routes", w.table, family));
-    give_next_hops(table, 2);
+    assign_next_hops(table, 2);
     write_table(table, family, w.folder + "/" + name);
     for (const auto& frame : w.frame)
         for (const char* kind : {"uniform", "zipf"})

@@ -41,7 +41,7 @@ def stolen_ns(cpu):
     return 0
 
 
-def take_window(bench, forwarder, case):
+def measure_window(bench, forwarder, case):
     """One window: {cpp, mpps, lost, share, engine, per packet counts}."""
     forwarder.before_window()
     time.sleep(SETTLE_S)
@@ -131,12 +131,12 @@ def start_all(bench, outcomes, running):
             outcome.why = explain(why)
 
 
-def take_turn(bench, outcome, forwarder, pauses):
+def measure_turn(bench, outcome, forwarder, pauses):
     """Ends a forwarder that failed, which frees the core."""
     try:
         if pauses:
             forwarder.resume()
-        outcome.windows.append(take_window(bench, forwarder, outcome.case))
+        outcome.windows.append(measure_window(bench, forwarder, outcome.case))
         if pauses:
             forwarder.pause()
     except FAILURES as why:
@@ -155,7 +155,7 @@ def by_turns(bench, outcomes):
             first = number % len(turn) if turn else 0
             for o in turn[first:] + turn[:first]:
                 if not o.why and o.undisturbed < wanted[o]:
-                    take_turn(bench, o, running[o], len(outcomes) > 1)
+                    measure_turn(bench, o, running[o], len(outcomes) > 1)
     finally:
         for forwarder in running.values():
             forwarder.stop()
@@ -166,7 +166,7 @@ def alone(bench, outcome, rate_pps=0, windows=1):
     for _ in range(windows):
         try:
             with start(bench, outcome.case, rate_pps) as forwarder:
-                window = take_window(bench, forwarder, outcome.case)
+                window = measure_window(bench, forwarder, outcome.case)
                 if rate_pps:
                     outcome.windows.append(window)
                 elif outcome.case.ours:

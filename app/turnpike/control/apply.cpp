@@ -146,11 +146,11 @@ result<state::changes> controller::finish_beside(std::optional<transaction>& u,
     }
     if (!so_far) {
         u.reset();
-        take_held();
+        handle_pending();
         return tl::unexpected<error>(std::move(so_far.error()));
     }
     operator_config_ = u->operators;
-    take_held();
+    handle_pending();
     return std::move(u->what);
 }
 
@@ -202,7 +202,7 @@ result<state::changes> controller::apply_beside(
             [&](uint16_t port) { calls.run([&] { link_changed(port, false); }); });
     calls.run([this] {
         end_loan();
-        take_held();
+        handle_pending();
     });
     return came;
 }

@@ -74,8 +74,8 @@ void control_tx::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept
                 tap_->on[k]->record(datapath::control_producer, packet, port, rte_rdtsc(),
                                     datapath::capture_point::drop, why);
     if (sampling_ != nullptr)
-        sampling_->of_producer[datapath::control_producer]->take_dropped(packet, port, why, 0,
-                                                                         rte_rdtsc());
+        sampling_->of_producer[datapath::control_producer]->sample_dropped(packet, port, why, 0,
+                                                                           rte_rdtsc());
     if (trace_ != nullptr && trace_->wants(port)) {
         trace_->next().begin_drop(rte_rdtsc(), port, packet, why);
         trace_->end();

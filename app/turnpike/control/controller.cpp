@@ -57,7 +57,7 @@ void controller::end_loan() noexcept {
 void controller::tick_lent(uint64_t now_ms) noexcept {
     slow_path_context_->now_ms = now_ms;
     try {
-        workers_->take_punted([this](rte_mbuf* m) {
+        workers_->receive_punted([this](rte_mbuf* m) {
             if (slow_path::needs_no_tables(datapath::punted_of(m).why))
                 return slow_path_.handle(m, *slow_path_context_);
             hold(m);
@@ -90,7 +90,7 @@ void controller::pass_as_reader() noexcept {
     if (lent_) rcu_->quiescent(control_reader());
 }
 
-void controller::take_held() noexcept {
+void controller::handle_pending() noexcept {
     for (auto* const held : {&held_neighbours_, &held_}) {
         for (const held_packet& h : *held) {
             slow_path_context_->answered = h.answered;
@@ -106,7 +106,7 @@ void controller::tick(uint64_t now_ms) noexcept {
     if (lent_) return tick_lent(now_ms);
     slow_path_context_->now_ms = now_ms;
     try {
-        take_punted();
+        receive_punted();
         dad_->tick();  // first: solicitations need source addresses
         igmp_->tick();
         routing_->neighbours().tick(now_ms);
@@ -119,7 +119,7 @@ void controller::tick(uint64_t now_ms) noexcept {
         ports_->read_clocks();
         captures_->tick(*ports_);
         events_.poll(now_ms);
-        look_for_vanished();
+        detect_vanished();
         poll_links_beside(now_ms);
         if (now_ms >= next_pool_look_ms_) {
             poll_pool();
@@ -129,7 +129,7 @@ void controller::tick(uint64_t now_ms) noexcept {
             rates_.add(now_ms, rated_objects());
             next_rates_ms_ = now_ms + rates_ms;
         }
-        if (sflow_->wants_counters()) give_sflow_counters();
+        if (sflow_->wants_counters()) export_sflow_counters();
         if (incomplete() && now_ms >= next_complete_ms_) {
             next_complete_ms_ = now_ms + complete_ms;
             if (managed_)
@@ -193,12 +193,12 @@ void controller::log_left_out(uint64_t now_ms) {
                   {"permanent_neighbours", std::to_string(now.permanent)}});
 }
 
-void controller::take_punted() noexcept {
-    workers_->take_punted([this](rte_mbuf* m) { slow_path_.handle(m, *slow_path_context_); });
+void controller::receive_punted() noexcept {
+    workers_->receive_punted([this](rte_mbuf* m) { slow_path_.handle(m, *slow_path_context_); });
 }
 
 /// Unplugged devices: their ports become lost, and their links go down. Management closes them, which may wait for the kernel.
-void controller::look_for_vanished() {
+void controller::detect_vanished() {
     for (const auto& port : ports_->open()) {
         if (!port->device.vanished()) continue;
         static_cast<void>(withdraw({port}, managed_ ? &vanished_ : nullptr));

@@ -98,7 +98,7 @@ class controller {
             ~loan() {
                 calls.run([this] {
                     of.end_loan();
-                    of.take_held();
+                    of.handle_pending();
                 });
             }
             loan(const loan&) = delete;
@@ -132,7 +132,7 @@ class controller {
     /// during a loan.
     void pass_as_reader() noexcept;
     /// Handle the packets that waited for the end of a loan, and of the change that it was for.
-    void take_held() noexcept;
+    void handle_pending() noexcept;
     /// Replace the routes and other state learned from the kernel, beside the operator's
     /// configuration, as apply() does. If that fails, the learned state before stays.
     /// Returns  false: nothing changed yet, call it again: many new groups are made in several calls
@@ -162,7 +162,7 @@ class controller {
     /// The control work between two iterations of run().
     void tick(uint64_t now_ms) noexcept;
     /// Stop and close the ports; all mbufs return to the pool. Call after run(), before report().
-    void take_down() noexcept;
+    void shut_down() noexcept;
 
     [[nodiscard]] observe::report report(bool rules = true) { return report_since({}, rules); }
     /// Report since the start, or since the operator last cleared the counters.
@@ -240,7 +240,7 @@ class controller {
     controller() = default;
     result<void> make(std::unique_ptr<const state::configuration> config);
     struct transaction;
-    void give_sflow_counters();
+    void export_sflow_counters();
     [[nodiscard]] bool learn_routes(const state::learned& before) noexcept;
     result<state::changes> attempt(std::shared_ptr<const state::configuration> config,
                                    const lost_ports& lost) noexcept;
@@ -269,7 +269,7 @@ class controller {
         std::vector<rxtx::port>* devices = nullptr);
     void bring_back(error& why, const std::function<result<state::changes>()>& reopen,
                     const std::function<void(uint16_t port)>& went_down) noexcept;
-    void look_for_vanished();
+    void detect_vanished();
     void poll_links_beside(uint64_t now_ms);
     void note_link(open_port& port, bool up, uint64_t now_ms);
     void follow_links_of_groups();
@@ -282,7 +282,7 @@ class controller {
     void wait_for_grace_period() noexcept;
     result<void> make_routing();
     void register_handlers();
-    void take_punted() noexcept;
+    void receive_punted() noexcept;
     void link_changed(uint16_t port, bool up);
     [[nodiscard]] bool link_of(const datapath::interface& i,
                                uint16_t without_port = datapath::max_ports) const noexcept;

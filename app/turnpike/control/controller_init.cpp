@@ -118,7 +118,7 @@ result<void> controller::make_routing() {
                 },
             .send = [this](rte_mbuf* m,
                            const datapath::next_hop& hop) { control_tx_->send_by(m, hop); },
-            .give_up =
+            .drop =
                 [this](rte_mbuf* m, drop_reason why) {
                     owned_mbuf p(m, *control_tx_);
                     slow_path_context_->in_neighbours = true;
@@ -178,8 +178,8 @@ void controller::register_handlers() {
 }
 
 controller::~controller() {
-    if (routing_) routing_->neighbours().give_up_all(drop_reason::stopping);
-    take_down();
+    if (routing_) routing_->neighbours().drop_all_pending(drop_reason::stopping);
+    shut_down();
     // First objects that RCU readers may use, then the tables, then rcu_ with its deferred frees.
     acls_.reset();
     routing_.reset();
@@ -212,7 +212,7 @@ void controller::drop_leftovers() {
         for (const held_packet& h : std::exchange(*held, {}))
             control_tx_->drop(h.m, datapath::punted_of(h.m).in_port, drop_reason::stopping);
     slow_path_context_->held.clear();
-    routing_->neighbours().give_up_all(drop_reason::stopping);
+    routing_->neighbours().drop_all_pending(drop_reason::stopping);
 }
 
 /// Read the data that only devices have, until they are closed.
@@ -239,7 +239,7 @@ void controller::poll_ports() {
     }
 }
 
-void controller::take_down() noexcept {
+void controller::shut_down() noexcept {
     if (metrics_) metrics_->close();
     if (captures_) captures_->close();
     vanished_.clear();

@@ -42,17 +42,17 @@ class sampler {
     /// Packets as received.
     /// tag_type  TPID of a tag that the device stripped
     /// Answers   whether samples wait for the ends of their paths: the caller sets context::awaiting, and later commits
-    bool take_received(const burst& b, packet_mask packets, uint16_t tag_type,
-                       uint64_t now) noexcept;
+    bool sample_received(const burst& b, packet_mask packets, uint16_t tag_type,
+                         uint64_t now) noexcept;
     /// Packets that are about to be sent by a port.
     /// in_port_of(i)  ingress port, or sampled_path::no_port
     template <class InPortOf>
-    void take_sent(const burst& b, packet_mask packets, uint16_t port, uint64_t now,
-                   const InPortOf& in_port_of) noexcept;
-    void take_dropped(const burst& b, packet_mask packets, uint64_t now) noexcept;
+    void sample_sent(const burst& b, packet_mask packets, uint16_t port, uint64_t now,
+                     const InPortOf& in_port_of) noexcept;
+    void sample_dropped(const burst& b, packet_mask packets, uint64_t now) noexcept;
     /// tag  TPID and TCI that was removed from the frame; 0: none
-    void take_dropped(const rte_mbuf* m, uint16_t port, drop_reason why, uint32_t tag,
-                      uint64_t now) noexcept;
+    void sample_dropped(const rte_mbuf* m, uint16_t port, drop_reason why, uint32_t tag,
+                        uint64_t now) noexcept;
 
     // The ends of the paths of sampled packets, the first of which counts.
     void end_sent(const burst& b, packet_mask packets) noexcept;

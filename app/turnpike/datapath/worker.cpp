@@ -45,7 +45,7 @@ void worker::start() noexcept {
 /// send control's packets by the old queues, and flush.
 void worker::adopt(const snapshot* now) noexcept {
     if (context_.snapshot != nullptr)
-        while (take_from_control() != 0) {
+        while (receive_injected() != 0) {
         }
     flush();
     static const worker_queues none = [] {
@@ -80,7 +80,7 @@ void worker::adopt(const snapshot* now) noexcept {
 
 /// Free sent mbufs that drivers still hold: they can be the whole pool, and then no packet is
 /// received.
-void worker::give_back_sent() noexcept {
+void worker::reclaim_sent() noexcept {
     for_each(ports_, [&](uint32_t p) { context_.tx[p].clean_up(); });
 }
 
@@ -97,14 +97,14 @@ void worker::poll() noexcept {
     if (const uint32_t exhausted = parts_.pool_exhausted->load(std::memory_order_relaxed);
         exhausted != exhausted_seen_) [[unlikely]] {
         exhausted_seen_ = exhausted;
-        give_back_sent();
+        reclaim_sent();
     }
     if (last_ >= call_at_) [[unlikely]]
         flush_drivers();
     context_.now = last_;
     uint32_t received = 0;
-    for (const rx_queue& from : queues_->rx) received += take_burst(from);
-    const uint32_t from_control = take_from_control();
+    for (const rx_queue& from : queues_->rx) received += receive_burst(from);
+    const uint32_t from_control = receive_injected();
     // An idle iteration has nothing to coalesce with: flush at once.
     const uint64_t drain = received + from_control == 0 ? 0 : context_.snapshot->drain_cycles;
     for_each(ports_, [&](uint32_t p) { context_.tx[p].drain(last_, drain); });
@@ -132,7 +132,7 @@ void worker::nap() noexcept {
     last_ = now;
 }
 
-uint32_t worker::take_burst(const rx_queue& from) noexcept {
+uint32_t worker::receive_burst(const rx_queue& from) noexcept {
     burst& b = burst_;
     context_.sampled = meter_.sample_next();
     counters::stage_clock clock(meter_, context_.sampled);
@@ -143,7 +143,7 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
     context_.counters[from.port].rx_bursts.add(1);
     meter_.burst(received);
     if (observed_.load(std::memory_order_acquire)) [[unlikely]]
-        if (take_observed(from)) return received;
+        if (process_observed(from)) return received;
     dispatch(stage_table, context_, b, enqueue(b, all_of(received), stage::rx),
              [&](size_t stage, packet_mask packets) {
                  clock.mark(stage, static_cast<uint32_t>(std::popcount(packets)));
@@ -153,12 +153,12 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
     return received;
 }
 
-bool worker::take_observed(const rx_queue& from) noexcept {
+bool worker::process_observed(const rx_queue& from) noexcept {
     trace_buffer* const buffer = trace_.load(std::memory_order_acquire);
     context_.captured = tap_.load(std::memory_order_acquire);
     const bool traced = buffer != nullptr && buffer->wants(from.port);
     if (traced) {
-        take_traced(*buffer, from);
+        process_traced(*buffer, from);
     } else if (context_.captured != nullptr) {
         context_.sampled = false;
         context_.table = captured_table.data();
@@ -186,7 +186,7 @@ void worker::commit_samples() noexcept {
 }
 
 /// Run the burst one packet at a time, so that every recorded step belongs to the traced packet.
-void worker::take_traced(trace_buffer& buffer, const rx_queue& from) noexcept {
+void worker::process_traced(trace_buffer& buffer, const rx_queue& from) noexcept {
     burst& b = burst_;
     const std::array<rte_mbuf*, burst_max> packets = b.packet;
     const uint32_t received = b.count;
@@ -208,7 +208,7 @@ void worker::take_traced(trace_buffer& buffer, const rx_queue& from) noexcept {
 
 /// Send the packets of control's ring by their interfaces; their originator updates the port's
 /// counters.
-uint32_t worker::take_from_control() noexcept {
+uint32_t worker::receive_injected() noexcept {
     const uint32_t taken = rte_ring_sc_dequeue_burst(
         parts_.from_control, reinterpret_cast<void**>(burst_.packet.data()), burst_max, nullptr);
     if (taken != 0) [[unlikely]]
@@ -324,7 +324,7 @@ void worker::empty_receive_rings() noexcept {
 void worker::finish() noexcept {
     if (!running_) return;
     adopt(parts_.published->load(std::memory_order_acquire));
-    while (take_from_control() != 0) {
+    while (receive_injected() != 0) {
     }
     pause();
     running_ = false;

@@ -94,21 +94,21 @@ class worker {
     void flush() noexcept {
         for_each(ports_, [&](uint32_t p) { context_.tx[p].flush(); });
     }
-    void give_back_sent() noexcept;
+    void reclaim_sent() noexcept;
     void flush_drivers() noexcept;
-    uint32_t take_burst(const rx_queue& from) noexcept;
+    uint32_t receive_burst(const rx_queue& from) noexcept;
     void show_observed() noexcept {
         observed_.store(trace_.load(std::memory_order_relaxed) != nullptr ||
                             tap_.load(std::memory_order_relaxed) != nullptr,
                         std::memory_order_release);
     }
     /// Run the burst through a table that records. Answers whether it did.
-    [[gnu::noinline]] bool take_observed(const rx_queue& from) noexcept;
+    [[gnu::noinline]] bool process_observed(const rx_queue& from) noexcept;
     static void copy_if_captured(void* self, const counters::port_counters& port,
                                  rte_mbuf* const* packets, uint16_t n) noexcept;
     [[gnu::noinline]] void commit_samples() noexcept;
-    [[gnu::noinline]] void take_traced(trace_buffer& buffer, const rx_queue& from) noexcept;
-    uint32_t take_from_control() noexcept;
+    [[gnu::noinline]] void process_traced(trace_buffer& buffer, const rx_queue& from) noexcept;
+    uint32_t receive_injected() noexcept;
     void nap() noexcept;
     [[gnu::noinline]] void send_by_ports(uint32_t taken) noexcept;
     /// Send packets of one port that control originated or released.

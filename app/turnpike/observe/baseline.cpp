@@ -11,7 +11,7 @@ namespace {
 
 /// Subtracts without wrapping below 0.
 template <class T>
-void take(T& from, const T& what) noexcept {
+void subtract(T& from, const T& what) noexcept {
     from -= std::min(from, what);
 }
 
@@ -49,48 +49,49 @@ constexpr counters_in<netlink_report, 4> netlink_counters = {
     &netlink_report::whole};
 
 template <class Row, size_t N>
-void take_members(Row& from, const Row& what, const counters_in<Row, N>& members) noexcept {
-    for (uint64_t Row::*const member : members) take(from.*member, what.*member);
+void subtract_members(Row& from, const Row& what, const counters_in<Row, N>& members) noexcept {
+    for (uint64_t Row::*const member : members) subtract(from.*member, what.*member);
 }
-void take_row(interface_report& from, const interface_report& what) {
-    if (from.counted && what.counted) take_members(*from.counted, *what.counted, traffic_counters);
+void subtract_row(interface_report& from, const interface_report& what) {
+    if (from.counted && what.counted)
+        subtract_members(*from.counted, *what.counted, traffic_counters);
 }
-void take_row(bridge_report& from, const bridge_report& what) {
-    take_members(from, what, bridge_counters);
+void subtract_row(bridge_report& from, const bridge_report& what) {
+    subtract_members(from, what, bridge_counters);
     auto then = what.vlans.begin();
     for (bridge_report::vlan& v : from.vlans) {
         while (then != what.vlans.end() && then->id < v.id) ++then;
-        if (then != what.vlans.end() && then->id == v.id) take_members(v, *then, vlan_counters);
+        if (then != what.vlans.end() && then->id == v.id) subtract_members(v, *then, vlan_counters);
     }
 }
-void take_row(reserved_report& from, const reserved_report& what) {
-    take_members(from, what, reserved_counters);
+void subtract_row(reserved_report& from, const reserved_report& what) {
+    subtract_members(from, what, reserved_counters);
 }
-void take_row(tunnel_report& from, const tunnel_report& what) {
-    take_members(from.inner, what.inner, traffic_counters);
+void subtract_row(tunnel_report& from, const tunnel_report& what) {
+    subtract_members(from.inner, what.inner, traffic_counters);
 }
-void take_row(mirror_report& from, const mirror_report& what) {
-    take_members(from, what, mirror_counters);
+void subtract_row(mirror_report& from, const mirror_report& what) {
+    subtract_members(from, what, mirror_counters);
 }
 /// The maximum since the baseline is not known; it is in the last bin with samples.
-void take_row(latency_report& from, const latency_report& what) {
-    take(from.samples, what.samples);
-    take(from.sum_ns, what.sum_ns);
+void subtract_row(latency_report& from, const latency_report& what) {
+    subtract(from.samples, what.samples);
+    subtract(from.sum_ns, what.sum_ns);
     uint64_t longest = 0;
     for (size_t bin = 0; bin < std::min(from.bins.size(), what.bins.size()); ++bin) {
-        take(from.bins[bin], what.bins[bin]);
+        subtract(from.bins[bin], what.bins[bin]);
         if (from.bins[bin] != 0) longest = counters::latency_histogram::end_of(bin);
     }
     from.max_ns = std::min(from.max_ns, longest);
 }
-void take_row(sflow_report& from, const sflow_report& what) {
-    take_members(from, what, sflow_counters);
+void subtract_row(sflow_report& from, const sflow_report& what) {
+    subtract_members(from, what, sflow_counters);
 }
-void take_row(host_interface_report& from, const host_interface_report& what) {
-    take_members(from, what, host_interface_counters);
+void subtract_row(host_interface_report& from, const host_interface_report& what) {
+    subtract_members(from, what, host_interface_counters);
 }
-void take_row(netlink_report& from, const netlink_report& what) {
-    take_members(from, what, netlink_counters);
+void subtract_row(netlink_report& from, const netlink_report& what) {
+    subtract_members(from, what, netlink_counters);
 }
 
 template <class Row>
@@ -103,12 +104,12 @@ std::tuple<uint64_t, std::string, std::string> identity_of(const latency_report&
 }
 
 template <class Row>
-void take_rows(std::vector<Row>& from, const std::vector<Row>& what) {
+void subtract_rows(std::vector<Row>& from, const std::vector<Row>& what) {
     std::map<decltype(identity_of(from.front())), const Row*> then;
     for (const Row& row : what) then.emplace(identity_of(row), &row);
     for (Row& row : from)
         if (const auto at = then.find(identity_of(row)); at != then.end())
-            take_row(row, *at->second);
+            subtract_row(row, *at->second);
 }
 
 }  // namespace
@@ -137,20 +138,20 @@ void baseline::clear_port(const port_report& now, const inventory& objects) {
 }
 
 void baseline::subtract_from(inventory& now) const {
-    take_rows(now.interfaces, objects_.interfaces);
-    take_rows(now.bridges, objects_.bridges);
-    take_rows(now.reserved, objects_.reserved);
-    take(now.fdb_messages_lost, objects_.fdb_messages_lost);
-    take_rows(now.tunnels, objects_.tunnels);
-    take_rows(now.mirrors, objects_.mirrors);
-    take_rows(now.latencies, objects_.latencies);
-    take_rows(now.sflow, objects_.sflow);
-    take_rows(now.host_interfaces, objects_.host_interfaces);
-    take_rows(now.netlink, objects_.netlink);
+    subtract_rows(now.interfaces, objects_.interfaces);
+    subtract_rows(now.bridges, objects_.bridges);
+    subtract_rows(now.reserved, objects_.reserved);
+    subtract(now.fdb_messages_lost, objects_.fdb_messages_lost);
+    subtract_rows(now.tunnels, objects_.tunnels);
+    subtract_rows(now.mirrors, objects_.mirrors);
+    subtract_rows(now.latencies, objects_.latencies);
+    subtract_rows(now.sflow, objects_.sflow);
+    subtract_rows(now.host_interfaces, objects_.host_interfaces);
+    subtract_rows(now.netlink, objects_.netlink);
 }
 
 void baseline::subtract_from(report& now) const {
-    take(now.duration_s, duration_s_);
+    subtract(now.duration_s, duration_s_);
     // Counters of ports removed since the baseline are now part of the sum of removed ports.
     port_totals gone = removed_;
     for (const auto& [life, then] : ports_)
@@ -168,36 +169,36 @@ void baseline::subtract_from(report& now) const {
     for (punt_report& p : now.punt) {
         const auto at = punt_.find(std::pair(p.life, p.of));
         if (at == punt_.end()) continue;
-        take(p.punted, at->second.punted);
-        take(p.dropped, at->second.dropped);
+        subtract(p.punted, at->second.punted);
+        subtract(p.dropped, at->second.dropped);
     }
 }
 
 void baseline::subtract_from_port(port_report& now) const {
     const auto then = ports_.find(now.life);
     if (then == ports_.end()) return;
-    take(now.rx_missed, then->second.rx_missed);
+    subtract(now.rx_missed, then->second.rx_missed);
     now.totals = difference(now.totals, then->second.totals);
     for (auto& [name, n] : now.pcie.counts)
         if (const auto at = then->second.pcie.find(name); at != then->second.pcie.end())
-            take(n, at->second);
+            subtract(n, at->second);
 }
 
 void baseline::subtract_from_worker(worker_report& now) const {
-    take(now.duration_s, duration_s_);
+    subtract(now.duration_s, duration_s_);
     const auto at = workers_.find(now.lcore);
     if (at == workers_.end()) return;
     const worker_report& then = at->second;
-    take(now.packets, then.packets);
-    take(now.busy_cycles, then.busy_cycles);
-    take(now.slept_cycles, then.slept_cycles);
-    take(now.total_cycles, then.total_cycles);
-    for (size_t i = 0; i < now.bursts.size(); ++i) take(now.bursts[i], then.bursts[i]);
+    subtract(now.packets, then.packets);
+    subtract(now.busy_cycles, then.busy_cycles);
+    subtract(now.slept_cycles, then.slept_cycles);
+    subtract(now.total_cycles, then.total_cycles);
+    for (size_t i = 0; i < now.bursts.size(); ++i) subtract(now.bursts[i], then.bursts[i]);
     for (size_t i = 0; i < std::min(now.stages.size(), then.stages.size()); ++i) {
-        take(now.stages[i].packets, then.stages[i].packets);
-        take(now.stages[i].cycles, then.stages[i].cycles);
-        take(now.stages[i].counted_packets, then.stages[i].counted_packets);
-        take(now.stages[i].instructions, then.stages[i].instructions);
+        subtract(now.stages[i].packets, then.stages[i].packets);
+        subtract(now.stages[i].cycles, then.stages[i].cycles);
+        subtract(now.stages[i].counted_packets, then.stages[i].counted_packets);
+        subtract(now.stages[i].instructions, then.stages[i].instructions);
     }
 }
 
@@ -205,8 +206,8 @@ void baseline::subtract_from_list(acl_report& now) const {
     const auto at = lists_.find(now.life);
     if (at == lists_.end()) return;
     const list& then_list = at->second;
-    take(now.permitted, then_list.counted.permitted);
-    take(now.denied, then_list.counted.denied);
+    subtract(now.permitted, then_list.counted.permitted);
+    subtract(now.denied, then_list.counted.denied);
     // Most rules are where they were, or all behind an edit moved by the same number; the map is for the others.
     const auto& rules = then_list.counted.rules;
     auto& position = then_list.position;
@@ -223,10 +224,10 @@ void baseline::subtract_from_list(acl_report& now) const {
     for (acl_rule_report& r : now.rules) {
         const acl_rule_report* const then = find(r.life);
         if (then == nullptr) continue;
-        take(r.packets, then->packets);
-        take(r.bytes, then->bytes);
+        subtract(r.packets, then->packets);
+        subtract(r.bytes, then->bytes);
         for (size_t w = 0; w < std::min(r.by_worker.size(), then->by_worker.size()); ++w)
-            take(r.by_worker[w], then->by_worker[w]);
+            subtract(r.by_worker[w], then->by_worker[w]);
     }
 }
 

@@ -138,8 +138,8 @@ std::vector<std::string> compare(const configuration& before, const configuratio
         for (const size_t i : ancestors_of(lines, s.index)) in.push_back(lines[i]);
         for (size_t i = 0; i < in.size(); ++i)
             if (i >= context.size() || context[i].data() != in[i].data()) {
-                const bool is_told = i < context.size() && context[i] == in[i];
-                if (!is_told) out.push_back("  " + std::string(in[i]));
+                const bool is_context = i < context.size() && context[i] == in[i];
+                if (!is_context) out.push_back("  " + std::string(in[i]));
             }
         context = std::move(in);
         out.push_back((s.of == side::before ? "- " : "+ ") + std::string(lines[s.index]));

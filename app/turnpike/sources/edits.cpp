@@ -166,7 +166,7 @@ void edit_port(configuration& into, verb v, const reader& from) {
 
 /// replace: removes the two ports from their current patches.
 void edit_patch(configuration& into, verb v, const reader& from) {
-    const auto take_apart = [&](const reader& end) {
+    const auto split_end = [&](const reader& end) {
         state::interface& i = interface_of(into, end);
         if (i.kind != state::interface_kind::patched) return;  // also for bridge ports
         state::interface& other = *into.interfaces.find(i.peer);
@@ -181,10 +181,10 @@ void edit_patch(configuration& into, verb v, const reader& from) {
         if (interface_of(into, ends[0]).peer != ends[1].text())
             is_missing(from, fmt::format("the patch of '{}' and '{}'", ends[0].text().substr(0, 80),
                                          ends[1].text().substr(0, 80)));
-        return take_apart(ends[0]);
+        return split_end(ends[0]);
     }
     if (v == replace)
-        for (const reader& end : ends) take_apart(end);
+        for (const reader& end : ends) split_end(end);
     read_patch(from, into);
 }
 
@@ -296,7 +296,7 @@ void edit_rule(edit_session& now, verb v, const reader& from) {
     else
         from.expect_map({"list", "at", "name", "rule"});
     auto at = now.rules.find(name);
-    if (at == now.rules.end()) at = now.rules.emplace(name, take_rules(list->edit())).first;
+    if (at == now.rules.end()) at = now.rules.emplace(name, extract_rules(list->edit())).first;
     edit_rules(at->second, from,
                v == add       ? list_edit::insert
                : v == replace ? list_edit::exchange

@@ -110,8 +110,7 @@ constexpr field<port> port_rows[] = {
     {"udp_checksums", word_type(checksum_words),
      "Where UDP checksums of tunnel packets are computed; the device if it can: doc/vxlan.md",
      access<&port::device_sums_udp>(), reopens_port},
-    {"timestamps", truth_type(),
-     "The device stamps received packets, for captures: doc/capture.md",
+    {"timestamps", truth_type(), "The device stamps received packets, for captures: doc/capture.md",
      access<&port::timestamps>(), reopens_port},
     {"rx_workers", number_list_type("an lcore", "lcores", 0, state::max_lcore, 0),
      "Workers that poll the receive queues in turn; without it, the workers with the fewest "

@@ -114,7 +114,7 @@ bool netlink_rib::mark_route(const netlink::route& r) {
                         : l.routes.stack(before);
     if (!apply_to_stack(s, r)) doubtful_.insert(r.table);
     l.routes.set(r.to, s);
-    static_cast<void>(l.routes.take_changed());
+    static_cast<void>(l.routes.consume_changed());
     return (r.how & NLM_F_MULTI) != 0;
 }
 
@@ -122,7 +122,7 @@ bool netlink_rib::mark_route(const netlink::route& r) {
 void netlink_rib::change_listed(const std::function<bool(route_stack&)>& with) {
     if (!listed_ || listed_->part.what != part_kind::routes) return;
     listed_->routes.change_stacks(with);
-    static_cast<void>(listed_->routes.take_changed());
+    static_cast<void>(listed_->routes.consume_changed());
 }
 
 /// Objects of the part that the dump has not listed.

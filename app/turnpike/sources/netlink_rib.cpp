@@ -115,7 +115,7 @@ bool netlink_rib::derive_stack(table& t, kernel_table::stack_id s) {
 
 /// Derives stacks that were changed in place. Empty ones are always stale: their prefixes are to be removed.
 void netlink_rib::derive_changed(table& t) {
-    for (const kernel_table::stack_id s : t.kernel.take_changed())
+    for (const kernel_table::stack_id s : t.kernel.consume_changed())
         if (derive_stack(t, s) || t.kernel.stack(s).routes.empty()) t.stale.insert(s);
 }
 
@@ -153,7 +153,7 @@ void netlink_rib::settle() {
     for (auto& [number, t] : tables_) show_stale(number, t);
 }
 
-bool netlink_rib::take_changed() {
+bool netlink_rib::consume_changed() {
     settle();
     return std::exchange(changed_, false);
 }
@@ -393,7 +393,8 @@ void netlink_rib::apply_route(const netlink::route& r) {
 
 void netlink_rib::store(uint32_t number, table& t, const ip_prefix& to, const route_stack& s) {
     t.kernel.set(to, s);
-    for (const kernel_table::stack_id changed : t.kernel.take_changed()) derive_stack(t, changed);
+    for (const kernel_table::stack_id changed : t.kernel.consume_changed())
+        derive_stack(t, changed);
     show(number, to);
 }
 

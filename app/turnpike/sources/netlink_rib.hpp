@@ -58,11 +58,11 @@ class netlink_rib {
     /// As of the last settle().
     [[nodiscard]] const state::learned& learned() const noexcept { return learned_; }
     /// Whether the learned objects changed since the last call. Calls settle().
-    [[nodiscard]] bool take_changed();
+    [[nodiscard]] bool consume_changed();
     /// Whether a notification was ambiguous.
     [[nodiscard]] bool is_doubtful() const noexcept { return !doubtful_.empty(); }
     /// Tables whose IPv6 routes are to be dumped again, because a notification was ambiguous.
-    [[nodiscard]] std::set<uint32_t> take_doubtful() { return std::exchange(doubtful_, {}); }
+    [[nodiscard]] std::set<uint32_t> consume_doubtful() { return std::exchange(doubtful_, {}); }
 
     /// Objects that one dump lists. Objects that it does not list, and that are not notified meanwhile, are gone.
     struct dump_part {

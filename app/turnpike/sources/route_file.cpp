@@ -17,7 +17,7 @@ namespace {
 using state::route_type;
 
 /// Removes and returns the next word of a line. `ip -oneline` prints a backslash for the end of a line.
-std::string_view take_word(std::string_view& line) {
+std::string_view next_word(std::string_view& line) {
     const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\\'; };
     const auto start = std::find_if_not(line.begin(), line.end(), is_blank);
     const auto end = std::find_if(start, line.end(), is_blank);
@@ -53,9 +53,9 @@ bool is_one(const std::array<std::string_view, N>& words, std::string_view word)
 tl::unexpected<error> refuse(std::string text) { return fail(EINVAL, "", std::move(text)); }
 
 /// Removes the option -4 or -6 of `ip`. Returns whether it is -6; nullopt: neither.
-std::optional<bool> take_family(std::string_view& line) {
+std::optional<bool> extract_family(std::string_view& line) {
     std::string_view left = line;
-    const std::string_view word = take_word(left);
+    const std::string_view word = next_word(left);
     if (word != "-4" && word != "-6") return std::nullopt;
     line = left;
     return word == "-6";
@@ -80,9 +80,9 @@ result<ip_prefix> destination_of(std::string_view word, std::optional<bool> v6) 
 
 result<ip_prefix> parse_destination(std::string_view text) {
     std::string_view left = text;
-    const auto family = take_family(left);
-    const std::string_view word = take_word(left);
-    if (!take_word(left).empty())
+    const auto family = extract_family(left);
+    const std::string_view word = next_word(left);
+    if (!next_word(left).empty())
         return refuse(fmt::format("should be alone, not '{}'", text.substr(0, 80)));
     return destination_of(word, family);
 }
@@ -95,7 +95,7 @@ class line_words {
     line_words(std::string_view left, route_line& into) : left_(left), into_(into) {}
 
     result<void> read() {
-        for (std::string_view word; !(word = take_word(left_)).empty();)
+        for (std::string_view word; !(word = next_word(left_)).empty();)
             if (auto good = read(word); !good) return good;
         return end_member();
     }
@@ -114,15 +114,15 @@ class line_words {
         }
         if (word == "via") return read_via();
         if (word == "dev") {
-            now_.dev = take_word(left_);
+            now_.dev = next_word(left_);
         } else if (word == "weight" && several_) {
-            const std::string_view value = take_word(left_);
+            const std::string_view value = next_word(left_);
             if (!read_number<uint16_t>(value, 1, state::max_member_weight, now_.weight))
                 return refuse(fmt::format("weight should be a number from 1 to {}, not '{}'",
                                           state::max_member_weight, value.substr(0, 80)));
         } else if (word == "mtu") {
-            std::string_view value = take_word(left_);
-            if (value == "lock") value = take_word(left_);
+            std::string_view value = next_word(left_);
+            if (value == "lock") value = next_word(left_);
             if (!read_number<uint16_t>(value, 1, UINT16_MAX, into_.mtu))
                 return refuse(fmt::format("mtu should be a number from 1 to 65535, not '{}'",
                                           value.substr(0, 80)));
@@ -130,7 +130,7 @@ class line_words {
             return read_table();
         } else if (is_one(with_value, word)) {
             has_pref_ |= word == "pref";
-            if (take_word(left_) == "lock") take_word(left_);
+            if (next_word(left_) == "lock") next_word(left_);
         } else if (word == "onlink") {
             now_.onlink = true;
         } else if (word == "recursive") {
@@ -142,7 +142,7 @@ class line_words {
     }
     /// Printed by `ip route show table all` for tables other than main, and by `ip -d route`.
     result<void> read_table() {
-        const std::string_view table = take_word(left_);
+        const std::string_view table = next_word(left_);
         if (table == "main" || table == "254") return {};
         return refuse(
             fmt::format("table {} is not this list's: list the routes of one table, as `ip route "
@@ -151,10 +151,10 @@ class line_words {
     }
     result<void> read_via() {
         if (in_member_) return refuse("via is there twice; say nexthop before each of several");
-        std::string_view value = take_word(left_);
+        std::string_view value = next_word(left_);
         if (value == "inet6" || value == "inet") {  // printed by `ip route` if the families differ
             crosses_ = true;
-            value = take_word(left_);
+            value = next_word(left_);
         }
         const auto address = parse_address(value);
         if (!address) return refuse("via " + address.error().text);
@@ -189,15 +189,15 @@ class line_words {
 
 result<route_line> parse_route_line(std::string_view line) {
     route_line out;
-    const auto family = take_family(line);
-    std::string_view word = take_word(line);
+    const auto family = extract_family(line);
+    std::string_view word = next_word(line);
     for (const auto type : {route_type::blackhole, route_type::unreachable, route_type::prohibit})
         if (word == state::route_type_names[static_cast<size_t>(type)]) {
             out.type = type;
-            word = take_word(line);
+            word = next_word(line);
             break;
         }
-    if (word == "unicast") word = take_word(line);  // printed by `ip -d route`
+    if (word == "unicast") word = next_word(line);  // printed by `ip -d route`
     if (is_one(other_types, word))
         return refuse(fmt::format(
             "is of type {}; the types are unicast, blackhole, unreachable and prohibit", word));
@@ -353,7 +353,7 @@ class joined_lines {
         if (line.find(" via ") != line.npos || line.find(" dev ") != line.npos ||
             line.find("nexthop") != line.npos)
             return false;
-        const std::string_view word = take_word(line);
+        const std::string_view word = next_word(line);
         return word != "blackhole" && word != "unreachable" && word != "prohibit" &&
                !is_one(other_types, word);
     }

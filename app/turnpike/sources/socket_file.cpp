@@ -138,17 +138,17 @@ result<listener> listener::at(const std::string& path, const std::string& group,
     const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&*at), sizeof *at);
     const int why = errno;
     if (bound != 0) return fail(why, path, "the control socket cannot be made there");
-    const auto give_up = [&](const char* text) {
+    const auto undo = [&](const char* text) {
         const int code = errno;
         ::unlink(path.c_str());
         return fail(code, path, text);
     };
     const auto file = file_at(path);
-    if (!file) return give_up("was made, and is not there");
+    if (!file) return undo("was made, and is not there");
     // Set mode, owner and group before listen(): no client can connect earlier.
     if (!set_access(*file, file_mode, uid->value_or(as_it_is), gid->value_or(as_it_is)))
-        return give_up("cannot be given to its owner and group");
-    if (::listen(fd.get(), backlog) != 0) return give_up("cannot listen");
+        return undo("cannot be given to its owner and group");
+    if (::listen(fd.get(), backlog) != 0) return undo("cannot listen");
     listener out;
     out.fd_ = std::move(fd);
     out.path_ = path;

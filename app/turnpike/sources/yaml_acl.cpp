@@ -151,7 +151,7 @@ void read_acl(const reader& from, configuration& into) {
     into.acls.add(std::move(name), std::move(list));
 }
 
-std::vector<acl_rule> take_rules(acl_list& list) {
+std::vector<acl_rule> extract_rules(acl_list& list) {
     std::vector<acl_rule> out = std::exchange(list.rules, {});
     std::erase_if(out, [](const acl_rule& r) { return r.where.text.empty(); });
     return out;

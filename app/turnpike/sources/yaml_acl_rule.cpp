@@ -44,7 +44,7 @@ void require(acl::masked<T>& field, T bits) {
 }
 
 /// Removes and returns a number at the start of the text.
-std::optional<uint16_t> take_port(std::string_view& text) {
+std::optional<uint16_t> extract_port(std::string_view& text) {
     uint16_t value = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (code != std::errc()) return std::nullopt;
@@ -55,10 +55,10 @@ std::optional<uint16_t> take_port(std::string_view& text) {
 acl::port_range read_ports(const reader& from) {
     const std::string text = from.text();
     std::string_view left = text;
-    auto first = take_port(left), last = first;
+    auto first = extract_port(left), last = first;
     if (first && !left.empty() && left[0] == '-') {
         left.remove_prefix(1);
-        last = take_port(left);
+        last = extract_port(left);
     }
     if (!first || !last || !left.empty())
         from.refuse(fmt::format("should be a port or a range, as in 80 or 1024-65535, not '{}'",
@@ -182,7 +182,7 @@ acl::masked<uint16_t> read_vlan_match(const reader& from) {
 
 /// The last field of ClassBench's rules: TCP's flags in the high byte; ICMP's type in the high byte
 /// and its code in the low one. Returns an error text, or an empty one.
-std::string take_extra_field(acl::rule& r) {
+std::string extract_extra_field(acl::rule& r) {
     const acl::masked<uint16_t> extra = std::exchange(r.tcp_flags, {});
     if (r.source_port != acl::port_range{} || r.destination_port != acl::port_range{})
         require(r.tcp_flags, acl_key::has_ports);
@@ -322,7 +322,7 @@ std::vector<acl_rule> read_acl_file(const reader& from, const std::string& confi
                    .match = file->rules[i],
                    .where = {fmt::format("{}:{}", name, file->lines[i])}};
         r.match.priority = r.match.user_data = acl::rule{}.priority;  // assigned by position
-        std::string wrong = take_extra_field(r.match);
+        std::string wrong = extract_extra_field(r.match);
         if (wrong.empty())
             if (const auto packed = acl::pack<acl::ipv6_words>(r.match); !packed)
                 wrong = packed.error().text;

@@ -111,7 +111,7 @@ condition_list packet_conditions(const acl_rule& r) {
     return out;
 }
 
-/// ClassBench's last field: the inverse of take_extra_field() of yaml_acl_rule.cpp.
+/// ClassBench's last field: the inverse of extract_extra_field() of yaml_acl_rule.cpp.
 std::string extra_text(const acl::rule& r) {
     if (asks(r, acl_key::has_tcp_flags))
         return format("0x{:04x}/0x{:04x}", (r.tcp_flags.value & 0xff) << 8,

@@ -199,7 +199,7 @@ bool free_list::has_owner(const stash& s) const noexcept {
 }
 
 /// Move a stash's objects into an empty one. Returns false if the stash is in use or empty.
-bool free_list::take_stash(stash& victim, stash& into) noexcept {
+bool free_list::steal_stash(stash& victim, stash& into) noexcept {
     if (victim.claim.exchange(1, std::memory_order_seq_cst) != 0) return false;
     const bool fenced = !has_owner(victim) || !asymmetric_ || barrier::everywhere();
     bool taken = false;
@@ -222,7 +222,7 @@ bool free_list::rob(stash& into, uint32_t at_least) noexcept {
              bits &= bits - 1) {
             stash& victim = stash_at(word * 64 + static_cast<unsigned>(std::countr_zero(bits)));
             if (&victim != &into && in_reach(victim) &&
-                victim.held.load(std::memory_order_relaxed) != 0 && take_stash(victim, into))
+                victim.held.load(std::memory_order_relaxed) != 0 && steal_stash(victim, into))
                 return true;
         }
     return false;

@@ -96,7 +96,7 @@ class free_list {
     bool put_spilling(stash& s, void* const* objects, unsigned n) noexcept;
     bool get_gathering(unsigned lcore, stash& s, void** objects, unsigned n) noexcept;
     bool get_later(unsigned lcore, void** objects, unsigned n) noexcept;
-    bool take_stash(stash& victim, stash& into) noexcept;
+    bool steal_stash(stash& victim, stash& into) noexcept;
     bool rob(stash& into, uint32_t at_least) noexcept;
     bool has_owner(const stash& s) const noexcept;
     bool in_reach(const stash& s) const noexcept;

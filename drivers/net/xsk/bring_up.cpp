@@ -39,7 +39,7 @@ result<void> put_into_map(device& d, uint32_t queue, int fd) {
                 "takes no socket for queue " + std::to_string(queue));
 }
 
-void take_out_of_map(device& d, uint32_t queue) noexcept {
+void remove_from_map(device& d, uint32_t queue) noexcept {
     if (d.program)
         d.program->clear_socket(queue);
     else if (d.pinned_map.get() >= 0)
@@ -195,7 +195,7 @@ void close_sockets(rte_eth_dev* dev) noexcept {
             if (tx_queue* tx = tx_of(dev, q)) action(*tx);
     };
     each_rx([&](uint16_t q, rx_queue& rx) {
-        take_out_of_map(d, d.arguments.start_queue + q);
+        remove_from_map(d, d.arguments.start_queue + q);
         rx.shut();
     });
     each_tx([](tx_queue& tx) {

@@ -40,7 +40,7 @@ void note_changes(rte_eth_dev* dev, const interface_state& now) {
 }
 
 /// The interface was removed, or another one took its name.
-void let_go(rte_eth_dev* dev) {
+void release_vanished(rte_eth_dev* dev) {
     device& d = device_of(dev);
     XSK_LOG(ERR, "%s: interface %s is gone; the port waits for it to come back\n", d.name.c_str(),
             d.arguments.iface.c_str());
@@ -50,7 +50,7 @@ void let_go(rte_eth_dev* dev) {
     d.busy_looks = 0;
 }
 
-result<void> take_up(rte_eth_dev* dev, const interface_state& now) {
+result<void> reattach(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
     if (auto attached = attach_program(d, now.index); !attached) return attached;
     if (auto set = set_again(dev, now); !set) return set;
@@ -70,7 +70,7 @@ bool worth_saying(device& d, int code) noexcept {
 void come_back(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
     attempt coming([&d] { detach_program(d); });
-    if (auto done = take_up(dev, now); !done) {
+    if (auto done = reattach(dev, now); !done) {
         if (worth_saying(d, done.error().code))
             XSK_LOG(ERR, "%s: interface %s is back, but: %s\n", d.name.c_str(),
                     d.arguments.iface.c_str(), done.error().message().c_str());
@@ -82,7 +82,7 @@ void come_back(rte_eth_dev* dev, const interface_state& now) {
 }
 
 /// Log failures that workers met; workers do not log.
-void say_failures(rte_eth_dev* dev) {
+void log_failures(rte_eth_dev* dev) {
     const device& d = device_of(dev);
     for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
         if (tx_queue* tx = tx_of(dev, q))
@@ -109,7 +109,7 @@ observed observe(const device& d) noexcept {
 interface_state follow(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
     if (!d.started) return now;
-    if (d.ifindex != 0 && now.index != d.ifindex) let_go(dev);
+    if (d.ifindex != 0 && now.index != d.ifindex) release_vanished(dev);
     if (d.ifindex == 0 && now.index != 0) come_back(dev, now);
     if (d.ifindex == 0) return {};
     if (d.program && !d.program->still_attached() && !d.complained) {
@@ -120,7 +120,7 @@ interface_state follow(rte_eth_dev* dev, const interface_state& now) {
         d.complained = true;
     }
     note_changes(dev, now);
-    say_failures(dev);
+    log_failures(dev);
     // Fallback for a deferred doorbell after both the RX and the TX queue stopped polling, and for
     // frames that waited for the link.
     for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)

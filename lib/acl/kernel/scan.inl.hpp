@@ -155,7 +155,7 @@ struct search {
             differs = differs | V::subtract_halves_to_0(above, V::load_bytes(p + 4 * count, there));
             found |= V::sign_bits(V::template equal<uint32_t>(differs, V::set1(0))) << lane;
         }
-        return V::keep_low(found, count - at);
+        return V::mask_low(found, count - at);
     }
 
     const uint8_t* behind_words(const uint8_t* rules, uint32_t count) const noexcept {
@@ -172,8 +172,8 @@ struct search {
 
     /// take() for each category; `in` has the rules' category masks, `there` their number. Returns
     /// the lowest priority of the packet's matches.
-    uint32_t take_each(uint32_t who, uint32_t found, const uint8_t* tops, const uint8_t* in,
-                       uint32_t there) noexcept {
+    uint32_t merge_categories(uint32_t who, uint32_t found, const uint8_t* tops, const uint8_t* in,
+                              uint32_t there) noexcept {
         uint64_t least = ~uint64_t{0};
         uint32_t c = 0;
         do {
@@ -207,7 +207,7 @@ struct search {
             const bool more = at + step < count;
             if constexpr (Multi) {
                 const uint8_t* in = end + at / 8 * acl::max_categories;
-                const uint32_t lowest = take_each(who, found, tops + 8 * at, in, count - at);
+                const uint32_t lowest = merge_categories(who, found, tops + 8 * at, in, count - at);
                 bar[who] = lowest >> t.rank_shift;
                 going_on += more & (load32(tops + 8 * (more ? at + step : at) + 4) > lowest);
             } else {

@@ -199,7 +199,7 @@ struct avx2 {
                    y = static_cast<uint64_t>(_mm_extract_epi64(two, 1));
         return x < y ? x : y;
     }
-    static uint32_t keep_low(uint32_t x, uint32_t n) noexcept { return _bzhi_u32(x, n); }
+    static uint32_t mask_low(uint32_t x, uint32_t n) noexcept { return _bzhi_u32(x, n); }
     static uint32_t sign_bits(avx2 a) noexcept {
         return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(a.v)));
     }

@@ -180,7 +180,7 @@ struct avx512 {
                                const uint8_t* tops, uint32_t there) noexcept {
         return avx512vl::merge_best(best, in, found, tops, there);
     }
-    static uint32_t keep_low(uint32_t x, uint32_t n) noexcept { return _bzhi_u32(x, n); }
+    static uint32_t mask_low(uint32_t x, uint32_t n) noexcept { return _bzhi_u32(x, n); }
     static uint32_t sign_bits(avx512 a) noexcept { return _mm512_movepi32_mask(a.v); }
     struct compressor {
         __mmask16 chosen;

@@ -124,7 +124,7 @@ struct scalar {
         }
         return least;
     }
-    static uint32_t keep_low(uint32_t x, uint32_t n) noexcept {
+    static uint32_t mask_low(uint32_t x, uint32_t n) noexcept {
         return n < 32 ? x & ((1u << n) - 1) : x;
     }
     static uint32_t sign_bits(scalar a) noexcept { return a.v >> 31; }

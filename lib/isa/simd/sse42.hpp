@@ -28,7 +28,7 @@
 //   merge_best(best, in, found, tops, there)   best[c] of four u64 below 2^63 = the higher of best[c] and
 //                                tops[i], i the lowest bit of found & in[c], if there is any; found has
 //                                eight bits; of the eight tops `there` are valid. Returns the lowest best
-//   keep_low(x, n)               the n lowest bits of x; n below 256
+//   mask_low(x, n)               the n lowest bits of x; n below 256
 //   sign_bits(a)                 bit i = the highest bit of lane i
 //   compressor(mask).store(to, a)   the lanes whose bits are set, consecutively; writes a whole vector,
 //                                the lanes after the selected ones are undefined
@@ -239,19 +239,19 @@ struct sse42 {
             return x;
         };
         const __m128i unmatched = _mm_cmpeq_epi32(matching, none);
-        return lowest_of(keep_higher(best, _mm_set_epi64x(top(1), top(0)),
-                                     _mm_unpacklo_epi32(unmatched, unmatched)),
-                         keep_higher(best + 2, _mm_set_epi64x(top(3), top(2)),
-                                     _mm_unpackhi_epi32(unmatched, unmatched)));
+        return lowest_of(store_higher(best, _mm_set_epi64x(top(1), top(0)),
+                                      _mm_unpacklo_epi32(unmatched, unmatched)),
+                         store_higher(best + 2, _mm_set_epi64x(top(3), top(2)),
+                                      _mm_unpackhi_epi32(unmatched, unmatched)));
     }
-    static uint32_t keep_low(uint32_t x, uint32_t n) noexcept {
+    static uint32_t mask_low(uint32_t x, uint32_t n) noexcept {
         return n < 32 ? x & ((1u << n) - 1) : x;
     }
     static uint32_t sign_bits(sse42 a) noexcept {
         return static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(a.v)));
     }
     // Helpers of merge_best; not part of the interface.
-    static __m128i keep_higher(uint64_t* best, __m128i offered, __m128i unmatched) noexcept {
+    static __m128i store_higher(uint64_t* best, __m128i offered, __m128i unmatched) noexcept {
         auto* const to = reinterpret_cast<__m128i*>(best);
         const __m128i before = _mm_loadu_si128(to);
         const __m128i better = _mm_cmpgt_epi64(_mm_andnot_si128(unmatched, offered), before);

@@ -21,7 +21,7 @@ template <class Family>
 class changed_table {
   public:
     changed_table(bench::routes routes, uint64_t distinct) : routes_(std::move(routes)) {
-        bench::give_next_hops(routes_, distinct);
+        bench::assign_next_hops(routes_, distinct);
         for (const entry& r : routes_) expected_.add(r.prefix, r.length, r.next_hop);
     }
 

@@ -69,7 +69,7 @@ class plain_frames : public ::testing::TestWithParam<std::string> {
             EXPECT_EQ(out.forwarded[i], load_be<uint32_t>(copies[i] + 14 + 8));
             ++plain_;
         }
-        for (uint8_t* copy : copies) memory_.give_back(copy);
+        for (uint8_t* copy : copies) memory_.release(copy);
     }
     guarded_memory memory_;
     uint64_t plain_ = 0;

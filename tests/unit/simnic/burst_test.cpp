@@ -74,7 +74,7 @@ TEST_P(burst_kernel, takes_up_to_the_first_that_is_not_done) {
                     r.ring[i * words] = {{random(), rx_answer_1(status, 60 + i)}};
                 }
                 std::vector<rte_mbuf*> out(n, nullptr);
-                const auto take = words == 1 ? k.take_16 : k.take_32;
+                const auto take = words == 1 ? k.receive_16 : k.receive_32;
                 ASSERT_EQ(take(r.ring.data(), r.posted.data(), out.data(), n, fresh), stop)
                     << n << " descriptors of " << 16 * words;
                 for (uint32_t i = 0; i < stop; ++i) {

@@ -16,7 +16,7 @@ constexpr uint32_t wait_us = 50;  // beyond the device's patience
 
 /// Polls at least once after each interval, also where this thread did not run meanwhile: the device's patience begins with
 /// one poll and ends with a later one.
-void let_time_pass(engine& device) {
+void advance_time(engine& device) {
     for (int interval = 0; interval < 10; ++interval) {
         const uint64_t end = counters::tsc() + device.settings().tsc_hz / 1'000'000 * wait_us;
         do device.poll(64);
@@ -70,7 +70,7 @@ TEST_P(simnic_engine, sends_and_answers_what_asks_for_it) {
         l.tx(i) = {{lab::buffer(i), tx_end | report | uint64_t{60 + i} << tx_bytes_shift}};
     }
     l.tx_tail.mmio_write(64);
-    let_time_pass(l.device);
+    advance_time(l.device);
     ASSERT_EQ(line->sent.size(), 64u);
     for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(line->sent[i], some_frame(60 + i, uint8_t(i)));
     EXPECT_EQ(l.tx(31).word[1] & tx_type_mask, tx_type_done);
@@ -83,7 +83,7 @@ TEST_P(simnic_engine, gathers_segments_and_pads) {
     l.tx(0) = {{lab::buffer(0), 10ull << tx_bytes_shift}};
     l.tx(1) = {{lab::buffer(1), tx_end | tx_report | 5ull << tx_bytes_shift}};
     l.tx_tail.mmio_write(2);
-    let_time_pass(l.device);
+    advance_time(l.device);
     ASSERT_EQ(line->sent.size(), 1u);
     std::vector<uint8_t> expected(60, 0);
     std::fill_n(expected.begin(), 10, uint8_t{1});
@@ -117,7 +117,7 @@ TEST_P(simnic_engine, counts_faults_and_goes_on) {
     l.tx(3) = {{last - 59, tx_end | 60ull << tx_bytes_shift}};
     l.tx(4) = {{last - 60, tx_end | tx_report | 60ull << tx_bytes_shift}};
     l.tx_tail.mmio_write(5);
-    let_time_pass(l.device);
+    advance_time(l.device);
     EXPECT_EQ(line->sent.size(), 1u);
     EXPECT_EQ(l.device.tx(0).errors.read(), 4u);
     EXPECT_EQ(l.device.tx(0).bad_descriptors.read(), 2u);
@@ -206,7 +206,7 @@ TEST_P(simnic_engine, random_descriptors_do_no_harm) {
     std::memset(l.memory.at(lab::buffer(0)), 5, 60);
     l.tx(0) = {{lab::buffer(0), tx_end | tx_report | 60ull << tx_bytes_shift}};
     l.tx_tail.mmio_write(1);
-    let_time_pass(l.device);
+    advance_time(l.device);
     ASSERT_EQ(line->sent.size(), 1u);
     EXPECT_EQ(line->sent[0], some_frame(60, 5));
 }
@@ -228,8 +228,8 @@ TEST(simnic_link, paces_what_is_sent) {
     for (uint32_t i = 0; i < frames; ++i)
         l.tx(i) = {{lab::buffer(i), tx_end | 60ull << tx_bytes_shift}};
     l.tx_tail.mmio_write(frames);
-    const uint64_t start = counters::tsc(), give_up = start + 10'000'000'000;
-    while (line->sent.size() < frames && counters::tsc() < give_up) l.device.poll(1);
+    const uint64_t start = counters::tsc(), deadline = start + 10'000'000'000;
+    while (line->sent.size() < frames && counters::tsc() < deadline) l.device.poll(1);
     ASSERT_EQ(line->sent.size(), frames);
     // 60 bytes, FCS, preamble and gap: 84 bytes at 10 Gb/s are 67.2 ns
     EXPECT_GE(counters::tsc() - start, (frames - 1) * 67.2 * static_cast<double>(s.tsc_hz) / 1e9);

@@ -183,7 +183,7 @@ TEST(bad_line, has_room_for_whatever_it_lets_on) {
                   {.duplicate = 0.97, .reorder = 0.03, .delay_us = 1}, hz);
     uint64_t on_line = 0, came = 0;
     uint32_t last = 0;
-    const auto let_on = [&](uint32_t n) {
+    const auto pass_on = [&](uint32_t n) {
         const uint64_t before = count(line, "impair_delayed");
         source->ready += n;
         outgoing none;
@@ -192,7 +192,7 @@ TEST(bad_line, has_room_for_whatever_it_lets_on) {
         on_line += grew;
         return grew;
     };
-    const auto take_off = [&](uint64_t n) {
+    const auto detach_from = [&](uint64_t n) {
         for (; n > 0; --n, --on_line, ++came) {
             const frame f = take(line, 1'000'000);
             uint32_t number = 0;
@@ -207,13 +207,13 @@ TEST(bad_line, has_room_for_whatever_it_lets_on) {
     for (uint32_t round = 0; round < 3000; ++round) {
         bool holds = false;
         while (on_line < almost_full || (on_line == almost_full && !holds)) {
-            holds = let_on(1) == 0;
+            holds = pass_on(1) == 0;
             if (source->ready != 0) break;
         }
-        if (on_line == almost_full && holds) let_on(frame_batch);
+        if (on_line == almost_full && holds) pass_on(frame_batch);
         ASSERT_LE(on_line, 4096u) << "round " << round;
         source->ready = 0;
-        ASSERT_NO_FATAL_FAILURE(take_off(on_line < 100 ? on_line : 100));
+        ASSERT_NO_FATAL_FAILURE(detach_from(on_line < 100 ? on_line : 100));
     }
 }
 

@@ -31,8 +31,8 @@ TEST_P(simnic_thread, forwards_without_loss) {
     ASSERT_TRUE(runs.start(-1).has_value());
 
     uint64_t taken = 0, answered = 0;
-    const uint64_t give_up = counters::tsc() + 120ull * 1'000'000'000;
-    while (answered + 32 <= wanted && counters::tsc() < give_up) {
+    const uint64_t deadline = counters::tsc() + 120ull * 1'000'000'000;
+    while (answered + 32 <= wanted && counters::tsc() < deadline) {
         // receive: take, send from where it lies
         while (taken < answered + ring_size - 64 && taken < wanted) {
             descriptor& d = l.rx(static_cast<uint32_t>(taken));
@@ -137,8 +137,8 @@ TEST(simnic_bad_line, is_read_while_it_works) {
     engine_thread runs(l.device);
     ASSERT_TRUE(runs.start(-1).has_value());
     bool seen[2] = {false, false};
-    const uint64_t give_up = counters::tsc() + 120ull * 1'000'000'000;
-    while (counters::tsc() < give_up && !(seen[0] && seen[1] && count(*line, "link_flaps") > 3))
+    const uint64_t deadline = counters::tsc() + 120ull * 1'000'000'000;
+    while (counters::tsc() < deadline && !(seen[0] && seen[1] && count(*line, "link_flaps") > 3))
         seen[line->up() ? 1 : 0] = true;
     runs.stop();
     EXPECT_TRUE(seen[0] && seen[1]);

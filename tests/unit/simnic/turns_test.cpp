@@ -76,8 +76,8 @@ TEST(simnic_turns, a_full_queue_does_not_starve_another_on_a_paced_link) {
     t.line->feeds = 1'000'000;
     t.l.tx_tail.mmio_write(ring_size - 1);
     t.second_tail.mmio_write(ring_size - 1);
-    const uint64_t give_up = start + 10'000'000'000;
-    while (first + second < 300 && counters::tsc() < give_up) t.l.device.poll(1);
+    const uint64_t deadline = start + 10'000'000'000;
+    while (first + second < 300 && counters::tsc() < deadline) t.l.device.poll(1);
     const double seconds = static_cast<double>(counters::tsc() - start) /
                            static_cast<double>(t.l.device.settings().tsc_hz);
     EXPECT_GE(first + second, 300u);

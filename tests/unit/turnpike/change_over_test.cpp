@@ -65,7 +65,7 @@ TEST(change_over, the_counters_of_a_removed_port_are_kept_to_the_end) {
     const uint64_t received = l.controller().report().total().rx;
     ASSERT_TRUE(l.apply(router()));
     EXPECT_EQ(l.controller().report().total().rx, received);  // the last look at devices
-    l.controller().take_down();
+    l.controller().shut_down();
     const auto report = l.controller().report();
     EXPECT_EQ(report.ports.back().name, "(removed)");
     EXPECT_EQ(report.ports.back().totals.rx_packets, 1U);

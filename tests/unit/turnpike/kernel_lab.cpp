@@ -383,7 +383,7 @@ void kernel_lab::dump() {
         rib_.end_part(true);
         if (!rib_.sweep([] { return true; })) std::abort();
     }
-    static_cast<void>(rib_.take_doubtful());
+    static_cast<void>(rib_.consume_doubtful());
     rib_.settle();
 }
 

@@ -70,7 +70,7 @@ class machine : public ::testing::Test {
                                         last_sent = m;
                                         rte_pktmbuf_free(m);
                                     },
-                                .give_up =
+                                .drop =
                                     [this](rte_mbuf* m, drop_reason why) {
                                         ++gave_up[why];
                                         last_given_up = m;

@@ -15,15 +15,15 @@ TEST_F(netlink_rib_test, routes_come_change_and_go) {
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.2 west");
     EXPECT_EQ(find("10.5.0.0/16")->protocol, RTPROT_BGP);
     EXPECT_EQ(find("10.5.0.0/16")->metric, 20U);
-    EXPECT_TRUE(rib_.take_changed());
+    EXPECT_TRUE(rib_.consume_changed());
     take({.to = "10.5.0.0/16", .via = "10.0.1.2", .metric = 20});
-    EXPECT_FALSE(rib_.take_changed());
+    EXPECT_FALSE(rib_.consume_changed());
     take({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20, .how = replace});
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.2.2 east");
-    EXPECT_TRUE(rib_.take_changed()) << "another next hop";
+    EXPECT_TRUE(rib_.consume_changed()) << "another next hop";
     take(gone({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20}));
     EXPECT_EQ(via("10.5.0.0/16"), "none");
-    EXPECT_TRUE(rib_.take_changed());
+    EXPECT_TRUE(rib_.consume_changed());
     EXPECT_FALSE(rib_.is_doubtful());
 }
 
@@ -137,7 +137,7 @@ TEST_F(netlink_rib_test, addresses_with_a_lifetime_are_not_followed) {
     take(address(west, "2001:db8:beef:1::7/64", false, by_advertisement));
     take(address(west, "10.0.1.9/24", false, 0));  // DHCP's
     take(address(lo, "10.255.0.1/32", false, 0));
-    EXPECT_FALSE(rib_.take_changed());
+    EXPECT_FALSE(rib_.consume_changed());
     EXPECT_TRUE(rib_.learned().addresses.empty());
     EXPECT_TRUE(rib_.learned().routes.empty());
     // An address that gets a lifetime is no longer followed; one without lifetime is.
@@ -322,20 +322,20 @@ TEST_F(netlink_rib_test, permanent_neighbours) {
     take(neighbour("10.0.1.5", NUD_PERMANENT, 0, management));
     take(neighbour("ff02::1", NUD_PERMANENT));
     EXPECT_TRUE(known.empty());
-    EXPECT_FALSE(rib_.take_changed());
+    EXPECT_FALSE(rib_.consume_changed());
     take(neighbour("10.0.1.5", NUD_PERMANENT));
     take(neighbour("2001:db8:1::5", NUD_PERMANENT, 0, east));
     EXPECT_EQ(known.at({"west", address_of("10.0.1.5")}).text(), "02:00:00:00:00:0e");
     EXPECT_EQ(known.size(), 2U);
-    EXPECT_TRUE(rib_.take_changed());
+    EXPECT_TRUE(rib_.consume_changed());
     take(neighbour("10.0.1.5", NUD_PERMANENT));
-    EXPECT_FALSE(rib_.take_changed());
+    EXPECT_FALSE(rib_.consume_changed());
     take(neighbour("10.0.1.5", NUD_PERMANENT, 0, west, "02:00:00:00:00:0f"));
     EXPECT_EQ(known.at({"west", address_of("10.0.1.5")}).text(), "02:00:00:00:00:0f");
     // From now on the entry is resolved by solicitation.
     take(neighbour("10.0.1.5", NUD_STALE));
     EXPECT_EQ(known.size(), 1U);
-    EXPECT_TRUE(rib_.take_changed());
+    EXPECT_TRUE(rib_.consume_changed());
     // Entries are removed and added with their interface.
     rib_.set_ours({.interfaces = {{west, "west"}, {management, "far"}}, .vrfs = {}});
     EXPECT_EQ(known.size(), 1U);

@@ -108,14 +108,14 @@ class keeping_driver {
         ops_.tx_done_cleanup = [](void* queue, uint32_t at_most) {
             EXPECT_EQ(at_most, 0U) << "all of them";
             ++asked[queue];
-            give_back(queue);
+            release(queue);
             return 0;
         };
         device_.dev_ops = &ops_;
     }
     ~keeping_driver() {
         device_.dev_ops = before_;
-        for (uint16_t q = 0; q < device_.data->nb_tx_queues; ++q) give_back(ring(q));
+        for (uint16_t q = 0; q < device_.data->nb_tx_queues; ++q) release(ring(q));
         asked.clear();
     }
     keeping_driver(const keeping_driver&) = delete;
@@ -130,7 +130,7 @@ class keeping_driver {
 
   private:
     [[nodiscard]] const void* ring(uint16_t queue) const { return device_.data->tx_queues[queue]; }
-    static void give_back(const void* queue) {
+    static void release(const void* queue) {
         for (rte_mbuf* m : std::exchange(kept[queue], {})) rte_pktmbuf_free(m);
     }
 

@@ -121,7 +121,7 @@ TEST_F(punt_policer, routing_protocols_are_served_first) {
     receive(0, ospf_packet);
     std::vector<datapath::punt_reason> order;
     std::vector<uint8_t> protocols;
-    l.controller().workers().take_punted([&](rte_mbuf* m) {
+    l.controller().workers().receive_punted([&](rte_mbuf* m) {
         order.push_back(datapath::punted_of(m).why);
         protocols.push_back(datapath::punted_of(m).parsed.upper_protocol);
         l.controller().egress().consume(m, datapath::punted_of(m).in_port);

@@ -228,7 +228,7 @@ TEST(reload, recursive_routes_follow_ports) {
         EXPECT_EQ(l.dropped(drop_reason::route_unreachable), before + 1);
         EXPECT_EQ(hop(), first);
     }
-    l.controller().routing().neighbours().give_up_all(drop_reason::stopping);
+    l.controller().routing().neighbours().drop_all_pending(drop_reason::stopping);
     l.control(60'000);  // the silent sender is forgotten
     l.settle();
     EXPECT_LE(l.controller().hops().in_use(), in_use + 1);

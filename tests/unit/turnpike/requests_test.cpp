@@ -187,7 +187,7 @@ TEST_F(requests, neighbours_by_the_page) {
     } while (!from.is_null());
     EXPECT_EQ(pages, all["neighbours"]);
     EXPECT_EQ(shown("next-hops")["next_hops"].size(), l_.controller().hops().in_use());
-    l_.controller().routing().neighbours().give_up_all(datapath::drop_reason::stopping);
+    l_.controller().routing().neighbours().drop_all_pending(datapath::drop_reason::stopping);
 }
 
 TEST_F(requests, check_diff_and_apply) {

@@ -169,7 +169,7 @@ class operations {
 class router {
   public:
     void learn(kernel_lab& from) {
-        if (!from.rib().take_changed()) return;
+        if (!from.rib().consume_changed()) return;
         lab_.worker().pause();
         const auto done = lab_.controller().learn(from.rib().learned());
         lab_.worker().resume();

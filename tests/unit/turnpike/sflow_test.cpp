@@ -129,7 +129,7 @@ TEST_F(sampled, one_of_n_with_random_gaps) {
         constexpr uint32_t bursts = 20'000;
         uint64_t samples = 0;
         for (uint32_t k = 0; k < bursts; ++k) {
-            s.take_received(b_, datapath::all_of(datapath::burst_max), 0x8100, k);
+            s.sample_received(b_, datapath::all_of(datapath::burst_max), 0x8100, k);
             s.commit();
             samples += taken_from(s);
         }
@@ -144,7 +144,7 @@ TEST_F(sampled, records_are_the_frame_with_its_tag) {
     datapath::sampler s({.one_in = 1, .header_bytes = 32, .drops_per_s = 10, .tsc_hz = 1000}, 1);
     b_.packet[0]->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
     b_.packet[0]->vlan_tci = 0x2064;
-    EXPECT_TRUE(s.take_received(b_, 0b11, 0x88a8, 5));
+    EXPECT_TRUE(s.sample_received(b_, 0b11, 0x88a8, 5));
     EXPECT_EQ(s.ring().front(), nullptr) << "the ends of the paths are not known yet";
     s.commit();
     const datapath::capture_record* r = s.ring().front();
@@ -168,7 +168,7 @@ TEST_F(sampled, records_are_the_frame_with_its_tag) {
 TEST_F(sampled, paths_have_their_first_end) {
     using end = datapath::sampled_path::end;
     datapath::sampler s({.one_in = 1, .header_bytes = 32, .drops_per_s = 10, .tsc_hz = 1000}, 1);
-    ASSERT_TRUE(s.take_received(b_, datapath::all_of(7), 0x8100, 5));
+    ASSERT_TRUE(s.sample_received(b_, datapath::all_of(7), 0x8100, 5));
     b_.out[5] = {.port = 9, .interface = 1};
     b_.punt[3] = datapath::punt_reason::icmp_error;
     b_.punt[4] = datapath::punt_reason::local;
@@ -176,7 +176,7 @@ TEST_F(sampled, paths_have_their_first_end) {
     b_.out[6] = {.port = 8, .interface = 1};
     s.end_sent(b_, 0b100000);
     s.end_dropped(b_, 0b100010);  // refused by the port: it was sent
-    s.take_dropped(b_, 0b10, 5);
+    s.sample_dropped(b_, 0b10, 5);
     s.end_flooded(b_, 0b000100, 4);
     s.end_flooded(b_, 0b000001, 1);
     s.end_punted(b_, 0b1011000);
@@ -198,18 +198,18 @@ TEST_F(sampled, paths_have_their_first_end) {
                                       {end::sent, 8, none}}));
     // The next burst's mbufs may be the same.
     s.end_dropped(b_, datapath::all_of(32));
-    s.take_dropped(b_, 0b1, 5);
+    s.sample_dropped(b_, 0b1, 5);
     EXPECT_EQ(taken_from(s), 1U) << "without samples, notifications do not wait";
 }
 
 TEST_F(sampled, notifications_of_drops_have_a_limit_by_the_second) {
     datapath::sampler s({.one_in = 0, .header_bytes = 32, .drops_per_s = 10, .tsc_hz = 1000}, 1);
-    s.take_dropped(b_, datapath::all_of(32), 5000);
+    s.sample_dropped(b_, datapath::all_of(32), 5000);
     EXPECT_EQ(taken_from(s), 10U);
     EXPECT_EQ(s.lost_drops(), 22U);
-    s.take_dropped(b_, datapath::all_of(32), 5999);
+    s.sample_dropped(b_, datapath::all_of(32), 5999);
     EXPECT_EQ(taken_from(s), 0U);
-    s.take_dropped(b_, 0b101, 6000);
+    s.sample_dropped(b_, 0b101, 6000);
     ASSERT_NE(s.ring().front(), nullptr);
     EXPECT_EQ(s.ring().front()->why, drop_reason::no_route);
     EXPECT_EQ(taken_from(s), 2U);
@@ -219,7 +219,7 @@ TEST_F(sampled, a_full_ring_loses_samples_and_counts_them) {
     datapath::sampler s({.one_in = 1, .header_bytes = 512, .drops_per_s = 0, .tsc_hz = 1000}, 1);
     uint64_t given = 0;
     for (int k = 0; k < 400; ++k, given += 32) {
-        s.take_received(b_, datapath::all_of(32), 0x8100, 1);
+        s.sample_received(b_, datapath::all_of(32), 0x8100, 1);
         s.commit();
     }
     const uint64_t lost = s.lost_samples();

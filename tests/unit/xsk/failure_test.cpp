@@ -186,7 +186,7 @@ TEST_F(xsk_failures, a_start_without_memory_leaves_no_socket_open) {
 }
 
 /// A BPF link on the interface, taken off as `bpftool link detach` does.
-bool take_program_off(int ifindex) {
+bool detach_xdp_program(int ifindex) {
     for (uint32_t id = 0; bpf_link_get_next_id(id, &id) == 0;) {
         const int fd = bpf_link_get_fd_by_id(id);
         bpf_link_info info{};
@@ -204,7 +204,7 @@ TEST_F(xsk_failures, a_start_that_cannot_attach_its_program_is_no_hindrance_to_t
     const cable wire("near");
     port p("net_xsk0", wire, pool);
     const auto near = static_cast<int>(if_nametoindex("near"));
-    ASSERT_TRUE(take_program_off(near));
+    ASSERT_TRUE(detach_xdp_program(near));
     const bpf_insn pass[] = {
         {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 2},
         {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};

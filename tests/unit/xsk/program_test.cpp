@@ -209,7 +209,7 @@ TEST_F(xsk_attach, a_killed_process_leaves_nothing) {
     EXPECT_TRUE(program::attach(o).has_value());
 }
 
-bool keep_only(std::initializer_list<unsigned> capabilities) {
+bool restrict_to(std::initializer_list<unsigned> capabilities) {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct data[2]{};
     for (const unsigned c : capabilities) {
@@ -222,7 +222,7 @@ bool keep_only(std::initializer_list<unsigned> capabilities) {
 std::string attach_with(const program_options& o, std::initializer_list<unsigned> capabilities) {
     return in_child(
         [&] {
-            if (!keep_only(capabilities)) return std::string("cannot drop capabilities");
+            if (!restrict_to(capabilities)) return std::string("cannot drop capabilities");
             const auto p = program::attach(o);
             return p ? std::string("attached") : p.error().message();
         },

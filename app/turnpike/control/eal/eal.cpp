@@ -226,7 +226,7 @@ result<void> start_eal(const state::configuration& config,
     std::vector<char*> argv;
     argv.reserve(options.size());
     for (std::string& word : options) argv.push_back(word.data());
-    take_eal_log();
+    redirect_eal_log();
     if (init_without_usage(static_cast<int>(argv.size()), argv.data()) < 0)
         return fail(rte_errno, "EAL",
                     "failed to start; its message is above. Its options: " +

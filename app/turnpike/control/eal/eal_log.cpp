@@ -39,7 +39,7 @@ ssize_t take(void*, const char* bytes, size_t size) noexcept {
 
 }  // namespace
 
-void take_eal_log() {
+void redirect_eal_log() {
     if (observe::format_of_log() == observe::log_format::text) return;
     the_stream = ::fopencookie(nullptr, "w",
                                {.read = nullptr, .write = take, .seek = nullptr, .close = nullptr});
@@ -48,7 +48,7 @@ void take_eal_log() {
     rte_openlog_stream(the_stream);
 }
 
-void give_eal_log_back() noexcept {
+void restore_eal_log() noexcept {
     // Another thread may be writing to the stream: it is not closed.
     if (the_stream != nullptr) rte_openlog_stream(stderr);
 }

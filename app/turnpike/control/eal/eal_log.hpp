@@ -5,8 +5,8 @@
 namespace turnpike::control {
 
 /// Call before rte_eal_init. In text format DPDK writes its log itself.
-void take_eal_log();
+void redirect_eal_log();
 /// Call before the log's thread ends: DPDK writes to standard error again.
-void give_eal_log_back() noexcept;
+void restore_eal_log() noexcept;
 
 }  // namespace turnpike::control

@@ -48,7 +48,7 @@ bool bridges::put(uint32_t number) noexcept {
     try {
         const auto fresh =
             table_->put(e.key, fdb_entry(number, e.ifindex, fixed, e.dampened).value());
-        if (fresh && !*fresh) say_changed();
+        if (fresh && !*fresh) mark_changed();
         return fresh.has_value();
     } catch (const std::bad_alloc&) {
         return false;
@@ -85,7 +85,7 @@ std::optional<uint32_t> bridges::add(fdb_key key, uint16_t ifindex, kind is) noe
 void bridges::remove(uint32_t number) noexcept {
     entry& e = entries_[number];
     table_->erase(e.key);
-    say_changed();
+    mark_changed();
     if (e.is == kind::learnt) {
         --learnt_at_[e.ifindex];
         if (bridge_row* const row = row_of(domain_of(e.key))) --row->numbers.learnt;
@@ -98,7 +98,7 @@ void bridges::remove(uint32_t number) noexcept {
 void bridges::tick(uint64_t now_ms) {
     if (table_ == nullptr) return;
     now_s_ = now_ms / 1000;
-    take_learnt();
+    process_learned();
     if (now_ms >= next_exchange_ms_ && !exchanging_ && sweep_at_ == sweep_end_) {
         next_exchange_ms_ = now_ms + exchange_ms;
         exchange_maps();
@@ -108,7 +108,7 @@ void bridges::tick(uint64_t now_ms) {
     if (addresses_ != nullptr) addresses_->tick(now_ms, *table_);
 }
 
-void bridges::take_learnt() {
+void bridges::process_learned() {
     std::array<learnt_fdb_entry, 64> some;
     for (const auto& s : workers_.all())
         for (unsigned taken = 0; taken < learnt_a_round;) {
@@ -201,7 +201,7 @@ void bridges::exchange_maps() {
     maps_before_.reserve(workers_.all().size());
     for (const auto& s : workers_.all()) maps_before_.push_back(s->worker_state.exchange_talking());
     exchanging_ = true;
-    say_changed();  // empties the source caches, so that active sources set their bits
+    mark_changed();  // empties the source caches, so that active sources set their bits
     rcu_.hook()({[](void* self, uint64_t) { static_cast<bridges*>(self)->read_maps(); }, this, 0});
 }
 

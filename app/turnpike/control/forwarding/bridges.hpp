@@ -125,13 +125,13 @@ class bridges : public config_handler {
     result<void> ready_table();
     result<void> ready_addresses();
     void drop_misplaced() noexcept;
-    void take_learnt();
+    void process_learned();
     void learn(const datapath::learnt_fdb_entry& l);
     void move(uint32_t number, uint16_t to);
     bool put(uint32_t number) noexcept;
     std::optional<uint32_t> add(datapath::fdb_key key, uint16_t ifindex, kind is) noexcept;
     void remove(uint32_t number) noexcept;
-    void say_changed() noexcept {
+    void mark_changed() noexcept {
         changes_.store(changes_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
     void reconcile() noexcept;

@@ -55,12 +55,12 @@ class sink {
         const bool appends = (::fcntl(fd_.get(), F_GETFL) & O_APPEND) != 0;
         begin_ = appends ? s.st_size : ::lseek(fd_.get(), 0, SEEK_CUR);
     }
-    /// Writes blocks; `give_up` ends the wait for a reader. A part of a block at a file's end is taken back: readers would
+    /// Writes blocks; `is_over` ends the wait for a reader. A part of a block at a file's end is taken back: readers would
     /// complain of it.
     /// written  out: the whole blocks that are there
     /// Answers  0, or errno; EAGAIN: given up
-    template <class GiveUp>
-    int write(std::string_view blocks, pcapng::whole_blocks& written, const GiveUp& give_up) {
+    template <class IsOver>
+    int write(std::string_view blocks, pcapng::whole_blocks& written, const IsOver& is_over) {
         size_t done = 0;
         int why = 0;
         while (done < blocks.size() && why == 0) {
@@ -69,7 +69,7 @@ class sink {
                 done += static_cast<size_t>(n);
             else if (n == 0 || (errno != EAGAIN && errno != EINTR))
                 why = n == 0 ? ENOSPC : errno;
-            else if (give_up())
+            else if (is_over())
                 why = EAGAIN;
         }
         written = pcapng::whole_blocks_of(blocks.substr(0, done));

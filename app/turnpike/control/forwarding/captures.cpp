@@ -13,7 +13,7 @@ captures::~captures() { close(); }
 
 result<uint64_t> captures::begin(std::shared_ptr<capture_session> s, owned_fd to,
                                  uint64_t connection) {
-    take_off_ended();
+    remove_ended();
     const auto on =
         std::count_if(all_.begin(), all_.end(), [](const auto& one) { return one.second.on; });
     if (static_cast<size_t>(on) >= datapath::capture_tap::max_captures)
@@ -66,7 +66,7 @@ std::vector<uint64_t> captures::numbers() const {
     return out;
 }
 
-void captures::take_off_ended(bool waits) {
+void captures::remove_ended(bool waits) {
     bool any = false;
     for (auto& [number, one] : all_)
         if (one.on && one.session->done.load(std::memory_order_acquire)) {
@@ -80,7 +80,7 @@ void captures::tick(const ports& of) noexcept {
     constexpr uint64_t times_per_s = 100;
     if (tap_ == nullptr) return;
     try {
-        take_off_ended(false);
+        remove_ended(false);
         const uint64_t now = rte_rdtsc();
         if (now - clocks_given_ < rte_get_tsc_hz() / times_per_s) return;
         clocks_given_ = now;

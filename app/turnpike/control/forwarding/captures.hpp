@@ -55,7 +55,7 @@ class captures : public config_handler {
     };
     /// waits  for a grace period; otherwise the tap before stays until a later call does
     void publish(bool waits = true);
-    void take_off_ended(bool waits = true);
+    void remove_ended(bool waits = true);
 
     workers& workers_;
     control_tx& out_;

@@ -133,7 +133,7 @@ class interfaces::prepared_interfaces : public prepared_change {
             datapath::interface& to = c.snapshot->interfaces[ifindex];
             describe(c, config, ifindex, to);
             c.snapshot->paths[ifindex] = path_of(c, config, to);
-            keep_mac(c, name, config, to);
+            preserve_mac(c, name, config, to);
             if (to.kind != datapath::interface_kind::routed) continue;
             const auto glean = glean_of(ifindex, to);
             if (!glean)
@@ -248,8 +248,8 @@ class interfaces::prepared_interfaces : public prepared_change {
     }
     /// A bridge's routing interface keeps its MAC address when the port that it is of leaves the bridge: hosts have it
     /// in their caches.
-    void keep_mac(const change& c, const std::string& name, const state::interface& config,
-                  datapath::interface& to) const {
+    void preserve_mac(const change& c, const std::string& name, const state::interface& config,
+                      datapath::interface& to) const {
         if (!config.port.empty() || c.after.bridges.at(config.bridge).mac || running_ == nullptr)
             return;
         const auto was = of_.ifindexes_.find(name);

@@ -160,8 +160,8 @@ class sflow_export::session {
     [[nodiscard]] bool wants_counters() const noexcept {
         return wants_counters_.load(std::memory_order_acquire);
     }
-    void give_counters(std::vector<observe::sflow::interface_counters> ports,
-                       std::vector<std::string> names) {
+    void export_counters(std::vector<observe::sflow::interface_counters> ports,
+                         std::vector<std::string> names) {
         const std::lock_guard hold(lock_);
         ports_ = std::move(ports);
         names_ = std::move(names);
@@ -194,13 +194,13 @@ class sflow_export::session {
             }
             if (std::exchange(has_counters_, false)) send_counters();
             hold.unlock();
-            take_samples();
+            receive_samples();
             if (!building_.empty() && clock::now() - last_sent_ >= max_delay) send();
             hold.lock();
             wake_.wait_for(hold, poll_interval, [&] { return stop_; });
         }
     }
-    void take_samples() {
+    void receive_samples() {
         for (const auto& of : sampling_.of_producer)
             while (const datapath::capture_record* r = of->ring().front()) {
                 take(*of, *r);
@@ -327,9 +327,9 @@ bool sflow_export::wants_counters() const noexcept {
     return session_ != nullptr && session_->wants_counters();
 }
 
-void sflow_export::give_counters(std::vector<observe::sflow::interface_counters> ports,
-                                 std::vector<std::string> names) {
-    session_->give_counters(std::move(ports), std::move(names));
+void sflow_export::export_counters(std::vector<observe::sflow::interface_counters> ports,
+                                   std::vector<std::string> names) {
+    session_->export_counters(std::move(ports), std::move(names));
 }
 
 observe::sflow_report sflow_export::counted() const noexcept {
@@ -337,7 +337,7 @@ observe::sflow_report sflow_export::counted() const noexcept {
 }
 
 /// The counters of all ports, for the export.
-void controller::give_sflow_counters() {
+void controller::export_sflow_counters() {
     std::vector<observe::sflow::interface_counters> all;
     std::vector<std::string> names;
     for (const auto& p : ports_->open()) {
@@ -354,7 +354,7 @@ void controller::give_sflow_counters() {
                        .tx_packets = n.tx_packets});
         names.push_back(p->name);
     }
-    sflow_->give_counters(std::move(all), std::move(names));
+    sflow_->export_counters(std::move(all), std::move(names));
 }
 
 nlohmann::json show_sflow(controller& c, const request_fields&) {

@@ -29,8 +29,8 @@ class sflow_export : public config_handler {
 
     /// Whether the thread waits for counters of the ports.
     [[nodiscard]] bool wants_counters() const noexcept;
-    void give_counters(std::vector<observe::sflow::interface_counters> ports,
-                       std::vector<std::string> names);
+    void export_counters(std::vector<observe::sflow::interface_counters> ports,
+                         std::vector<std::string> names);
     /// Ends the thread.
     void close() noexcept { session_.reset(); }
 

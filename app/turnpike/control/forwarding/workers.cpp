@@ -271,7 +271,7 @@ rte_ring* workers::ring_to(uint16_t port) const noexcept {
     return nullptr;
 }
 
-void workers::take_punted(const std::function<void(rte_mbuf*)>& take) {
+void workers::receive_punted(const std::function<void(rte_mbuf*)>& take) {
     constexpr unsigned most = 256;
     std::array<rte_mbuf*, most> packets;
     for (const auto& s : slots_)

@@ -91,7 +91,7 @@ class workers : public config_handler {
     /// The ring to a worker with a TX queue on a port; null: none.
     [[nodiscard]] rte_ring* ring_to(uint16_t port) const noexcept;
     /// Take punted packets, of routing protocols first, then ARP and ND; bounded, so that timers run in time.
-    void take_punted(const std::function<void(rte_mbuf*)>& take);
+    void receive_punted(const std::function<void(rte_mbuf*)>& take);
     /// For shutdown: take the packets from the rings to workers, and empty the RX rings.
     void empty(const std::function<void(rte_mbuf*)>& punted,
                const std::function<void(rte_mbuf*)>& unsent);

@@ -116,7 +116,7 @@ class host_stack::prepared_stack : public prepared_change {
         of_.taps_.swap(taps_);
         of_.netns_.swap(netns_);
         for (const auto& [ifindex, a] : of_.taps_) of_.watch(a->device.fd(), ifindex);
-        of_.take_settings(settings_, before_.control_plane.rate, operators_after_);
+        of_.apply_settings(settings_, before_.control_plane.rate, operators_after_);
     }
     void settle() noexcept override {
         try {
@@ -193,7 +193,7 @@ void host_stack::unwatch(int fd) noexcept {
     static_cast<void>(::epoll_ctl(ready_.get(), EPOLL_CTL_DEL, fd, nullptr));
 }
 
-void host_stack::take_settings(
+void host_stack::apply_settings(
     const std::map<uint16_t, netlink::link_socket::link_settings>& settings, uint32_t rate_before,
     std::shared_ptr<const state::configuration> after) noexcept {
     operators_ = std::move(after);

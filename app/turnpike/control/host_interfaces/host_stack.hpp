@@ -145,9 +145,9 @@ class host_stack : public config_handler {
     [[nodiscard]] std::shared_ptr<attached> find(const std::string& name) const;
     void watch(int fd, uint64_t ifindex) noexcept;
     void unwatch(int fd) noexcept;
-    void take_settings(const std::map<uint16_t, netlink::link_socket::link_settings>& settings,
-                       uint32_t rate_before,
-                       std::shared_ptr<const state::configuration> after) noexcept;
+    void apply_settings(const std::map<uint16_t, netlink::link_socket::link_settings>& settings,
+                        uint32_t rate_before,
+                        std::shared_ptr<const state::configuration> after) noexcept;
     void settle(const std::shared_ptr<const state::configuration>& before, bool may_block);
     void change_link(attached& a);
     static void set_sysctls(const netns_handle& in, const std::string& name, bool accept_ra);

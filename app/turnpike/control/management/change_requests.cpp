@@ -264,7 +264,7 @@ std::string file_text(const state::configuration& d) {
 
 /// A file with an operator's comments and order is kept beside the one that turnpike writes; if that is impossible, a
 /// log line tells. Returns whether a copy was made.
-bool keep_operators_file(const std::string& file) {
+bool back_up_operators_file(const std::string& file) {
     const auto text = yaml::read_file(file);
     if (!text || text->starts_with("# Written by turnpike ")) return false;
     std::error_code code;
@@ -289,7 +289,7 @@ json change_requests::save(const request_fields& f, const peer& from) {
             fmt::format("the configuration has {} bytes as text, more than the maximum of {} "
                         "bytes; keep routes in a separate file",
                         text.size(), max_file_bytes_)};
-    const bool kept = keep_operators_file(file_);
+    const bool kept = back_up_operators_file(file_);
     taken(yaml::write_file(file_, text));
     history_.saved();
     observe::log(observe::log_level::notice, who_is(from) + ": saved as " + file_,

@@ -13,7 +13,7 @@ using datapath::bound_address;
 
 namespace {
 
-constexpr uint64_t look_ms =
+constexpr uint64_t expiry_poll_ms =
     10'000;  ///< a look at all takes some milliseconds where they are as many as may be
 
 }  // namespace
@@ -43,7 +43,7 @@ bound_address neigh_binding_table::find(const address_key& address) const noexce
 
 void neigh_binding_table::tick(uint64_t now_ms, const datapath::fdb_table& fdb_entries) {
     if (now_ms < next_look_ms_) return;
-    next_look_ms_ = now_ms + look_ms;
+    next_look_ms_ = now_ms + expiry_poll_ms;
     std::vector<address_key> gone;
     table_->for_each([&](const address_key& k, uint64_t who) {
         if (!fdb_entries.find(bound_address(who).mac() | uint64_t{domain_of(k)} << 48))

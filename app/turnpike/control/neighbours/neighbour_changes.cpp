@@ -17,7 +17,7 @@ class neighbours::prepared_neighbours : public prepared_change {
         : of_(of), after_(c.after), snapshot_(*c.snapshot) {}
     ~prepared_neighbours() override {
         if (committed_) return;
-        for (entry* e : touched_) of_.keep_rank(*e);  // may be deleted
+        for (entry* e : touched_) of_.update_rank(*e);  // may be deleted
         for (entry* e : made_)
             if (e != nullptr) of_.forget(*e, drop_reason::stopping, 0);
     }
@@ -214,7 +214,7 @@ class neighbours::prepared_neighbours : public prepared_change {
             e.state = neighbour_state::reachable;
             of_.stop_timer(e);
             change_host_route(e, of_.is_on_network(e));
-            return of_.keep_rank(e);
+            return of_.update_rank(e);
         }
         if (was_fixed) {  // the MAC address was configured, not learned
             of_.lose_mac(e);
@@ -230,7 +230,7 @@ class neighbours::prepared_neighbours : public prepared_change {
         change_host_route(e, on_network);
         if (was_gateway && !e.gateway && e.state == neighbour_state::failed)
             of_.set_timer(e, e.deadline_ms);
-        of_.keep_rank(e);
+        of_.update_rank(e);
     }
 
     void change_host_route(entry& e, bool on_network) noexcept {
@@ -290,7 +290,7 @@ std::optional<uint32_t> neighbours::add_gateway(uint16_t interface, const ip_add
     }
     e->gateway = true;
     e->grouped |= grouped;
-    keep_rank(*e);
+    update_rank(*e);
     return e->hop;
 }
 

@@ -23,7 +23,7 @@ neighbours::neighbours(next_hops& hops, route_tables& host_routes, uint32_t max_
       callbacks_(std::move(callbacks)),
       interfaces_(datapath::max_interfaces) {}
 
-neighbours::~neighbours() { give_up_all(drop_reason::stopping); }
+neighbours::~neighbours() { drop_all_pending(drop_reason::stopping); }
 
 neighbours::entry* neighbours::find(uint16_t interface, const ip_address& a) {
     const auto at = entries_.find({interface, a});
@@ -89,7 +89,7 @@ void neighbours::rank(entry& e) {
     if (e.ranked_in != nullptr) e.ranked_in->splice(e.ranked_in->end(), e.parked, e.rank);
 }
 
-void neighbours::keep_rank(entry& e) {
+void neighbours::update_rank(entry& e) {
     if (list_of(e) != e.ranked_in) rank(e);
 }
 
@@ -126,7 +126,7 @@ bool neighbours::evict(uint16_t interface, uint64_t now_ms) {
 }
 
 void neighbours::forget(entry& e, drop_reason why, uint64_t now_ms) {
-    give_up_held(e, why);
+    drop_pending(e, why);
     if (e.has_route) {
         if (!host_routes_.clear_host(e.vrf, e.address)) {  // out of memory: retry later
             lose_mac(e);
@@ -148,9 +148,9 @@ void neighbours::resolve(rte_mbuf* packet, uint16_t interface, const ip_address&
     entry* e = find(interface, a);
     if (e == nullptr) {
         if (!may_solicit(interface, now_ms))
-            return callbacks_.give_up(packet, drop_reason::resolve_rate);
+            return callbacks_.drop(packet, drop_reason::resolve_rate);
         e = make(interface, a, now_ms);
-        if (e == nullptr) return callbacks_.give_up(packet, drop_reason::neighbour_limit);
+        if (e == nullptr) return callbacks_.drop(packet, drop_reason::neighbour_limit);
         e->asked_for = true;
         start_asking(*e, now_ms);
     }
@@ -173,17 +173,16 @@ void neighbours::resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms) {
         case nud::failed:
             if (drops_packets(e)) {
                 hops_[e.hop].mark_used();
-                return callbacks_.give_up(packet, drop_reason::neighbour_failed);
+                return callbacks_.drop(packet, drop_reason::neighbour_failed);
             }
             if (!may_solicit(e.interface, now_ms))
-                return callbacks_.give_up(packet, drop_reason::resolve_rate);
+                return callbacks_.drop(packet, drop_reason::resolve_rate);
             start_asking(e, now_ms);
             break;
         default:
             break;
     }
-    if (limits_.queue_len == 0)
-        return callbacks_.give_up(packet, drop_reason::neighbour_queue_full);
+    if (limits_.queue_len == 0) return callbacks_.drop(packet, drop_reason::neighbour_queue_full);
     hold(e, packet);
 }
 
@@ -200,7 +199,7 @@ void neighbours::hold(entry& e, rte_mbuf* packet) {
         rte_mbuf* const oldest = e.pending.front()->packet;
         waiting_.erase(e.pending.front());
         e.pending.erase(e.pending.begin());
-        callbacks_.give_up(oldest, drop_reason::neighbour_queue_full);
+        callbacks_.drop(oldest, drop_reason::neighbour_queue_full);
     }
     e.pending.reserve(e.pending.size() + 1);
     waiting_.push_back({packet, &e});
@@ -209,7 +208,7 @@ void neighbours::hold(entry& e, rte_mbuf* packet) {
     const auto [oldest, whose] = waiting_.front();
     std::erase(whose->pending, waiting_.begin());
     waiting_.pop_front();
-    callbacks_.give_up(oldest, drop_reason::pending_limit);
+    callbacks_.drop(oldest, drop_reason::pending_limit);
 }
 
 void neighbours::start_asking(entry& e, uint64_t now_ms) {
@@ -340,7 +339,7 @@ void neighbours::fail(entry& e, uint64_t now_ms) {
         lose_mac(e);
         rank(e);
         if (!e.gateway) set_timer(e, now_ms + limits_.negative_ms);
-        return give_up_held(e, drop_reason::neighbour_failed);
+        return drop_pending(e, drop_reason::neighbour_failed);
     }
     hops_[e.hop].used.store(false, std::memory_order_relaxed);
     hops_[e.hop].kind.store(nexthop_kind::failed, std::memory_order_release);
@@ -350,7 +349,7 @@ void neighbours::fail(entry& e, uint64_t now_ms) {
     if (known && may_solicit(e.interface, now_ms))
         static_cast<void>(callbacks_.solicit(e.interface, e.address, nullptr));
     set_timer(e, now_ms + std::min(limits_.retransmit_ms, limits_.negative_ms));
-    give_up_held(e, drop_reason::neighbour_failed);
+    drop_pending(e, drop_reason::neighbour_failed);
     add_host_route(e);
 }
 
@@ -383,7 +382,7 @@ neighbours::flush neighbours::begin_flush(const filter& which, drop_reason why) 
 
 void neighbours::flush_entry(entry& e, flush& f, uint64_t now_ms) {
     if (e.since >= f.number_) return;
-    give_up_held(e, f.why_);
+    drop_pending(e, f.why_);
     if (e.fixed) return;
     ++f.deleted_;
     if (!e.gateway) return forget(e, f.why_, now_ms);
@@ -481,16 +480,16 @@ void neighbours::release(entry& e) {
     }
 }
 
-void neighbours::give_up_held(entry& e, drop_reason why) {
+void neighbours::drop_pending(entry& e, drop_reason why) {
     for (const auto at : std::exchange(e.pending, {})) {
         rte_mbuf* packet = at->packet;
         waiting_.erase(at);
-        callbacks_.give_up(packet, why);
+        callbacks_.drop(packet, why);
     }
 }
 
-void neighbours::give_up_all(drop_reason why) {
-    for (auto& [whose, e] : entries_) give_up_held(*e, why);
+void neighbours::drop_all_pending(drop_reason why) {
+    for (auto& [whose, e] : entries_) drop_pending(*e, why);
 }
 
 std::array<uint32_t, static_cast<size_t>(nud::count_)> neighbours::by_state() const {

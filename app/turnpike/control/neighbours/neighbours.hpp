@@ -74,7 +74,7 @@ struct neighbour_callbacks {
     /// Send a waiting packet: its next hop is an adjacency now.
     std::function<void(rte_mbuf*, const datapath::next_hop&)> send;
     /// Drop a packet under a reason.
-    std::function<void(rte_mbuf*, datapath::drop_reason)> give_up;
+    std::function<void(rte_mbuf*, datapath::drop_reason)> drop;
     /// Log a change.
     std::function<void(const neighbour_event&)> notify = [](const neighbour_event&) {};
 };
@@ -135,7 +135,7 @@ class neighbours {
     /// Run expired timers, at most max_timers. Call every few milliseconds.
     void tick(uint64_t now_ms);
     /// Drop all waiting packets, for shutdown.
-    void give_up_all(datapath::drop_reason why);
+    void drop_all_pending(datapath::drop_reason why);
 
     /// Visit entries in order of (interface, address), from the given key on, until `visit` answers
     /// false.
@@ -224,7 +224,7 @@ class neighbours {
     void forget(entry& e, datapath::drop_reason why, uint64_t now_ms);
     [[nodiscard]] lru* list_of(const entry& e);
     void rank(entry& e);
-    void keep_rank(entry& e);
+    void update_rank(entry& e);
     void unrank(entry& e);
     void start_asking(entry& e, uint64_t now_ms);
     void ask(entry& e, uint64_t now_ms);
@@ -240,7 +240,7 @@ class neighbours {
     void lose_mac(entry& e);
     [[nodiscard]] bool drops_packets(const entry& e) const noexcept;
     void release(entry& e);
-    void give_up_held(entry& e, datapath::drop_reason why);
+    void drop_pending(entry& e, datapath::drop_reason why);
     void flush_entry(entry& e, flush& f, uint64_t now_ms);
     void set_timer(entry& e, uint64_t at_ms);
     void stop_timer(entry& e);

@@ -251,7 +251,7 @@ void netlink_monitor::parse(std::span<const uint8_t> datagram) {
         });
 }
 
-netlink_monitor::next_datagram netlink_monitor::take_datagram() {
+netlink_monitor::next_datagram netlink_monitor::receive_datagram() {
     if (!read_.empty()) {
         const socket_read::datagram d = std::move(read_.front());
         read_.pop_front();
@@ -279,7 +279,8 @@ bool netlink_monitor::follow(uint64_t now_ms) {
     const auto may_go_on = [&] { return now_ns_() < until; };
     has_more_ = false;
     for (;;) {
-        for (const uint32_t table : known_.take_doubtful()) want({part_kind::routes, true, table});
+        for (const uint32_t table : known_.consume_doubtful())
+            want({part_kind::routes, true, table});
         if (phase_ == phase::sweeping) {
             if (!known_.sweep(may_go_on)) break;
             const bool repeats = interrupted_ || all_again_;
@@ -288,14 +289,14 @@ bool netlink_monitor::follow(uint64_t now_ms) {
         }
         if (!is_read_beside_) ask_next(now_ms);
         if (!may_go_on()) break;
-        const next_datagram next = take_datagram();
+        const next_datagram next = receive_datagram();
         if (next == next_datagram::lost) lost();
         if (next == next_datagram::none && !std::exchange(is_drained_, true)) continue;
         if (next == next_datagram::none || next == next_datagram::not_here)
-            return numbers_.whole != 0 && known_.take_changed();
+            return numbers_.whole != 0 && known_.consume_changed();
     }
     has_more_ = true;
-    return numbers_.whole != 0 && known_.take_changed();
+    return numbers_.whole != 0 && known_.consume_changed();
 }
 
 netlink_monitor::numbers netlink_monitor::counted() const noexcept {

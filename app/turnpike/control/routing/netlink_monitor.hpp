@@ -102,7 +102,7 @@ class netlink_monitor {
     void ask_next(uint64_t now_ms);
     void parse(std::span<const uint8_t> datagram);
     enum class next_datagram : uint8_t { parsed, lost, none, not_here };
-    [[nodiscard]] next_datagram take_datagram();
+    [[nodiscard]] next_datagram receive_datagram();
     void apply(const netlink::message& m);
     void end_reply(int code);
     void end_part();

@@ -188,13 +188,14 @@ class match_finder {
                 return found(unresolved::none);
             }
         if (route == nullptr && connected)
-            return found(take_connected(derived->second, gateway, out));
+            return found(resolve_connected(derived->second, gateway, out));
         if (route == nullptr) route = t_.learned.set->find(to);
         if (route == nullptr) return false;
         if (to.length == 0 && !c_.after.default_resolves) return found(unresolved::only_default);
-        return found(take_route(*route, gateway, out));
+        return found(resolve_route(*route, gateway, out));
     }
-    unresolved take_connected(uint32_t hop, const ip_address& gateway, longest_match& out) const {
+    unresolved resolve_connected(uint32_t hop, const ip_address& gateway,
+                                 longest_match& out) const {
         using namespace datapath;
         if (hop == fixed_nexthop::broadcast) return unresolved::broadcast;
         recursive_path& path = out.paths.emplace_back();
@@ -205,8 +206,8 @@ class match_finder {
             path.to.interface = *names_.at(hops_[hop].out.interface);
         return unresolved::none;
     }
-    static unresolved take_route(const state::route_target& route, const ip_address& gateway,
-                                 longest_match& out) {
+    static unresolved resolve_route(const state::route_target& route, const ip_address& gateway,
+                                    longest_match& out) {
         using enum state::route_type;
         const auto drops = [&](uint32_t hop) {
             out.paths = {{.to = {.via = gateway}, .drops = hop}};

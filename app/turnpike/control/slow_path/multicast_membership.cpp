@@ -52,15 +52,16 @@ void multicast_membership::tick() {
 }
 
 void multicast_membership::joined(uint16_t ifindex, const ip_address& group) {
-    if (is_in(ifindex, group)) say_twice(ifindex, group, group_record::to_exclude);
+    if (is_in(ifindex, group)) send_twice(ifindex, group, group_record::to_exclude);
 }
 
 void multicast_membership::left(uint16_t ifindex, const ip_address& group) {
     if (context_.interface(ifindex).addresses != nullptr && !is_in(ifindex, group))
-        say_twice(ifindex, group, group_record::to_include);
+        send_twice(ifindex, group, group_record::to_include);
 }
 
-void multicast_membership::say_twice(uint16_t ifindex, const ip_address& group, group_record kind) {
+void multicast_membership::send_twice(uint16_t ifindex, const ip_address& group,
+                                      group_record kind) {
     send(ifindex, version_of(ifindex), {&group, 1}, kind);
     due_[{ifindex, group}] = {context_.now_ms + report_again_ms, kind};
 }

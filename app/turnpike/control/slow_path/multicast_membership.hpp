@@ -67,7 +67,7 @@ class multicast_membership {
     [[nodiscard]] bool is_in(uint16_t interface, const ip_address& group) const;
     [[nodiscard]] unsigned version_of(uint16_t interface) const noexcept;
     void report(uint16_t interface, packet::group_record kind);
-    void say_twice(uint16_t interface, const ip_address& group, packet::group_record kind);
+    void send_twice(uint16_t interface, const ip_address& group, packet::group_record kind);
 
     unsigned newest_;
     /// key without a group: all groups

@@ -36,7 +36,7 @@ void nd::handle(owned_mbuf p) {
     if (h.icmp_type == packet::icmp6_neighbour_solicitation)
         return answer_solicitation(std::move(p), link);
     if (h.icmp_type == packet::icmp6_neighbour_advertisement)
-        return take_advertisement(std::move(p), link);
+        return handle_advertisement(std::move(p), link);
     // Router messages and redirects are valid, but for hosts and daemons; turnpike ignores them.
     context_.deliver_or_consume(std::move(p));
 }
@@ -99,7 +99,7 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
     if (!context_.answered) advertise_to(in, target, source, asker);
 }
 
-void nd::take_advertisement(owned_mbuf p, const mac_address* link) {
+void nd::handle_advertisement(owned_mbuf p, const mac_address* link) {
     const uint16_t in = p.about().in_interface;
     const auto& message =
         packet::header_at<packet::nd_message>(p.lead().data() + p.about().parsed.upper_offset);

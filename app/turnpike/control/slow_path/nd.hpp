@@ -19,7 +19,7 @@ class nd : public handler {
     void advertise_to(uint16_t interface, const ipv6_address& target, const ipv6_address& source,
                       const mac_address& asker);
     void answer_solicitation(owned_mbuf p, const mac_address* link);
-    void take_advertisement(owned_mbuf p, const mac_address* link);
+    void handle_advertisement(owned_mbuf p, const mac_address* link);
 
     message_rate& rate_;
     dad& own_;

@@ -38,13 +38,13 @@ void neigh_suppress::handle(owned_mbuf p) {
     if (bridges_.addresses() != nullptr &&
         (p.get()->nb_segs == 1 || rte_pktmbuf_linearize(p.get()) == 0) &&
         datapath::read_headers(p.get(), h) && h.l3_drop == packet::drop_reason::none) {
-        if (h.l3 == packet::l3_kind::arp) take_arp(p, h);
-        if (packet::is_nd(h)) take_nd(p, h);
+        if (h.l3 == packet::l3_kind::arp) handle_arp(p, h);
+        if (packet::is_nd(h)) handle_nd(p, h);
     }
     p.consume();
 }
 
-void neigh_suppress::take_arp(const owned_mbuf& p, const packet::parsed& h) {
+void neigh_suppress::handle_arp(const owned_mbuf& p, const packet::parsed& h) {
     const auto& arp = packet::header_at<packet::arp_message>(p.lead().data() + h.l2_bytes);
     if (packet::check_arp(arp, {}) != packet::drop_reason::none) return;
     const uint16_t domain = p.about().domain;
@@ -62,7 +62,7 @@ void neigh_suppress::take_arp(const owned_mbuf& p, const packet::parsed& h) {
         send_reply(p, frame);
 }
 
-void neigh_suppress::take_nd(const owned_mbuf& p, const packet::parsed& h) {
+void neigh_suppress::handle_nd(const owned_mbuf& p, const packet::parsed& h) {
     const mac_address* link = nullptr;
     if (packet::check_nd(p.lead(), h, link) != packet::drop_reason::none) return;
     const uint8_t* const frame = p.lead().data();

@@ -14,8 +14,8 @@ class neigh_suppress : public handler {
     void handle(owned_mbuf p) override;
 
   private:
-    void take_arp(const owned_mbuf& p, const packet::parsed& h);
-    void take_nd(const owned_mbuf& p, const packet::parsed& h);
+    void handle_arp(const owned_mbuf& p, const packet::parsed& h);
+    void handle_nd(const owned_mbuf& p, const packet::parsed& h);
     /// The binding to answer with; none: no binding, or the requester receives the request's own
     /// answer.
     [[nodiscard]] datapath::bound_address to_be_named(const owned_mbuf& p,

@@ -153,7 +153,7 @@ class bridge_stage {
             b_.out[i] = {.port = exit.port, .interface = out};
         });
         const packet_mask unusual = (any & second_look) != 0 ? here : here & going_back(b_);
-        for_each(unusual, [&](uint32_t i) { look_at_exit(i); });
+        for_each(unusual, [&](uint32_t i) { classify_exit(i); });
         found.sources(*c_.bridge_state, b_, [&](uint32_t i, fdb_entry from) {
             if ((b_.from_irb >> i & 1) == 0) meet(i, from);
         });
@@ -213,7 +213,7 @@ class bridge_stage {
         return here;
     }
 
-    void look_at_exit(uint32_t i) noexcept {
+    void classify_exit(uint32_t i) noexcept {
         const packet_mask one = packet_mask{1} << i;
         const bridge_exit out = t_.exits[b_.out[i].interface];
         if (out.is == bridge_exit::nowhere) nowhere_ |= one;

@@ -28,7 +28,7 @@ using packet::l3_kind;
 
 /// A frame with VID 0 is priority-tagged and in no VLAN (IEEE 802.1Q-2018 section 9.6): pop the
 /// tag.
-void take_priority_tag_off(burst& b, uint32_t i) noexcept {
+void strip_priority_tag(burst& b, uint32_t i) noexcept {
     rte_mbuf* const m = b.packet[i];
     const found_tag found = find_tag(m, packet::ether_type_vlan);
     if (found.is != found_tag::in_frame || (found.tci & packet::vlan_id_mask) != 0) return;
@@ -265,7 +265,7 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
     const snapshot& v = *c.snapshot;
     packet_mask drops = 0, punts = 0, alerts = 0, vxlan_to_us = 0;
     for_each(packets, [&](uint32_t i) {
-        take_priority_tag_off(b, i);
+        strip_priority_tag(b, i);
         if (!read_headers(b.packet[i], b.parsed[i])) [[unlikely]]
             return drop_packet(b, i, drop_reason::headers_not_contiguous, drops);
         const auto* frame = rte_pktmbuf_mtod(b.packet[i], const uint8_t*);

@@ -23,7 +23,7 @@ struct sizes {
 };
 
 /// Read lengths from mbufs, four at a time (SSE4.2 is DPDK's minimum).
-sizes take_sizes(burst& b) noexcept {
+sizes load_sizes(burst& b) noexcept {
     static_assert(offsetof(rte_mbuf, pkt_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 4 &&
                   offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 8);
     const v128 least = v128::set1(least_bytes), low = v128::set1(0xffff);
@@ -55,7 +55,7 @@ sizes take_sizes(burst& b) noexcept {
 }  // namespace
 
 stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
-    const sizes all = take_sizes(b);
+    const sizes all = load_sizes(b);
     counters::port_counters& counted = c.counters[b.in_port];
     counted.rx_packets.add(b.count);
     counted.rx_bytes.add(all.bytes);

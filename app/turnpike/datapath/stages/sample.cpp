@@ -43,8 +43,8 @@ packet_mask sampler::choose(packet_mask packets, uint16_t port) noexcept {
     return chosen;
 }
 
-bool sampler::take_received(const burst& b, packet_mask packets, uint16_t tag_type,
-                            uint64_t now) noexcept {
+bool sampler::sample_received(const burst& b, packet_mask packets, uint16_t tag_type,
+                              uint64_t now) noexcept {
     for_each(choose(packets, b.in_port), [&](uint32_t i) {
         const rte_mbuf* const m = b.packet[i];
         capture_record* const r =
@@ -59,8 +59,8 @@ bool sampler::take_received(const burst& b, packet_mask packets, uint16_t tag_ty
 }
 
 template <class InPortOf>
-void sampler::take_sent(const burst& b, packet_mask packets, uint16_t port, uint64_t now,
-                        const InPortOf& in_port_of) noexcept {
+void sampler::sample_sent(const burst& b, packet_mask packets, uint16_t port, uint64_t now,
+                          const InPortOf& in_port_of) noexcept {
     for_each(choose(packets, port), [&](uint32_t i) {
         const rte_mbuf* const m = b.packet[i];
         capture_record* const r =
@@ -147,17 +147,17 @@ bool sampler::may_notify(uint64_t now) noexcept {
     return notified_ < limits_.drops_per_s;
 }
 
-void sampler::take_dropped(const burst& b, packet_mask packets, uint64_t now) noexcept {
+void sampler::sample_dropped(const burst& b, packet_mask packets, uint64_t now) noexcept {
     if (limits_.drops_per_s == 0) return;
     for_each(packets, [&](uint32_t i) {
         const bool removed = ((b.tagged & ~b.tag_in_frame) >> i & 1) != 0;
         const uint32_t tag = removed ? uint32_t{packet::ether_type_vlan} << 16 | b.tag[i] : 0;
-        take_dropped(b.packet[i], b.in_port, b.drop[i], tag, now);
+        sample_dropped(b.packet[i], b.in_port, b.drop[i], tag, now);
     });
 }
 
-void sampler::take_dropped(const rte_mbuf* m, uint16_t port, drop_reason why, uint32_t tag,
-                           uint64_t now) noexcept {
+void sampler::sample_dropped(const rte_mbuf* m, uint16_t port, drop_reason why, uint32_t tag,
+                             uint64_t now) noexcept {
     if (limits_.drops_per_s == 0) return;
     capture_record* const r = may_notify(now) ? copy(m, now, tag) : nullptr;
     if (r == nullptr) return lost_drops_.add(1);
@@ -192,7 +192,7 @@ stage_mask run_sample_in(context& c, burst& b, packet_mask packets) noexcept {
     const port_snapshot& port = c.snapshot->port[b.in_port];
     if (c.snapshot->sampling != nullptr) [[likely]] {
         sampler& s = *c.snapshot->sampling->of_producer[producer_of(c.worker)];
-        if (s.take_received(b, packets, port.tag_type, c.now)) c.awaiting = &s;
+        if (s.sample_received(b, packets, port.tag_type, c.now)) c.awaiting = &s;
     }
     return enqueue(b, packets, next_of_port(port, stage::sample_in));
 }
@@ -219,7 +219,7 @@ stage_mask run_sample_out(context& c, burst& b, packet_mask packets) noexcept {
         left &= ~same;
         const port_state* const state = c.snapshot->port[to].state;
         if (state == nullptr || !state->link_up.load(std::memory_order_relaxed)) continue;
-        c.snapshot->sampling->of_producer[producer_of(c.worker)]->take_sent(
+        c.snapshot->sampling->of_producer[producer_of(c.worker)]->sample_sent(
             b, same, to, c.now, [&](uint32_t i) { return ingress_port(c, b, i); });
     }
     return go_on_output(*c.snapshot, b, packets, stage::sample_out);

@@ -55,8 +55,8 @@ class egress_tags {
 };
 
 /// Whether all frames are between trunks, in one VLAN, with the tag that they have.
-bool keep_tags(egress_tags& tags, const burst& b, packet_mask packets,
-               uint32_t received_type) noexcept {
+bool preserve_tags(egress_tags& tags, const burst& b, packet_mask packets,
+                   uint32_t received_type) noexcept {
     return packets == all_of(b.count) && b.tag_in_frame == packets &&
            tags.of(0) == (received_type | b.tag[0]) && all_equal(b.out, b.count, UINT32_MAX) &&
            all_equal(b.domain, b.count, UINT16_MAX) &&
@@ -70,7 +70,7 @@ stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
     packet_mask drops = 0;
     egress_tags tags(v, b);
     const uint32_t received_type = uint32_t{v.port[b.in_port].tag_type} << 16;
-    if (v.tunnels == nullptr && keep_tags(tags, b, packets, received_type))
+    if (v.tunnels == nullptr && preserve_tags(tags, b, packets, received_type))
         return go_on_output(v, b, packets, stage::vlan_push);
     for_each(packets, [&](uint32_t i) {
         const uint32_t tag = tags.of(i);

@@ -34,7 +34,7 @@ namespace {
 using packet::ethernet_bytes;
 
 /// The common case, an untagged IPv4 packet, inline.
-inline __attribute__((always_inline)) inner_flow look_into(
+inline __attribute__((always_inline)) inner_flow inspect_inner(
     const rte_mbuf* m, const packet::flow_hashing& how) noexcept {
     const auto* const l3 = rte_pktmbuf_mtod_offset(m, const uint8_t*, ethernet_bytes);
     const uint32_t there = m->data_len - ethernet_bytes;
@@ -234,7 +234,7 @@ class encapsulator {
             const auto i = static_cast<uint32_t>(std::countr_zero(rest));
             rte_mbuf* const m = b.packet[i];
             const uint32_t bytes = m->pkt_len;
-            const inner_flow is = look_into(m, sharing);
+            const inner_flow is = inspect_inner(m, sharing);
             const bool fits = bytes <= is.l2_bytes + mtu;
             if (!fits || rte_pktmbuf_headroom(m) < header_bytes) [[unlikely]] {
                 refuse(i, fits ? drop_reason::tunnel_no_headroom : drop_reason::tunnel_too_big);

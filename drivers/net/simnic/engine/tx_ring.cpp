@@ -71,7 +71,7 @@ uint32_t tx_ring::next(bool patient, std::span<outgoing> into) noexcept {
             done();  // only faulty descriptors
             if (!fetch(patient)) break;
         }
-        if (const uint32_t some = take_simple(into.subspan(n)); some != 0) {
+        if (const uint32_t some = fetch_simple(into.subspan(n)); some != 0) {
             n += some;
             continue;
         }
@@ -88,7 +88,7 @@ uint32_t tx_ring::next(bool patient, std::span<outgoing> into) noexcept {
 }
 
 /// Take frames of one segment that need no insertion, in place, up to the first frame that does.
-uint32_t tx_ring::take_simple(std::span<outgoing> into) noexcept {
+uint32_t tx_ring::fetch_simple(std::span<outgoing> into) noexcept {
     constexpr uint64_t shape =
         tx_type_mask | tx_end | tx_ipv4_checksum | tx_l4_mask | tx_insert_tag;
     if (gathered_ != 0 || broken_) return 0;

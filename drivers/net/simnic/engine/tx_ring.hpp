@@ -54,7 +54,7 @@ class tx_ring {
 
   private:
     bool fetch(bool patient) noexcept;
-    uint32_t take_simple(std::span<outgoing> into) noexcept;
+    uint32_t fetch_simple(std::span<outgoing> into) noexcept;
     outgoing gather(const descriptor& d) noexcept;
     outgoing finish(uint64_t command) noexcept;
     void insert_tag(uint16_t tag) noexcept;

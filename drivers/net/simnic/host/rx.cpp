@@ -36,7 +36,7 @@ rx_queue::rx_queue(const settings& s)
       words_(policy_.descriptor_bytes / static_cast<uint32_t>(sizeof(descriptor))),
       ring_(static_cast<descriptor*>(s.zone->addr)),
       posted_(std::make_unique<rte_mbuf*[]>(s.size)),
-      take_(words_ == 1 ? s.kernels->take_16 : s.kernels->take_32),
+      take_(words_ == 1 ? s.kernels->receive_16 : s.kernels->receive_32),
       post_(words_ == 1 ? s.kernels->post_16 : s.kernels->post_32),
       fresh_(fresh_mbuf(s.port)) {}
 
@@ -82,7 +82,7 @@ uint16_t rx_queue::burst(rte_mbuf** out, uint16_t n) noexcept {
     if (!running_) [[unlikely]]
         return 0;
     if (s_.works_device) s_.device->poll(n);
-    const uint32_t got = scattered_ ? take_scattered(out, n) : take(out, n);
+    const uint32_t got = scattered_ ? assemble_scattered(out, n) : take(out, n);
     refill();
     return static_cast<uint16_t>(got);
 }
@@ -92,7 +92,7 @@ uint32_t rx_queue::take(rte_mbuf** out, uint32_t n) noexcept {
     while (got < n) {
         const uint32_t most = std::min(n - got, takeable());
         if (most == 0) break;
-        const uint32_t taken = take_next(out + got, most);
+        const uint32_t taken = receive_next(out + got, most);
         got += taken;
         if (taken < most && !drop_faulty()) break;
     }
@@ -106,7 +106,7 @@ uint32_t rx_queue::takeable() const noexcept {
 }
 
 /// Stops at the first descriptor that is not written back or faulty.
-uint32_t rx_queue::take_next(rte_mbuf** out, uint32_t most) noexcept {
+uint32_t rx_queue::receive_next(rte_mbuf** out, uint32_t most) noexcept {
     const descriptor* from = ring_ + size_t{next_} * words_;
     const uint32_t taken = take_(from, &posted_[next_], out, most, fresh_);
     if (s_.timestamp_flag != 0)
@@ -121,14 +121,14 @@ uint32_t rx_queue::take_next(rte_mbuf** out, uint32_t most) noexcept {
     return taken;
 }
 
-uint32_t rx_queue::take_scattered(rte_mbuf** out, uint32_t n) noexcept {
+uint32_t rx_queue::assemble_scattered(rte_mbuf** out, uint32_t n) noexcept {
     uint32_t got = 0;
     rte_mbuf* parts[32];
     while (got < n) {
         const descriptor* from = ring_ + size_t{next_} * words_;
         const uint32_t most = std::min({n - got, takeable(), uint32_t{std::size(parts)}});
         if (most == 0) break;
-        const uint32_t taken = take_next(parts, most);
+        const uint32_t taken = receive_next(parts, most);
         for (uint32_t i = 0; i < taken; ++i) {
             rte_mbuf* part = parts[i];
             if (first_ == nullptr) {

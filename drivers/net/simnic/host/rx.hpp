@@ -56,8 +56,8 @@ class rx_queue {
 
   private:
     uint32_t take(rte_mbuf** out, uint32_t n) noexcept;
-    uint32_t take_scattered(rte_mbuf** out, uint32_t n) noexcept;
-    uint32_t take_next(rte_mbuf** out, uint32_t most) noexcept;
+    uint32_t assemble_scattered(rte_mbuf** out, uint32_t n) noexcept;
+    uint32_t receive_next(rte_mbuf** out, uint32_t most) noexcept;
     [[nodiscard]] uint32_t takeable() const noexcept;
     void drop_chain() noexcept;
     bool drop_faulty() noexcept;
@@ -69,7 +69,7 @@ class rx_queue {
     const uint32_t words_;
     descriptor* const ring_;
     std::unique_ptr<rte_mbuf*[]> posted_;
-    burst_kernels::rx_take_function* const take_;
+    burst_kernels::rx_receive_function* const take_;
     burst_kernels::rx_post_function* const post_;
     uint64_t fresh_ = 0;
     bool running_ = false, scattered_ = false;

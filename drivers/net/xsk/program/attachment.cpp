@@ -74,8 +74,8 @@ displaced::displaced(displaced&& other) noexcept = default;
 
 displaced::~displaced() { (void)restore(); }
 
-result<displaced> displaced::take_off(const std::string& iface, unsigned ifindex,
-                                      attachment&& there) {
+result<displaced> displaced::detach_from(const std::string& iface, unsigned ifindex,
+                                         attachment&& there) {
     if (there.by_link)
         return fail(EBUSY, iface,
                     there.text() +

@@ -34,8 +34,8 @@ class displaced {
   public:
     /// Errors  EBUSY: a link owns it; EPERM: holding the program needs CAP_SYS_ADMIN; else the
     /// kernel's
-    [[nodiscard]] static result<displaced> take_off(const std::string& iface, unsigned ifindex,
-                                                    attachment&& there);
+    [[nodiscard]] static result<displaced> detach_from(const std::string& iface, unsigned ifindex,
+                                                       attachment&& there);
     displaced(displaced&& other) noexcept;
     displaced& operator=(displaced&&) = delete;
     ~displaced();

@@ -70,7 +70,7 @@ xsk_filter_prefix read_prefix(const reader& from, bool& v6) {
     return out;
 }
 
-void take_family(const reader& from, selection& s, bool v6, const char* by) {
+void extract_family(const reader& from, selection& s, bool v6, const char* by) {
     if (s.v6 && *s.v6 != v6)
         from.refuse(fmt::format("is of {} and {} of {}: no packet has both", v6 ? "IPv6" : "IPv4",
                                 s.v6_by, *s.v6 ? "IPv6" : "IPv4"));
@@ -85,7 +85,7 @@ void read_addresses(const reader& from, xsk_filter_entry& entry, selection& s) {
         if (!from.has(key)) continue;
         bool v6 = false;
         *into = read_prefix(from.at(key), v6);
-        take_family(from.at(key), s, v6, key);
+        extract_family(from.at(key), s, v6, key);
         entry.flags |= XSK_FILTER_ADDRESSES;
     }
 }
@@ -154,7 +154,8 @@ void read_entry(const reader& from, filter& into) {
     selection s;
     if (from.has("protocol")) read_protocol(from.at("protocol"), s);
     if (from.has("family"))
-        take_family(from.at("family"), s, from.at("family").word({"ipv4", "ipv6"}) == 1, "family");
+        extract_family(from.at("family"), s, from.at("family").word({"ipv4", "ipv6"}) == 1,
+                       "family");
     read_addresses(from, entry, s);
     read_all_ports(from, entry, s);
     if (!s.protocol && !s.ports && !s.v6)

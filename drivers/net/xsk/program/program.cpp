@@ -163,7 +163,7 @@ result<std::unique_ptr<program>> program::attach(const program_options& o) {
                                                  " xdp off), or use replace=1, which restores it "
                                                  "at the end"));
     if (*there) {
-        auto off = displaced::take_off(o.iface, o.ifindex, std::move(**there));
+        auto off = displaced::detach_from(o.iface, o.ifindex, std::move(**there));
         if (!off) return tl::unexpected<error>(off.error());
         s->replaced.emplace(std::move(*off));
     }

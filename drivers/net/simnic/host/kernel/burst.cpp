@@ -59,7 +59,7 @@ constexpr uint64_t extra_flags() noexcept {
 /// A shuffle to packet_type, pkt_len | data_len, vlan_tci, hash.
 constexpr uint64_t fields_low = 0x80800d0c'80800706, fields_high = 0x03020100'05040d0c;
 
-inline bool take_one(const descriptor* d, rte_mbuf* m, uint64_t rearm) noexcept {
+inline bool convert_one(const descriptor* d, rte_mbuf* m, uint64_t rearm) noexcept {
     const uint64_t word_1 = __atomic_load_n(&d->word[1], __ATOMIC_ACQUIRE);
     if ((word_1 & (tpk::rx_done | tpk::rx_error)) != tpk::rx_done) return false;
     const uint64_t word_0 = __atomic_load_n(&d->word[0], __ATOMIC_RELAXED);
@@ -95,9 +95,9 @@ inline descriptor sent(const rte_mbuf* m, uint64_t command) noexcept {
 /// Fill the mbufs m[0 .. group) from their descriptors. May also write mbufs whose descriptors are not done.
 /// Returns a bitmap of the descriptors that are done without error
 template <class B, unsigned Words>
-inline uint32_t take_group(const descriptor* d, rte_mbuf* const* m, uint64_t rearm) noexcept {
+inline uint32_t convert_group(const descriptor* d, rte_mbuf* const* m, uint64_t rearm) noexcept {
     if constexpr (B::count == 0) {
-        return take_one(d, m[0], rearm) ? 1 : 0;
+        return convert_one(d, m[0], rearm) ? 1 : 0;
     } else {
         const B done_or_error = B::all(0, tpk::rx_done | tpk::rx_error);
         const B done = B::all(0, tpk::rx_done);
@@ -168,12 +168,12 @@ uint32_t rx_take(const descriptor* ring, rte_mbuf* const* posted, rte_mbuf** out
     uint32_t i = 0;
     for (; i + group <= n; i += group) {
         __builtin_memcpy(out + i, posted + i, group * sizeof(rte_mbuf*));
-        const uint32_t good = take_group<blocks, Words>(ring + i * Words, posted + i, rearm);
+        const uint32_t good = convert_group<blocks, Words>(ring + i * Words, posted + i, rearm);
         if (good != all) return i + static_cast<uint32_t>(__builtin_ctz(~good));
     }
     for (; i < n; ++i) {
         out[i] = posted[i];
-        if (!take_one(ring + i * Words, posted[i], rearm)) break;
+        if (!convert_one(ring + i * Words, posted[i], rearm)) break;
     }
     return i;
 }

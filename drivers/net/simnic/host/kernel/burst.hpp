@@ -21,8 +21,8 @@ struct burst_kernels {
     /// out     [n] out; filled mbufs. More than the result may be written.
     /// rearm   data_off, refcnt, nb_segs and port of a fresh mbuf, in mbuf layout
     /// Returns how many
-    using rx_take_function = uint32_t(const descriptor* ring, rte_mbuf* const* posted,
-                                      rte_mbuf** out, uint32_t n, uint64_t rearm) noexcept;
+    using rx_receive_function = uint32_t(const descriptor* ring, rte_mbuf* const* posted,
+                                         rte_mbuf** out, uint32_t n, uint64_t rearm) noexcept;
     /// Post n buffers: address plus headroom, status cleared.
     using rx_post_function = void(descriptor* ring, rte_mbuf* const* buffers, uint32_t n,
                                   uint64_t headroom) noexcept;
@@ -30,8 +30,8 @@ struct burst_kernels {
     using tx_post_function = void(descriptor* ring, rte_mbuf** posted, rte_mbuf* const* frames,
                                   uint32_t n, uint64_t command) noexcept;
 
-    rx_take_function* take_16;
-    rx_take_function* take_32;
+    rx_receive_function* receive_16;
+    rx_receive_function* receive_32;
     rx_post_function* post_16;
     rx_post_function* post_32;
     tx_post_function* send;

@@ -195,7 +195,7 @@ struct search {
 };
 
 /* Test the next candidate; returning 1 ends bpf_loop(). */
-static long look_at_next(__u32 step __attribute__((unused)), struct search* s) {
+static long check_next(__u32 step __attribute__((unused)), struct search* s) {
     if (s->left == 0) return 1;
     const __u32 number = lowest_bit(s->left);
     s->left &= s->left - 1;
@@ -213,7 +213,7 @@ static __always_inline bool keep(struct xdp_md* frame) {
     const __u64* row = bpf_map_lookup_elem(&candidates, &s.headers.candidates_row);
     if (!row || *row == 0) return false;
     s.left = *row;
-    bpf_loop(XSK_FILTER_MOST_ENTRIES, look_at_next, &s, 0);
+    bpf_loop(XSK_FILTER_MOST_ENTRIES, check_next, &s, 0);
     return s.found;
 }
 
