@@ -22,7 +22,7 @@ def missing(modules=MODULES, header=True):
     plugins"""
     lacking = [package for tool, package in TOOLS.items() if not shutil.which(tool)]
     parts = ["vmlinuz", *(f"modules/{name}.ko" for name in modules), *(["include/qemu-plugin.h"] if header else [])]
-    lacking += [f".vm/{part}" for part in parts if not (PARTS / part).exists()]
+    lacking += [f"{PARTS.name}/{part}" for part in parts if not (PARTS / part).exists()]
     return f"no {', '.join(lacking)}; 'devtools/setup --vm' gets what a guest needs" if lacking else ""
 
 
