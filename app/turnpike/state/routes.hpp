@@ -57,14 +57,6 @@ struct route_target {
 
     auto operator<=>(const route_target&) const = default;
 };
-/// A target with one neighbour.
-[[nodiscard]] inline route_target target_via(const ip_address& via, std::string interface) {
-    return {.members = {{.via = via, .interface = std::move(interface)}}};
-}
-/// A target with one recursive gateway.
-[[nodiscard]] inline route_target target_beyond(const ip_address& via) {
-    return {.members = {{.via = via}}, .recursive = true};
-}
 /// An on-link target.
 [[nodiscard]] inline route_target target_on_link(std::string interface) {
     return {.members = {{.interface = std::move(interface)}}};

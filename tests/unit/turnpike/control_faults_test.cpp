@@ -8,6 +8,7 @@
 #include "lib/eal.hpp"
 #include "lib/failing_new.hpp"
 #include "lib/path_lab.hpp"
+#include "route_targets.hpp"
 
 namespace turnpike {
 namespace {

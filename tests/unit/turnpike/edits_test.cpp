@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "complaints.hpp"
+#include "route_targets.hpp"
 #include "sources/edits.hpp"
 #include "sources/yaml_writer.hpp"
 #include "state/changes.hpp"

@@ -6,6 +6,7 @@
 #include <linux/rtnetlink.h>
 
 #include "complaints.hpp"
+#include "route_targets.hpp"
 #include "sources/yaml.hpp"
 #include "sources/yaml_writer.hpp"
 #include "state/changes.hpp"

@@ -11,6 +11,7 @@
 #include "lib/eal.hpp"
 #include "lib/own_namespace.hpp"
 #include "lib/path_lab.hpp"
+#include "route_targets.hpp"
 
 namespace turnpike::control {
 namespace {

@@ -13,6 +13,7 @@
 #include "lib/eal.hpp"
 #include "lib/sanitized.hpp"
 #include "rcu/qsbr.hpp"
+#include "route_targets.hpp"
 
 namespace turnpike::control {
 namespace {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "lib/sanitized.hpp"
+#include "route_targets.hpp"
 #include "state/routes.hpp"
 
 namespace turnpike::state {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "complaints.hpp"
+#include "route_targets.hpp"
 #include "sources/route_file.hpp"
 
 namespace turnpike::sources {
