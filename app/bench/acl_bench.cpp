@@ -65,7 +65,7 @@ class comparison {
                 (void)ours_->select_kernel(width.bits, "");
                 const uint64_t start = rte_rdtsc();
                 if (const auto ok = ours_->build(set_.rules); !ok) {
-                    harness_.say(set_.name + ": " + ok.error().message());
+                    harness_.print(set_.name + ": " + ok.error().message());
                     ours_.reset();
                     return;
                 }
@@ -157,7 +157,7 @@ class comparison {
         }
         const auto& added = harness_.add_cell(std::move(cell));
         if (v.width_bits)
-            harness_.say(fmt::format(
+            harness_.print(fmt::format(
                 "{:9} {:6} {:6} burst {:2} cat {}  {:3} bits {:9} {:6.1f}  {:21} {:6.1f}  x{:.2f}  "
                 "noise {:.2f}  build {:.1f} ms",
                 set_.name, set_.rules.size(), traffic, burst, categories_, *v.width_bits, v.isa,
@@ -259,7 +259,7 @@ int run(int argc, char** argv) {
     for (const auto& path : files) {
         auto file = acl::read_rules(path);
         if (!file) {
-            h.say(file.error().message());
+            h.print(file.error().message());
             return 2;
         }
         // l3fwd ignores the flags of these files

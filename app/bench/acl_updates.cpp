@@ -62,8 +62,8 @@ void measure_updates(harness& h, const rule_set& set) {
     domain->synchronize();
     std::sort(rates.begin(), rates.end());
     const double median = rates[rates.size() / 2];
-    h.say(fmt::format("{:9} {:.0f} updates/s with a reader, {} rebuilds", set.name, median,
-                      table->stats().rebuilds - rebuilds));
+    h.print(fmt::format("{:9} {:.0f} updates/s with a reader, {} rebuilds", set.name, median,
+                        table->stats().rebuilds - rebuilds));
     auto& summary = h.summary();
     summary["updates"][set.name] = median;
     if (!summary.contains("updates_per_s") || summary["updates_per_s"].get<double>() > median)

@@ -68,11 +68,11 @@ class comparison {
         config.max_routes = static_cast<uint32_t>(table_.size() + 16);
         config.next_hop_bytes = static_cast<uint8_t>(width_);
         auto made = Family::table_type::create(config);
-        if (!made) return harness_.say(made.error().message()), false;
+        if (!made) return harness_.print(made.error().message()), false;
         ours_ = std::move(*made);
         const uint64_t start = rte_rdtsc();
         if (auto ok = ours_->load(ours_routes_); !ok)
-            return harness_.say(ok.error().message()), false;
+            return harness_.print(ok.error().message()), false;
         load_seconds =
             static_cast<double>(rte_rdtsc() - start) / static_cast<double>(rte_get_tsc_hz());
         peers_ = Family::peers(table_, width_);
@@ -95,19 +95,21 @@ class comparison {
                      variant.bits});
         for (const auto& row : Family::kernels())
             if (isa::may_run(row, isa::any_simd_bitwidth))  // supported by the CPU
-                ours.push_back({{std::string(row.name),
-                                 [this, f = row.function, burst] {
-                                     const fib::view& view = *ours_->readers_view();
-                                     return cycles_per_lookup(
-                                         traffic_, burst,
-                                         [f, &view](const auto* dst, uint64_t* hop, uint32_t n) {
-                                             f(view,
-                                               reinterpret_cast<const std::conditional_t<
-                                                   Family::number == 4, uint32_t, uint8_t>*>(dst),
-                                               hop, n);
-                                         });
-                                 }},
-                                row.simd_bitwidth});
+                ours.push_back(
+                    {{std::string(row.name),
+                      [this, f = row.function, burst] {
+                          const fib::view& view = *ours_->readers_view();
+                          return cycles_per_lookup(
+                              traffic_, burst,
+                              [f, &view](const auto* dst, uint64_t* nexthop, uint32_t n) {
+                                  f(view,
+                                    reinterpret_cast<const std::conditional_t<Family::number == 4,
+                                                                              uint32_t, uint8_t>*>(
+                                        dst),
+                                    nexthop, n);
+                              });
+                      }},
+                     row.simd_bitwidth});
         for (const verdict& v : compare(peers, ours, widths_, harness_.repetitions()))
             report(v, peers, burst);
     }
@@ -133,7 +135,7 @@ class comparison {
         if (peers_[0].refused != 0) cell["peer_refused_routes"] = peers_[0].refused;
         const auto& added = harness_.add_cell(std::move(cell));
         if (v.width_bits)
-            harness_.say(fmt::format(
+            harness_.print(fmt::format(
                 "v{} {:5} {}B {:5} hops {:7} burst {:3}  {:3} bits {:6} {:6.2f}  {:22} {:6.2f}  "
                 "x{:.2f}  noise {:.2f}",
                 Family::number, name_, width_, distinct_, traffic_kind_, burst, *v.width_bits,

@@ -52,11 +52,11 @@ peer_table<uint32_t> with_rte_fib(const routes& table, unsigned width_bytes) {
         peer.variants.push_back(
             {name, bits, [fib, type = type](const std::vector<uint32_t>& traffic, uint32_t burst) {
                  rte_fib_select_lookup(fib, type);
-                 return cycles_per_lookup(traffic, burst,
-                                          [fib](const uint32_t* dst, uint64_t* hop, uint32_t n) {
-                                              rte_fib_lookup_bulk(fib, const_cast<uint32_t*>(dst),
-                                                                  hop, static_cast<int>(n));
-                                          });
+                 return cycles_per_lookup(
+                     traffic, burst, [fib](const uint32_t* dst, uint64_t* nexthop, uint32_t n) {
+                         rte_fib_lookup_bulk(fib, const_cast<uint32_t*>(dst), nexthop,
+                                             static_cast<int>(n));
+                     });
              }});
     }
     return peer;
@@ -77,27 +77,27 @@ peer_table<uint32_t> with_rte_lpm(const routes& table) {
     // rte_lpm has no default route: add /0 as two halves. Its next hops have 24 bits.
     const uint64_t start = rte_rdtsc();
     for (const auto& r : table) {
-        const auto hop = static_cast<uint32_t>(r.next_hop);
+        const auto nexthop = static_cast<uint32_t>(r.next_hop);
         if (r.length != 0) {
-            peer.refused += rte_lpm_add(lpm, host4(r.prefix), r.length, hop) != 0;
+            peer.refused += rte_lpm_add(lpm, host4(r.prefix), r.length, nexthop) != 0;
             continue;
         }
-        peer.refused += rte_lpm_add(lpm, 0, 1, hop) != 0;
-        peer.refused += rte_lpm_add(lpm, 1u << 31, 1, hop) != 0;
+        peer.refused += rte_lpm_add(lpm, 0, 1, nexthop) != 0;
+        peer.refused += rte_lpm_add(lpm, 1u << 31, 1, nexthop) != 0;
     }
     peer.load_seconds = seconds_since(start);
     peer.variants.push_back(
         {"rte_lpm bulk", 64, [lpm](const std::vector<uint32_t>& traffic, uint32_t burst) {
              return cycles_per_lookup(
-                 traffic, burst, [lpm](const uint32_t* dst, uint64_t* hop, uint32_t n) {
-                     rte_lpm_lookup_bulk(lpm, dst, reinterpret_cast<uint32_t*>(hop), n);
+                 traffic, burst, [lpm](const uint32_t* dst, uint64_t* nexthop, uint32_t n) {
+                     rte_lpm_lookup_bulk(lpm, dst, reinterpret_cast<uint32_t*>(nexthop), n);
                  });
          }});
     peer.variants.push_back(
         {"rte_lpm x4", 128, [lpm](const std::vector<uint32_t>& traffic, uint32_t burst) {
              return cycles_per_lookup(traffic, burst,
-                                      [lpm](const uint32_t* dst, uint64_t* hop, uint32_t n) {
-                                          auto* out = reinterpret_cast<uint32_t*>(hop);
+                                      [lpm](const uint32_t* dst, uint64_t* nexthop, uint32_t n) {
+                                          auto* out = reinterpret_cast<uint32_t*>(nexthop);
                                           for (uint32_t i = 0; i < n; i += 4) {
                                               xmm_t four;
                                               std::memcpy(&four, dst + i, sizeof four);
@@ -136,8 +136,8 @@ peer_table<ipv6_address> with_rte_fib6(const routes& table, unsigned width_bytes
              [fib, type = type](const std::vector<ipv6_address>& traffic, uint32_t burst) {
                  rte_fib6_select_lookup(fib, type);
                  return cycles_per_lookup(
-                     traffic, burst, [fib](const ipv6_address* dst, uint64_t* hop, uint32_t n) {
-                         rte_fib6_lookup_bulk(fib, fib6_addresses(dst->bytes), hop,
+                     traffic, burst, [fib](const ipv6_address* dst, uint64_t* nexthop, uint32_t n) {
+                         rte_fib6_lookup_bulk(fib, fib6_addresses(dst->bytes), nexthop,
                                               static_cast<int>(n));
                      });
              }});

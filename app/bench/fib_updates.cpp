@@ -25,9 +25,9 @@ class reader {
         : thread_([&, this] {
               leave_main_core();
               domain.online(0);
-              std::vector<uint64_t> hop(64);
+              std::vector<uint64_t> nexthop(64);
               for (size_t at = 0; !stop_; at = (at + 64) % (traffic.size() - 64)) {
-                  table.lookup_bulk(std::span(traffic).subspan(at, 64), hop);
+                  table.lookup_bulk(std::span(traffic).subspan(at, 64), nexthop);
                   domain.quiescent(0);
                   looked_up_.store(looked_up_.load(std::memory_order_relaxed) + 64,
                                    std::memory_order_relaxed);
@@ -153,9 +153,9 @@ void updated_table::measure_wide() {
     for (unsigned i = 0; i < 8 * h_.repetitions(); ++i) {
         const uint32_t net = static_cast<uint32_t>(1 + random_() % 222) << 24;
         const auto before = fib_->get(net, 8);
-        for (const uint64_t hop : {any_next_hop(), any_next_hop()}) {
+        for (const uint64_t nexthop : {any_next_hop(), any_next_hop()}) {
             const uint64_t start = rte_rdtsc();
-            (void)fib_->add(net, 8, hop);
+            (void)fib_->add(net, 8, nexthop);
             took.push_back(1e3 * seconds_since(start));
         }
         (void)(before ? fib_->add(net, 8, *before) : fib_->remove(net, 8));

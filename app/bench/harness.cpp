@@ -111,13 +111,13 @@ std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb,
     const auto merged = eal_options(std::move(given), here, eal_memory_mb, lcores);
     std::string line = "EAL options:";
     for (const auto& option : merged) line += " " + option;
-    say(line);
+    print(line);
     eal.insert(eal.end(), merged.begin(), merged.end());
     std::vector<char*> arguments;
     for (auto& a : eal) arguments.push_back(a.data());
     if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) < 0) {
-        say(fmt::format("turnpike-bench-{}: EAL did not start: {}", name_,
-                        rte_strerror(rte_errno)));
+        print(fmt::format("turnpike-bench-{}: EAL did not start: {}", name_,
+                          rte_strerror(rte_errno)));
         return 1;
     }
     return std::nullopt;
@@ -134,7 +134,7 @@ std::vector<uint16_t> harness::permit_widths() {
     return widths;
 }
 
-void harness::say(const std::string& line) const { fmt::print(stderr, "{}\n", line); }
+void harness::print(const std::string& line) const { fmt::print(stderr, "{}\n", line); }
 
 nlohmann::json& harness::add_cell(nlohmann::json cell) {
     const auto ours = cell.find("cycles"), peer = cell.find("peer_cycles");

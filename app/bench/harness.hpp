@@ -70,7 +70,7 @@ class harness {
     std::vector<uint16_t> permit_widths();
 
     /// Print a line to standard error.
-    void say(const std::string& line) const;
+    void print(const std::string& line) const;
     /// Add a cell; {cycles, peer, peer_cycles} also yield their ratio.
     nlohmann::json& add_cell(nlohmann::json cell);
     nlohmann::json& cells() { return *cells_; }

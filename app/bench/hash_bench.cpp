@@ -105,11 +105,11 @@ class comparison {
         config.keys = hash::secret::of(1);
         config.max_entries = config.expected_entries = keys_;
         auto made = hash::table<Key, Value>::create(config);
-        if (!made) return harness_.say(made.error().message()), false;
+        if (!made) return harness_.print(made.error().message()), false;
         ours_ = std::move(*made);
         for (uint32_t n = 0; n < keys_; ++n)
             if (auto ok = ours_->put(numbered<Key>(n), static_cast<Value>(n)); !ok)
-                return harness_.say(ok.error().message()), false;
+                return harness_.print(ok.error().message()), false;
         return true;
     }
 
@@ -161,7 +161,7 @@ class comparison {
     void report(nlohmann::json cell) {
         const auto& added = harness_.add_cell(std::move(cell));
         if (!added["chosen"].get<bool>() || !added["ratio"].is_number()) return;
-        harness_.say(fmt::format(
+        harness_.print(fmt::format(
             "{:2} B {} B {:8} keys {:3} % {:7} burst {}  {:3} bits {:9} {:6.1f}  {:18} {:6.1f}  "
             "x{:.2f} noise {:.3f}",
             sizeof(Key), sizeof(Value), keys_, added["hit_rate"].get<unsigned>(),
@@ -200,7 +200,7 @@ nlohmann::json adds(harness& h, uint32_t keys, bool ahead) {
     config.keys = hash::secret::of(2);
     config.max_entries = keys;
     auto made = hash::table<Key, Value>::create(config);
-    if (!made) return h.say(made.error().message()), nullptr;
+    if (!made) return h.print(made.error().message()), nullptr;
     auto& t = **made;
     uint64_t longest = 0, longest_growth = 0, growths = 0;
     double least_load = 1;
@@ -209,7 +209,7 @@ nlohmann::json adds(harness& h, uint32_t keys, bool ahead) {
         if (ahead) t.prefetch(numbered<Key>(n + distance));
         const uint64_t before = ahead ? 0 : rte_rdtsc();
         if (auto ok = t.put(numbered<Key>(n), static_cast<Value>(n)); !ok)
-            return h.say(ok.error().message()), nullptr;
+            return h.print(ok.error().message()), nullptr;
         if (ahead) continue;
         const uint64_t took = rte_rdtsc() - before;
         const auto s = t.stats();
@@ -238,7 +238,7 @@ void measure_adds(harness& h, uint32_t keys, nlohmann::json& into) {
     const nlohmann::json rate = adds<Key, Value>(h, keys, true);
     if (cell.is_null() || rate.is_null()) return;  // reported already
     cell["adds_per_s"] = rate;
-    h.say(fmt::format(
+    h.print(fmt::format(
         "{} B {} B {} adds: {:.2f} M/s, one by one {:.2f} M/s, longest {:.0f} us, at a growth's "
         "begin {:.0f} us, "
         "full before growth {:.3f}",
@@ -254,19 +254,19 @@ void measure_keys(harness& h, uint32_t keys, const std::vector<compared_width>& 
     double peer_seconds = 0;
     for (const bool lock_free : {false, true}) {
         auto peer = std::make_unique<hash_peer>(sizeof(Key), keys, lock_free);
-        if (!peer->valid()) h.say(fmt::format("{} keys: {}", keys, peer->why()));
+        if (!peer->valid()) h.print(fmt::format("{} keys: {}", keys, peer->why()));
         const double start = thread_seconds();
         uint32_t refused = 0;
         for (uint32_t n = 0; n < keys && peer->valid(); ++n) {
             const Key k = numbered<Key>(n);
             refused += !peer->add(&k);
         }
-        if (refused != 0) h.say(fmt::format("rte_hash refused {} of {} keys", refused, keys));
+        if (refused != 0) h.print(fmt::format("rte_hash refused {} of {} keys", refused, keys));
         if (!lock_free) peer_seconds = thread_seconds() - start;
         peers.push_back(std::move(peer));
     }
-    h.say(fmt::format("{} B {} keys: rte_hash adds {:.2f} M/s", sizeof(Key), keys,
-                      keys / peer_seconds / 1e6));
+    h.print(fmt::format("{} B {} keys: rte_hash adds {:.2f} M/s", sizeof(Key), keys,
+                        keys / peer_seconds / 1e6));
     measure_shape<Key, uint32_t>(h, keys, widths, peers);
     measure_shape<Key, uint64_t>(h, keys, widths, peers);
 }
@@ -302,7 +302,7 @@ int run(int argc, char** argv) {
     h.add_option("--only", only, "only lookups or adds");
     if (const auto code = h.start(argc, argv, 6144)) return *code;
     if (!only.empty() && only != "lookups" && only != "adds") {
-        h.say("turnpike-bench-hash: --only is lookups or adds, not '" + only + "'");
+        h.print("turnpike-bench-hash: --only is lookups or adds, not '" + only + "'");
         return 2;
     }
     const auto widths = compared_widths(hash::lookup_kernels(), h.permit_widths());

@@ -79,9 +79,9 @@ int run(int argc, char** argv) {
                                            {"cycles", cycles[i]},
                                            {"peer", all[0].name},
                                            {"peer_cycles", cycles[0]}});
-            h.say(fmt::format("burst {:3} {:7} {:5.2f} cycles a header, {} {:5.2f}, x{:.2f}", burst,
-                              all[i].name, cycles[i], all[0].name, cycles[0],
-                              cell["ratio"].get<double>()));
+            h.print(fmt::format("burst {:3} {:7} {:5.2f} cycles a header, {} {:5.2f}, x{:.2f}",
+                                burst, all[i].name, cycles[i], all[0].name, cycles[0],
+                                cell["ratio"].get<double>()));
         }
     }
     const auto picked =

@@ -19,12 +19,12 @@ namespace turnpike::bench {
 template <class Address, class Lookup>
 double cycles_per_lookup(const std::vector<Address>& traffic, uint32_t burst,
                          const Lookup& lookup) {
-    alignas(64) uint64_t hop[512];
+    alignas(64) uint64_t nexthop[512];
     const size_t half = traffic.size() / 2 / burst * burst;
     const auto pass = [&](size_t from) {
         for (size_t i = from; i < from + half; i += burst) {
-            lookup(&traffic[i], hop, burst);
-            asm volatile("" ::"r"(hop) : "memory");
+            lookup(&traffic[i], nexthop, burst);
+            asm volatile("" ::"r"(nexthop) : "memory");
         }
     };
     pass(0);

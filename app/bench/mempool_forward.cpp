@@ -57,8 +57,8 @@ void forward_cells(harness& h) {
             const auto cycles = interleave(all, h.repetitions());
             cell.update(
                 {{"cycles", cycles[0]}, {"peer", "ring_mp_mc"}, {"peer_cycles", cycles[1]}});
-            h.say(fmt::format("forward {:5} bytes: ours {:6.1f}  ring_mp_mc {:6.1f}", bytes,
-                              cycles[0], cycles[1]));
+            h.print(fmt::format("forward {:5} bytes: ours {:6.1f}  ring_mp_mc {:6.1f}", bytes,
+                                cycles[0], cycles[1]));
         }
         h.add_cell(cell);
     }

@@ -46,11 +46,11 @@ struct worker {
     void run() {
         std::array<void*, in_flight> window;
         const unsigned slots = in_flight / bulk;
-        for (unsigned i = 0; i < slots; ++i) take(&window[i * bulk]);
+        for (unsigned i = 0; i < slots; ++i) get(&window[i * bulk]);
         unsigned at = 0;
         const auto round = [&] {
             rte_mempool_put_bulk(mp, &window[at], bulk);
-            take(&window[at]);
+            get(&window[at]);
             at = at + bulk == slots * bulk ? 0 : at + bulk;
         };
         for (unsigned i = 0; i < 2 * slots; ++i) round();
@@ -62,7 +62,7 @@ struct worker {
         cycles = static_cast<double>(rte_rdtsc_precise() - start) / rounds / bulk;
         for (unsigned i = 0; i < slots; ++i) rte_mempool_put_bulk(mp, &window[i * bulk], bulk);
     }
-    void take(void** into) {
+    void get(void** into) {
         while (rte_mempool_get_bulk(mp, into, bulk) != 0) rte_pause();
     }
 };
@@ -137,9 +137,9 @@ void compare(harness& h, const char* op, bool single_only, uint32_t cache, unsig
         nlohmann::json peers;
         for (size_t i = 1; i < kinds.size(); ++i) peers[kinds[i].ops] = cycles[i];
         const auto best = std::min_element(cycles.begin() + 1, cycles.end());
-        h.say(fmt::format("{} {} bulk {:3} cache {:3} lcores {}: ours {:6.2f}  {}", op,
-                          single_only ? "sp/sc" : "mp/mc", bulk, cache, lcores, cycles[0],
-                          peers.dump()));
+        h.print(fmt::format("{} {} bulk {:3} cache {:3} lcores {}: ours {:6.2f}  {}", op,
+                            single_only ? "sp/sc" : "mp/mc", bulk, cache, lcores, cycles[0],
+                            peers.dump()));
         h.add_cell({{"op", op},
                     {"handler", "cache_aware"},
                     {"concurrency", single_only ? "sp_sc" : "mp_mc"},
@@ -166,12 +166,12 @@ void get_put_cells(harness& h) {
             compare(h, "get_put", false, cache, 2,
                     [](rte_mempool* mp, unsigned b) { return get_put(mp, b, 2); });
         else
-            h.say("get_put on 2 lcores: skipped, there is only one");
+            h.print("get_put on 2 lcores: skipped, there is only one");
     }
 }
 
 void pipeline_cells(harness& h) {
-    if (rte_lcore_count() < 2) return h.say("pipeline: skipped, there is only one lcore");
+    if (rte_lcore_count() < 2) return h.print("pipeline: skipped, there is only one lcore");
     const std::unique_ptr<rte_ring, ring_deleter> ring(
         rte_ring_create("pipeline", 1024, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ));
     if (!ring) throw std::runtime_error("no memory for a ring");

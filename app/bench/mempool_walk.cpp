@@ -124,7 +124,7 @@ void walk_cells(harness& h) {
                 {"dpdk", [&] { return cycles_per_buffer(dpdk_order, working_set); }},
                 {"ours", [&] { return cycles_per_buffer(our_order, working_set); }}};
             const auto cycles = interleave(all, h.repetitions());
-            h.say(fmt::format(
+            h.print(fmt::format(
                 "walk {:5} bytes {:5} buffers: naive {:6.2f}  dpdk {:6.2f}  ours {:6.2f}", bytes,
                 working_set, cycles[0], cycles[1], cycles[2]));
             h.add_cell({{"op", "walk"},

@@ -157,7 +157,7 @@ void measure_generator(harness& h, const cpu_set_t& permitted) {
     cell["mpps_returned"] = median(returned);
     h.add_cell(cell);
     h.summary()["gen_mpps"] = median(received);
-    h.say(
+    h.print(
         fmt::format("generator, engine=thread on CPU {}: {:.1f} Mpps received (best {:.1f}), "
                     "{:.1f} Mpps sent back too",
                     *cpu, median(received), cell["mpps_best"].get<double>(), median(returned)));
@@ -168,9 +168,9 @@ void report(harness& h, const std::vector<side>& simnics, const std::vector<side
     for (const side& s : peers)
         if (s.loop && (best == nullptr || s.host_cycles < best->host_cycles)) best = &s;
     const auto show = [&h](const side& s) {
-        h.say(s.loop ? fmt::format("{:12} {:8} {:6.1f} cycles a packet received and sent", s.driver,
-                                   s.isa, s.host_cycles)
-                     : fmt::format("{:12} {:8} {}", s.driver, s.isa, s.why));
+        h.print(s.loop ? fmt::format("{:12} {:8} {:6.1f} cycles a packet received and sent",
+                                     s.driver, s.isa, s.host_cycles)
+                       : fmt::format("{:12} {:8} {}", s.driver, s.isa, s.why));
     };
     h.summary()["simnic_cycles_avx2"] = nullptr;
     for (const side& s : simnics) {
@@ -210,8 +210,8 @@ void report_counting(harness& h, const side& counting, const side& uncounted) {
     cell["peer_cycles"] = median(uncounted.engine_cycles);
     h.add_cell(cell);
     h.summary()["counting_cycles"] = median(cost);
-    h.say(fmt::format("the device: {:.1f} cycles a packet, counting {:.1f} of them",
-                      median(counting.engine_cycles), median(cost)));
+    h.print(fmt::format("the device: {:.1f} cycles a packet, counting {:.1f} of them",
+                        median(counting.engine_cycles), median(cost)));
 }
 
 /// Results are void if the device corrupts or loses frames.
@@ -222,7 +222,7 @@ bool clean(harness& h, const std::vector<side>& simnics) {
              {"gen_lost", "gen_duplicated", "gen_reordered", "gen_damaged", "gen_foreign",
               "fault_translation", "fault_descriptor", "fault_tail"})
             if (s.loop) bad += s.loop->xstat(name);
-    if (bad != 0) h.say("turnpike-bench-pmd: frames were lost or damaged; the figures are void");
+    if (bad != 0) h.print("turnpike-bench-pmd: frames were lost or damaged; the figures are void");
     return bad == 0;
 }
 

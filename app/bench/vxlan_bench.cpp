@@ -153,7 +153,7 @@ struct one_isa {
     tunnel::endpoint_cache<Key> simd;
     one_entry<Key> one{};
     one_entry_bulk<Key> bulk{};
-    table_only<Key> plain{};
+    table_only<Key> reference{};
 };
 
 template <class Key>
@@ -185,7 +185,7 @@ void measure(harness& h, uint32_t endpoints, bool interleaved,
     auto isas = all_isas<Key>(h, endpoints);
     std::vector<contender> all;
     const auto add = [&](one_isa<Key>& i, auto& how) {
-        if (sum_of(how, *i.table, key) != sum_of(i.plain, *i.table, key))
+        if (sum_of(how, *i.table, key) != sum_of(i.reference, *i.table, key))
             throw std::runtime_error("the lookups return different results");
         all.push_back(
             {i.name, [&key, &how, &t = *i.table] { return cycles_per_packet(how, t, key); }});
@@ -194,7 +194,7 @@ void measure(harness& h, uint32_t endpoints, bool interleaved,
         add(i, i.simd);
         add(i, i.one);
         add(i, i.bulk);
-        add(i, i.plain);
+        add(i, i.reference);
     }
     const auto cycles = interleave(all, h.repetitions());
     for (size_t i = 0; i < isas.size(); ++i) {
@@ -225,7 +225,7 @@ void measure(harness& h, uint32_t endpoints, bool interleaved,
             if (w.kernel != isas[i].name) continue;
             chosen = true;
             report_all(w.bits);
-            h.say(
+            h.print(
                 fmt::format("IPv{} {:6} endpoints {:11}  {:3} bits {:7} simd {:5.1f}  one entry "
                             "{:5.1f}, in bulk {:5.1f}  table {:5.1f}",
                             sizeof(Key) == sizeof(endpoint4) ? 4 : 6, endpoints,
@@ -274,7 +274,7 @@ int run(int argc, char** argv) {
     h.add_option("--endpoints", only, "only this number of endpoints");
     if (const auto code = h.start(argc, argv, 256)) return *code;
     if (only < 0 || only > 1'000'000) {
-        h.say(fmt::format("turnpike-bench-vxlan: --endpoints is 1 to 1000000, not {}", only));
+        h.print(fmt::format("turnpike-bench-vxlan: --endpoints is 1 to 1000000, not {}", only));
         return 2;
     }
     const auto widths = compared_widths(tunnel::find_kernels(), h.permit_widths());

@@ -67,14 +67,14 @@ void print_cell(const harness& h, const json& c) {
     const std::string who = fmt::format("{:15} {:4} {:13} {:6}", c["app"].get<std::string>(),
                                         c["frame_bytes"].is_number() ? "64" : "imix",
                                         c["pmd"].get<std::string>(), c["mode"].get<std::string>());
-    if (c["mpps"].is_null()) return h.say(who + "  " + c["why"].get<std::string>());
+    if (c["mpps"].is_null()) return h.print(who + "  " + c["why"].get<std::string>());
     std::string line = fmt::format("{}  {:6.3f} Mpps of {:6.3f}", who, c["mpps"].get<double>(),
                                    c["offered_mpps"].get<double>());
     if (c["cycles"].is_number())
         line += fmt::format(", {:4.0f} user + {:4.0f} kernel cycles, {:.4f} system calls a packet",
                             c["cycles"].get<double>(), c["kernel_cycles"].get<double>(),
                             c["syscalls_per_packet"].get<double>());
-    h.say(line);
+    h.print(line);
 }
 
 /// Measure all contestants in turn, so that disturbances of the machine affect all.
@@ -118,8 +118,8 @@ void measure_loss(harness& h, const bench_run& b, json& cell, traffic t,
         }
         cell["loss"] = *lost;
         cell["loss_seconds"] = length.count();
-        h.say(fmt::format("{} {} {}: {:.6f} % lost in {} s at 70 %", c.driver, c.mode, frames_of(t),
-                          100 * *lost, length.count()));
+        h.print(fmt::format("{} {} {}: {:.6f} % lost in {} s at 70 %", c.driver, c.mode,
+                            frames_of(t), 100 * *lost, length.count()));
     }
 }
 
@@ -179,9 +179,10 @@ result<bench_run> prepare(harness& h, const cpu_set_t& permitted) {
     if (auto calls = tracer::open()) {
         b.calls = std::move(*calls);
         b.crossing_ns = b.calls->crossing_ns();
-        h.say(fmt::format("a system call costs {:.0f} ns in addition to its work", b.crossing_ns));
+        h.print(
+            fmt::format("a system call costs {:.0f} ns in addition to its work", b.crossing_ns));
     } else {
-        h.say(calls.error().message() + ": no cycles, no system calls");
+        h.print(calls.error().message() + ": no cycles, no system calls");
     }
     return b;
 }
@@ -201,7 +202,7 @@ int run(int argc, char** argv) {
     (void)sched_setaffinity(0, sizeof permitted, &permitted);
     const auto b = prepare(h, permitted);
     if (!b) {
-        h.say("turnpike-bench-xsk: " + b.error().message());
+        h.print("turnpike-bench-xsk: " + b.error().message());
         return 2;
     }
     const auto wanted = [](const std::vector<std::string>& only, const char* name) {

@@ -173,7 +173,7 @@ void test_bed::poll(unsigned port) noexcept {
     if (clocks_[port]) clocks_[port]->update(rte_rdtsc());
     if (n == 0) return;
     const uint64_t now = rte_rdtsc();
-    for (uint16_t i = 0; i < n; ++i) take(port, frames[i], now);
+    for (uint16_t i = 0; i < n; ++i) receive_frame(port, frames[i], now);
 }
 
 mac_address test_bed::device_mac(unsigned port) const noexcept {
@@ -199,7 +199,7 @@ void test_bed::answer(unsigned port, std::span<const uint8_t> question, bool in_
         rte_pktmbuf_free(m);
 }
 
-void test_bed::take(unsigned port, rte_mbuf* frame, uint64_t now) noexcept {
+void test_bed::receive_frame(unsigned port, rte_mbuf* frame, uint64_t now) noexcept {
     std::span<const uint8_t> bytes{rte_pktmbuf_mtod(frame, const uint8_t*),
                                    rte_pktmbuf_data_len(frame)};
     const auto& tunnel = run_.ports[port].vxlan;

@@ -112,7 +112,7 @@ class test_bed {
     result<void> resolve_gateways();
     result<void> check_links() const;
     void poll(unsigned port) noexcept;
-    void take(unsigned port, rte_mbuf* frame, uint64_t now) noexcept;
+    void receive_frame(unsigned port, rte_mbuf* frame, uint64_t now) noexcept;
     /// TSC of a frame's arrival: by the device's timestamp, else `now`.
     [[nodiscard]] uint64_t arrival_of(unsigned port, const rte_mbuf* frame,
                                       uint64_t now) const noexcept;

@@ -250,7 +250,7 @@ int forward(state::configuration config, const options& chosen, const cpu_set_t&
     c.also(**socket);
     asked = std::make_unique<control::requests>(c, chosen.config, &calls);
     asked->tick();
-    observe::say("forwarding");
+    observe::log_notice("forwarding");
     {
         control_tasks around(chosen, c, calls, *asked, **socket, cpus, service);
         filter_syscalls(chosen);

@@ -163,7 +163,7 @@ class capturing_client {
         const ssize_t n = ::read(to_files_.read.get(), bytes, sizeof bytes);
         if (n <= 0) return false;
         auto taken =
-            to_files_.files->take({bytes, static_cast<size_t>(n)}, rotating_files::clock::now());
+            to_files_.files->write({bytes, static_cast<size_t>(n)}, rotating_files::clock::now());
         if (!taken) return tl::unexpected<error>(taken.error());
         return true;
     }

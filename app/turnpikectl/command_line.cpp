@@ -88,7 +88,7 @@ std::vector<candidate> candidates_of(const std::vector<std::string>& words) {
     for (const command& c : commands()) {
         candidate one{.what = &c, .how = read_usage(c.usage)};
         reading r(one.how);
-        while (one.taken < words.size() && r.take(words[one.taken])) ++one.taken;
+        while (one.taken < words.size() && r.accept(words[one.taken])) ++one.taken;
         for (const part* p : r.next()) one.next.push_back(*p);
         if (one.taken == words.size()) one.whole = r.whole();
         if (!best.empty() && one.taken > best.front().taken) best.clear();

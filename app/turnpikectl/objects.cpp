@@ -88,13 +88,13 @@ std::string prefix_of(const given& g) {
 }
 
 /// "fe80::1%east" is the gateway fe80::1 at port east.
-void split_zones(json& hop) {
-    if (!hop.is_object() || !hop.contains("via") || !hop["via"].is_string()) return;
-    const std::string via = hop["via"];
+void split_zones(json& nexthop) {
+    if (!nexthop.is_object() || !nexthop.contains("via") || !nexthop["via"].is_string()) return;
+    const std::string via = nexthop["via"];
     const size_t zone = via.find('%');
-    if (zone == std::string::npos || hop.contains("port")) return;
-    hop["via"] = via.substr(0, zone);
-    hop["port"] = via.substr(zone + 1);
+    if (zone == std::string::npos || nexthop.contains("port")) return;
+    nexthop["via"] = via.substr(0, zone);
+    nexthop["port"] = via.substr(zone + 1);
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ result<json> change_shared_route(const given& g) {
         all.back()[std::string(g.words[i].first)] = g.words[i + 1].second;
         ++i;
     }
-    for (json& hop : all) split_zones(hop);
+    for (json& nexthop : all) split_zones(nexthop);
     route["via"] = std::move(all);
     add_vrf(g, route);
     return change(g, std::move(route));

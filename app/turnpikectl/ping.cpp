@@ -80,8 +80,8 @@ result<vrf_path> path_in(connection& to, const given& g) {
         const auto route = shown(to, "route", {{"address", g.value("ADDRESS")}, {"vrf", out.vrf}});
         if (!route) return tl::unexpected<error>(route.error());
         const json members = route->value("members", json::array());
-        const json& hop = members.empty() ? *route : members.front();
-        if (const json name = hop.value("interface", json()); name.is_string())
+        const json& nexthop = members.empty() ? *route : members.front();
+        if (const json name = nexthop.value("interface", json()); name.is_string())
             out.interface = name.get<std::string>();
         else
             return fail(ENETUNREACH, "vrf " + out.vrf, "no route leads to " + g.value("ADDRESS"));

@@ -23,7 +23,7 @@ uint32_t word_at(std::string_view bytes, size_t at) {
 
 }  // namespace
 
-result<void> rotating_files::take(std::string_view bytes, clock::time_point now) {
+result<void> rotating_files::write(std::string_view bytes, clock::time_point now) {
     pending_.append(bytes);
     size_t at = 0;
     while (pending_.size() - at >= least_block) {

@@ -27,7 +27,7 @@ class rotating_files {
 
     /// Takes the next bytes of the stream.
     /// Errors  a file cannot be created or written, or the stream is no pcapng
-    [[nodiscard]] result<void> take(std::string_view bytes, clock::time_point now);
+    [[nodiscard]] result<void> write(std::string_view bytes, clock::time_point now);
     [[nodiscard]] uint64_t files() const noexcept { return number_; }
 
   private:

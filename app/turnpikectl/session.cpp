@@ -176,7 +176,8 @@ int session::run_words(const parsed_line& line) {
         for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
         auto request = read->what->request(read->says);
         if (!request) return complain(request.error(), exit_of(request.error()));
-        if (request->value("request", std::string()) == "change") return keep(*read, text);
+        if (request->value("request", std::string()) == "change")
+            return add_to_candidate(*read, text);
     }
     return read->what->run != nullptr ? read->what->run(read->says) : ask(*read->what, read->says);
 }
@@ -190,7 +191,7 @@ int session::configure() {
 }
 
 /// A change of the candidate; turnpike checks the candidate with it.
-int session::keep(const command_line& line, const std::string& text) {
+int session::add_to_candidate(const command_line& line, const std::string& text) {
     if (line.says.options.contains("--confirm"))
         return complain({EINVAL, "--confirm", "commit confirm SECONDS has it"}, exit_usage);
     if (line.says.options.contains("--comment"))

@@ -53,7 +53,7 @@ class session {
     /// Commands of the session itself; false: none of them.
     [[nodiscard]] bool run_own(const std::vector<std::string>& words, int& code);
     int configure();
-    int keep(const command_line& line, const std::string& text);
+    int add_to_candidate(const command_line& line, const std::string& text);
     int commit(const std::vector<std::string>& words);
     [[nodiscard]] std::pair<nlohmann::json, given> candidate_request(nlohmann::json with) const;
     [[nodiscard]] std::optional<nlohmann::json> result_of(const nlohmann::json& request,

@@ -64,11 +64,11 @@ std::string lead_text(const json& lead) {
     return lead.contains("ethertype") ? out + ", " + headers_text(lead) : out;
 }
 
-std::string hop_text(const json& hop) {
-    std::string out = "next hop " + text_of(hop, "next_hop") + ", " + text_of(hop, "type");
+std::string nexthop_text(const json& nexthop) {
+    std::string out = "next hop " + text_of(nexthop, "next_hop") + ", " + text_of(nexthop, "type");
     for (const char* name : {"reason", "interface", "via", "mac"})
-        if (hop.contains(name) && !hop[name].is_null())
-            out += std::string(" ") + name + " " + text_of(hop, name);
+        if (nexthop.contains(name) && !nexthop[name].is_null())
+            out += std::string(" ") + name + " " + text_of(nexthop, name);
     return out;
 }
 
@@ -131,7 +131,7 @@ std::vector<std::string> step_lines(const json& step) {
     if (step.contains("interface")) add(text_of(step, "interface"));
     if (step.contains("bridge")) add(text_of(step, "bridge"));
     if (step.contains("vlan")) add("VLAN " + text_of(step, "vlan"));
-    if (step.contains("next_hop")) add(hop_text(step["next_hop"]));
+    if (step.contains("next_hop")) add(nexthop_text(step["next_hop"]));
     if (step.contains("why")) add(text_of(step, "why"));
     if (step.contains("reason"))
         add(text_of(step, "reason") +
@@ -144,12 +144,12 @@ std::vector<std::string> step_lines(const json& step) {
     if (step.contains("fdb_entry")) lines.push_back(station_text(step["fdb_entry"]));
     for (const json& acl : step.value("acl", json::array())) add_acl(lines, acl);
     if (step.contains("member")) {
-        json hop = step["member"];
-        hop.erase("reason");
-        lines.push_back("member: " + hop_text(hop));
+        json nexthop = step["member"];
+        nexthop.erase("reason");
+        lines.push_back("member: " + nexthop_text(nexthop));
         lines.push_back(text_of(step["member"], "reason"));
         for (const json& out : step["member"].value("unable", json::array()))
-            lines.push_back("member without traffic: " + hop_text(out));
+            lines.push_back("member without traffic: " + nexthop_text(out));
     }
     if (step.contains("neighbour"))
         lines.push_back("neighbour " + text_of(step["neighbour"], "address") + ": " +

@@ -92,7 +92,7 @@ void reading::open(const partial& from, std::vector<partial>& into) {
     into.push_back({{end, from.rest.end()}, from.words});
 }
 
-bool reading::take(const std::string& word) {
+bool reading::accept(const std::string& word) {
     std::vector<partial> opened, as_word, as_value;
     for (const partial& w : partials_) open(w, opened);
     for (partial& w : opened) {

@@ -45,7 +45,7 @@ class reading {
     explicit reading(const usage& of);
 
     /// Consumes a word. Returns false, without a change, if it matches no continuation.
-    [[nodiscard]] bool take(const std::string& word);
+    [[nodiscard]] bool accept(const std::string& word);
     /// The parsed words if the usage may end here; keywords are preferred to values.
     [[nodiscard]] std::optional<read_words> whole() const;
     /// The possible next parts, without duplicates.

@@ -38,7 +38,7 @@ class signals {
     }
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
     /// The next signal, or 0.
-    [[nodiscard]] int take() const noexcept {
+    [[nodiscard]] int read() const noexcept {
         signalfd_siginfo one{};
         return ::read(fd_.get(), &one, sizeof one) == sizeof one ? static_cast<int>(one.ssi_signo)
                                                                  : 0;
@@ -141,7 +141,7 @@ class watcher {
         if (::read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q') ended_ = true;
     }
     void read_signal() {
-        const int s = signals_.take();
+        const int s = signals_.read();
         if (s == SIGTSTP) {
             screen_.leave();
             ::raise(SIGSTOP);  // until SIGCONT

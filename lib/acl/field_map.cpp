@@ -28,7 +28,7 @@ uint64_t all_bits(unsigned bytes) {
 }
 
 /// Convert a field to ternary values; a match of any is a match of the field.
-std::vector<ternary> say(const tpk_acl_field_def& def, const tpk_acl_field& field) {
+std::vector<ternary> ternaries_of(const tpk_acl_field_def& def, const tpk_acl_field& field) {
     const uint64_t all = all_bits(def.size);
     const uint64_t value = number_of(field.value, def.size);
     const uint64_t other = number_of(field.mask_range, def.size);
@@ -132,7 +132,7 @@ result<void> field_map<Words>::convert(const tpk_acl_rule_data& data, const tpk_
         tpk_acl_field_def def = p.field;
         if (wide) def.size = 8;
         std::vector<rule_type> next;
-        for (const ternary& t : say(def, field))
+        for (const ternary& t : ternaries_of(def, field))
             for (rule_type r : made) {
                 const auto put = [&r](const field_place& at, uint64_t value, uint64_t mask) {
                     r.value[at.word] |= static_cast<uint32_t>(value) << at.shift;

@@ -267,7 +267,7 @@ unsigned generation<Words>::tree_for(const rule_type& r) {
 /// indirect entry: a reader that loaded the entry's old data must not use it as the node's.
 template <unsigned Words>
 void generation<Words>::replace(const leaf_position& at, unsigned tree,
-                                std::vector<rule_type> rules, bool grown, change& c) {
+                                std::vector<rule_type> rules, bool grown, pending_update& c) {
     const uint64_t before = load(at.granule);
     const unsigned filter_word = view_.filter_word[tree];
     if (grown && grown_long(rules.size())) {
@@ -303,7 +303,7 @@ void generation<Words>::replace(const leaf_position& at, unsigned tree,
 
 template <unsigned Words>
 bool generation<Words>::replace_link(const leaf_position& at, unsigned tree, const rule_type& r,
-                                     bool insert, change& c) {
+                                     bool insert, pending_update& c) {
     const uint64_t head = load(at.granule);
     if ((info_of(head) & layout::chained_bit) == 0) return false;
     const std::vector<uint64_t> chain = leaves_.chain(head);
@@ -337,7 +337,7 @@ bool generation<Words>::replace_link(const leaf_position& at, unsigned tree, con
 }
 
 template <unsigned Words>
-void generation<Words>::plan_insert(unsigned tree, const rule_type& r, change& c) {
+void generation<Words>::plan_insert(unsigned tree, const rule_type& r, pending_update& c) {
     try {
         std::vector<leaf_position> found;
         std::vector<uint32_t> above;
@@ -361,7 +361,7 @@ void generation<Words>::plan_insert(unsigned tree, const rule_type& r, change& c
 }
 
 template <unsigned Words>
-void generation<Words>::plan_remove(unsigned tree, const rule_type& r, change& c) {
+void generation<Words>::plan_remove(unsigned tree, const rule_type& r, pending_update& c) {
     store_.open_reserve(true);
     try {
         std::vector<leaf_position> found;
@@ -383,8 +383,8 @@ void generation<Words>::plan_remove(unsigned tree, const rule_type& r, change& c
 }
 
 template <unsigned Words>
-void generation<Words>::publish(const change& c) noexcept {
-    const auto show = [this](const change::assignment& a) {
+void generation<Words>::publish(const pending_update& c) noexcept {
+    const auto show = [this](const pending_update::assignment& a) {
         auto* to = reinterpret_cast<uint64_t*>(store_.at(a.granule)) + a.data;
         __atomic_store_n(to, a.value, __ATOMIC_RELEASE);
     };
@@ -393,7 +393,7 @@ void generation<Words>::publish(const change& c) noexcept {
 }
 
 template <unsigned Words>
-void generation<Words>::undo(const change& c) {
+void generation<Words>::undo(const pending_update& c) {
     for (const uint64_t word : c.made) leaves_.release_one(word);
 }
 

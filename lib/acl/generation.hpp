@@ -23,7 +23,7 @@ struct division {
 };
 
 /// A change that is not yet visible to readers.
-struct change {
+struct pending_update {
     struct assignment {
         uint32_t granule;  ///< the entry's
         bool data;         ///< the entry's second word
@@ -64,11 +64,11 @@ class generation {
     unsigned tree_for(const rule_type& r);
     unsigned late_tree() const noexcept { return view_.trees - 1; }
     /// Plan a change; throws std::bad_alloc if the store is full, after undoing its parts.
-    void plan_insert(unsigned tree, const rule_type& r, change& c);
-    void plan_remove(unsigned tree, const rule_type& r, change& c);
+    void plan_insert(unsigned tree, const rule_type& r, pending_update& c);
+    void plan_remove(unsigned tree, const rule_type& r, pending_update& c);
     /// Make it visible to readers. Release `gone` when no reader can hold it.
-    void publish(const change& c) noexcept;
-    void undo(const change& c);
+    void publish(const pending_update& c) noexcept;
+    void undo(const pending_update& c);
     void release_leaf(uint64_t word) { leaves_.release_one(word); }
 
     struct shape {
@@ -108,9 +108,9 @@ class generation {
               std::vector<leaf_position>& found, std::vector<uint32_t>* above);
     /// Replace one link of a long leaf's chain; returns false if the leaf is not chained.
     bool replace_link(const leaf_position& at, unsigned tree, const rule_type& r, bool insert,
-                      change& c);
+                      pending_update& c);
     void replace(const leaf_position& at, unsigned tree, std::vector<rule_type> rules, bool grown,
-                 change& c);
+                 pending_update& c);
     void measure(uint32_t granule, uint32_t depth, shape& s);
 
     store store_;

@@ -141,7 +141,7 @@ result<void> table<Words>::build(std::vector<rule_type> rules) {
 }
 
 template <unsigned Words>
-void table<Words>::apply(const change& c) noexcept {
+void table<Words>::apply(const pending_update& c) noexcept {
     generation_->publish(c);
     for (const uint64_t word : c.gone)
         config_.defer_free({[](void* owner, uint64_t what) {
@@ -167,7 +167,7 @@ bool table<Words>::insert(slot& s) noexcept {
         const unsigned tree = generation_->tree_for(s.rule);
         const bool late = tree == generation_->late_tree();
         if (late && late_ >= late_limit_) return false;
-        change c;
+        pending_update c;
         generation_->plan_insert(tree, s.rule, c);
         apply(c);
         s.tree = static_cast<uint8_t>(tree);
@@ -222,7 +222,7 @@ result<void> table<Words>::remove(rule_id id) {
     bool done = tree == hidden;
     try {
         if (!done && !uncovers) {
-            change c;
+            pending_update c;
             generation_->plan_remove(tree, s.rule, c);
             apply(c);
             late_ -= tree == generation_->late_tree();

@@ -86,7 +86,7 @@ class table {
     bool rebuild(bool fresh) noexcept;
     bool rebuild_with(unsigned thrift, bool fresh);
     bool insert(slot& s) noexcept;
-    void apply(const change& c) noexcept;
+    void apply(const pending_update& c) noexcept;
     void retire(generation_type* old) noexcept;
     [[nodiscard]] tl::unexpected<error> out_of_memory() const;
 

@@ -75,12 +75,12 @@ struct trial {
                 cycles += t.categories != 0 ? step::scan : step::scan_all;
             }
             bool match = true;
-            const unsigned plain = t.stored_words - 1u;
-            for (unsigned w = 0; w < plain && match; ++w)
+            const unsigned fast = t.stored_words - 1u;
+            for (unsigned w = 0; w < fast && match; ++w)
                 match =
                     ((key[t.stored[w]] ^ at(2 * w * count + i)) & at((2 * w + 1) * count + i)) == 0;
-            const uint32_t ports = key[t.stored[plain]], low = at(2 * plain * count + i),
-                           more = at((2 * plain + 1) * count + i);
+            const uint32_t ports = key[t.stored[fast]], low = at(2 * fast * count + i),
+                           more = at((2 * fast + 1) * count + i);
             if (!match || static_cast<uint16_t>((ports >> 16) - (low >> 16)) > more >> 16 ||
                 static_cast<uint16_t>(ports - low) > (more & 0xffff))
                 continue;

@@ -25,7 +25,7 @@ struct token_rate {
 class token_bucket {
   public:
     /// Whether one more is permitted at `now`.
-    bool take(const token_rate& rate, uint64_t now) noexcept {
+    bool allow(const token_rate& rate, uint64_t now) noexcept {
         uint64_t from = std::max(full_at_, now);
         if (from - now > rate.depth) {
             if (from - now <= rate.depth + rate.interval) return false;
@@ -51,8 +51,8 @@ class rate_limit {
                 .depth = per_second > 10 ? ns_per_s / 10 - ns_per_s / per_second : 0} {}
 
     /// Whether one more is permitted at `now_ms`.
-    bool take(uint64_t now_ms) noexcept {
-        return is_open_ && bucket_.take(rate_, now_ms * ns_per_ms);
+    bool allow(uint64_t now_ms) noexcept {
+        return is_open_ && bucket_.allow(rate_, now_ms * ns_per_ms);
     }
 
   private:

@@ -20,7 +20,7 @@ arena::~arena() {
 }
 
 /// Allocate from the free list, else by splitting a larger block, else from unused space.
-uint32_t arena::take(uint32_t units) noexcept {
+uint32_t arena::split_free(uint32_t units) noexcept {
     auto& list = free_[units];
     if (!list.empty()) {
         const uint32_t offset = list.back();
@@ -28,8 +28,8 @@ uint32_t arena::take(uint32_t units) noexcept {
         return offset;
     }
     if (units < line_units) {
-        const uint32_t offset = take(2 * units);
-        if (offset != none) keep(offset + units * unit, units);
+        const uint32_t offset = split_free(2 * units);
+        if (offset != none) add_free(offset + units * unit, units);
         return offset;
     }
     const uint64_t at = used_;
@@ -38,7 +38,7 @@ uint32_t arena::take(uint32_t units) noexcept {
     return static_cast<uint32_t>(at);
 }
 
-void arena::keep(uint32_t offset, uint32_t units) noexcept {
+void arena::add_free(uint32_t offset, uint32_t units) noexcept {
     try {
         free_[units].push_back(offset);
     } catch (const std::bad_alloc&) {
@@ -47,14 +47,14 @@ void arena::keep(uint32_t offset, uint32_t units) noexcept {
 }
 
 uint32_t arena::allocate(uint32_t units) noexcept {
-    const uint32_t offset = take(units);
+    const uint32_t offset = split_free(units);
     if (offset != none) live_ += bytes_of(units);
     return offset;
 }
 
 void arena::release(uint32_t offset, uint32_t units) noexcept {
     live_ -= bytes_of(units);
-    keep(offset, units);
+    add_free(offset, units);
 }
 
 }  // namespace turnpike::fib

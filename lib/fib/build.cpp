@@ -45,7 +45,7 @@ void table::walk(const rib_node& node, unsigned level, uint32_t background, Run 
 /// touching nodes that readers use. Its new offset goes to node.entry, its old one to the log.
 /// Returns false without room; call roll_back() then.
 bool table::build(rib_node& node, unsigned level, uint32_t background, bool all, generation& g,
-                  change& c) {
+                  pending_update& c) {
     std::array<slot_run, 256> runs;
     size_t count = 0;
     const auto add = [&](uint32_t last, slot_entry entry) {
@@ -57,7 +57,9 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
     bool built = true;
     walk(
         node, level, background,
-        [&](uint32_t last, uint32_t handle) { add(last, g.leaf(handle, hops_->value(handle))); },
+        [&](uint32_t last, uint32_t handle) {
+            add(last, g.leaf(handle, nexthops_->value(handle)));
+        },
         [&](const rib_node::child& child, uint32_t handle) {
             rib_node& below = *child.node;
             if (built && (all || below.entry == rib_node::unbuilt || below.changed ||
@@ -107,7 +109,7 @@ uint64_t table::measure(const rib_node& node, unsigned level, uint32_t backgroun
 }
 
 /// Build root slots [first, first + count): the changed ones, or all.
-bool table::build_root(uint32_t first, uint32_t count, bool all, generation& g, change& c) {
+bool table::build_root(uint32_t first, uint32_t count, bool all, generation& g, pending_update& c) {
     uint32_t* const root = g.root();
     const auto store = [&](uint32_t from, uint32_t end, uint32_t entry) {
         if (all) {
@@ -117,30 +119,30 @@ bool table::build_root(uint32_t first, uint32_t count, bool all, generation& g, 
         c.stores.push_back({root + from, end - from, entry});
     };
     bool built = true;
-    rib_->walk_root(first, count, default_handle_,
-                    [&](uint32_t at, uint32_t last, uint32_t handle) {
-                        for (; built && at <= last; ++at) {
-                            if (rib_node* child = rib_->root_child(at)) {
-                                if (all || child->entry == rib_node::unbuilt || child->changed ||
-                                    child->background != handle)
-                                    built = build(*child, 1, handle, all, g, c);
-                                if (built) store(at, at + 1, child->entry);
-                                continue;
-                            }
-                            uint32_t end = at + 1;
-                            while (end <= last && rib_->root_child(end) == nullptr) ++end;
-                            const uint32_t leaf = g.root_leaf(g.leaf(handle, hops_->value(handle)));
-                            built = leaf != arena::none;
-                            if (built) store(at, end, leaf);
-                            at = end - 1;
-                        }
-                    });
+    rib_->walk_root(
+        first, count, default_handle_, [&](uint32_t at, uint32_t last, uint32_t handle) {
+            for (; built && at <= last; ++at) {
+                if (rib_node* child = rib_->root_child(at)) {
+                    if (all || child->entry == rib_node::unbuilt || child->changed ||
+                        child->background != handle)
+                        built = build(*child, 1, handle, all, g, c);
+                    if (built) store(at, at + 1, child->entry);
+                    continue;
+                }
+                uint32_t end = at + 1;
+                while (end <= last && rib_->root_child(end) == nullptr) ++end;
+                const uint32_t leaf = g.root_leaf(g.leaf(handle, nexthops_->value(handle)));
+                built = leaf != arena::none;
+                if (built) store(at, end, leaf);
+                at = end - 1;
+            }
+        });
     return built;
 }
 
 /// Build the change of one route below the root: start at the deepest node on its path that readers
 /// already use, so that one store publishes it.
-bool table::build_path(const address& a, const rib::path& p, change& c) {
+bool table::build_path(const address& a, const rib::path& p, pending_update& c) {
     generation& g = *generation_;
     const unsigned known = p.count - p.made;
     const uint32_t root_slot = a.bits(0, shape_.root_bits);
@@ -150,7 +152,7 @@ bool table::build_path(const address& a, const rib::path& p, change& c) {
 
 /// Build a node that readers use, and publish it.
 bool table::build_known(const address& a, rib_node& node, const rib_node* parent_node,
-                        unsigned level, change& c) {
+                        unsigned level, pending_update& c) {
     generation& g = *generation_;
     if (!build(node, level, node.background, false, g, c)) return false;
     uint32_t* link = g.root() + a.bits(0, shape_.root_bits);
@@ -167,7 +169,7 @@ bool table::build_known(const address& a, rib_node& node, const rib_node* parent
 }
 
 uint64_t table::arena_bytes_needed(const id_coding& coding, rebuild_reason why) const {
-    std::vector<bool> alone(hops_->bound());  // next hops that root slots store directly
+    std::vector<bool> alone(nexthops_->bound());  // next hops that root slots store directly
     uint64_t bytes = 0;
     rib_->walk_root(0, 1u << shape_.root_bits, default_handle_,
                     [&](uint32_t at, uint32_t last, uint32_t handle) {
@@ -194,13 +196,13 @@ bool table::rebuild(rebuild_reason why) noexcept {
 }
 
 bool table::build_whole(rebuild_reason why) {
-    const id_coding coding = id_coding::fitting(*hops_, ipv4_);
+    const id_coding coding = id_coding::fitting(*nexthops_, ipv4_);
     const uint64_t bytes = arena_bytes_needed(coding, why);
     auto next = std::make_unique<generation>(
         config_.allocator,
         generation::plan{shape_.root_bits, ipv4_, config_.network_order, coding, bytes});
     if (!next->valid()) return false;
-    change c;
+    pending_update c;
     bool built = false;
     try {
         built = build_root(0, 1u << shape_.root_bits, true, *next, c);

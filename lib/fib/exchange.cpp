@@ -86,12 +86,12 @@ void table::exchange_under_way::expect(size_t i, unsigned step) const noexcept {
     if (i >= changes_.size()) return;
     const route_change& c = changes_[i];
     const rib_node* const node = t_.rib_->expect(c.prefix, step);
-    if (step < 3 || t_.hops_->bound() < nearest_caches_hold) return;
-    if (c.next_hop) t_.hops_->expect(*c.next_hop);
+    if (step < 3 || t_.nexthops_->bound() < nearest_caches_hold) return;
+    if (c.next_hop) t_.nexthops_->expect(*c.next_hop);
     if (node == nullptr) return;
     constexpr size_t most = 16;  // covers the routes of most nodes
     for (size_t r = 0; r < std::min(node->routes.size(), most); ++r)
-        t_.hops_->expect_handle(node->routes[r].handle);
+        t_.nexthops_->expect_handle(node->routes[r].handle);
 }
 
 bool table::exchange_under_way::make_one(const route_change& c) {
@@ -106,9 +106,9 @@ bool table::exchange_under_way::make_one(const route_change& c) {
         return true;
     }
     if (there == nullptr && t_.rib_->size() >= t_.config_.max_routes) return false;
-    const uint32_t after = t_.hops_->acquire(*c.next_hop);
+    const uint32_t after = t_.nexthops_->acquire(*c.next_hop);
     if (before == after) {
-        (void)t_.hops_->release(after);
+        (void)t_.nexthops_->release(after);
         done_.push_back({before, after, 0});
         return true;
     }
@@ -216,7 +216,7 @@ bool table::exchange_under_way::finish() noexcept {
         const uint32_t before = done_[i].before;
         changes_[i].next_hop.reset();
         if (before == none) continue;
-        changes_[i].next_hop = t_.hops_->value(before);
+        changes_[i].next_hop = t_.nexthops_->value(before);
         if (before != done_[i].after) t_.release_handle(before);
     }
     return true;

@@ -30,7 +30,7 @@ id_coding id_coding::fitting(const next_hops& all, bool ipv4) {
 }
 
 uint32_t id_coding::limit() const noexcept {
-    return identity ? layout::id_limit(bytes) : std::min(hops, layout::id_limit(bytes));
+    return identity ? layout::id_limit(bytes) : std::min(nexthops, layout::id_limit(bytes));
 }
 
 bool id_coding::holds(uint32_t handle, uint64_t value) const noexcept {
@@ -51,16 +51,16 @@ generation::generation(const memory& from, const plan& p)
     if (!nodes.valid()) return;
     root_ = static_cast<uint32_t*>(zeroed(root_bytes()));
     if (!p.coding.identity) {
-        hops_ = static_cast<uint64_t*>(zeroed(hops_bytes()));
-        hops_valid_ = hops_ != nullptr;
-        if (hops_valid_) hops_[layout::escape_id] = ~uint64_t{0};
+        nexthops_ = static_cast<uint64_t*>(zeroed(nexthops_bytes()));
+        nexthops_valid_ = nexthops_ != nullptr;
+        if (nexthops_valid_) nexthops_[layout::escape_id] = ~uint64_t{0};
     }
-    view_ = {root_, nodes.base(), hops_, p.coding.bytes, p.network_order, true, {}, nullptr};
+    view_ = {root_, nodes.base(), nexthops_, p.coding.bytes, p.network_order, true, {}, nullptr};
 }
 
 generation::~generation() {
     if (root_ != nullptr) from_.release(from_.context, root_);
-    if (hops_ != nullptr) from_.release(from_.context, hops_);
+    if (nexthops_ != nullptr) from_.release(from_.context, nexthops_);
 }
 
 void generation::settle() noexcept { view_.prefetch = nodes.live_bytes() > prefetch_from_bytes; }
@@ -69,7 +69,7 @@ slot_entry generation::leaf(uint32_t handle, uint64_t value) noexcept {
     if (plan_.coding.identity) return (static_cast<slot_entry>(value) + 1) << 1;
     const slot_entry id = handle + 1;
     // A handle is reused for another value only when no reader can hold it (next_hops::drop).
-    if (hops_[id] != value) __atomic_store_n(&hops_[id], value, __ATOMIC_RELAXED);
+    if (nexthops_[id] != value) __atomic_store_n(&nexthops_[id], value, __ATOMIC_RELAXED);
     return id << 1;
 }
 

@@ -16,9 +16,9 @@ namespace turnpike::fib {
 
 /// Encoding of next-hop handles as IDs in the lookup table.
 struct id_coding {
-    uint8_t bytes = 1;     ///< bytes per ID in IPv4 blocks
-    bool identity = true;  ///< an ID is its next hop: no side table
-    uint32_t hops = 0;     ///< size of the side table otherwise
+    uint8_t bytes = 1;      ///< bytes per ID in IPv4 blocks
+    bool identity = true;   ///< an ID is its next hop: no side table
+    uint32_t nexthops = 0;  ///< size of the side table otherwise
 
     /// The narrowest encoding for the `next_hops` in use, with room for more.
     static id_coding fitting(const next_hops& all, bool ipv4);
@@ -44,7 +44,7 @@ class generation {
     generation(const generation&) = delete;
     generation& operator=(const generation&) = delete;
 
-    bool valid() const noexcept { return root_ != nullptr && nodes.valid() && hops_valid_; }
+    bool valid() const noexcept { return root_ != nullptr && nodes.valid() && nexthops_valid_; }
     const view* published() const noexcept { return &view_; }
     /// Decide on prefetching by the current size of the nodes; call it only before publication.
     void settle() noexcept;
@@ -57,8 +57,8 @@ class generation {
 
     uint32_t* root() noexcept { return root_; }
     uint64_t root_bytes() const noexcept { return uint64_t{4} << plan_.root_bits; }
-    uint64_t hops_bytes() const noexcept {
-        return plan_.coding.identity ? 0 : (uint64_t{plan_.coding.hops} + 1) * 8;
+    uint64_t nexthops_bytes() const noexcept {
+        return plan_.coding.identity ? 0 : (uint64_t{plan_.coding.nexthops} + 1) * 8;
     }
     const id_coding& coding() const noexcept { return plan_.coding; }
 
@@ -68,8 +68,8 @@ class generation {
     memory from_;
     plan plan_;
     uint32_t* root_ = nullptr;
-    uint64_t* hops_ = nullptr;
-    bool hops_valid_ = true;
+    uint64_t* nexthops_ = nullptr;
+    bool nexthops_valid_ = true;
     view view_{};
     std::unordered_map<slot_entry, uint32_t> uniform_;  // leaf -> the root's entry
 };

@@ -21,22 +21,22 @@ struct interval_search {
     /// Bounds: their first 32 bits (IPv6: of the first 64 bits). As in a tree, a bound is less one
     /// and has its sign turned.
     const uint32_t* high;
-    const uint32_t* low;      ///< IPv6: the next 32 bits, with the sign turned too
-    const uint32_t* entries;  ///< [2^levels], as in a tree
-    const uint64_t* hops;     ///< [2^levels] next hops of the entries that are leaves
-    const uint32_t* hops32;   ///< the same; nullptr if one does not fit 32 bits
-    uint32_t levels;          ///< layout::search_least_levels to search_levels; 0: no search
-    bool leaves;              ///< all entries are leaves
+    const uint32_t* low;       ///< IPv6: the next 32 bits, with the sign turned too
+    const uint32_t* entries;   ///< [2^levels], as in a tree
+    const uint64_t* nexthops;  ///< [2^levels] next hops of the entries that are leaves
+    const uint32_t* hops32;    ///< the same; nullptr if one does not fit 32 bits
+    uint32_t levels;           ///< layout::search_least_levels to search_levels; 0: no search
+    bool leaves;               ///< all entries are leaves
 };
 
 /// Input of a lookup; immutable once published.
 struct view {
     const uint32_t* root;
     const uint8_t* nodes;
-    const uint64_t* hops;  ///< [ids]; nullptr: an ID is its next hop plus one
-    uint8_t id_bytes;      ///< 1, 2 or 4: bytes per ID in IPv4 blocks
-    bool network_order;    ///< IPv4 addresses are in network byte order
-    bool prefetch;         ///< the nodes do not fit L1
+    const uint64_t* nexthops;  ///< [ids]; nullptr: an ID is its next hop plus one
+    uint8_t id_bytes;          ///< 1, 2 or 4: bytes per ID in IPv4 blocks
+    bool network_order;        ///< IPv4 addresses are in network byte order
+    bool prefetch;             ///< the nodes do not fit L1
     /// All routes of a short table. Kernels without permutations, and of short bursts, use the trees
     /// (IPv6) or the nodes (IPv4).
     interval_search search;

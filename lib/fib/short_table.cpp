@@ -99,17 +99,17 @@ size_t search_bytes(unsigned levels, bool ipv4) {
 interval_search lay_search(std::span<const interval64> intervals, unsigned levels, bool ipv4,
                            const view& nodes, uint8_t* at) {
     const size_t count = size_t{1} << levels;
-    const auto take = [&](size_t bytes) {
+    const auto allocate = [&](size_t bytes) {
         uint8_t* const from = at;
         at += in_lines(bytes);
         return from;
     };
-    auto* const high = reinterpret_cast<uint32_t*>(take(layout::search_level_at(levels) * 4));
+    auto* const high = reinterpret_cast<uint32_t*>(allocate(layout::search_level_at(levels) * 4));
     auto* const low =
-        ipv4 ? nullptr : reinterpret_cast<uint32_t*>(take(layout::search_level_at(levels) * 4));
-    auto* const entries = reinterpret_cast<uint32_t*>(take(count * sizeof(uint32_t)));
-    auto* const hops = reinterpret_cast<uint64_t*>(take(count * sizeof(uint64_t)));
-    auto* const hops32 = reinterpret_cast<uint32_t*>(take(count * sizeof(uint32_t)));
+        ipv4 ? nullptr : reinterpret_cast<uint32_t*>(allocate(layout::search_level_at(levels) * 4));
+    auto* const entries = reinterpret_cast<uint32_t*>(allocate(count * sizeof(uint32_t)));
+    auto* const nexthops = reinterpret_cast<uint64_t*>(allocate(count * sizeof(uint64_t)));
+    auto* const hops32 = reinterpret_cast<uint32_t*>(allocate(count * sizeof(uint32_t)));
     for (unsigned level = 0; level < levels; ++level) {
         const unsigned first = layout::search_level_at(level);
         for (unsigned i = 0; i < layout::search_level_at(level + 1) - first; ++i) {
@@ -128,12 +128,12 @@ interval_search lay_search(std::span<const interval64> intervals, unsigned level
         const slot_entry entry = entries[i] = intervals[std::min(i, intervals.size() - 1)].entry;
         const uint32_t id = entry >> 1;
         const bool leaf = (entry & layout::node_bit) == 0;
-        hops[i] = !leaf ? 0 : nodes.hops != nullptr ? nodes.hops[id] : id - 1;
-        hops32[i] = static_cast<uint32_t>(hops[i]);
+        nexthops[i] = !leaf ? 0 : nodes.nexthops != nullptr ? nodes.nexthops[id] : id - 1;
+        hops32[i] = static_cast<uint32_t>(nexthops[i]);
         leaves &= leaf;
-        narrow &= hops[i] >> 32 == 0;
+        narrow &= nexthops[i] >> 32 == 0;
     }
-    return {high, low, entries, hops, narrow ? hops32 : nullptr, levels, leaves};
+    return {high, low, entries, nexthops, narrow ? hops32 : nullptr, levels, leaves};
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ void short_table::erase(const address& a, unsigned length) noexcept {
 }
 
 std::unique_ptr<interval_trees> short_table::build(const memory& from, generation& g,
-                                                   const next_hops& hops,
+                                                   const next_hops& nexthops,
                                                    uint32_t default_handle) const noexcept try {
     if (!known_ || most_ == 0) return nullptr;
     // Nested prefixes, the innermost last: when one ends, the one around it continues.
@@ -215,7 +215,7 @@ std::unique_ptr<interval_trees> short_table::build(const memory& from, generatio
     }
     while (depth > 0) close();
 
-    const auto leaf = [&](uint32_t handle) { return g.leaf(handle, hops.value(handle)); };
+    const auto leaf = [&](uint32_t handle) { return g.leaf(handle, nexthops.value(handle)); };
     std::vector<std::vector<interval64>> trees(1);
     uint32_t before = default_handle;
     for (size_t i = 0; i < all.size();) {

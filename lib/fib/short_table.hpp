@@ -57,7 +57,8 @@ class short_table {
     void erase(const address& a, unsigned length) noexcept;
 
     /// nullptr: not short, or no memory. Leaves refer to `g`.
-    std::unique_ptr<interval_trees> build(const memory& from, generation& g, const next_hops& hops,
+    std::unique_ptr<interval_trees> build(const memory& from, generation& g,
+                                          const next_hops& nexthops,
                                           uint32_t default_handle) const noexcept;
 
   private:

@@ -13,16 +13,16 @@ table::table(const config& c, shape s, bool ipv4)
       shape_(s),
       ipv4_(ipv4),
       rib_(std::make_unique<rib>(s)),
-      hops_(std::make_unique<next_hops>()),
+      nexthops_(std::make_unique<next_hops>()),
       short_(c.short_routes, ipv4) {
     config_.max_bytes = std::min(config_.max_bytes, arena::max_bytes);
 }
 
-// Deferred items of the hook use `hops_` and `generation_`: defer their destruction after those.
+// Deferred items of the hook use `nexthops_` and `generation_`: defer their destruction after those.
 table::~table() {
     retire(trees_);
     retire(generation_);
-    retire(hops_);
+    retire(nexthops_);
 }
 
 result<void> table::start() {
@@ -35,7 +35,7 @@ result<void> table::start() {
     if (bytes < 8 && config_.default_next_hop >> (8 * bytes) != 0)
         return fail(EINVAL, config_.name, "the default next hop does not fit next_hop_bytes");
     try {
-        default_handle_ = hops_->acquire(config_.default_next_hop);
+        default_handle_ = nexthops_->acquire(config_.default_next_hop);
         if (rebuild(rebuild_reason::load)) return {};
     } catch (const std::bad_alloc&) {
     }
@@ -80,14 +80,14 @@ void table::free_block(uint32_t offset, uint32_t units) noexcept {
 }
 
 void table::release_handle(uint32_t handle) noexcept {
-    if (!hops_->release(handle)) return;
+    if (!nexthops_->release(handle)) return;
     config_.defer_free({[](void* owner, uint64_t what) {
                             static_cast<next_hops*>(owner)->drop(static_cast<uint32_t>(what));
                         },
-                        hops_.get(), handle});
+                        nexthops_.get(), handle});
 }
 
-void table::commit(change& c) noexcept {
+void table::commit(pending_update& c) noexcept {
     for (const slot_store& s : c.stores)
         for (uint32_t i = 0; i < s.count; ++i)
             if (s.at[i] != s.entry) publish(s.at + i, s.entry);
@@ -96,7 +96,7 @@ void table::commit(change& c) noexcept {
     c.clear();
 }
 
-void table::roll_back(change& c, generation& g) noexcept {
+void table::roll_back(pending_update& c, generation& g) noexcept {
     for (auto b = c.log.rbegin(); b != c.log.rend(); ++b) {
         g.nodes.release(b->node->entry, b->node->units);
         b->node->entry = b->entry;
@@ -108,7 +108,7 @@ void table::roll_back(change& c, generation& g) noexcept {
 
 void table::show() noexcept {
     short_.know(*rib_);
-    auto made = short_.build(config_.allocator, *generation_, *hops_, default_handle_);
+    auto made = short_.build(config_.allocator, *generation_, *nexthops_, default_handle_);
     const view* const now = made ? &made->seen : generation_->published();
     if (now == view_.load(std::memory_order_relaxed)) return;
     view_.store(now, std::memory_order_release);
@@ -153,9 +153,9 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
             ENOSPC, config_.name,
             "all " + std::to_string(config_.max_routes) + " routes are in use (max_routes)");
     try {
-        const uint32_t handle = hops_->acquire(next_hop);
+        const uint32_t handle = nexthops_->acquire(next_hop);
         if (present != nullptr && *present == handle) {
-            (void)hops_->release(handle);
+            (void)nexthops_->release(handle);
             return {};
         }
         const bool fits = generation_->coding().holds(handle, next_hop);
@@ -233,7 +233,7 @@ result<void> table::load(std::vector<entry> routes) {
         acquired.reserve(routes.size());
         for (size_t i = 0; i < routes.size(); ++i) {
             if (i + 1 < routes.size() && position(routes[i]) == position(routes[i + 1])) continue;
-            acquired.push_back(hops_->acquire(routes[i].next_hop));
+            acquired.push_back(nexthops_->acquire(routes[i].next_hop));
             rib_->append(routes[i].prefix, routes[i].length, acquired.back());
         }
         short_.forget();
@@ -257,12 +257,12 @@ result<void> table::load(std::vector<entry> routes) {
 std::optional<uint64_t> table::get(const address& a, unsigned length) {
     if (!check(a, length)) return std::nullopt;
     const uint32_t* handle = rib_->find(a, length);
-    return handle != nullptr ? std::optional(hops_->value(*handle)) : std::nullopt;
+    return handle != nullptr ? std::optional(nexthops_->value(*handle)) : std::nullopt;
 }
 
 void table::for_each(const std::function<void(const address&, unsigned, uint64_t)>& visit) const {
     rib_->for_each([&](const address& a, unsigned length, uint32_t handle) {
-        visit(a, length, hops_->value(handle));
+        visit(a, length, nexthops_->value(handle));
     });
 }
 
@@ -276,9 +276,9 @@ level_bytes table::bytes_by_level() const noexcept {
 statistics table::stats() const noexcept {
     const generation& g = *generation_;
     uint32_t distinct = 0;
-    for (uint32_t h = 0; h < hops_->bound(); ++h) distinct += hops_->in_use(h);
-    return {rib_->size(),         distinct,       g.root_bytes(), g.nodes.capacity_bytes(),
-            g.nodes.live_bytes(), g.hops_bytes(), rebuilds_};
+    for (uint32_t h = 0; h < nexthops_->bound(); ++h) distinct += nexthops_->in_use(h);
+    return {rib_->size(),         distinct,           g.root_bytes(), g.nodes.capacity_bytes(),
+            g.nodes.live_bytes(), g.nexthops_bytes(), rebuilds_};
 }
 
 }  // namespace turnpike::fib

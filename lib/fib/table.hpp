@@ -114,7 +114,7 @@ class table {
         uint32_t count;
         uint32_t entry;
     };
-    struct change {
+    struct pending_update {
         std::vector<node_before> log;
         std::vector<slot_store> stores;
         void clear() noexcept {
@@ -132,19 +132,19 @@ class table {
     void walk(const rib_node& node, unsigned level, uint32_t background, Run run,
               Child child) const;
     bool build(rib_node& node, unsigned level, uint32_t background, bool all, generation& g,
-               change& c);
+               pending_update& c);
     uint64_t measure(const rib_node& node, unsigned level, uint32_t background,
                      const id_coding& coding) const;
-    bool build_root(uint32_t first, uint32_t count, bool all, generation& g, change& c);
-    bool build_path(const address& a, const rib::path& p, change& c);
+    bool build_root(uint32_t first, uint32_t count, bool all, generation& g, pending_update& c);
+    bool build_path(const address& a, const rib::path& p, pending_update& c);
     bool build_known(const address& a, rib_node& node, const rib_node* parent_node, unsigned level,
-                     change& c);
+                     pending_update& c);
     void erase(const address& a, unsigned length) noexcept;
     class exchange_under_way;
     bool apply(const address& a, unsigned length, const rib::path& p,
                const rib::removed* gone = nullptr) noexcept;
-    void commit(change& c) noexcept;
-    void roll_back(change& c, generation& g) noexcept;
+    void commit(pending_update& c) noexcept;
+    void roll_back(pending_update& c, generation& g) noexcept;
     /// Publish the current view: the intervals too if the table is short, else only the nodes.
     void show() noexcept;
     bool rebuild(rebuild_reason why) noexcept;
@@ -167,13 +167,13 @@ class table {
     shape shape_;
     bool ipv4_;
     std::unique_ptr<rib> rib_;
-    std::unique_ptr<next_hops> hops_;
+    std::unique_ptr<next_hops> nexthops_;
     uint32_t default_handle_ = 0;
     std::unique_ptr<generation> generation_;
     short_table short_;
     std::unique_ptr<interval_trees> trees_;  // the readers' form of short_
     // empty between updates; kept for its vectors' capacity
-    change change_;
+    pending_update change_;
     std::atomic<const view*> view_{nullptr};
     uint64_t rebuilds_ = 0;
 };

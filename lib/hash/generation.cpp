@@ -6,16 +6,16 @@
 namespace turnpike::hash {
 
 generation::generation(const memory& from, const size& s) : from_(from), size_(s) {
-    const auto take = [&](uint64_t bytes) {
+    const auto allocate = [&](uint64_t bytes) {
         return static_cast<uint8_t*>(
             from_.allocate(from_.context, static_cast<size_t>(bytes), layout::line_bytes));
     };
     all_.regions = s.regions;
     all_.region_bits = s.region_bits;
-    all_.lines = take(s.buckets() * layout::line_bytes);
+    all_.lines = allocate(s.buckets() * layout::line_bytes);
     if (all_.lines == nullptr) return;
     if (s.entry_bytes != 0) {
-        all_.entries = take(s.slot_count() * s.entry_bytes);
+        all_.entries = allocate(s.slot_count() * s.entry_bytes);
         if (all_.entries == nullptr) return;
     }
     valid_ = true;

@@ -152,13 +152,13 @@ hash::shape shape_of(uint32_t padded) {
 
 /// Allocate keys and data by position. Returns false if memory is short.
 bool allocate_arrays(tpk_hash& h) {
-    const auto take = [&](size_t bytes) {
+    const auto allocate = [&](size_t bytes) {
         void* got = h.memory.allocate(h.memory.context, bytes, 64);
         if (got != nullptr) std::memset(got, 0, bytes);
         return got;
     };
-    h.keys = static_cast<uint8_t*>(take(size_t{h.entries} * h.padded));
-    h.data = static_cast<void**>(take(size_t{h.entries} * sizeof(void*)));
+    h.keys = static_cast<uint8_t*>(allocate(size_t{h.entries} * h.padded));
+    h.data = static_cast<void**>(allocate(size_t{h.entries} * sizeof(void*)));
     return h.keys != nullptr && h.data != nullptr;
 }
 
@@ -259,7 +259,7 @@ int32_t tpk_hash_max_key_id(const tpk_hash* h) {
     return h != nullptr ? static_cast<int32_t>(h->entries - 1) : -EINVAL;
 }
 
-// rte_hash's functions take the table as const even if they change it.
+// rte_hash's functions allocate the table as const even if they change it.
 
 int32_t tpk_hash_add_key(const tpk_hash* h, const void* key) {
     if (h == nullptr || key == nullptr) return -EINVAL;

@@ -51,13 +51,13 @@ struct neighbour {
 };
 
 /// One next hop of a route.
-struct hop {
+struct nexthop {
     uint32_t interface = 0;           ///< 0: none
     std::optional<ip_address> via{};  ///< nullopt: directly connected
     uint16_t weight = 1;              ///< 1 to 256; in next-hop groups to 65536
     uint8_t flags = 0;                ///< RTNH_F_*
     uint64_t encap = 0;               ///< lightweight tunnel: a digest of its attributes; 0: none
-    bool operator==(const hop&) const = default;
+    bool operator==(const nexthop&) const = default;
 };
 
 struct route {
@@ -71,7 +71,7 @@ struct route {
     uint32_t flags = 0;                                  ///< RTM_F_*
     uint32_t metric = 0;
     uint32_t next_hop = 0;               ///< the ID of a nexthop object; 0: none
-    std::vector<hop> hops{};             ///< multipath: each with its weight
+    std::vector<nexthop> nexthops{};     ///< multipath: each with its weight
     std::optional<ip_address> source{};  ///< preferred source address (RTA_PREFSRC)
     uint32_t mtu = 0;                    ///< RTAX_MTU; 0: the interface's
     bool mtu_locked = false;             ///< RTAX_LOCK: path MTU discovery does not change it
@@ -93,7 +93,7 @@ struct next_hop {
     uint8_t protocol = 0;
     bool blackhole = false, resilient = false;
     bool fdb = false;  ///< for VXLAN forwarding databases, not for routes
-    hop path{};
+    nexthop path{};
     std::vector<member> group{};
     bool operator==(const next_hop&) const = default;
 };

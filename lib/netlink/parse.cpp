@@ -220,8 +220,8 @@ void read_metrics(const attributes& with, route& to) {
     to.mtu_locked = (locked & 1U << RTAX_MTU) != 0;
 }
 
-std::vector<hop> read_multipath(const nlattr* a, bool v6) {
-    std::vector<hop> out;
+std::vector<nexthop> read_multipath(const nlattr* a, bool v6) {
+    std::vector<nexthop> out;
     const auto* at = static_cast<const uint8_t*>(mnl_attr_get_payload(a));
     size_t left = mnl_attr_get_payload_len(a);
     while (left != 0) {
@@ -273,16 +273,16 @@ std::optional<content> read_route(const nlmsghdr* m) {
     }
     read_metrics(b.with, out);
     if (const nlattr* several = b.with.find(RTA_MULTIPATH)) {
-        out.hops = read_multipath(several, v6);
+        out.nexthops = read_multipath(several, v6);
         return out;
     }
     const uint32_t by = b.with.number<uint32_t>(RTA_OIF, "RTA_OIF").value_or(0);
     auto via = gateway_of(b.with, v6);
     if (by != 0 || via)
-        out.hops.push_back({.interface = by,
-                            .via = via,
-                            .flags = static_cast<uint8_t>(b.head.rtm_flags),
-                            .encap = encap_of(b.with)});
+        out.nexthops.push_back({.interface = by,
+                                .via = via,
+                                .flags = static_cast<uint8_t>(b.head.rtm_flags),
+                                .encap = encap_of(b.with)});
     return out;
 }
 
@@ -370,7 +370,7 @@ constexpr kind kinds[] = {{RTM_NEWLINK, RTM_DELLINK, "link", read_link},
 
 }  // namespace
 
-size_t parse(std::span<const uint8_t> bytes, const std::function<void(message&&)>& take,
+size_t parse(std::span<const uint8_t> bytes, const std::function<void(message&&)>& handle,
              const std::function<void(const error&)>& refuse) {
     size_t refused = 0;
     const auto no = [&](const char* name, std::string text) {
@@ -394,8 +394,8 @@ size_t parse(std::span<const uint8_t> bytes, const std::function<void(message&&)
                 no(k.name, why.text);
             }
             if (read)
-                take({m->nlmsg_seq, (m->nlmsg_flags & NLM_F_DUMP_INTR) != 0, std::move(*read),
-                      m->nlmsg_pid});
+                handle({m->nlmsg_seq, (m->nlmsg_flags & NLM_F_DUMP_INTR) != 0, std::move(*read),
+                        m->nlmsg_pid});
             break;
         }
         m = mnl_nlmsg_next(m, &left);

@@ -202,13 +202,13 @@ __attribute__((noinline)) uint32_t hash_of(const uint8_t* l3, uint32_t readable,
     if (!v6)
         return hash_ipv4(std::rotl(addresses_of_ipv4(ip.at), reversed ? 32 : 0), between, how.seed);
     uint64_t hash = how.seed;
-    const auto take = [&](uint64_t a, uint64_t b) { hash = blend(a ^ hash ^ key1, b ^ key2); };
+    const auto mix = [&](uint64_t a, uint64_t b) { hash = blend(a ^ hash ^ key1, b ^ key2); };
     const auto word = [&](size_t offset) { return load_be<uint64_t>(ip.at + offset); };
     size_t first = offsetof(ipv6_header, source), second = offsetof(ipv6_header, destination);
     if (reversed) std::swap(first, second);
-    take(word(first), word(first + 8));
-    take(word(second), word(second + 8));
-    take(between, key3);
+    mix(word(first), word(first + 8));
+    mix(word(second), word(second + 8));
+    mix(between, key3);
     hash = blend(hash ^ key3, key2);
     return static_cast<uint32_t>(hash >> 32);
 }

@@ -38,7 +38,7 @@ class formula_parser {
     void skip_spaces() {
         while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
     }
-    bool take(char c) {
+    bool accept(char c) {
         skip_spaces();
         if (at_ == text_.size() || text_[at_] != c) return false;
         ++at_;
@@ -55,8 +55,8 @@ class formula_parser {
     bool sum(unsigned depth) {
         if (!product(depth)) return false;
         while (true) {
-            const bool plus = take('+');
-            if (!plus && !take('-')) return true;
+            const bool plus = accept('+');
+            if (!plus && !accept('-')) return true;
             if (!product(depth)) return false;
             add(plus ? operation::add : operation::subtract);
         }
@@ -64,8 +64,8 @@ class formula_parser {
     bool product(unsigned depth) {
         if (!part(depth)) return false;
         while (true) {
-            const bool times = take('*');
-            if (!times && !take('/')) return true;
+            const bool times = accept('*');
+            if (!times && !accept('/')) return true;
             if (!part(depth)) return false;
             add(times ? operation::multiply : operation::divide);
         }
@@ -73,7 +73,7 @@ class formula_parser {
     bool part(unsigned depth) {
         skip_spaces();
         if (depth > max_depth) return refuse("fewer parentheses");
-        if (take('(')) return sum(depth + 1) && (take(')') || refuse("')'"));
+        if (accept('(')) return sum(depth + 1) && (accept(')') || refuse("')'"));
         if (at_ == text_.size()) return refuse("a number, a name or '('");
         return begins_name(text_[at_]) ? name(depth) : number();
     }
@@ -91,7 +91,7 @@ class formula_parser {
         const size_t begin = at_;
         while (at_ < text_.size() && in_name(text_[at_])) ++at_;
         const std::string_view word = text_.substr(begin, at_ - begin);
-        if (take('(')) return call(word, depth + 1);
+        if (accept('(')) return call(word, depth + 1);
         auto& names = made_.names_;
         auto known = std::find(names.begin(), names.end(), word);
         if (known == names.end()) known = names.insert(names.end(), std::string(word));
@@ -111,10 +111,10 @@ class formula_parser {
         for (const row& f : functions) {
             if (f.name != word) continue;
             for (unsigned i = 0; i < f.arguments; ++i) {
-                if (i != 0 && !take(',')) return refuse("','");
+                if (i != 0 && !accept(',')) return refuse("','");
                 if (!sum(depth)) return false;
             }
-            if (!take(')')) return refuse("')'");
+            if (!accept(')')) return refuse("')'");
             add(f.what);
             return true;
         }

@@ -180,7 +180,7 @@ result<measurement> measurement::of_device(const machine& on, std::string_view a
     return m;
 }
 
-void measurement::take(std::vector<reading> group::*into) {
+void measurement::read_all(std::vector<reading> group::*into) {
     for (group& g : groups_) {
         if (g.counters == nullptr) continue;
         if (const auto taken = g.counters->read(g.*into); !taken) {

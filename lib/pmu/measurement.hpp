@@ -5,7 +5,7 @@
 //   measurement m = measurement::of_device({"/sys", *source, *table}, "0000:3b:00.0");
 //   m.start();  ...  m.read();
 //   auto latency = m.value("read_latency_ns", {{"seconds", 1.0}});
-//   if (!latency) say(latency.error().message());
+//   if (!latency) log(latency.error().message());
 //
 // Nothing is guessed: a missing count makes every metric that uses it an error with the reason, and
 // a count that did not run all the time is scaled, with its share.
@@ -50,9 +50,9 @@ class measurement {
     [[nodiscard]] static measurement of_socket(const machine& on, unsigned package);
 
     /// Start the measurement.
-    void start() { take(&group::first); }
+    void start() { read_all(&group::first); }
     /// End the measurement.
-    void read() { take(&group::last); }
+    void read() { read_all(&group::last); }
 
     /// The value of a metric or event between start() and read().
     /// of     for a metric of scope instance: the PMU's name in sysfs
@@ -96,7 +96,7 @@ class measurement {
     void open(const std::string& device, const std::vector<const event*>& events, target whose,
               unsigned package, const pmu_kind& kind);
     void open_group(const pmu::device& of, std::vector<const event*> events, target whose);
-    void take(std::vector<reading> group::*into);
+    void read_all(std::vector<reading> group::*into);
     [[nodiscard]] result<measured> count(const event& e, std::string_view of) const;
 
     machine on_;

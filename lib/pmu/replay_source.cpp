@@ -40,12 +40,12 @@ class replay_group : public counter_group {
 };
 
 /// Visit keys and values of an optional map.
-template <class Take>
-void each(const yaml::document& in, std::string_view key, const Take& take) {
+template <class Handle>
+void each(const yaml::document& in, std::string_view key, const Handle& handle) {
     const auto map = node(in).find(key);
     if (!map || map->kind() == yaml::node_kind::nothing) return;
     if (map->kind() != yaml::node_kind::map) reader(*map).refuse("should be a map");
-    for (const node name : map->children()) take(reader(name).text(), name.value());
+    for (const node name : map->children()) handle(reader(name).text(), name.value());
 }
 
 }  // namespace

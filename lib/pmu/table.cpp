@@ -132,10 +132,10 @@ table read_table(const yaml::document& document) {
     table t{.family = top.at("family").name(), .summary = top.at("summary").text()};
     for (const reader& one : top.at("cpus").list("CPUs")) t.cpus.push_back(read_models(one));
     for (const reader& one : top.at("source").list("sources")) t.sources.push_back(one.text());
-    const auto each = [&](std::string_view key, const auto& take) {
+    const auto each = [&](std::string_view key, const auto& handle) {
         if (!top.at(key).is_map()) top.at(key).refuse("should be a map");
         for (const node name : node(document).find(key)->children())
-            take(reader(name), reader(name.value()));
+            handle(reader(name), reader(name.value()));
     };
     each("pmus", [&](const reader& key, const reader& of) { t.pmus.push_back(read_pmu(key, of)); });
     each("events",

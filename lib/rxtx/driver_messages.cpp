@@ -22,7 +22,7 @@ std::mutex users_lock;
 unsigned users = 0;                      ///< objects that exist
 std::atomic<FILE*> log_before{nullptr};  ///< DPDK's stream without one
 
-ssize_t take(void*, const char* bytes, size_t size) noexcept {
+ssize_t write_lines(void*, const char* bytes, size_t size) noexcept {
     FILE* const to = log_before.load(std::memory_order_acquire);
     (void)!::fwrite(bytes, 1, size, to);
     ::fflush(to);
@@ -40,7 +40,8 @@ ssize_t take(void*, const char* bytes, size_t size) noexcept {
 FILE* stream() {
     static FILE* const made = [] {
         FILE* const file = ::fopencookie(
-            nullptr, "w", {.read = nullptr, .write = take, .seek = nullptr, .close = nullptr});
+            nullptr, "w",
+            {.read = nullptr, .write = write_lines, .seek = nullptr, .close = nullptr});
         if (file != nullptr) ::setvbuf(file, nullptr, _IOLBF, max_kept_bytes);
         return file;
     }();

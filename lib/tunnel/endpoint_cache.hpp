@@ -157,11 +157,11 @@ class endpoint_cache {
     void store_answers() noexcept {
         const uint32_t most = asked_.count < cached_endpoints ? asked_.count : cached_endpoints;
         for (uint32_t q = 0; q < most; ++q)
-            if (asked_.answer[q] != 0) keep(asked_.wanted[q], asked_.answer[q]);
+            if (asked_.answer[q] != 0) store(asked_.wanted[q], asked_.answer[q]);
     }
 
     /// Replace the oldest entry.
-    void keep(const Key& key, uint32_t value) noexcept {
+    void store(const Key& key, uint32_t value) noexcept {
         const uint64_t mark = mark_of(key);
         uint32_t at = 0;
         while (at < last_.used && last_.mark[at] != mark) ++at;

@@ -30,7 +30,7 @@ class builder {
   public:
     explicit builder(document& into) noexcept : into_(into) {}
 
-    void take(const yaml_event_t& e) {
+    void add(const yaml_event_t& e) {
         switch (e.type) {
             case YAML_DOCUMENT_START_EVENT:
                 if (!into_.entries.empty())
@@ -155,7 +155,7 @@ class event_parser {
             yaml_event_t event;
             if (yaml_parser_parse(&parser_, &event) == 0) complain();
             const owned_event owned{event};
-            into.take(event);
+            into.add(event);
             more = event.type != YAML_STREAM_END_EVENT;
         }
     }

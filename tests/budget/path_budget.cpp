@@ -77,19 +77,21 @@ std::string ports(const std::string& west = "", const std::string& east = "") {
            "}\n";
 }
 
-enum class hops { own, one, shared };
+enum class nexthops { own, one, shared };
 
 /// Eight networks, of which bursts use all, by a neighbour each, all by one, or by up to eight each.
-std::string routing(const std::string& west = "", hops by = hops::own) {
+std::string routing(const std::string& west = "", nexthops by = nexthops::own) {
     std::string routes, neighbours, all;
     for (int i = 0; i < 8; ++i) {
-        const std::string n = std::to_string(i), hop = std::to_string(by == hops::one ? 2 : i + 2);
-        all += (i == 0 ? "10.0.2." : ", 10.0.2.") + hop;
-        routes += "  - {to: 198.18." + n +
-                  ".0/24, via: " + (by == hops::shared ? "[" + all + "]" : "10.0.2." + hop) +
-                  "}\n  - {to: \"2001:2:0:" + n + "::/64\", via: \"2001:db8:2::" + hop + "\"}\n";
-        if (by == hops::one && i != 0) continue;
-        for (const std::string& a : {"10.0.2." + hop, "\"2001:db8:2::" + hop + "\""})
+        const std::string n = std::to_string(i),
+                          nexthop = std::to_string(by == nexthops::one ? 2 : i + 2);
+        all += (i == 0 ? "10.0.2." : ", 10.0.2.") + nexthop;
+        routes +=
+            "  - {to: 198.18." + n +
+            ".0/24, via: " + (by == nexthops::shared ? "[" + all + "]" : "10.0.2." + nexthop) +
+            "}\n  - {to: \"2001:2:0:" + n + "::/64\", via: \"2001:db8:2::" + nexthop + "\"}\n";
+        if (by == nexthops::one && i != 0) continue;
+        for (const std::string& a : {"10.0.2." + nexthop, "\"2001:db8:2::" + nexthop + "\""})
             neighbours += "    - {address: " + a + ", mac: \"02:00:00:00:01:0" + n + "\"}\n";
     }
     return ports(", addresses: [10.0.1.1/24, \"2001:db8:1::fe/64\"]" + west,
@@ -257,16 +259,16 @@ const std::map<std::string, workload> workloads = {
     {"encap_sums_device", {tunnelled(false, sums, by_device), long_frame, false, true}},
     {"patch", {ports() + "xconnects: [[west, east]]\n", v4_frame}},
     {"ipv4", {routing(), v4_frame}},
-    {"ipv4_one_hop", {routing("", hops::one), v4_frame}},
+    {"ipv4_one_hop", {routing("", nexthops::one), v4_frame}},
     {"ipv4_underlay", {routed_underlay(), v4_frame}},
     {"ipv6", {routing(), v6_frame}},
-    {"ipv6_one_hop", {routing("", hops::one), v6_frame}},
+    {"ipv6_one_hop", {routing("", nexthops::one), v6_frame}},
     {"mixed", {routing(), [](uint32_t i) { return i % 2 == 0 ? v4_frame(i) : v6_frame(i); }}},
     {"stranger", {routing(), [](uint32_t i) { return i == 9 ? v6_frame(i) : v4_frame(i); }}},
     {"vlan", {routed_vlans(1), vlan_frame}},
     {"vlans_by_turns", {routed_vlans(8), stick_frame}},
     {"urpf", {routing(", urpf: strict"), v4_frame}},
-    {"ecmp", {routing("", hops::shared), v4_frame}},
+    {"ecmp", {routing("", nexthops::shared), v4_frame}},
     {"acl", {routing(", acl: {in: edge}") + list(), v4_frame}},
     {"patch_mirrored",
      {ports() + "  - {name: span, device: d2}\nxconnects: [[west, east]]\n"
@@ -336,9 +338,9 @@ void count(const std::string& name, const workload& what, const amount& much) {
         if (round >= much.warm_rounds) cycles.push_back(rte_rdtsc_precise() - start);
         l.worker().poll();  // sends packets left from the last round
         for (uint32_t i = 0; i < burst; ++i) {
-            REQUIRE((packets[i] = l.take(1)) != nullptr);
+            REQUIRE((packets[i] = l.next_sent(1)) != nullptr);
             if (!what.mirrored) continue;
-            rte_mbuf* const copy = l.take(2);
+            rte_mbuf* const copy = l.next_sent(2);
             REQUIRE(copy != nullptr);
             rte_pktmbuf_free(copy);
         }

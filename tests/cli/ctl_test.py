@@ -120,7 +120,7 @@ def completed(terminal, typed):
     """The line that a shell completes from words and a tab: a key binding prints it."""
     terminal.said = b""
     terminal.type(f"turnpikectl {typed}\t")
-    terminal.hear(1)
+    terminal.receive(1)
     terminal.type("\x01echo LINE: \n")
     terminal.wait_for(lambda said: "\nLINE: turnpikectl" in said.replace("\r", ""))
     return terminal.said.decode().replace("\r", "").split("\nLINE: turnpikectl ")[1].split("\n")[0].rstrip()

@@ -56,12 +56,12 @@ void check_routes(const state::configuration& m, const state::route_set& routes)
         REQUIRE(r.to == r.to.network());
         const state::route_target& t = routes.targets()[r.target];
         REQUIRE(t.members.empty() == (t.type != state::route_type::unicast));
-        for (const state::route_member& hop : t.members) {
-            REQUIRE(!hop.via || hop.via->v6 || !r.to.address.v6);
-            REQUIRE(hop.weight >= 1 && hop.weight <= state::max_member_weight);
-            REQUIRE(!t.recursive || (hop.via && hop.interface.empty() && !hop.onlink));
+        for (const state::route_member& nexthop : t.members) {
+            REQUIRE(!nexthop.via || nexthop.via->v6 || !r.to.address.v6);
+            REQUIRE(nexthop.weight >= 1 && nexthop.weight <= state::max_member_weight);
+            REQUIRE(!t.recursive || (nexthop.via && nexthop.interface.empty() && !nexthop.onlink));
             if (t.recursive) continue;
-            REQUIRE(m.interfaces.at(hop.interface).kind == state::interface_kind::routed);
+            REQUIRE(m.interfaces.at(nexthop.interface).kind == state::interface_kind::routed);
         }
     }
 }

@@ -47,9 +47,9 @@ void run(const uint8_t* data, size_t size) {
         add_edges(at, prefix, length, Family::bits);
         std::vector<typename Family::address_type> dst;
         for (const address& x : at) dst.push_back(Family::from(x));
-        std::vector<uint64_t> hop(dst.size());
-        table->lookup_bulk(dst, hop);
-        for (size_t i = 0; i < at.size(); ++i) require(hop[i] == expected.lookup(at[i]));
+        std::vector<uint64_t> nexthop(dst.size());
+        table->lookup_bulk(dst, nexthop);
+        for (size_t i = 0; i < at.size(); ++i) require(nexthop[i] == expected.lookup(at[i]));
     }
     require(table->stats().routes == there.size());
     for (const auto& [high, low, length] : there)

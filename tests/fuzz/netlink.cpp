@@ -20,7 +20,7 @@ void check_prefix(const ip_prefix& p) { REQUIRE(p.length <= p.address.bits()); }
 void check(const content& what) {
     if (const auto* r = std::get_if<route>(&what)) {
         check_prefix(r->to);
-        for (const hop& h : r->hops) REQUIRE(h.weight >= 1);
+        for (const nexthop& h : r->nexthops) REQUIRE(h.weight >= 1);
     }
     if (const auto* a = std::get_if<address>(&what)) check_prefix(a->local);
     if (const auto* n = std::get_if<next_hop>(&what))

@@ -168,7 +168,7 @@ class lab : public test::path_lab {
         worker().poll();
         worker().poll();
         for (uint16_t i = 0; i < ports; ++i)
-            while (rte_mbuf* m = take(i)) {
+            while (rte_mbuf* m = next_sent(i)) {
                 check_sent(i, m);
                 rte_pktmbuf_free(m);
             }
@@ -248,14 +248,15 @@ class lab : public test::path_lab {
     }
 
     /// Was this one of the packets that came, but for one hop (and its checksum)?
-    bool came_in(std::span<const uint8_t> l3, size_t hops_at, size_t checksum_at) const {
+    bool came_in(std::span<const uint8_t> l3, size_t nexthops_at, size_t checksum_at) const {
         return std::any_of(came_.begin(), came_.end(), [&](const byte_vector& frame) {
             if (frame.size() < 14 + l3.size()) return false;
             for (size_t i = 0; i < l3.size(); ++i) {
                 const uint8_t before = frame[14 + i];
-                if (i == hops_at ? l3[i] + 1 != before
-                                 : l3[i] != before && (checksum_at == 0 ||
-                                                       (i != checksum_at && i != checksum_at + 1)))
+                if (i == nexthops_at
+                        ? l3[i] + 1 != before
+                        : l3[i] != before &&
+                              (checksum_at == 0 || (i != checksum_at && i != checksum_at + 1)))
                     return false;
             }
             return true;

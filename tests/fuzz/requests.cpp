@@ -48,7 +48,7 @@ class asked {
                        },
                    .refusal = control::requests::refusal,
                    .gone = [this](const sources::socket_peer& p) { requests_->gone(p); },
-                   .say = [](const std::string&) {}},
+                   .log = [](const std::string&) {}},
                   {.line_bytes = 4096}) {}
 
     void run(const uint8_t* data, size_t size) {
@@ -64,12 +64,12 @@ class asked {
         for (size_t at = 1; at < size && socket_.clients() != 0; at += part) {
             (void)!::send(client.get(), data + at, std::min(part, size - at), MSG_NOSIGNAL);
             socket_.serve();
-            hear(client, heard);
+            receive(client, heard);
         }
         ::shutdown(client.get(), SHUT_WR);
         for (size_t i = 0; i < size + 10 && socket_.clients() != 0; ++i) {
             socket_.serve();
-            hear(client, heard);
+            receive(client, heard);
         }
         REQUIRE(socket_.clients() == 0);
         check(heard);
@@ -94,7 +94,7 @@ class asked {
     [[nodiscard]] std::array<uint64_t, 3> worker_state() {
         control::controller& c = lab_.controller();
         return {c.routing().routes().v4().stats().routes, c.routing().routes().v6().stats().routes,
-                c.hops().in_use() - c.routing().neighbours().size()};
+                c.nexthops().in_use() - c.routing().neighbours().size()};
     }
     void change_back() {
         control::controller& c = lab_.controller();
@@ -108,7 +108,7 @@ class asked {
         lab_.control();  // next hops that are gone are given back
         REQUIRE(worker_state() == worker_state_);
     }
-    static void hear(const owned_fd& client, std::string& heard) {
+    static void receive(const owned_fd& client, std::string& heard) {
         char bytes[65536];
         ssize_t n;
         while ((n = ::recv(client.get(), bytes, sizeof bytes, 0)) > 0)

@@ -155,7 +155,7 @@ class lab : public test::path_lab {
         settle();
         uint32_t answers = 0, tunnelled = 0;
         for (const uint16_t p : {lan, up})
-            while (rte_mbuf* const m = take(p)) {
+            while (rte_mbuf* const m = next_sent(p)) {
                 REQUIRE(rte_mbuf_check(m, 1, nullptr) == 0);
                 const byte_vector frame = bytes_of(m);
                 rte_pktmbuf_free(m);

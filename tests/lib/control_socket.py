@@ -12,19 +12,19 @@ class Operator:
         self.socket.settimeout(seconds)
         self.socket.connect(path)
         self.lines = self.socket.makefile("rb")
-        self.greeting = self.hear()
+        self.greeting = self.receive()
 
-    def hear(self):
+    def receive(self):
         line = self.lines.readline()
         assert line.endswith(b"\n"), line
         return json.loads(line)
 
-    def say(self, raw):
+    def send(self, raw):
         self.socket.sendall(raw)
-        return self.hear()
+        return self.receive()
 
     def ask(self, request, **members):
-        return self.say(json.dumps({"request": request, **members}).encode() + b"\n")
+        return self.send(json.dumps({"request": request, **members}).encode() + b"\n")
 
     def result(self, request, **members):
         answer = self.ask(request, **members)

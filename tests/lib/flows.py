@@ -48,7 +48,7 @@ class Counting:
         self.socket.setblocking(False)
         self.seen = []
 
-    def take(self):
+    def arrived(self):
         while True:
             try:
                 frame = self.socket.recv(2048)

@@ -21,7 +21,7 @@ class guarded_memory {
     ~guarded_memory() {
         while (!mapped_.empty()) release(mapped_.begin()->first);
     }
-    void* take(size_t bytes, size_t alignment) {
+    void* allocate(size_t bytes, size_t alignment) {
         const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
         const size_t used = (bytes + alignment - 1) / alignment * alignment;
         const size_t whole = (used + page - 1) / page * page;
@@ -41,7 +41,7 @@ class guarded_memory {
     memory hook() {
         return {this,
                 [](void* self, size_t bytes, size_t alignment) {
-                    return static_cast<guarded_memory*>(self)->take(bytes, alignment);
+                    return static_cast<guarded_memory*>(self)->allocate(bytes, alignment);
                 },
                 [](void* self, void* what) { static_cast<guarded_memory*>(self)->release(what); }};
     }

@@ -103,7 +103,7 @@ bool path_lab::offer_packet(uint16_t port, rte_mbuf* m, uint16_t queue) {
     return false;
 }
 
-rte_mbuf* path_lab::take(uint16_t port) {
+rte_mbuf* path_lab::next_sent(uint16_t port) {
     void* m = nullptr;
     for (rte_ring* r : ends_[port].tx)
         if (rte_ring_dequeue(r, &m) == 0) return static_cast<rte_mbuf*>(m);
@@ -121,7 +121,7 @@ byte_vector path_lab::bytes_of(const rte_mbuf* m) {
 
 std::vector<byte_vector> path_lab::sent(uint16_t port) {
     std::vector<byte_vector> out;
-    while (rte_mbuf* m = take(port)) {
+    while (rte_mbuf* m = next_sent(port)) {
         out.push_back(bytes_of(m));
         rte_pktmbuf_free(m);
     }

@@ -54,7 +54,7 @@ class path_lab {
     /// The same with an mbuf, which is freed if there is no room.
     bool offer_packet(uint16_t port, rte_mbuf* m, uint16_t queue = 0);
     /// The next packet sent by a port, owned by the caller; null: none.
-    rte_mbuf* take(uint16_t port);
+    rte_mbuf* next_sent(uint16_t port);
     static byte_vector bytes_of(const rte_mbuf* m);
     /// All frames sent by a port.
     std::vector<byte_vector> sent(uint16_t port);

@@ -17,7 +17,7 @@ OUR_ADDRESSES = [a.split("/")[0] for addresses in OURS.values() for a in address
 HASTY = {"reachable_ms": 300, "retransmit_ms": 100, "attempts": 3, "negative_ms": 200}
 
 
-def give(host, network, number=2, interface="eth0"):
+def set_addresses(host, network, number=2, interface="eth0"):
     """The addresses 10.0.<network>.<number> and 2001:db8:<network>::<number>, and a default route to number 1."""
     host.run(f"ip addr add 10.0.{network}.{number}/24 dev {interface}")
     host.run(f"ip addr add 2001:db8:{network}::{number}/64 dev {interface} nodad")
@@ -31,7 +31,7 @@ def cabled(lab, kernels=True):
     for network, host, interface in ((1, west, "w0"), (2, east, "e0")):
         lab.cable(host, "eth0", dut, interface)
         if kernels:
-            give(host, network)
+            set_addresses(host, network)
     return west, dut, east
 
 

@@ -21,19 +21,19 @@ class Xdr:
     def double(self):
         return self.word() << 32 | self.word()
 
-    def take(self, size):
+    def read(self, size):
         assert self.at + size <= len(self.data), (self.at, size, len(self.data))
         self.at += size
         return self.data[self.at - size:self.at]
 
     def opaque(self):
         size = self.word()
-        value = self.take(size)
-        assert self.take(-size % 4) == b"\0" * (-size % 4), "padding"
+        value = self.read(size)
+        assert self.read(-size % 4) == b"\0" * (-size % 4), "padding"
         return value
 
     def sized(self):
-        return Xdr(self.take(self.word()))
+        return Xdr(self.read(self.word()))
 
     def end(self):
         assert self.at == len(self.data), f"{len(self.data) - self.at} bytes are left"
@@ -86,7 +86,7 @@ KINDS = {1: flow_sample, 2: counters_sample, 5: discarded_packet}
 def decode(data):
     xdr = Xdr(data)
     assert xdr.word() == 5, "version"
-    agent = ipaddress.ip_address(xdr.take(4 if xdr.word() == 1 else 16))
+    agent = ipaddress.ip_address(xdr.read(4 if xdr.word() == 1 else 16))
     out = {"agent": str(agent), **xdr.words("sub_agent", "sequence", "uptime_ms"), "samples": []}
     for _ in range(xdr.word()):
         kind, body = xdr.word(), xdr.sized()

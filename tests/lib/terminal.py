@@ -34,7 +34,7 @@ class Terminal:
     def type(self, text):
         os.write(self.master, text.encode())
 
-    def hear(self, seconds=0.05):
+    def receive(self, seconds=0.05):
         while select.select([self.master], [], [], seconds)[0]:
             try:
                 heard = os.read(self.master, 65536)
@@ -49,7 +49,7 @@ class Terminal:
         """Wait until the output so far (as text) contains a text, or satisfies a predicate."""
         end = time.monotonic() + seconds
         while True:
-            self.hear()
+            self.receive()
             if what(self.said.decode(errors="replace")) if callable(what) else what.encode() in self.said:
                 return
             assert time.monotonic() < end, f"never {what!r}:\n{self.said!r}"
@@ -58,9 +58,9 @@ class Terminal:
         """Wait until the program exits by itself; returns its exit code."""
         limit = time.monotonic() + seconds
         while self.process.poll() is None:
-            self.hear()
+            self.receive()
             assert time.monotonic() < limit, f"it does not end:\n{self.said!r}"
-        self.hear(0)
+        self.receive(0)
         return self.process.returncode
 
     def is_as_before(self):

@@ -50,13 +50,13 @@ class Testpmd:
         self.log += text
         return text
 
-    def say(self, line):
+    def command(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         return self.until_prompt()
 
     def xstats(self, port):
-        found = re.findall(r"^(\w+): (\d+)$", self.say(f"show port xstats {port}"), re.M)
+        found = re.findall(r"^(\w+): (\d+)$", self.command(f"show port xstats {port}"), re.M)
         assert found, self.log
         return {name: int(value) for name, value in found}
 

@@ -87,15 +87,15 @@ TEST(tpk_fib, null_and_out_of_range) {
     tpk_fib_conf conf = conf4();
     tpk_fib* fib = tpk_fib_create("args", SOCKET_ID_ANY, &conf);
     uint32_t ip = 0;
-    uint64_t hop = 0;
+    uint64_t nexthop = 0;
     EXPECT_EQ(tpk_fib_add(nullptr, 0, 24, 1), -EINVAL);
     EXPECT_EQ(tpk_fib_delete(nullptr, 0, 24), -EINVAL);
     EXPECT_EQ(tpk_fib_add(fib, 0, 33, 1), -EINVAL);
     EXPECT_EQ(tpk_fib_add(fib, 0, 24, uint64_t{1} << 31), -EINVAL);
     EXPECT_EQ(tpk_fib_delete(fib, 0, 33), -EINVAL);
     EXPECT_EQ(tpk_fib_delete(fib, 0, 24), -ENOENT);
-    EXPECT_EQ(tpk_fib_lookup_bulk(nullptr, &ip, &hop, 1), -EINVAL);
-    EXPECT_EQ(tpk_fib_lookup_bulk(fib, nullptr, &hop, 1), -EINVAL);
+    EXPECT_EQ(tpk_fib_lookup_bulk(nullptr, &ip, &nexthop, 1), -EINVAL);
+    EXPECT_EQ(tpk_fib_lookup_bulk(fib, nullptr, &nexthop, 1), -EINVAL);
     EXPECT_EQ(tpk_fib_lookup_bulk(fib, &ip, nullptr, 1), -EINVAL);
     EXPECT_EQ(tpk_fib_get_dp(nullptr), nullptr);
     EXPECT_NE(tpk_fib_get_dp(fib), nullptr);
@@ -117,16 +117,16 @@ TEST(tpk_fib, every_depth_of_one_address) {
               TPK_FIB_LOOKUP_DIR24_8_SCALAR_INLINE, TPK_FIB_LOOKUP_DIR24_8_SCALAR_UNI}) {
             ASSERT_EQ(tpk_fib_select_lookup(fib, type), 0);
             uint32_t ip = 0xc0a8'01ff;
-            uint64_t hop = 0;
+            uint64_t nexthop = 0;
             for (uint8_t depth = 0; depth <= 32; ++depth) {
                 ASSERT_EQ(tpk_fib_add(fib, ip, depth, depth), 0);
-                ASSERT_EQ(tpk_fib_lookup_bulk(fib, &ip, &hop, 1), 0);
-                ASSERT_EQ(hop, depth);
+                ASSERT_EQ(tpk_fib_lookup_bulk(fib, &ip, &nexthop, 1), 0);
+                ASSERT_EQ(nexthop, depth);
             }
             for (int depth = 32; depth >= 0; --depth) {
                 ASSERT_EQ(tpk_fib_delete(fib, ip, static_cast<uint8_t>(depth)), 0);
-                ASSERT_EQ(tpk_fib_lookup_bulk(fib, &ip, &hop, 1), 0);
-                ASSERT_EQ(hop, depth == 0 ? 100U : static_cast<unsigned>(depth - 1));
+                ASSERT_EQ(tpk_fib_lookup_bulk(fib, &ip, &nexthop, 1), 0);
+                ASSERT_EQ(nexthop, depth == 0 ? 100U : static_cast<unsigned>(depth - 1));
             }
         }
         tpk_fib_free(fib);
@@ -146,17 +146,17 @@ TEST(tpk_fib6, every_depth_of_one_address) {
     EXPECT_EQ(tpk_fib6_select_lookup(fib, TPK_FIB6_LOOKUP_TRIE_SCALAR), 0);
     uint8_t ip[1][16];
     for (unsigned i = 0; i < 16; ++i) ip[0][i] = static_cast<uint8_t>(17 * i + 5);
-    uint64_t hop = 0;
+    uint64_t nexthop = 0;
     for (unsigned depth = 0; depth <= 128; ++depth) {
         ASSERT_EQ(tpk_fib6_add(fib, ip[0], static_cast<uint8_t>(depth), depth), 0);
-        ASSERT_EQ(tpk_fib6_lookup_bulk(fib, ip, &hop, 1), 0);
-        ASSERT_EQ(hop, depth);
+        ASSERT_EQ(tpk_fib6_lookup_bulk(fib, ip, &nexthop, 1), 0);
+        ASSERT_EQ(nexthop, depth);
     }
     EXPECT_EQ(tpk_fib6_add(fib, ip[0], 129, 1), -EINVAL);
     for (int depth = 128; depth >= 0; --depth) {
         ASSERT_EQ(tpk_fib6_delete(fib, ip[0], static_cast<uint8_t>(depth)), 0);
-        ASSERT_EQ(tpk_fib6_lookup_bulk(fib, ip, &hop, 1), 0);
-        ASSERT_EQ(hop, depth == 0 ? 100U : static_cast<unsigned>(depth - 1));
+        ASSERT_EQ(tpk_fib6_lookup_bulk(fib, ip, &nexthop, 1), 0);
+        ASSERT_EQ(nexthop, depth == 0 ? 100U : static_cast<unsigned>(depth - 1));
     }
     EXPECT_EQ(tpk_fib6_delete(fib, ip[0], 64), -ENOENT);
     tpk_fib6_free(fib);
@@ -213,13 +213,13 @@ TEST(fib4, churn_under_rcu) {
         readers.emplace_back([&, id] {
             test_random random(id);
             std::vector<uint32_t> dst(64), index(64);
-            std::vector<uint64_t> hop(64);
+            std::vector<uint64_t> nexthop(64);
             domain->online(id);
             while (!stop) {
                 for (size_t i = 0; i < 64; ++i) dst[i] = prefix(index[i] = random() % count);
-                table->lookup_bulk(dst, hop);
+                table->lookup_bulk(dst, nexthop);
                 for (size_t i = 0; i < 64; ++i)
-                    if (hop[i] / 8 != index[i] && hop[i] != 1'000'000) ++wrong;
+                    if (nexthop[i] / 8 != index[i] && nexthop[i] != 1'000'000) ++wrong;
                 looked_up += 64;
                 domain->quiescent(id);
             }

@@ -28,7 +28,7 @@ def test_testpmd_in_external_memory():
 
 def test_testpmd_says_whose_pool_it_is():
     with Testpmd(["net_simnic0,wire=gen,rate=1k", "net_simnic1,wire=gen,rate=1k"], eal=POOL_EAL) as pmd:
-        assert "cache_aware" in pmd.say("dump_mempool mb_pool_0"), pmd.log[-2000:]
+        assert "cache_aware" in pmd.command("dump_mempool mb_pool_0"), pmd.log[-2000:]
 
 
 def test_l3fwd():

@@ -158,7 +158,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     over_a_cable cable(RTE_ETH_RX_OFFLOAD_VLAN_STRIP | RTE_ETH_RX_OFFLOAD_CHECKSUM,
                        RTE_ETH_TX_OFFLOAD_VLAN_INSERT);
     std::vector<uint8_t> plain;
-    const auto keep = [&plain](const rte_mbuf* m) {
+    const auto record = [&plain](const rte_mbuf* m) {
         const auto* f = rte_pktmbuf_mtod(m, const uint8_t*);
         plain.assign(f, f + m->data_len);
     };
@@ -170,7 +170,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     constexpr uint64_t taken_out = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
     // Inserted by the sender's device, stripped by the receiver's.
     const rte_mbuf* got = cable.carry([&](rte_mbuf* m) {
-        keep(m);
+        record(m);
         m->ol_flags |= RTE_MBUF_F_TX_VLAN;
         m->vlan_tci = 0x6123;
     });
@@ -183,7 +183,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     // VLAN stripping removes the outer of two tags.
     got = cable.carry([&](rte_mbuf* m) {
         tag(m, RTE_ETHER_TYPE_VLAN, 7);
-        keep(m);
+        record(m);
         tag(m, RTE_ETHER_TYPE_VLAN, 9);
     });
     ASSERT_NE(got, nullptr);
@@ -194,7 +194,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     // A service tag stays: the descriptor could not say that it was one.
     got = cable.carry([&](rte_mbuf* m) {
         tag(m, RTE_ETHER_TYPE_QINQ, 9);
-        keep(m);
+        record(m);
     });
     ASSERT_NE(got, nullptr);
     EXPECT_EQ(got->ol_flags, good);
@@ -203,7 +203,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     // ARP has a tag as well.
     got = cable.carry([&](rte_mbuf* m) {
         store_be<uint16_t>(rte_pktmbuf_mtod(m, uint8_t*) + 12, RTE_ETHER_TYPE_ARP);
-        keep(m);
+        record(m);
         tag(m, RTE_ETHER_TYPE_VLAN, 5);
     });
     ASSERT_NE(got, nullptr);
@@ -211,7 +211,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     EXPECT_EQ(got->packet_type, uint32_t{RTE_PTYPE_L2_ETHER_ARP});
     EXPECT_TRUE(same(got));
     // A frame without a tag is not changed.
-    got = cable.carry(keep);
+    got = cable.carry(record);
     ASSERT_NE(got, nullptr);
     EXPECT_EQ(got->ol_flags, good);
     EXPECT_TRUE(same(got));
@@ -220,7 +220,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     got = cable.carry([&](rte_mbuf* m) {
         tag(m, RTE_ETHER_TYPE_VLAN, 7);
         tag(m, RTE_ETHER_TYPE_QINQ, 9);
-        keep(m);
+        record(m);
     });
     ASSERT_NE(got, nullptr);
     EXPECT_EQ(got->ol_flags, good);

@@ -26,9 +26,9 @@ def forward(mode, arguments, seconds=0.4, options=(), eal=()):
     """Two generators face to face through testpmd; returns both ports' counts after a stop."""
     devices = [f"net_simnic{i},wire=gen,rate={RATE},{arguments}" for i in range(2)]
     with Testpmd(devices, mode, options, eal) as pmd:
-        pmd.say("start")
+        pmd.command("start")
         time.sleep(seconds)
-        pmd.say("stop")
+        pmd.command("stop")
         return [pmd.xstats(0), pmd.xstats(1)]
 
 
@@ -72,10 +72,10 @@ def test_every_instruction_set():
             continue
         devices = [f"net_simnic{i},wire=gen,rate={RATE}" for i in range(2)]
         with Testpmd(devices, "io", eal=[f"--force-max-simd-bitwidth={bits}"]) as pmd:
-            assert f"Burst mode: {isa}\n" in pmd.say("show rxq info 0 0")
-            pmd.say("start")
+            assert f"Burst mode: {isa}\n" in pmd.command("show rxq info 0 0")
+            pmd.command("start")
             time.sleep(0.3)
-            pmd.say("stop")
+            pmd.command("stop")
             check_forwarded([pmd.xstats(0), pmd.xstats(1)])
 
 
@@ -119,10 +119,10 @@ def test_the_device_on_a_thread():
     """The device's own thread, on a machine with other busy processes: a slow wire, big rings."""
     devices = [f"net_simnic{i},wire=gen,rate=20k,engine=thread" for i in range(2)]
     with Testpmd(devices, "io", ["--rxd=4096", "--txd=4096"]) as pmd:
-        pmd.say("start")
+        pmd.command("start")
         # Wire time stops with the thread, so how long this takes is the machine's business.
         wait_until(lambda: all(pmd.xstats(p)["gen_received"] > 2_000 for p in (0, 1)), "2,000 frames", 60)
-        pmd.say("stop")
+        pmd.command("stop")
         counts = [pmd.xstats(0), pmd.xstats(1)]
     for here in counts:
         check_clean(here, ("fault_translation", "fault_descriptor", "fault_tail", "gen_duplicated",
@@ -149,10 +149,10 @@ def test_txonly_and_flowgen_over_a_cable():
     for mode in ("txonly", "flowgen"):
         devices = ["net_simnic0,wire=peer:net_simnic1,link=10", "net_simnic1,wire=peer:net_simnic0,link=10"]
         with Testpmd(devices, mode) as pmd:
-            assert "Link status: up" in pmd.say("show port info 0")
-            pmd.say("start")
+            assert "Link status: up" in pmd.command("show port info 0")
+            pmd.command("start")
             time.sleep(0.5)
-            pmd.say("stop")
+            pmd.command("stop")
             one, other = pmd.xstats(0), pmd.xstats(1)
         for here, there in ((one, other), (other, one)):
             check_clean(here, ("fault_translation", "fault_descriptor", "fault_tail", "tx_errors"))

@@ -307,13 +307,13 @@ def test_refusals():
         line = json.dumps({"request": "capture", "port": "west"}).encode() + b"\n"
         for bad, why in ((os.open("/dev/null", os.O_RDONLY), "not open for writing"), (os.open(folder, os.O_RDONLY), "not open for writing")):
             socket.send_fds(operator.socket, [line], [bad])
-            assert why in operator.hear()["error"]["what"]
+            assert why in operator.receive()["error"]["what"]
             os.close(bad)
         held = len(os.listdir(f"/proc/{running.process.pid}/fd"))
         for _ in range(50):
             sink = os.open("/dev/null", os.O_WRONLY)
             socket.send_fds(operator.socket, [b'{"request": "help"}\n'], [sink] * 4)
-            operator.hear()
+            operator.receive()
             os.close(sink)
         assert len(os.listdir(f"/proc/{running.process.pid}/fd")) == held, "descriptors that nothing uses are closed"
         assert operator.error("capture", end=77)["code"] == "ENOENT"

@@ -21,7 +21,7 @@ from lib.daemons import Frr  # noqa: E402
 from lib.dpdk_program import file_prefix, wait_for_hugepages  # noqa: E402
 from lib.dut import Turnpike, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import give  # noqa: E402
+from lib.routed import set_addresses  # noqa: E402
 
 RULES, ROUTES, REPLACED_RULES, STATIONS, SECONDS = 100_000, 1_000_000, 10_000, 50_000, 2
 PING_MS, BFD_MS = 10, 50
@@ -110,7 +110,7 @@ class Router:
         self.west, dut = lab.host("west"), lab.host("dut", True)
         lab.cable(self.west, "eth0", dut, "w0")
         lab.cable(lab.host("north"), "eth0", dut, "n0")
-        give(self.west, 1)
+        set_addresses(self.west, 1)
         peer, box = lab.host("peer"), lab.host("box")
         lab.cable(peer, "eth0", dut, "p0")
         peer.run("ip addr add 10.0.4.2/24 dev eth0")
@@ -327,7 +327,7 @@ def test_nothing_waits_for_the_kernels_lock():
         west, dut, peer, box = lab.host("west"), lab.host("dut", True), lab.host("peer"), lab.host("box")
         lab.cable(west, "eth0", dut, "w0")
         lab.cable(peer, "eth0", dut, "p0")
-        give(west, 1)
+        set_addresses(west, 1)
         devices = {"west": ({"device": "net_af_packet0,iface=w0"}, ["10.0.1.1/24"]),
                    "peer": ({"device": "net_xsk0,iface=p0", "host_interface": True}, ["10.0.4.1/24"])}
         # Like the pings before other processes, so that the kernel's lock is measured, and not the machine's load.

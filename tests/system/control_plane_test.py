@@ -21,7 +21,7 @@ from lib.control_socket import Operator  # noqa: E402
 from lib.dut import BUILD, Turnpike, router_config  # noqa: E402
 from lib.frames import HOP_BY_HOP, IPV4, IPV6, UDP, ethernet, ipv4, ipv6, mac, udp, v4  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import EAST, OURS, WEST, answers, cabled, give, ping, rewrite  # noqa: E402
+from lib.routed import EAST, OURS, WEST, answers, cabled, set_addresses, ping, rewrite  # noqa: E402
 
 
 CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
@@ -156,7 +156,7 @@ def test_frames_of_a_jumbo_mtu_from_the_kernel():
     with Lab() as lab:
         west, dut, box = lab.host("west"), lab.host("dut", True), lab.host("box")
         lab.cable(west, "eth0", dut, "w0", mtu=9000)
-        give(west, 1)
+        set_addresses(west, 1)
         running = Turnpike(lab, dut, router_config(
             {"west": ({"device": "net_xsk0,iface=w0", "mtu": 9000, "host_interface": True}, OURS["west"])},
             control_plane={"netlink": True, "namespace": box.ns}))

@@ -406,19 +406,19 @@ def test_garbage_and_crowds_change_nothing():
         # These pings continue during all clients' errors: 100 a second, none lost.
         steady = west.start("ping -n -i 0.01 -c 120 -W 1 " + EAST[0], stdout=subprocess.PIPE, text=True)
         operator = Operator(path)
-        assert operator.say(b"\0\1\xff\n")["error"]["code"] == "EINVAL"
-        assert operator.say(b"[" * 100_000 + b"\n")["error"]["code"] == "EINVAL"
+        assert operator.send(b"\0\1\xff\n")["error"]["code"] == "EINVAL"
+        assert operator.send(b"[" * 100_000 + b"\n")["error"]["code"] == "EINVAL"
         half = Operator(path)
         half.socket.sendall(b'{"request": "show", "what": "config"}')
         half.socket.shutdown(socket.SHUT_WR)
-        assert half.hear()["result"]["changes"] == 1
+        assert half.receive()["result"]["changes"] == 1
         assert half.lines.readline() == b""
         long = Operator(path)
         try:
             long.socket.sendall(b"x" * 10_000_000)
         except OSError:
             pass  # closed by the server meanwhile
-        assert long.hear()["error"]["code"] == "EMSGSIZE"
+        assert long.receive()["error"]["code"] == "EMSGSIZE"
         deaf = Operator(path)
         deaf.socket.setblocking(False)
         try:

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap, vhost_frontend  # noqa: E402
 from lib.dut import Turnpike, check_report, patch_config, router_config  # noqa: E402
 from lib.hosts import Lab, receive_frame, wait_until  # noqa: E402
-from lib.routed import OURS, answers, give, iperf  # noqa: E402
+from lib.routed import OURS, answers, set_addresses, iperf  # noqa: E402
 
 
 def run_patch(west, east, seconds=0.5, **more):
@@ -264,8 +264,8 @@ def test_a_veth_needs_complete_checksums():
             west, dut, east = lab.host("west"), lab.host("dut", True), lab.host("east")
             lab.cable(west, "eth0", dut, "w0", offloads=True)
             lab.cable(east, "eth0", dut, "e0", offloads=True)
-            give(west, 1)
-            give(east, 2)
+            set_addresses(west, 1)
+            set_addresses(east, 2)
             devices = {name: ({"device": f"{device}{n},iface={interface}"}, OURS[name])
                        for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))}
             running = Turnpike(lab, dut, router_config(devices))

@@ -19,7 +19,7 @@ HZ, SUBJECTS, ELSEWHERE = 100, ("ports", "drops", "cost"), "config"
 NOT_ALONE = "other processes use the CPUs, too"  # tests/expected.txt allows this reason
 
 
-def look(operator, seconds):
+def sample(operator, seconds):
     """Poll each of the subjects at this rate. Returns how many were shown, and the time of a round."""
     begin, shown, took = time.monotonic(), 0, 0
     while (now := time.monotonic()) < begin + seconds:
@@ -32,7 +32,7 @@ def look(operator, seconds):
 
 
 def look_elsewhere(operator, seconds, took):
-    """Keep control, and this program, as busy as look() does, with subjects that no worker writes."""
+    """Keep control, and this program, as busy as sample() does, with subjects that no worker writes."""
     begin, rounds = time.monotonic(), 0
     while (now := time.monotonic()) < begin + seconds:
         while time.monotonic() < now + took:
@@ -51,7 +51,7 @@ def test_looking_loses_nothing_and_costs_next_to_nothing():
         patched = Patched(lab, "ab", 0, [1])
         wait_until(lambda: all(p["gen_received"] > 0 for p in patched.counts("ab").values()), "they forward")
         operator = Operator("/run/turnpike/control.sock", 60)
-        _, took = look(operator, seconds)
+        _, took = sample(operator, seconds)
 
         def cycles_a_packet(looks):
             """None: another process had the CPU of the worker or of control."""
@@ -61,7 +61,7 @@ def test_looking_loses_nothing_and_costs_next_to_nothing():
             nonlocal took
             before, late = counted(), False
             if looks:
-                shown, took = look(operator, seconds)
+                shown, took = sample(operator, seconds)
                 late = shown < 0.8 * HZ * len(SUBJECTS) * seconds
             else:
                 look_elsewhere(operator, seconds, took)

@@ -15,7 +15,7 @@ from lib.dut import Turnpike, router_config  # noqa: E402
 from lib.frames import IPV4, IPV6, UDP, ethernet, ipv4, ipv6, mac, udp, v4  # noqa: E402
 from lib.hosts import wait_until  # noqa: E402
 from lib.kernel_selftests import Cases  # noqa: E402
-from lib.routed import give, ping  # noqa: E402
+from lib.routed import set_addresses, ping  # noqa: E402
 
 FLOWS = 4096  # Linux's tests send 32,768: every eighth of their ports
 TOLERANCE = 0.15  # of the ratio, as theirs
@@ -159,8 +159,8 @@ class Bridge:
         self.h1, self.h2, dut = lab.host("h1"), lab.host("h2"), lab.host("dut", True)
         lab.cable(self.h1, "eth0", dut, "d1")
         lab.cable(self.h2, "eth0", dut, "d2")
-        give(self.h1, 1)
-        give(self.h2, 2)
+        set_addresses(self.h1, 1)
+        set_addresses(self.h2, 2)
         config = router_config({"r2": ("net_af_packet1,iface=d2", ["10.0.2.1/24", "2001:db8:2::1/64"])},
                                bridges=[{"name": "lan", "members": [{"port": "b1"}],
                                          "addresses": ["10.0.1.1/24", "2001:db8:1::1/64"]}])

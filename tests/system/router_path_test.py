@@ -8,7 +8,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.dut import Turnpike, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import EAST, answers, cabled, give, iperf, ping, settle, start  # noqa: E402
+from lib.routed import EAST, answers, cabled, set_addresses, iperf, ping, settle, start  # noqa: E402
 
 
 def test_path_mtu():
@@ -49,8 +49,8 @@ def three_in_a_row(lab):
     ends = [(west, "eth0"), *((dut, side) for dut in duts for side in ("w0", "e0")), (east, "eth0")]
     for left, right in zip(ends[::2], ends[1::2]):
         lab.cable(*left, *right)
-    give(west, 1)
-    give(east, 3)
+    set_addresses(west, 1)
+    set_addresses(east, 3)
     running = []
     for n, dut in enumerate(duts):
         left, right = NETWORKS[n], NETWORKS[n + 1]
@@ -104,7 +104,7 @@ def test_a_loop_ends():
         west, left, right = lab.host("west"), lab.host("left", True), lab.host("right", True)
         lab.cable(west, "eth0", left, "w0")
         lab.cable(left, "e0", right, "w0")
-        give(west, 1)
+        set_addresses(west, 1)
         eal = "-l {} --no-pci --in-memory"
         small = {"buffers": 4096}
         first = Turnpike(lab, left, router_config(

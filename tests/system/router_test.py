@@ -12,7 +12,7 @@ from lib import tap  # noqa: E402
 from lib.flows import lost_datagrams  # noqa: E402
 from lib.frames import mac, v4, v6  # noqa: E402
 from lib.hosts import Lab, receive_frame, wait_until  # noqa: E402
-from lib.routed import (EAST, FLOWS, OUR_ADDRESSES, OURS, TCP, WEST, answers, cabled, give, iperf,  # noqa: E402
+from lib.routed import (EAST, FLOWS, OUR_ADDRESSES, OURS, TCP, WEST, answers, cabled, set_addresses, iperf,  # noqa: E402
                         link_local, ping, received, settle, start)
 from lib.dut import Turnpike, router_config  # noqa: E402
 
@@ -165,14 +165,14 @@ def test_port_flap():
     with Lab() as lab:
         west, dut = lab.host("west"), lab.host("dut", True)
         lab.cable(west, "eth0", dut, "w0")
-        give(west, 1)
+        set_addresses(west, 1)
         running = Turnpike(lab, dut, router_config({"west": ("net_af_packet0,iface=w0", OURS["west"]),
                                                     "east": ("net_tap0,iface=tap0", OURS["east"])},
                                                    neighbours={"retransmit_ms": 100, "negative_ms": 200}))
         # The kernel's end of the tap is the east host.
         dut.run("sysctl -qw net.ipv6.conf.tap0.disable_ipv6=0")
         dut.run("ip link set tap0 up")
-        give(dut, 2, interface="tap0")
+        set_addresses(dut, 2, interface="tap0")
         for _ in range(3):
             wait_until(lambda: all(answers(west, a) for a in EAST), "the hosts reach each other")
             said = running.output().count("'east': link down")

@@ -75,7 +75,7 @@ def failed_over(lab, shared, gateways):
     time.sleep(1)
     sent = traffic.stop()
     time.sleep(0.2)
-    seen = {name: counting.take() for name, counting in out.items()}
+    seen = {name: counting.arrived() for name, counting in out.items()}
     running.stop()
     return began, sent, seen
 
@@ -118,7 +118,7 @@ def test_what_is_below_recursive_routes_changes_for_all_at_once():
             time.sleep(0.15)
         sent = traffic.stop()
         time.sleep(0.2)
-        seen = {name: counting.take() for name, counting in out.items()}
+        seen = {name: counting.arrived() for name, counting in out.items()}
         for flow, order in by_flow(seen).items():
             changes = [order[0], *(b for a, b in zip(order, order[1:]) if a != b)]
             assert changes == ["one", "two"] * 3, f"flow {flow}: {changes}"

@@ -87,7 +87,7 @@ def kill_a_spine(fabric):
     time.sleep(1.5)
     sent = traffic.stop()
     time.sleep(0.2)
-    return killed, sent, {"rack2": out.take()}, fabric.bfd_went_down("spine2") - false
+    return killed, sent, {"rack2": out.arrived()}, fabric.bfd_went_down("spine2") - false
 
 
 @tap.limit(200)

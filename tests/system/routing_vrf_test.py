@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.dut import Turnpike, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import give, ping  # noqa: E402
+from lib.routed import set_addresses, ping  # noqa: E402
 
 CUSTOMERS = ("red", "blue")
 
@@ -31,11 +31,11 @@ def test_overlapping_addresses():
                 name = f"{customer[0]}{side}"
                 host = hosts[customer, side] = lab.host(name)
                 lab.cable(host, "eth0", dut, name)
-                give(host, network)
+                set_addresses(host, network)
                 devices[name] = ({"device": f"net_af_packet{len(devices)},iface={name}", "vrf": customer},
                                  [f"10.0.{network}.1/24", f"2001:db8:{network}::1/64"])
         lab.cable(shared, "eth0", dut, "shared")
-        give(shared, 7)
+        set_addresses(shared, 7)
         devices["shared"] = (f"net_af_packet{len(devices)},iface=shared", ["10.0.7.1/24", "2001:db8:7::1/64"])
         # Red reaches the shared host, and that reaches red's west; blue has no route to it.
         routes = [{"to": "10.0.7.0/24", "via": "10.0.7.2", "port": "shared", "vrf": "red"},

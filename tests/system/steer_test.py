@@ -139,7 +139,7 @@ def test_bad_input_loses_nothing():
             s.operator.error("routes", lines="add 198.18.0.0/24 via 10.0.2.3")
             s.operator.error("routes", lines=lines_of("add", some_prefixes(5000)) + "\nadd nonsense")
             for raw in (b"{\n", b"\xff\xfe\n", b"[" * 100000 + b"\n"):
-                assert "error" in s.operator.say(raw)
+                assert "error" in s.operator.send(raw)
         assert s.operator.result("states")["unsaved"] is False
         s.stop()
 

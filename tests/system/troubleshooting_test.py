@@ -23,7 +23,7 @@ from lib.daemons import Bird  # noqa: E402
 from lib.dut import BUILD, Turnpike, patch_config, router_config  # noqa: E402
 from lib.frames import ethernet, ipv4, mac, tag, udp  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import EAST, HASTY, OURS, WEST, answers, cabled, give, ping, start  # noqa: E402
+from lib.routed import EAST, HASTY, OURS, WEST, answers, cabled, set_addresses, ping, start  # noqa: E402
 
 CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../doc/troubleshooting.md")
@@ -223,7 +223,7 @@ def polarisation(heading):
         west, dut, _east = cabled(s.lab)
         north = s.lab.host("north")
         s.lab.cable(north, "eth0", dut, "n0")
-        give(north, 3)
+        set_addresses(north, 3)
         devices = {name: (f"net_af_packet{n},iface={interface}", [f"10.0.{n + 1}.1/24"])
                    for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0"), ("north", "n0")))}
         running = Turnpike(s.lab, dut, router_config(

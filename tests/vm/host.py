@@ -26,7 +26,7 @@ class Host:
     def _send_frame(self, frame):
         self.send(struct.unpack_from("!H", frame, 12)[0], frame[14:], to=frame[:6])
 
-    def hear(self, wanted, what, seconds=15):
+    def receive(self, wanted, what, seconds=15):
         """The first packet that is wanted(kind, packet), without its Ethernet header; questions for our addresses are
         answered meanwhile."""
         deadline = time.monotonic() + seconds
@@ -53,11 +53,11 @@ class Host:
     def finds_router(self):
         """By broadcast and by multicast, as hosts do: the NIC must let both in."""
         self.send(frames.ARP, frames.arp(1, self.mac, self.v4, bytes(6), self.router_v4), frames.BROADCAST)
-        said = self.hear(lambda kind, packet: kind == frames.ARP and packet[6:8] == b"\0\2", "ARP reply")
+        said = self.receive(lambda kind, packet: kind == frames.ARP and packet[6:8] == b"\0\2", "ARP reply")
         assert said[8:14] == self.router_mac, said.hex()
         self._send_frame(frames.solicitation(self.mac, self.v6, self.router_v6))
         solicited = 0x40
-        said = self.hear(lambda kind, packet: kind == frames.IPV6 and packet[40] == 136 and packet[44] & solicited,
+        said = self.receive(lambda kind, packet: kind == frames.IPV6 and packet[40] == 136 and packet[44] & solicited,
                          "neighbour advertisement")
         assert said[48:64] == frames.v6(self.router_v6), said.hex()
 
@@ -65,7 +65,7 @@ class Host:
         """The router itself."""
         self.finds_router()
         self.send(frames.IPV4, frames.ipv4(self.v4, self.router_v4, frames.icmp4(8, 0, b"\0\7\0\1" + bytes(40)), frames.ICMP))
-        reply = self.hear(lambda kind, packet: kind == frames.IPV4 and packet[9] == frames.ICMP, "echo reply")
+        reply = self.receive(lambda kind, packet: kind == frames.IPV4 and packet[9] == frames.ICMP, "echo reply")
         assert reply[20] == 0 and reply[12:16] == frames.v4(self.router_v4), reply.hex()
 
     def sends_to(self, other, lengths=(18, 100, 1472)):
@@ -80,13 +80,13 @@ class Host:
     def _sends_v4(self, other, body):
         packet = frames.ipv4(self.v4, other.v4, body, ttl=7)
         self.send(frames.IPV4, packet)
-        got = other.hear(lambda kind, _: kind == frames.IPV4, f"IPv4 packet of {self.v4}")
+        got = other.receive(lambda kind, _: kind == frames.IPV4, f"IPv4 packet of {self.v4}")
         expected = frames.ipv4(self.v4, other.v4, body, ttl=6)
         assert got[:len(expected)] == expected, f"{got.hex()} is not {expected.hex()}"
 
     def _sends_v6(self, other, body):
         packet = frames.ipv6(self.v6, other.v6, body, hops=7)
         self.send(frames.IPV6, packet)
-        got = other.hear(lambda kind, p: kind == frames.IPV6 and p[6] == frames.UDP, f"IPv6 packet of {self.v6}")
+        got = other.receive(lambda kind, p: kind == frames.IPV6 and p[6] == frames.UDP, f"IPv6 packet of {self.v6}")
         expected = frames.ipv6(self.v6, other.v6, body, hops=6)
         assert got[:len(expected)] == expected, f"{got.hex()} is not {expected.hex()}"

@@ -17,7 +17,7 @@ import vhost_guest  # noqa: E402
 from lib import tap  # noqa: E402
 from lib.dut import Turnpike, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import give  # noqa: E402
+from lib.routed import set_addresses  # noqa: E402
 
 HOST = "10.0.3.2"
 # A guest under software emulation beside others on two CPUs: far below the slowest seen.
@@ -40,7 +40,7 @@ class Site:
         self.lab.__enter__()
         self.dut, self.host = self.lab.host("dut", True), self.lab.host("host")
         self.lab.cable(self.host, "eth0", self.dut, "n0")
-        give(self.host, 3)
+        set_addresses(self.host, 3)
         made = vhost_guest.initramfs(work)
         self.west = vhost_guest.VhostGuest(work, made, 1, f"{work}/west", listens=True)
         self.east = vhost_guest.VhostGuest(work, made, 2, f"{work}/east", listens=False)

@@ -157,7 +157,7 @@ def bursts_through(running, pair, sent, rounds):
         assert got == sent, f"{len(got)} of {len(sent)} frames came"
 
 
-def look(vm, running, pair, burst):
+def sample(vm, running, pair, burst):
     """Sends enough bursts that deferred work is done; returns a row of the table. None: QEMU put a burst's last
     frames into the ring only after turnpike's poll, as it does where it waits for its CPU."""
     west, east = pair
@@ -191,7 +191,7 @@ def test_doorbells():
     for kind in KINDS:
         *pair, running = patch(vm, kind, pcie={"profile": PROFILES[kind]})
         for burst in BURSTS:
-            row = next(filter(None, (look(vm, running, pair, burst) for _ in range(5))), None)
+            row = next(filter(None, (sample(vm, running, pair, burst) for _ in range(5))), None)
             assert row is not None, f"{burst} frames at once never came so"
             print("# " + observer.table_row(row), flush=True)
             wrong += observer.differences(row)

@@ -49,7 +49,7 @@ class Bench:
 
     def send(self, requests):
         for request in requests:
-            self.appliance.say(request)
+            self.appliance.send(request)
 
     def load(self):
         requests = together([f"add {to} {via(i)}" for i, to in enumerate(self.table)])
@@ -60,7 +60,7 @@ class Bench:
         write(routes, "".join(f"{to} {via(i)}\n" for i, to in enumerate(self.table)))
         write(whole, json.dumps({**self.appliance.base, "routes": [*self.appliance.base["routes"], {"file": routes}]}))
         self.appliance.ask("apply", file=self.appliance.configuration)
-        self.cell("load/file", lambda: self.appliance.say(request_of("apply", file=whole)) and None, len(self.table))
+        self.cell("load/file", lambda: self.appliance.send(request_of("apply", file=whole)) and None, len(self.table))
 
     def replace(self, batch):
         count = min(self.changes, len(self.table)) // batch * batch
@@ -85,7 +85,7 @@ class Bench:
             took = []
             for request in requests:
                 start = time.perf_counter()
-                self.appliance.say(request)
+                self.appliance.send(request)
                 took.append((time.perf_counter() - start) * 1e3)
             took.sort()
             return {"p50_ms": took[count // 2], "p99_ms": took[count * 99 // 100], "max_ms": took[-1]}

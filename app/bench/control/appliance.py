@@ -66,7 +66,7 @@ class Appliance:
         with open(self.log, "rb") as file:
             return " | ".join(file.read()[-400:].decode(errors="replace").splitlines())
 
-    def say(self, line):
+    def send(self, line):
         """Sends a request as bytes and returns its reply."""
         try:
             self.socket.sendall(line)
@@ -81,7 +81,7 @@ class Appliance:
         return answer["result"]
 
     def ask(self, request, **members):
-        return self.say(request_of(request, **members))
+        return self.send(request_of(request, **members))
 
     def traffic(self):
         """Packets so far: received from the wires, sent, and lost in full rings or by a drop reason."""

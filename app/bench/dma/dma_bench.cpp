@@ -159,10 +159,10 @@ void send_gratuitous_arp_and_na(harness& h, const engine& e) {
         {"pci", on_pci},
         {"iommu_group",
          on_pci ? json(std::filesystem::exists(folder / "iommu_group")) : json(nullptr)}};
-    h.say(fmt::format("engine: {} ({}), {} in flight", e.name(),
-                      fmt::join(capability_words(e.capabilities()), ", "), e.depth()));
+    h.print(fmt::format("engine: {} ({}), {} in flight", e.name(),
+                        fmt::join(capability_words(e.capabilities()), ", "), e.depth()));
     if (!on_pci)
-        h.say(
+        h.print(
             "it is not a PCI device: no figure shows PCIe. A virtual engine shows only how it and "
             "the "
             "host's caches work.");
@@ -171,7 +171,7 @@ void send_gratuitous_arp_and_na(harness& h, const engine& e) {
           micro_benchmark::bw_wr, micro_benchmark::bw_rdwr}) {
         const method m = done_by(test, e.can_fill());
         summary["tests"][name_of(test)] = {{"means", name_of(m.means)}, {"how", m.how}};
-        h.say(fmt::format("{:8} {:11} {}", name_of(test), name_of(m.means), m.how));
+        h.print(fmt::format("{:8} {:11} {}", name_of(test), name_of(m.means), m.how));
     }
 }
 
@@ -218,7 +218,7 @@ result<void> draw(harness& h, const options& o, const pcie::link& link, const js
                           : "not drawn: gnuplot is not installed; data and script are " + base +
                                 ".dat, .gnuplot";
         }
-        h.say(fmt::format("figure {}: {}", number, what));
+        h.print(fmt::format("figure {}: {}", number, what));
         figures[std::to_string(number)] = what;
     }
     return {};
@@ -262,7 +262,7 @@ result<void> measure(harness& h, const options& o) {
     for (const row& r : *rows) {
         const uint64_t usual = (is_latency(r.test) ? 20'000u : 100'000u) / (h.quick() ? 10 : 1);
         const uint64_t transfers = o.transfers > 0 ? static_cast<uint64_t>(o.transfers) : usual;
-        h.say(line_of(h.add_cell(
+        h.print(line_of(h.add_cell(
             cell_of(r, bed.run(r, transfers, h.repetitions()), **e, *link, local_node))));
     }
     summarise_baseline(h);
@@ -280,11 +280,11 @@ int run(int argc, char** argv) {
     try {
         done = measure(h, o);
     } catch (const void_run& e) {
-        h.say(std::string("turnpike-bench-dma: ") + e.what());
+        h.print(std::string("turnpike-bench-dma: ") + e.what());
         return 1;
     }
     if (!done) {
-        h.say("turnpike-bench-dma: " + done.error().message());
+        h.print("turnpike-bench-dma: " + done.error().message());
         return done.error().code == EINVAL ? 2 : 1;
     }
     return h.finish();

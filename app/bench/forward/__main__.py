@@ -93,12 +93,12 @@ def make_inputs(machine, options, cases, into):
     done = subprocess.run([machine.inputs, *words], capture_output=True, text=True, check=False,
                           preexec_fn=machine.for_children())
     if done.returncode != 0:
-        say((done.stderr.strip().splitlines() or ["turnpike-bench-forward: cannot create the inputs"])[-1])
+        log((done.stderr.strip().splitlines() or ["turnpike-bench-forward: cannot create the inputs"])[-1])
         raise SystemExit(2)
     return json.loads(done.stdout)
 
 
-def say(line):
+def log(line):
     print(line, file=sys.stderr, flush=True)
 
 
@@ -106,12 +106,12 @@ def measure(machine, options, wanted, into):
     envelope = make_inputs(machine, options, [c for g in wanted for c in g], into)
     bench = Bench(machine, into, options, envelope["host"]["tsc_hz"], envelope["summary"])
     seen = {}
-    say(report.HEADER)
+    log(report.HEADER)
     for cases in wanted:
         outcomes = measure_group(bench, cases, seen)
         seen |= {o.case.name: o for o in outcomes}
         for o in outcomes:
-            say(report.line_of(o))
+            log(report.line_of(o))
     envelope["cells"] = [report.cell_of(o, seen) for o in seen.values()]
     envelope["summary"] = {**report.summary_of(seen), "inputs": bench.sizes}
     return envelope
@@ -128,7 +128,7 @@ def main():
     machine = Machine(options.turnpike, options.max_simd_bitwidth)
     why = machine.check()
     if why:
-        say(f"turnpike-bench-forward: {why}")
+        log(f"turnpike-bench-forward: {why}")
         return 2
     clean_up_at_signals()
     os.sched_setaffinity(0, {machine.control_cpu})
@@ -136,7 +136,7 @@ def main():
         envelope = measure(machine, options, wanted, into)
     if options.picture:
         for line in picture.draw(envelope, options.picture):
-            say(line)
+            log(line)
     print(json.dumps(envelope, indent=1) if options.json else "\n".join(report.summary_lines(envelope["summary"])))
     return 0
 

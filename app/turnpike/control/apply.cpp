@@ -7,7 +7,7 @@
 
 #include "control/controller.hpp"
 #include "control/forwarding/packet_pool.hpp"
-#include "control/transaction.hpp"
+#include "control/transaction_steps.hpp"
 #include "observe/log.hpp"
 #include "rxtx/driver_facts.hpp"
 
@@ -78,8 +78,8 @@ bool controller::learn_routes(const state::learned& before) noexcept {
     return routing_->learn({.config = *running_,
                             .ifindexes = interfaces_->indexes(),
                             .can_send =
-                                [this](const datapath::next_hop& hop) {
-                                    return link_of(snapshot_->interfaces[hop.out.interface]);
+                                [this](const datapath::next_hop& nexthop) {
+                                    return link_of(snapshot_->interfaces[nexthop.out.interface]);
                                 }},
                            *followed_, learned_);
 }
@@ -87,7 +87,7 @@ bool controller::learn_routes(const state::learned& before) noexcept {
 result<state::changes> controller::attempt(std::shared_ptr<const state::configuration> config,
                                            const lost_ports& lost) noexcept {
     try {
-        transaction u(std::move(config));
+        transaction_steps u(std::move(config));
         auto done = compare(u, lost);
         if (done) done = prepare_owners(u, config_handlers_.size());
         if (done && u.c && u.c->open_rest) done = exchange(u);
@@ -101,7 +101,7 @@ result<state::changes> controller::attempt(std::shared_ptr<const state::configur
 }
 
 /// Before the loan: nothing of control's is read but what the call copies.
-result<void> controller::compile_beside(control_calls& calls, transaction& u) const {
+result<void> controller::compile_beside(control_calls& calls, transaction_steps& u) const {
     std::shared_ptr<const state::configuration> now;
     acls::bound_lists bound;
     calls.run([&] {
@@ -124,7 +124,7 @@ size_t controller::after_rings() const noexcept {
 
 /// During the loan. Control handles packets by the published snapshot meanwhile; it reads the workers' rings, so it prepares
 /// these itself.
-result<void> controller::prepare_beside(control_calls& calls, transaction& u,
+result<void> controller::prepare_beside(control_calls& calls, transaction_steps& u,
                                         const lost_ports& lost) {
     if (auto done = compare(u, lost); !done || u.nothing) return done;
     u.c->beside = true;
@@ -136,7 +136,7 @@ result<void> controller::prepare_beside(control_calls& calls, transaction& u,
 
 /// Ends the loan, with the transaction or without it.
 /// so_far  the outcome of its preparation; u: empty if there was no memory for it, and afterwards if it failed
-result<state::changes> controller::finish_beside(std::optional<transaction>& u,
+result<state::changes> controller::finish_beside(std::optional<transaction_steps>& u,
                                                  result<void> so_far) noexcept {
     end_loan();
     try {
@@ -158,7 +158,7 @@ result<state::changes> controller::finish_beside(std::optional<transaction>& u,
 /// Answers  the differences; then, or if ports were closed for a change that failed, the tables are lent again at once: no
 ///          other transaction may come before the rest is done
 result<state::changes> controller::attempt_beside(control_calls& calls,
-                                                  std::optional<transaction>& u,
+                                                  std::optional<transaction_steps>& u,
                                                   result<void> so_far,
                                                   const lost_ports& lost) noexcept {
     try {
@@ -182,7 +182,7 @@ result<state::changes> controller::apply_beside(
     control_calls& calls, const std::shared_ptr<const state::configuration>& config,
     const lost_ports& lost) noexcept {
     if (!calls.connected()) return apply(config, lost);
-    std::optional<transaction> u;
+    std::optional<transaction_steps> u;
     result<void> done;
     try {
         u.emplace(config);
@@ -209,7 +209,7 @@ result<state::changes> controller::apply_beside(
 
 /// Opens the ports with `to_come_back` by a transaction of the running configuration, during the loan.
 result<state::changes> controller::reopen_beside(control_calls& calls) noexcept {
-    std::optional<transaction> u;
+    std::optional<transaction_steps> u;
     result<void> so_far;
     try {
         u.emplace(operator_config_);
@@ -242,9 +242,9 @@ std::unique_ptr<datapath::snapshot> controller::new_snapshot(
     static const datapath::port_state always_up{true};
     auto snapshot = std::make_unique<datapath::snapshot>();
     snapshot->port[datapath::tunnel_port].state = &always_up;
-    snapshot->hops = hops_->table();
+    snapshot->nexthops = nexthops_->table();
     snapshot->ipv4_sum = ipv4_sum_->function;
-    snapshot->plain_ipv4 = plain_ipv4_->function;
+    snapshot->fast_ipv4 = fast_ipv4_->function;
     snapshot->drain_cycles = rte_get_tsc_hz() / 1'000'000 * config.sending.drain_us;
     snapshot->sleep_us = config.idle.sleep_us;
     for (size_t c = 0; c < datapath::punt_classes; ++c) {
@@ -258,7 +258,7 @@ std::unique_ptr<datapath::snapshot> controller::new_snapshot(
 }
 
 /// Prepare the owners before this one that have nothing prepared yet.
-result<void> controller::prepare_owners(transaction& u, size_t until) {
+result<void> controller::prepare_owners(transaction_steps& u, size_t until) {
     while (!u.nothing && u.ready.size() < until) {
         u.ready.reserve(config_handlers_.size());
         auto prepared = config_handlers_[u.ready.size()]->prepare(*u.c);
@@ -271,8 +271,8 @@ result<void> controller::prepare_owners(transaction& u, size_t until) {
 }
 
 /// All owners have prepared, except for ports whose devices are still in use: these are closed, and the others are opened.
-result<void> controller::exchange(transaction& u) {
-    change& c = *u.c;
+result<void> controller::exchange(transaction_steps& u) {
+    transaction& c = *u.c;
     u.before_exchange = withdraw(c.closes_first);
     for (const auto& port : c.closes_first) port->to_come_back = true;
     const auto same_addresses = c.open_rest();
@@ -300,7 +300,7 @@ result<void> controller::exchange(transaction& u) {
 }
 
 /// Find the differences to the running configuration.
-result<void> controller::compare(transaction& u, const lost_ports& lost) {
+result<void> controller::compare(transaction_steps& u, const lost_ports& lost) {
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
     if (operator_config_ != nullptr)
         state::forget_removed(learned_, *operator_config_, *u.operators);
@@ -320,23 +320,23 @@ result<void> controller::compare(transaction& u, const lost_ports& lost) {
     if (!profiles) return tl::unexpected<error>(profiles.error());
     u.profiles = std::move(*profiles);
     if (auto good = check_buffers(*u.config); !good) return good;
-    u.c.emplace(change{.before = *running_,
-                       .after = *u.config,
-                       .what = u.what,
-                       .learned = *u.learned,
-                       .running = snapshot_.get(),
-                       .operators_before = operator_config_,
-                       .operators_after = u.operators,
-                       .snapshot = new_snapshot(*u.config),
-                       .retries = retries_left_out_});
+    u.c.emplace(transaction{.before = *running_,
+                            .after = *u.config,
+                            .what = u.what,
+                            .learned = *u.learned,
+                            .running = snapshot_.get(),
+                            .operators_before = operator_config_,
+                            .operators_after = u.operators,
+                            .snapshot = new_snapshot(*u.config),
+                            .retries = retries_left_out_});
     u.c->compiled = std::move(u.compiled);
     return {};
 }
 
 /// All owners have prepared.
-result<void> controller::finish(transaction& u) {
+result<void> controller::finish(transaction_steps& u) {
     if (u.nothing) return {};
-    change& c = *u.c;
+    transaction& c = *u.c;
     std::unique_ptr<datapath::snapshot> between;
     if (!c.hand_over.empty()) {
         between = std::make_unique<datapath::snapshot>(*c.snapshot);
@@ -368,7 +368,7 @@ result<void> controller::finish(transaction& u) {
 
 /// After finish(): requests to the kernel and to devices, for which no worker waits. Drivers program filters of kernel
 /// interfaces under RTNL: after a transaction of control's own, management does.
-void controller::settle(transaction& u, bool by_control) noexcept {
+void controller::settle(transaction_steps& u, bool by_control) noexcept {
     for (const auto& s : u.ready) s->settle();
     if (!by_control || !managed_) return ports_->listen(*snapshot_);
     if (!ports_->have_filters(*snapshot_)) listen_due_.store(true, std::memory_order_release);

@@ -57,13 +57,13 @@ void control_tx::send(rte_mbuf* packet, const datapath::egress& by, uint16_t dom
         drop(packet, by.port, drop_reason::inject_ring_full);
 }
 
-void control_tx::send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept {
+void control_tx::send_by(rte_mbuf* packet, const datapath::next_hop& nexthop) noexcept {
     auto* frame = rte_pktmbuf_mtod(packet, uint8_t*);
     const bool v4 = frame[sizeof(packet::ethernet_header)] >> 4 == 4;
-    hop.write(frame);
+    nexthop.write(frame);
     packet::header_at<packet::ethernet_header>(frame).type =
         v4 ? packet::ether_type_ipv4 : packet::ether_type_ipv6;
-    send(packet, hop.out);
+    send(packet, nexthop.out);
 }
 
 void control_tx::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept {

@@ -40,7 +40,7 @@ class control_tx {
     /// Send a complete frame; resets its metadata except the egress.
     void send(rte_mbuf* packet, const datapath::egress& by, uint16_t domain = 0) noexcept;
     /// Send an IP packet by a next hop: writes MAC addresses and EtherType.
-    void send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept;
+    void send_by(rte_mbuf* packet, const datapath::next_hop& nexthop) noexcept;
 
     /// Free a packet under a drop reason, at the port where it was received or originated.
     void drop(rte_mbuf* packet, uint16_t port, datapath::drop_reason why) noexcept;

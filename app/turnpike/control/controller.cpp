@@ -243,8 +243,8 @@ void controller::note_link(open_port& port, bool up, uint64_t now_ms) {
 }
 
 void controller::follow_links_of_groups() {
-    routing_->groups().update_members([this](const datapath::next_hop& hop) {
-        return link_of(snapshot_->interfaces[hop.out.interface]);
+    routing_->groups().update_members([this](const datapath::next_hop& nexthop) {
+        return link_of(snapshot_->interfaces[nexthop.out.interface]);
     });
 }
 
@@ -333,7 +333,7 @@ void controller::announce_changed(const state::changes& what, const state::confi
 /// link is up.
 void controller::follow_groups(const state::configuration& before) {
     const auto was = state::groups_of(before), is = state::groups_of(*running_);
-    const auto tell = [&](const auto& some, const auto& others, auto how) {
+    const auto notify = [&](const auto& some, const auto& others, auto how) {
         for (const auto& one : some) {
             const auto& [name, group] = one;
             const auto ifindex = interfaces_->indexes().find(name);
@@ -344,8 +344,8 @@ void controller::follow_groups(const state::configuration& before) {
             (reports.*how)(ifindex->second, group);
         }
     };
-    tell(was, is, &slow_path::multicast_membership::left);
-    tell(is, was, &slow_path::multicast_membership::joined);
+    notify(was, is, &slow_path::multicast_membership::left);
+    notify(is, was, &slow_path::multicast_membership::joined);
 }
 
 /// The pool's low-water mark, by sampling: an exact count would slow the workers.

@@ -3,7 +3,7 @@
 // packets, and polls links, timers and the mbuf pool. Entry point of control.
 //
 //   metrics -> captures -> workers -> ports -> vrfs -> interfaces -> host stack -> bridges -> tunnels -> acls -> routing   prepare, so
-//                                                                       exchange (change.hpp)
+//                                                                       exchange (transaction.hpp)
 //                                                                       commit, publish the snapshot
 //   routing -> ... -> workers                                            retire, after a grace period
 #pragma once
@@ -207,7 +207,7 @@ class controller {
     [[nodiscard]] control::workers& workers() noexcept { return *workers_; }
     [[nodiscard]] control::routing& routing() noexcept { return *routing_; }
     [[nodiscard]] const control::routing& routing() const noexcept { return *routing_; }
-    [[nodiscard]] const next_hops& hops() const noexcept { return *hops_; }
+    [[nodiscard]] const next_hops& nexthops() const noexcept { return *nexthops_; }
     [[nodiscard]] const control::ports& ports() const noexcept { return *ports_; }
     [[nodiscard]] const control::interfaces& interfaces() const noexcept { return *interfaces_; }
     [[nodiscard]] const control::host_stack& host_interfaces() const noexcept { return *host_; }
@@ -239,21 +239,21 @@ class controller {
   private:
     controller() = default;
     result<void> make(std::unique_ptr<const state::configuration> config);
-    struct transaction;
+    struct transaction_steps;
     void export_sflow_counters();
     [[nodiscard]] bool learn_routes(const state::learned& before) noexcept;
     result<state::changes> attempt(std::shared_ptr<const state::configuration> config,
                                    const lost_ports& lost) noexcept;
-    result<void> compare(transaction& u, const lost_ports& lost);
-    result<void> prepare_owners(transaction& u, size_t until);
-    result<void> finish(transaction& u);
-    void settle(transaction& u, bool by_control) noexcept;
-    result<void> prepare_beside(control_calls& calls, transaction& u, const lost_ports& lost);
+    result<void> compare(transaction_steps& u, const lost_ports& lost);
+    result<void> prepare_owners(transaction_steps& u, size_t until);
+    result<void> finish(transaction_steps& u);
+    void settle(transaction_steps& u, bool by_control) noexcept;
+    result<void> prepare_beside(control_calls& calls, transaction_steps& u, const lost_ports& lost);
     [[nodiscard]] size_t after_rings() const noexcept;
-    result<void> compile_beside(control_calls& calls, transaction& u) const;
-    result<state::changes> finish_beside(std::optional<transaction>& u,
+    result<void> compile_beside(control_calls& calls, transaction_steps& u) const;
+    result<state::changes> finish_beside(std::optional<transaction_steps>& u,
                                          result<void> so_far) noexcept;
-    result<state::changes> attempt_beside(control_calls& calls, std::optional<transaction>& u,
+    result<state::changes> attempt_beside(control_calls& calls, std::optional<transaction_steps>& u,
                                           result<void> so_far, const lost_ports& lost) noexcept;
     result<state::changes> reopen_beside(control_calls& calls) noexcept;
     void tick_lent(uint64_t now_ms) noexcept;
@@ -263,7 +263,7 @@ class controller {
     [[nodiscard]] result<void> check_buffers(const state::configuration& config) const;
     [[nodiscard]] std::unique_ptr<datapath::snapshot> new_snapshot(
         const state::configuration& config) const;
-    result<void> exchange(transaction& u);
+    result<void> exchange(transaction_steps& u);
     std::unique_ptr<datapath::snapshot> withdraw(
         const std::vector<std::shared_ptr<open_port>>& some,
         std::vector<rxtx::port>* devices = nullptr);
@@ -302,7 +302,7 @@ class controller {
     observe::mempool_report pool_facts_{};  ///< constant facts, and the low-water mark
     std::vector<pcie::nic_profile> pcie_profiles_;
     const isa::kernel<packet::ipv4_sum_function>* ipv4_sum_ = nullptr;
-    const isa::kernel<packet::plain_ipv4_function>* plain_ipv4_ = nullptr;
+    const isa::kernel<packet::fast_ipv4_function>* fast_ipv4_ = nullptr;
 
     std::shared_ptr<const state::configuration> running_;
     std::shared_ptr<const state::configuration> operator_config_;  ///< without learned addresses
@@ -317,7 +317,7 @@ class controller {
     std::unique_ptr<datapath::snapshot> snapshot_;
     // rcu_ is destroyed before the objects that its deferred frees refer to: declared last of these
     // members.
-    std::unique_ptr<next_hops> hops_;
+    std::unique_ptr<next_hops> nexthops_;
     std::unique_ptr<control::workers> workers_;
     std::unique_ptr<traces> traces_;
     std::unique_ptr<punt_counts> punt_counts_;

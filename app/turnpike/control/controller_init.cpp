@@ -16,7 +16,7 @@
 #include "control/slow_path/neigh_suppress.hpp"
 #include "control/slow_path/to_kernel.hpp"
 #include "control/slow_path/unresolved.hpp"
-#include "control/transaction.hpp"
+#include "control/transaction_steps.hpp"
 #include "eal/simd_bitwidth.hpp"
 #include "rxtx/driver_facts.hpp"
 #include "version.hpp"
@@ -39,10 +39,10 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
         isa::choose(packet::ipv4_sum_kernels(), "ipv4_checksum", eal::max_simd_bitwidth());
     if (!sum) return tl::unexpected<error>(sum.error());
     ipv4_sum_ = *sum;
-    const auto plain =
-        isa::choose(packet::plain_ipv4_kernels(), "plain_ipv4", eal::max_simd_bitwidth());
-    if (!plain) return tl::unexpected<error>(plain.error());
-    plain_ipv4_ = *plain;
+    const auto fast =
+        isa::choose(packet::fast_ipv4_kernels(), "fast_ipv4", eal::max_simd_bitwidth());
+    if (!fast) return tl::unexpected<error>(fast.error());
+    fast_ipv4_ = *fast;
     // Check before anything is opened; loaded again when applied.
     if (const auto profiles = pcie_profiles(*config); !profiles)
         return tl::unexpected<error>(profiles.error());
@@ -56,9 +56,10 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     auto domain = rcu::qsbr::create("tables", control_reader() + 1);
     if (!domain) return tl::unexpected<error>(domain.error());
     rcu_ = std::move(*domain);
-    auto hops = next_hops::create(2 * config->limits.limit + 2 * datapath::max_interfaces, *rcu_);
-    if (!hops) return tl::unexpected<error>(hops.error());
-    hops_ = std::move(*hops);
+    auto nexthops =
+        next_hops::create(2 * config->limits.limit + 2 * datapath::max_interfaces, *rcu_);
+    if (!nexthops) return tl::unexpected<error>(nexthops.error());
+    nexthops_ = std::move(*nexthops);
     workers_ = std::make_unique<control::workers>(published_, *rcu_, pool_);
     punt_counts_ = std::make_unique<punt_counts>(*workers_);
     control_tx_ =
@@ -67,7 +68,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     captures_ = std::make_unique<captures>(*workers_, *control_tx_, *rcu_);
     ports_ = std::make_unique<control::ports>(pool_, *control_tx_,
                                               [this](uint16_t p) { return counted(p); });
-    interfaces_ = std::make_unique<control::interfaces>(*hops_);
+    interfaces_ = std::make_unique<control::interfaces>(*nexthops_);
     acls_ = std::make_unique<acls>(*rcu_);
     if (auto done = make_routing(); !done) return done;
     register_handlers();
@@ -83,7 +84,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     auto heard = std::make_unique<slow_path::neigh_suppress>(*slow_path_context_, *bridges_);
     slow_path_.on(datapath::punt_reason::neigh_suppress, *heard);
     handlers_.push_back(std::move(heard));
-    tunnels_ = std::make_unique<control::tunnels>(*workers_, *hops_);
+    tunnels_ = std::make_unique<control::tunnels>(*workers_, *nexthops_);
     mirrors_ = std::make_unique<mirrors>();
     interface_counts_ = std::make_unique<interface_counts>();
     latency_ = std::make_unique<latency_samples>();
@@ -99,7 +100,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     empty->control = config->control;
     running_ = std::move(empty);
     operator_config_ = std::move(config);
-    transaction first(operator_config_);
+    transaction_steps first(operator_config_);
     if (auto done = compare(first, {}); !done) return done;
     if (auto done = prepare_owners(first, config_handlers_.size()); !done) return done;
     if (auto done = finish(first); !done) return done;
@@ -110,14 +111,14 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
 result<void> controller::make_routing() {
     // A quarter of all mbufs may wait for neighbours.
     auto made = control::routing::create(
-        *hops_, *rcu_, pool_facts_.buffers / 4,
+        *nexthops_, *rcu_, pool_facts_.buffers / 4,
         neighbour_callbacks{
             .solicit =
                 [this](uint16_t interface, const ip_address& a, const mac_address* mac) {
                     return slow_path::solicit(*slow_path_context_, *dad_, interface, a, mac);
                 },
             .send = [this](rte_mbuf* m,
-                           const datapath::next_hop& hop) { control_tx_->send_by(m, hop); },
+                           const datapath::next_hop& nexthop) { control_tx_->send_by(m, nexthop); },
             .drop =
                 [this](rte_mbuf* m, drop_reason why) {
                     owned_mbuf p(m, *control_tx_);
@@ -149,9 +150,9 @@ void controller::register_handlers() {
         .out = *control_tx_,
         .link_of = [this](const datapath::interface& i) { return link_of(i); },
         .learn = [this](state::learned now) { return learn(std::move(now)); }});
-    slow_path_context_ =
-        std::make_unique<slow_path::slow_path_context>(slow_path::slow_path_context{
-            published_, *control_tx_, routing_->neighbours(), routing_->tables(), *hops_, *host_});
+    slow_path_context_ = std::make_unique<slow_path::slow_path_context>(
+        slow_path::slow_path_context{published_, *control_tx_, routing_->neighbours(),
+                                     routing_->tables(), *nexthops_, *host_});
     slow_path::slow_path_context& context = *slow_path_context_;
     using datapath::punt_reason;
     dad_ = std::make_unique<slow_path::dad>(context);
@@ -195,7 +196,7 @@ controller::~controller() {
     if (rcu_) rcu_->synchronize();
     workers_.reset();
     rcu_.reset();
-    hops_.reset();
+    nexthops_.reset();
     rte_mempool_free(pool_);
 }
 
@@ -311,7 +312,7 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
         worker_slot->worker.count_instructions(
             machine_counters_->instructions_of(worker_slot->worker.parts().lcore));
     r.isa["ipv4_checksum"] = ipv4_sum_->name;
-    r.isa["plain_ipv4"] = plain_ipv4_->name;
+    r.isa["fast_ipv4"] = fast_ipv4_->name;
     const bool routed =
         std::any_of(running_->interfaces.begin(), running_->interfaces.end(),
                     [](const auto& i) { return i.second.kind == state::interface_kind::routed; });

@@ -8,7 +8,7 @@ namespace turnpike::control {
 using observe::log_level;
 
 void events::link(const std::string& port, bool up, uint64_t now_ms) {
-    if (!observe::logs(log_level::notice) || !links_.take(now_ms)) return;
+    if (!observe::logs(log_level::notice) || !links_.allow(now_ms)) return;
     const char *is = up ? "up" : "down", *was = up ? "down" : "up";
     observe::log(log_level::notice, fmt::format("port '{}': link {}", port, is),
                  {{"what", "link"}, {"port", port}, {"from", was}, {"to", is}});
@@ -29,7 +29,7 @@ void events::neighbour(const std::string& on, const neighbour_event& e, uint64_t
                             : e.whose.gateway && !e.to ? log_level::warning
                             : e.whose.gateway          ? log_level::notice
                                                        : log_level::info;
-    if (!observe::logs(level) || !neighbours_.take(now_ms)) return;
+    if (!observe::logs(level) || !neighbours_.allow(now_ms)) return;
     const std::string address = e.whose.address.text(), from = e.from ? e.from->text() : "",
                       to = e.to ? e.to->text() : "";
     const std::string what = !e.to     ? "does not answer"
@@ -47,7 +47,7 @@ void events::neighbour(const std::string& on, const neighbour_event& e, uint64_t
 
 void events::fdb_entry_held(const std::string& mac, const std::string& held_at,
                             const std::string& other, uint32_t hold_s, uint64_t now_ms) {
-    if (!observe::logs(log_level::warning) || !fdb_entries_.take(now_ms)) return;
+    if (!observe::logs(log_level::warning) || !fdb_entries_.allow(now_ms)) return;
     observe::log(log_level::warning,
                  fmt::format("station {} moves between '{}' and '{}' too often: there may be a "
                              "loop; it is held at '{}' for {} s",

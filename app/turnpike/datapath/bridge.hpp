@@ -283,13 +283,13 @@ class bridge_worker_state {
 
     /// Rate limit for copies of ARP and ND to control: about 2,000 per second, bursts of 64.
     bool may_tell(uint64_t now) noexcept {
-        return message_limit_.take({.interval = again_cycles_, .depth = 64 * again_cycles_}, now);
+        return message_limit_.allow({.interval = again_cycles_, .depth = 64 * again_cycles_}, now);
     }
     /// Send a source address to control, at most once per period.
     void learn(fdb_key key, uint16_t ifindex, uint64_t now) noexcept;
     /// Storm control: whether one more packet of this class from this member may be flooded.
-    bool take(uint16_t ifindex, flood_kind kind, const token_rate& limit, uint64_t now) noexcept {
-        return storm_[ifindex * flood_kinds + static_cast<size_t>(kind)].take(limit, now);
+    bool allow(uint16_t ifindex, flood_kind kind, const token_rate& limit, uint64_t now) noexcept {
+        return storm_[ifindex * flood_kinds + static_cast<size_t>(kind)].allow(limit, now);
     }
     [[nodiscard]] domain_counters& domain(uint16_t d) noexcept { return domains_[d]; }
 

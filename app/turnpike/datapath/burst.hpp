@@ -80,7 +80,7 @@ struct burst {
     std::array<uint16_t, burst_max> in;      ///< ingress interface: index into snapshot::interfaces
     std::array<uint16_t, burst_max> tag;     ///< of `tagged`: TCI (PCP, DEI, VID)
     std::array<uint16_t, burst_max> domain;  ///< broadcast domain; valid behind stage bridge
-    std::array<uint32_t, burst_max> hop;     ///< index of the next hop; valid behind stage lookup
+    std::array<uint32_t, burst_max> nexthop;  ///< index of the next hop; valid behind stage lookup
     /// MTU of the egress interface or of the route; valid behind stage ip_forward, and for `exceeds_mtu`
     std::array<uint16_t, burst_max> mtu;
     /// egress port and interface; valid for packets to send or to resolve
@@ -95,7 +95,7 @@ struct burst {
 /// punted packets, control for packets that it sends.
 struct punted {
     packet::parsed parsed{};
-    uint32_t hop = 0;
+    uint32_t nexthop = 0;
     uint16_t in_interface = 0, in_port = 0;
     egress out{};
     /// broadcast domain, where the packet arrived at a bridge or leaves by one; else 0

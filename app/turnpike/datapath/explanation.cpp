@@ -107,7 +107,7 @@ void note_route(explanation& e, uint8_t step, const context& c, const burst& b, 
 void note_member(explanation& e, uint8_t step, const context& c, const burst& b,
                  uint32_t i) noexcept {
     const snapshot& v = *c.snapshot;
-    const next_hop& by = v.hops[b.hop[i]];
+    const next_hop& by = v.nexthops[b.nexthop[i]];
     if (by.kind.load(std::memory_order_acquire) != nexthop_kind::group) return;
     const packet::parsed& p = b.parsed[i];
     const auto* const l3 = rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, p.l2_bytes);
@@ -115,8 +115,8 @@ void note_member(explanation& e, uint8_t step, const context& c, const burst& b,
     const uint32_t hash = packet::flow_hash(l3, std::min(in_first, p.l3_bytes), v.sharing);
     const nexthop_group& group = *by.group.load(std::memory_order_acquire);
     e.members.add({.step = step,
-                   .group = b.hop[i],
-                   .hop = group.choose(hash),
+                   .group = b.nexthop[i],
+                   .nexthop = group.choose(hash),
                    .hash = hash,
                    .bucket = hash & group.mask});
 }

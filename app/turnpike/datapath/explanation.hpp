@@ -62,7 +62,7 @@ struct route_lookup {
 /// ECMP: the flow's hash selects a bucket, and the bucket's member is the next hop.
 struct member_choice {
     uint8_t step = 0;
-    uint32_t group = 0, hop = 0;  ///< indices of next hops
+    uint32_t group = 0, nexthop = 0;  ///< indices of next hops
     uint32_t hash = 0, bucket = 0;
 };
 

@@ -45,7 +45,7 @@ struct interface_addresses {
         std::vector<mac_address> macs{};
         std::vector<uint16_t> types{};
     } passes{};
-    uint32_t link_hop = 0;  ///< next hop (kind glean) of destinations in its on-link networks
+    uint32_t link_nexthop = 0;  ///< next hop (kind glean) of destinations in its on-link networks
 };
 
 struct alignas(64) interface {

@@ -53,7 +53,7 @@ class binding_listener {
         : c_(c), b_(b), t_(*c.snapshot->bridges) {}
 
     /// Answers  whether packet i is not flooded to members with neigh_suppress
-    bool hear(uint32_t i, bool flooded) noexcept {
+    bool inspect(uint32_t i, bool flooded) noexcept {
         const address_talk talk = read(i);
         if (!talk.announces && !talk.requests) return false;
         const auto* frame = rte_pktmbuf_mtod(b_.packet[i], const uint8_t*);
@@ -114,7 +114,7 @@ class binding_listener {
         out.packet[0] = copy;
         out.in[0] = b_.in[i];
         out.domain[0] = b_.domain[i];
-        out.hop[0] = fixed_nexthop::local;
+        out.nexthop[0] = fixed_nexthop::local;
         out.out[0] = {};
         out.parsed[0] = {};
         out.punt[0] = punt_reason::neigh_suppress;
@@ -134,7 +134,7 @@ packet_mask suppress(context& c, const burst& b, packet_mask here, packet_mask f
     packet_mask suppressed = 0;
     for_each(here & ~b.from_irb, [&](uint32_t i) {
         binding_listener l(c, b);
-        suppressed |= packet_mask{l.hear(i, (flooded >> i & 1) != 0)} << i;
+        suppressed |= packet_mask{l.inspect(i, (flooded >> i & 1) != 0)} << i;
     });
     return suppressed;
 }

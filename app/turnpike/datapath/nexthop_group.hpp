@@ -23,10 +23,10 @@ struct nexthop_group {
     uint32_t mask = 0;  ///< number of buckets, a power of two, minus one
     uint32_t members = 0;
     /// by member: indices of next hops of kind adjacency, glean or drop
-    std::array<uint32_t, max_members> hop{};
+    std::array<uint32_t, max_members> nexthop{};
 
     [[nodiscard]] uint32_t choose(uint32_t hash) const noexcept {
-        return hop[bucket()[hash & mask]];
+        return nexthop[bucket()[hash & mask]];
     }
     [[nodiscard]] uint32_t buckets() const noexcept { return mask + 1; }
     /// [buckets] index of the member
@@ -36,7 +36,7 @@ struct nexthop_group {
     [[nodiscard]] uint8_t* bucket() noexcept { return reinterpret_cast<uint8_t*>(this + 1); }
     [[nodiscard]] bool has(uint32_t of) const noexcept {
         for (uint32_t m = 0; m < members; ++m)
-            if (hop[m] == of) return true;
+            if (nexthop[m] == of) return true;
         return false;
     }
 

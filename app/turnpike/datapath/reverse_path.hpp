@@ -11,9 +11,9 @@ namespace turnpike::datapath {
 
 /// hop     next hop of the source address
 /// strict  by the ingress interface
-[[nodiscard]] inline bool leads_back(const snapshot& v, uint32_t hop, const interface& in,
+[[nodiscard]] inline bool leads_back(const snapshot& v, uint32_t nexthop, const interface& in,
                                      bool strict) noexcept {
-    const next_hop& by = v.hops[hop];
+    const next_hop& by = v.nexthops[nexthop];
     const auto is_way = [&](nexthop_kind kind, const next_hop& h) {
         return kind >= nexthop_kind::failed && (!strict || h.out.interface == in.ifindex);
     };
@@ -21,16 +21,16 @@ namespace turnpike::datapath {
     if (kind == nexthop_kind::group) {
         const nexthop_group& group = *by.group.load(std::memory_order_acquire);
         for (uint32_t m = 0; m < group.members; ++m) {
-            const next_hop& h = v.hops[group.hop[m]];
+            const next_hop& h = v.nexthops[group.nexthop[m]];
             if (is_way(h.kind.load(std::memory_order_acquire), h)) return true;
         }
         return false;
     }
     return is_way(kind, by);
 }
-[[nodiscard]] inline bool leads_back(const snapshot& v, uint32_t hop,
+[[nodiscard]] inline bool leads_back(const snapshot& v, uint32_t nexthop,
                                      const interface& in) noexcept {
-    return leads_back(v, hop, in, in.urpf_strict);
+    return leads_back(v, nexthop, in, in.urpf_strict);
 }
 
 }  // namespace turnpike::datapath

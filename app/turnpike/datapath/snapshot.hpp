@@ -28,9 +28,9 @@
 #include "fib/fib4.hpp"
 #include "fib/fib6.hpp"
 #include "packet/checksum.hpp"
+#include "packet/fast_ipv4.hpp"
 #include "packet/flow_hash.hpp"
 #include "packet/headers.hpp"
-#include "packet/plain_ipv4.hpp"
 
 namespace turnpike::datapath {
 
@@ -106,11 +106,11 @@ struct snapshot {
     samplers* sampling = nullptr;            ///< of the workers, for sFlow; null: there is none
     /// [workers][max_interfaces], of interfaces with stages count_in and count_out; null: there are none
     interface_counters* interface_counts = nullptr;
-    next_hop* hops = nullptr;
+    next_hop* nexthops = nullptr;
     punt_rates punt{};               ///< of each interface and worker, by class
     packet::flow_hashing sharing{};  ///< hash parameters for ECMP
     packet::ipv4_sum_function* ipv4_sum = nullptr;
-    packet::plain_ipv4_function* plain_ipv4 = nullptr;
+    packet::fast_ipv4_function* fast_ipv4 = nullptr;
 };
 
 }  // namespace turnpike::datapath

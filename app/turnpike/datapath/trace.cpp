@@ -51,7 +51,7 @@ void note(trace_step& now, const burst& b, uint32_t i) noexcept {
             now.domain = b.domain[i];
             break;
         case stage::lookup:
-            now.hop = b.hop[i];
+            now.nexthop = b.nexthop[i];
             break;
         case stage::tx:
             now.out = b.out[i];

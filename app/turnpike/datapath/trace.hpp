@@ -27,7 +27,7 @@ struct trace_step {
     uint8_t packets = 1;          ///< number of packets in the set
     uint16_t in = 0;              ///< stage iface_input: the ingress interface
     uint16_t domain = 0;          ///< stage bridge
-    uint32_t hop = 0;             ///< stage lookup
+    uint32_t nexthop = 0;         ///< stage lookup
     std::optional<egress> out{};  ///< egress interface, where the packet is to be sent
     /// stage drop; stage punt: reason of the ICMP error
     drop_reason drop = drop_reason::none;

@@ -58,6 +58,6 @@ class console {
 console& the_console() noexcept;
 
 /// Logs a notice.
-inline void say(std::string_view text) noexcept { log(log_level::notice, text); }
+inline void log_notice(std::string_view text) noexcept { log(log_level::notice, text); }
 
 }  // namespace turnpike::observe

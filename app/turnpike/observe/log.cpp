@@ -156,7 +156,7 @@ void write_log_line(const log_line& l) {
     std::fprintf(stderr, "%s\n", (s.format == log_format::json ? as_json(l) : as_text(l)).c_str());
 }
 
-bool log_rate_limit::take(uint64_t now_ms) noexcept {
+bool log_rate_limit::allow(uint64_t now_ms) noexcept {
     flush(now_ms);
     if (now_ms >= until_ms_) {
         until_ms_ = now_ms + window_ms;

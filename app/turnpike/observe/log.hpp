@@ -84,7 +84,7 @@ class log_rate_limit {
     /// what  "link events"
     explicit log_rate_limit(std::string_view what) : what_(what) {}
     /// Whether another line may be logged.
-    [[nodiscard]] bool take(uint64_t now_ms) noexcept;
+    [[nodiscard]] bool allow(uint64_t now_ms) noexcept;
     /// To be called periodically: logs the number of suppressed lines at the end of their second.
     void flush(uint64_t now_ms) noexcept;
 

@@ -50,23 +50,23 @@ service::service() {
 void service::starting(std::string_view part, std::chrono::seconds within) noexcept {
     if (address_.empty()) return;
     try {
-        say("EXTEND_TIMEOUT_USEC=" + std::to_string(std::chrono::microseconds(within).count()) +
-            "\nSTATUS=starting: " + printable(part) + "\n");
+        notify("EXTEND_TIMEOUT_USEC=" + std::to_string(std::chrono::microseconds(within).count()) +
+               "\nSTATUS=starting: " + printable(part) + "\n");
     } catch (const std::bad_alloc&) {  // the message is dropped
     }
 }
 
 void service::ready(std::string_view text) noexcept {
-    say("READY=1\n");
+    notify("READY=1\n");
     status(text);
 }
-void service::reloading() noexcept { say("RELOADING=1\nMONOTONIC_USEC=" + now_us() + "\n"); }
-void service::stopping() noexcept { say("STOPPING=1\nSTATUS=stopping\n"); }
+void service::reloading() noexcept { notify("RELOADING=1\nMONOTONIC_USEC=" + now_us() + "\n"); }
+void service::stopping() noexcept { notify("STOPPING=1\nSTATUS=stopping\n"); }
 
 void service::status(std::string_view text) noexcept {
     if (address_.empty()) return;
     try {
-        say("STATUS=" + printable(text) + "\n");
+        notify("STATUS=" + printable(text) + "\n");
     } catch (const std::bad_alloc&) {  // the message is dropped
     }
 }
@@ -76,10 +76,10 @@ void service::poll(const std::function<bool()>& alive) noexcept {
     const auto now = clock::now();
     if (now < next_) return;
     next_ = now + *half_;
-    if (alive()) say("WATCHDOG=1\n");
+    if (alive()) notify("WATCHDOG=1\n");
 }
 
-void service::say(const std::string& lines) noexcept {
+void service::notify(const std::string& lines) noexcept {
     if (address_.empty()) return;
     sockaddr_un to{};
     to.sun_family = AF_UNIX;

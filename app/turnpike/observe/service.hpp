@@ -31,7 +31,7 @@ class service {
     void poll(const std::function<bool()>& alive) noexcept;
 
   private:
-    void say(const std::string& lines) noexcept;
+    void notify(const std::string& lines) noexcept;
 
     std::string address_{};  ///< as in sockaddr_un; empty: no service manager
     owned_fd fd_{};

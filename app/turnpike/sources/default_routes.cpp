@@ -59,8 +59,7 @@ struct dump_end {
 
 /// One dump.
 result<dump_end> read_dump(netlink::link_socket& with, uint16_t type, uint8_t family,
-                           uint32_t interface,
-                           const std::function<void(netlink::content&&)>& take) {
+                           uint32_t interface, const std::function<void(netlink::content&&)>& add) {
     const auto sequence = with.ask(type, family, 0, interface);
     if (!sequence) return tl::unexpected<error>(sequence.error());
     std::vector<uint8_t> buffer(netlink::link_socket::datagram_bytes);
@@ -78,7 +77,7 @@ result<dump_end> read_dump(netlink::link_socket& with, uint16_t type, uint8_t fa
                 ended = true;
                 out.code = done->code;
             } else {
-                take(std::move(m.what));
+                add(std::move(m.what));
             }
         });
     }
@@ -118,8 +117,8 @@ std::map<uint32_t, uint32_t> interfaces_of_default_routes(
         const auto add = [&](uint32_t interface) {
             if (interface != 0 && interface != loopback) out.emplace(interface, r.table);
         };
-        for (const netlink::hop& h : r.hops) add(h.interface);
-        if (r.hops.empty()) for_each_interface(r.next_hop, next_hops, add);
+        for (const netlink::nexthop& h : r.nexthops) add(h.interface);
+        if (r.nexthops.empty()) for_each_interface(r.next_hop, next_hops, add);
     }
     return out;
 }

@@ -41,7 +41,7 @@ kernel_route route_of(const netlink::route& r) {
         if (r.type == RTN_BLACKHOLE) out.type = RTN_UNICAST;
         return out;
     }
-    for (const netlink::hop& h : r.hops)
+    for (const netlink::nexthop& h : r.nexthops)
         out.paths.push_back({.interface = h.interface,
                              .via = h.via,
                              .weight = h.weight,

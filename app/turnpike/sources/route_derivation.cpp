@@ -68,7 +68,7 @@ struct paths_of_route {
     bool blackhole = false, fdb = false;
 };
 
-kernel_path path_of(const netlink::hop& h) {
+kernel_path path_of(const netlink::nexthop& h) {
     return {.interface = h.interface, .via = h.via, .encap = h.encap};
 }
 

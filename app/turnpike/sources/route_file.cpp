@@ -317,9 +317,9 @@ std::string line_place(const std::string& name, uint32_t line) {
 /// Joins lines that `ip route` continues: "PREFIX proto static", then "<tab>nexthop via ..." for each next hop.
 class joined_lines {
   public:
-    /// A line and its number. Calls take(route line, number of its first line) for each complete one.
-    template <class Take>
-    result<void> add(std::string_view line, uint32_t number, const Take& take) {
+    /// A line and its number. Calls add(route line, number of its first line) for each complete one.
+    template <class Add>
+    result<void> add(std::string_view line, uint32_t number, const Add& add) {
         const bool is_indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
         const std::string_view words =
             line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
@@ -328,18 +328,18 @@ class joined_lines {
             head_ += line;
             return {};
         }
-        if (auto good = finish(take); !good) return good;
+        if (auto good = finish(add); !good) return good;
         if (says_nothing(line) || is_kernels(line)) return {};
-        if (!is_head(line)) return take(line, number);
+        if (!is_head(line)) return add(line, number);
         head_ = line;
         number_ = number;
         return {};
     }
-    template <class Take>
-    result<void> finish(const Take& take) {
+    template <class Add>
+    result<void> finish(const Add& add) {
         if (head_.empty()) return {};
         const std::string line = std::exchange(head_, {});
-        return take(std::string_view(line), number_);
+        return add(std::string_view(line), number_);
     }
 
   private:
@@ -365,7 +365,7 @@ class joined_lines {
 }  // namespace
 
 result<void> read_route_file(const std::filesystem::path& path, state::neighbour_finder& neighbours,
-                             state::route_set& into, const route_taker& take) {
+                             state::route_set& into, const route_sink& add) {
     auto file = yaml::lines::open(path, {.file_bytes = uint64_t{4} << 30});
     if (!file) return tl::unexpected<error>(file.error());
     route_line_reader reader(neighbours, into);
@@ -373,7 +373,7 @@ result<void> read_route_file(const std::filesystem::path& path, state::neighbour
     const auto read = [&](std::string_view line, uint32_t number) -> result<void> {
         const auto route = reader.read(line);
         if (!route) return fail(EINVAL, line_place(path.string(), number), route.error().text);
-        take(route->to, route->target, number);
+        add(route->to, route->target, number);
         return {};
     };
     for (uint32_t number = 1;; ++number) {
@@ -386,13 +386,13 @@ result<void> read_route_file(const std::filesystem::path& path, state::neighbour
 
 result<void> read_route_lines(std::string_view text, uint32_t first_line, const std::string& name,
                               state::neighbour_finder& neighbours, state::route_set& into,
-                              const route_taker& take) {
+                              const route_sink& add) {
     route_line_reader reader(neighbours, into);
     joined_lines joined;
     const auto read = [&](std::string_view line, uint32_t number) -> result<void> {
         const auto route = reader.read(line);
         if (!route) return fail(EINVAL, line_place(name, number), route.error().text);
-        take(route->to, route->target, number);
+        add(route->to, route->target, number);
         return {};
     };
     for (uint32_t number = first_line; !text.empty(); ++number) {

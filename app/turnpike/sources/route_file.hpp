@@ -67,17 +67,17 @@ class route_line_reader {
 };
 
 /// Called for each route with its target's index in the set and the line number; throws on errors.
-using route_taker = std::function<void(const ip_prefix&, uint32_t target, uint32_t line)>;
+using route_sink = std::function<void(const ip_prefix&, uint32_t target, uint32_t line)>;
 
 /// Reads the routes of a file; skips empty lines, # comments, and the kernel's own routes (`proto kernel`).
 /// Errors  ENOENT...; EINVAL with "file:line"
 [[nodiscard]] result<void> read_route_file(const std::filesystem::path& path,
                                            state::neighbour_finder& neighbours,
-                                           state::route_set& into, const route_taker& take);
+                                           state::route_set& into, const route_sink& add);
 /// Reads lines in memory; messages refer to name:line, counted from `first_line`.
 [[nodiscard]] result<void> read_route_lines(std::string_view text, uint32_t first_line,
                                             const std::string& name,
                                             state::neighbour_finder& neighbours,
-                                            state::route_set& into, const route_taker& take);
+                                            state::route_set& into, const route_sink& add);
 
 }  // namespace turnpike::sources

@@ -20,9 +20,9 @@ tl::unexpected<error> refuse(int code, uint32_t line, std::string text) {
 
 }  // namespace
 
-result<route_stream::change> route_stream::read(std::string_view line,
-                                                route_line_reader& reader) const {
-    change out{.route = {}, .what = verb::replace, .line = lines_};
+result<route_stream::route_edit> route_stream::read(std::string_view line,
+                                                    route_line_reader& reader) const {
+    route_edit out{.route = {}, .what = verb::replace, .line = lines_};
     constexpr std::array<std::string_view, 3> names = {"add ", "replace ", "del "};
     line.remove_prefix(line.find_first_not_of(" \t\r"));
     for (size_t v = 0; v < names.size(); ++v)
@@ -96,12 +96,12 @@ result<void> route_stream::make(state::configuration& into) {
     state::route_set& routes = into.routes_of(vrf_);
     constexpr size_t ahead = 6;  // prefetch distance in prefixes
     const std::vector<uint32_t> order = in_order();
-    const std::vector<change> all = std::exchange(changes_, {});
+    const std::vector<route_edit> all = std::exchange(changes_, {});
     std::vector<uint32_t> known(targets_.targets().size(), UINT32_MAX);  // indices into `into`'s
-    const change* wrong = nullptr;
+    const route_edit* wrong = nullptr;
     for (size_t i = 0; i < order.size(); ++i) {
         if (i + ahead < order.size()) routes.expect(all[order[i + ahead]].route.to);
-        const change& c = all[order[i]];
+        const route_edit& c = all[order[i]];
         bool good = true;
         if (c.what == verb::del) {
             good = routes.remove(c.route.to);

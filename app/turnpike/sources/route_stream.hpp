@@ -39,18 +39,19 @@ class route_stream {
 
   private:
     enum class verb : uint8_t { add, replace, del };
-    struct change {
+    struct route_edit {
         state::route route;  ///< its target is an index into targets_
         verb what;
         uint32_t line;
     };
 
-    [[nodiscard]] result<change> read(std::string_view line, class route_line_reader& reader) const;
+    [[nodiscard]] result<route_edit> read(std::string_view line,
+                                          class route_line_reader& reader) const;
 
     [[nodiscard]] std::vector<uint32_t> in_order() const;
 
     std::string vrf_;
-    std::vector<change> changes_;
+    std::vector<route_edit> changes_;
     state::route_set targets_;  ///< only for its targets
     uint32_t lines_ = 0;
 };

@@ -312,7 +312,7 @@ void line_socket::log_disconnect(const std::string& why) {
         unsaid_why_ = why;
         return;
     }
-    around_.say("control socket: a client is disconnected: " + why +
+    around_.log("control socket: a client is disconnected: " + why +
                 (unlogged_ == 0 ? "" : " (and " + std::to_string(unlogged_) + " more before)"));
     unlogged_ = 0;
     logged_at_ = now_;

@@ -51,7 +51,7 @@ class line_socket {
         /// Called when a client that sent a request is gone; may be empty.
         std::function<void(const socket_peer&)> gone{};
         /// Logs closed connections, at most one line per second.
-        std::function<void(const std::string&)> say{};
+        std::function<void(const std::string&)> log{};
     };
 
     explicit line_socket(dependencies s, const socket_limits& l = {});

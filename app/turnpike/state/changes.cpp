@@ -111,22 +111,22 @@ size_t changes::learned_count() const noexcept {
 
 std::string changes::text() const {
     std::string out;
-    const auto say = [&](size_t n, std::string_view what) {
+    const auto count = [&](size_t n, std::string_view what) {
         if (n == 0) return;
         if (!out.empty()) out += ", ";
         out += fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
     };
-    say(ports.size(), "port");
-    say(interfaces.size(), "interface");
-    say(bridges.size(), "bridge");
-    say(tunnels.size(), "tunnel");
-    say(mirrors.size(), "mirror");
-    say(acls.size(), "access list");
-    say(neighbours.size(), "neighbour");
-    say(vrfs.size(), "VRF");
-    say(route_count(), "route");
-    say(learned_count(), "learned route");
-    say(learned_neighbours.size(), "learned neighbour");
+    count(ports.size(), "port");
+    count(interfaces.size(), "interface");
+    count(bridges.size(), "bridge");
+    count(tunnels.size(), "tunnel");
+    count(mirrors.size(), "mirror");
+    count(acls.size(), "access list");
+    count(neighbours.size(), "neighbour");
+    count(vrfs.size(), "VRF");
+    count(route_count(), "route");
+    count(learned_count(), "learned route");
+    count(learned_neighbours.size(), "learned neighbour");
     for (const auto& [differs, what] : {std::pair{workers, "workers"}, {settings, "settings"}})
         if (differs) out += fmt::format("{}{}", out.empty() ? "" : ", ", what);
     return out.empty() ? "nothing" : out;

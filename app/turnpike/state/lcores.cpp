@@ -19,12 +19,12 @@ class lcore_list {
             const bool is_group = next_is('(');
             const std::vector<unsigned> lcores = set();
             std::vector<unsigned> on = lcores;
-            if (take('@')) on = set();
+            if (accept('@')) on = set();
             if (lcores.empty() || on.empty()) return {};
             // The lcores of a group share its CPUs.
             for (size_t i = 0; i < lcores.size(); ++i)
                 out_.push_back(is_group || on.size() != lcores.size() ? on.front() : on[i]);
-        } while (take(','));
+        } while (accept(','));
         return at_ == end_ ? out_ : std::vector<unsigned>{};
     }
 
@@ -32,7 +32,7 @@ class lcore_list {
     static constexpr unsigned max_cpu = CPU_SETSIZE - 1;
 
     [[nodiscard]] bool next_is(char c) const noexcept { return at_ != end_ && *at_ == c; }
-    bool take(char c) noexcept {
+    bool accept(char c) noexcept {
         if (!next_is(c)) return false;
         ++at_;
         return true;
@@ -46,18 +46,18 @@ class lcore_list {
         unsigned first = 0, last = 0;
         if (!number(first)) return false;
         last = first;
-        if (take('-') && (!number(last) || last < first)) return false;
+        if (accept('-') && (!number(last) || last < first)) return false;
         for (unsigned n = first; n <= last; ++n) into.push_back(n);
         return true;
     }
     /// "4", "4-6" or "(4,6-7)"; empty on any other syntax.
     std::vector<unsigned> set() {
         std::vector<unsigned> some;
-        if (!take('(')) return range(some) ? some : std::vector<unsigned>{};
+        if (!accept('(')) return range(some) ? some : std::vector<unsigned>{};
         do
             if (!range(some)) return {};
-        while (take(','));
-        return take(')') ? some : std::vector<unsigned>{};
+        while (accept(','));
+        return accept(')') ? some : std::vector<unsigned>{};
     }
 
     const char *at_, *end_;

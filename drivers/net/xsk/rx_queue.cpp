@@ -41,11 +41,11 @@ uint16_t rx_queue::burst(rte_mbuf** out, uint16_t n) noexcept {
     if (!gate_.enter()) [[unlikely]]
         return 0;
     if (pair_ != nullptr) pair_->polled();
-    uint32_t got = s_.scatter ? take<true>(out, n) : take<false>(out, n);
+    uint32_t got = s_.scatter ? receive<true>(out, n) : receive<false>(out, n);
     if (got == 0 && n != 0) {
         if (missing_ == s_.size) starved.add(1);
         wake();
-        if (s_.busy_polling) got = s_.scatter ? take<true>(out, n) : take<false>(out, n);
+        if (s_.busy_polling) got = s_.scatter ? receive<true>(out, n) : receive<false>(out, n);
     }
     if (missing_ >= s_.free_threshold) refill();
     gate_.leave();
@@ -53,7 +53,7 @@ uint16_t rx_queue::burst(rte_mbuf** out, uint16_t n) noexcept {
 }
 
 template <bool Scatter>
-uint32_t rx_queue::take(rte_mbuf** out, uint32_t n) noexcept {
+uint32_t rx_queue::receive(rte_mbuf** out, uint32_t n) noexcept {
     const uint32_t ready = rx_.available(n);
     if (ready == 0) return 0;
     const frame_layout& frames = s_.frames;

@@ -57,7 +57,7 @@ class rx_queue {
 
   private:
     template <bool Scatter>
-    uint32_t take(rte_mbuf** out, uint32_t n) noexcept;
+    uint32_t receive(rte_mbuf** out, uint32_t n) noexcept;
     uint32_t join(rte_mbuf* part, bool more, rte_mbuf** out) noexcept;
     void refill() noexcept;
     [[nodiscard]] bool post(uint32_t n) noexcept;

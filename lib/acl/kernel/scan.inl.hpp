@@ -163,14 +163,14 @@ struct search {
     }
 
     /// `found` marks which of the rules at `tops` match. Returns the packet's best match.
-    uint64_t take(uint32_t who, uint32_t found, const uint8_t* tops) noexcept {
+    uint64_t merge_match(uint32_t who, uint32_t found, const uint8_t* tops) noexcept {
         const uint32_t first = static_cast<uint32_t>(__builtin_ctz(found | 1u << 16)) & 15;
         const uint64_t rule = load64(tops + 8 * first);
         const uint64_t offered = found != 0 ? rule : 0;
         return best[who] = best[who] > offered ? best[who] : offered;
     }
 
-    /// take() for each category; `in` has the rules' category masks, `there` their number. Returns
+    /// merge_match() for each category; `in` has the rules' category masks, `there` their number. Returns
     /// the lowest priority of the packet's matches.
     uint32_t merge_categories(uint32_t who, uint32_t found, const uint8_t* tops, const uint8_t* in,
                               uint32_t there) noexcept {
@@ -211,7 +211,7 @@ struct search {
                 bar[who] = lowest >> t.rank_shift;
                 going_on += more & (load32(tops + 8 * (more ? at + step : at) + 4) > lowest);
             } else {
-                bar[who] = static_cast<uint32_t>(take(who, found, tops + 8 * at) >> shift);
+                bar[who] = static_cast<uint32_t>(merge_match(who, found, tops + 8 * at) >> shift);
                 going_on += more & (found == 0);
             }
             if (__builtin_expect((info & layout::chained_bit) != 0, 0))

@@ -73,13 +73,13 @@ inline bool train(const void* addresses, uint32_t n, uint32_t mask) noexcept {
 }
 
 /// Set all n > 1 next hops to hop[0].
-inline void repeat(uint64_t* hop, uint32_t n) noexcept {
-    const uint64_t first = hop[0];
+inline void repeat(uint64_t* nexthop, uint32_t n) noexcept {
+    const uint64_t first = nexthop[0];
     // Uses pointers: with a 32-bit index, which may wrap, the compiler generates scattered stores.
-    uint64_t* const end = hop + n;
-    for (; end - hop >= 8; hop += 8)
-        for (int k = 0; k < 8; ++k) hop[k] = first;
-    for (; hop != end; ++hop) *hop = first;
+    uint64_t* const end = nexthop + n;
+    for (; end - nexthop >= 8; nexthop += 8)
+        for (int k = 0; k < 8; ++k) nexthop[k] = first;
+    for (; nexthop != end; ++nexthop) *nexthop = first;
 }
 
 }  // namespace

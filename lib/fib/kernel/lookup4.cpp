@@ -41,8 +41,8 @@ struct lookup4_way {
         return id;
     }
 
-    static uint64_t next_hop(const uint64_t* hops, uint64_t id) noexcept {
-        return Hops ? __atomic_load_n(hops + id, __ATOMIC_RELAXED) : id - 1;
+    static uint64_t next_hop(const uint64_t* nexthops, uint64_t id) noexcept {
+        return Hops ? __atomic_load_n(nexthops + id, __ATOMIC_RELAXED) : id - 1;
     }
 
     /// The ID of an address whose block has escape_id. This reads the root again, and a writer may
@@ -59,17 +59,18 @@ struct lookup4_way {
 
     /// Look up n <= chunk4 addresses. Returns true if some have escape_id; their next hops are all
     /// ones then.
-    static bool pass(const fib::view& t, const uint32_t* dst, uint64_t* hop, uint32_t n) noexcept {
+    static bool pass(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
+                     uint32_t n) noexcept {
         // a local copy: the compiler reloads members of t after an acquire load
         const uint32_t* const root = t.root;
         const uint8_t* const nodes = t.nodes;
-        const uint64_t* const hops = t.hops;
+        const uint64_t* const nexthops = t.nexthops;
         uint64_t seen = 0;
         const auto first = [&](uint32_t x) { return first_read(nodes + root_entry(root, x), x); };
         const auto finish = [&](uint32_t i, uint32_t x, const uint8_t* at) {
             const uint64_t id = id_at(at, x);
             seen |= id - 1;  // negative for escape_id
-            hop[i] = next_hop(hops, id);
+            nexthop[i] = next_hop(nexthops, id);
         };
         if (t.prefetch) {
             const uint8_t* at[chunk4];
@@ -84,32 +85,34 @@ struct lookup4_way {
         return seen >> 63 != 0;
     }
 
-    static void chunk(const fib::view& t, const uint32_t* dst, uint64_t* hop, uint32_t n) noexcept {
-        if (n > 1 && train<V, 4>(dst, n, host(0xffff'ff00)) && !pass(t, dst, hop, 1)) {
-            repeat(hop, n);
+    static void chunk(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
+                      uint32_t n) noexcept {
+        if (n > 1 && train<V, 4>(dst, n, host(0xffff'ff00)) && !pass(t, dst, nexthop, 1)) {
+            repeat(nexthop, n);
             return;
         }
-        if (__builtin_expect(!pass(t, dst, hop, n), 1)) return;
+        if (__builtin_expect(!pass(t, dst, nexthop, n), 1)) return;
         for (uint32_t i = 0; i < n; ++i)
-            if (hop[i] == ~uint64_t{0})  // or a next hop of that value: it is found again
-                hop[i] = next_hop(t.hops, escaped_id(t, host(dst[i])));
+            if (nexthop[i] == ~uint64_t{0})  // or a next hop of that value: it is found again
+                nexthop[i] = next_hop(t.nexthops, escaped_id(t, host(dst[i])));
     }
 
-    static void burst(const fib::view& t, const uint32_t* dst, uint64_t* hop, uint32_t n) noexcept {
+    static void burst(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
+                      uint32_t n) noexcept {
         for (uint32_t at = 0; at < n; at += chunk4)
-            chunk(t, dst + at, hop + at, n - at < chunk4 ? n - at : chunk4);
+            chunk(t, dst + at, nexthop + at, n - at < chunk4 ? n - at : chunk4);
     }
 };
 
 template <class V, class Id>
-inline void lookup4_ids(const fib::view& t, const uint32_t* dst, uint64_t* hop,
+inline void lookup4_ids(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
                         uint32_t n) noexcept {
-    if (t.hops != nullptr)
-        t.network_order ? lookup4_way<V, Id, true, true>::burst(t, dst, hop, n)
-                        : lookup4_way<V, Id, false, true>::burst(t, dst, hop, n);
+    if (t.nexthops != nullptr)
+        t.network_order ? lookup4_way<V, Id, true, true>::burst(t, dst, nexthop, n)
+                        : lookup4_way<V, Id, false, true>::burst(t, dst, nexthop, n);
     else
-        t.network_order ? lookup4_way<V, Id, true, false>::burst(t, dst, hop, n)
-                        : lookup4_way<V, Id, false, false>::burst(t, dst, hop, n);
+        t.network_order ? lookup4_way<V, Id, true, false>::burst(t, dst, nexthop, n)
+                        : lookup4_way<V, Id, false, false>::burst(t, dst, nexthop, n);
 }
 
 /// A short table, n >= V::lanes.
@@ -117,47 +120,47 @@ template <class V, bool Swap>
 struct search4 {
     const fib::interval_search s;  // a copy: stores to hop cannot change it
     const uint32_t* dst;
-    uint64_t* hop;
+    uint64_t* nexthop;
     uint32_t n;
 
     template <unsigned Levels>
     void run() const noexcept {
         each_vector<V>(n, [this](uint32_t i) {
             const V key = V::load(dst + i);
-            store_hops<V, Levels>(
+            store_nexthops<V, Levels>(
                 s,
                 interval_of<V, Levels>(s, V::set1(0),
                                        (Swap ? V::swap_bytes(key) : key) ^ V::set1(search_sign)),
-                hop + i);
+                nexthop + i);
         });
     }
 };
 
 template <class V>
-inline void lookup4_burst(const fib::view& t, const uint32_t* dst, uint64_t* hop,
+inline void lookup4_burst(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
                           uint32_t n) noexcept {
     if constexpr (V::look_up_bits > 0)
         if (can_search<V>(t, n)) {
             constexpr unsigned least = layout::search_least_levels;
             if (t.network_order)
                 with_levels<least, V::look_up_bits>(t.search.levels,
-                                                    search4<V, true>{t.search, dst, hop, n});
+                                                    search4<V, true>{t.search, dst, nexthop, n});
             else
                 with_levels<least, V::look_up_bits>(t.search.levels,
-                                                    search4<V, false>{t.search, dst, hop, n});
+                                                    search4<V, false>{t.search, dst, nexthop, n});
             return;
         }
-    if (t.id_bytes == 1) return lookup4_ids<V, uint8_t>(t, dst, hop, n);
-    if (t.id_bytes == 2) return lookup4_ids<V, uint16_t>(t, dst, hop, n);
-    return lookup4_ids<V, uint32_t>(t, dst, hop, n);
+    if (t.id_bytes == 1) return lookup4_ids<V, uint8_t>(t, dst, nexthop, n);
+    if (t.id_bytes == 2) return lookup4_ids<V, uint16_t>(t, dst, nexthop, n);
+    return lookup4_ids<V, uint32_t>(t, dst, nexthop, n);
 }
 
 }  // namespace
 
 namespace turnpike::fib::TURNPIKE_ISA {
 
-void lookup4(const view& t, const uint32_t* dst, uint64_t* hop, uint32_t n) noexcept {
-    lookup4_burst<simd>(t, dst, hop, n);
+void lookup4(const view& t, const uint32_t* dst, uint64_t* nexthop, uint32_t n) noexcept {
+    lookup4_burst<simd>(t, dst, nexthop, n);
 }
 
 }  // namespace turnpike::fib::TURNPIKE_ISA

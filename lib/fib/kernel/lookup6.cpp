@@ -136,15 +136,15 @@ inline void lookup6_short(const fib::tree* trees, const uint8_t* dst, uint64_t* 
 }
 
 /// Replace leaves by next hops, in place.
-inline void resolve6(const uint64_t* hops, uint64_t* hop, uint32_t n) noexcept {
-    if (hops != nullptr) {
+inline void resolve6(const uint64_t* nexthops, uint64_t* nexthop, uint32_t n) noexcept {
+    if (nexthops != nullptr) {
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i)
-            hop[i] = __atomic_load_n(hops + (hop[i] >> 1), __ATOMIC_RELAXED);
+            nexthop[i] = __atomic_load_n(nexthops + (nexthop[i] >> 1), __ATOMIC_RELAXED);
     } else if (n == chunk6) {  // constant trip count: the compiler vectorizes the loop
-        for (uint32_t i = 0; i < chunk6; ++i) hop[i] = (hop[i] >> 1) - 1;
+        for (uint32_t i = 0; i < chunk6; ++i) nexthop[i] = (nexthop[i] >> 1) - 1;
     } else {
-        for (uint32_t i = 0; i < n; ++i) hop[i] = (hop[i] >> 1) - 1;
+        for (uint32_t i = 0; i < n; ++i) nexthop[i] = (nexthop[i] >> 1) - 1;
     }
 }
 
@@ -162,13 +162,14 @@ template <class V>
 struct search6 {
     const fib::interval_search s;  // a copy: stores to hop cannot change it
     const uint8_t* dst;
-    uint64_t* hop;
+    uint64_t* nexthop;
     uint32_t n;
 
     template <unsigned Levels>
     void run() const noexcept {
         each_vector<V>(n, [this](uint32_t i) {
-            store_hops<V, Levels>(s, interval6<V, Levels>(s, dst + i * address_bytes), hop + i);
+            store_nexthops<V, Levels>(s, interval6<V, Levels>(s, dst + i * address_bytes),
+                                      nexthop + i);
         });
     }
 };
@@ -210,37 +211,38 @@ inline void lookup6_trees(const fib::view& t, const uint8_t* dst, uint64_t* met,
 }
 
 template <class V>
-inline void lookup6_chunk(const fib::view& t, const uint8_t* dst, uint64_t* hop,
+inline void lookup6_chunk(const fib::view& t, const uint8_t* dst, uint64_t* nexthop,
                           uint32_t n) noexcept {
     const uint32_t all = n;
     if (n > 1 && train<V, address_bytes>(dst, n, ~uint32_t{0})) n = 1;
     if (t.trees != nullptr)
-        lookup6_trees<V>(t, dst, hop, n);
+        lookup6_trees<V>(t, dst, nexthop, n);
     else if (t.prefetch)
-        lookup6_leaves<V, true>(t, dst, hop, n);
+        lookup6_leaves<V, true>(t, dst, nexthop, n);
     else
-        lookup6_leaves<V, false>(t, dst, hop, n);
-    resolve6(t.hops, hop, n);
-    if (n < all) repeat(hop, all);
+        lookup6_leaves<V, false>(t, dst, nexthop, n);
+    resolve6(t.nexthops, nexthop, n);
+    if (n < all) repeat(nexthop, all);
 }
 
 template <class V>
-inline void lookup6_burst(const fib::view& t, const uint8_t* dst, uint64_t* hop,
+inline void lookup6_burst(const fib::view& t, const uint8_t* dst, uint64_t* nexthop,
                           uint32_t n) noexcept {
     if constexpr (V::look_up_bits > 0)
         if (can_search<V>(t, n) && t.search.leaves)
             return with_levels<layout::search_least_levels, V::look_up_bits>(
-                t.search.levels, search6<V>{t.search, dst, hop, n});
+                t.search.levels, search6<V>{t.search, dst, nexthop, n});
     for (uint32_t at = 0; at < n; at += chunk6)
-        lookup6_chunk<V>(t, dst + at * address_bytes, hop + at, n - at < chunk6 ? n - at : chunk6);
+        lookup6_chunk<V>(t, dst + at * address_bytes, nexthop + at,
+                         n - at < chunk6 ? n - at : chunk6);
 }
 
 }  // namespace
 
 namespace turnpike::fib::TURNPIKE_ISA {
 
-void lookup6(const view& t, const uint8_t* dst, uint64_t* hop, uint32_t n) noexcept {
-    lookup6_burst<simd>(t, dst, hop, n);
+void lookup6(const view& t, const uint8_t* dst, uint64_t* nexthop, uint32_t n) noexcept {
+    lookup6_burst<simd>(t, dst, nexthop, n);
 }
 
 }  // namespace turnpike::fib::TURNPIKE_ISA

@@ -33,15 +33,16 @@ inline V interval_of(const turnpike::fib::interval_search& s, V at, V high, Low.
 
 /// Store the next hops of a vector of intervals.
 template <class V, unsigned Levels>
-inline void store_hops(const turnpike::fib::interval_search& s, V at, uint64_t* hop) noexcept {
+inline void store_nexthops(const turnpike::fib::interval_search& s, V at,
+                           uint64_t* nexthop) noexcept {
     if (s.hops32 != nullptr) {
-        V::store_wide(hop, V::template look_up<Levels>(s.hops32, at));
+        V::store_wide(nexthop, V::template look_up<Levels>(s.hops32, at));
         return;
     }
     uint32_t number[V::lanes];
     V::store(number, at);
 #pragma GCC unroll 16
-    for (unsigned i = 0; i < V::lanes; ++i) hop[i] = s.hops[number[i]];
+    for (unsigned i = 0; i < V::lanes; ++i) nexthop[i] = s.nexthops[number[i]];
 }
 
 /// Call step(i) for the first of each vector of n >= V::lanes addresses; the last may overlap.

@@ -23,8 +23,8 @@ void ends_before_the_guard(const std::string& kernel) {
             // Each key ends at a separate guard page.
             std::vector<const Key*> at;
             for (const Key& k : make.keys<Key>(rules, n))
-                at.push_back(new (pages.take(sizeof k, 1)) Key(k));
-            auto* results = static_cast<uint32_t*>(pages.take(4 * n, 4));
+                at.push_back(new (pages.allocate(sizeof k, 1)) Key(k));
+            auto* results = static_cast<uint32_t*>(pages.allocate(4 * n, 4));
             table->classify(at, {results, n});
             for (size_t i = 0; i < n; ++i) ASSERT_TRUE(oracle.right(*at[i], 0, results[i]));
         }

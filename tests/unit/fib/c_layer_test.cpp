@@ -57,9 +57,9 @@ TEST(fib_c_layer, ipv4) {
     EXPECT_EQ(with_allocations(0, [] { return tpk_fib_find_existing(name); }), fib);
     EXPECT_EQ(with_allocations(0, [] { return tpk_fib_find_existing(another_name); }), nullptr);
     uint32_t ip = 0x0a000001;
-    uint64_t hop = 0;
-    EXPECT_EQ(tpk_fib_lookup_bulk(fib, &ip, &hop, 1), 0);
-    EXPECT_EQ(hop, 2u);
+    uint64_t nexthop = 0;
+    EXPECT_EQ(tpk_fib_lookup_bulk(fib, &ip, &nexthop, 1), 0);
+    EXPECT_EQ(nexthop, 2u);
     tpk_fib_free(fib);
 }
 
@@ -90,9 +90,9 @@ TEST(fib_c_layer, ipv6) {
     }
     EXPECT_EQ(with_allocations(0, [] { return tpk_fib6_find_existing(name); }), fib);
     EXPECT_EQ(with_allocations(0, [] { return tpk_fib6_find_existing(another_name); }), nullptr);
-    uint64_t hop = 0;
-    EXPECT_EQ(tpk_fib6_lookup_bulk(fib, ip, &hop, 1), 0);
-    EXPECT_EQ(hop, 2u);
+    uint64_t nexthop = 0;
+    EXPECT_EQ(tpk_fib6_lookup_bulk(fib, ip, &nexthop, 1), 0);
+    EXPECT_EQ(nexthop, 2u);
     tpk_fib6_free(fib);
 }
 

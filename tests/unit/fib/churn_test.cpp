@@ -74,17 +74,17 @@ void churn(uint32_t short_routes = 0) {
     const auto read = [&](unsigned id) {
         std::vector<typename Family::address_type> dst;
         for (uint32_t g = 0; g < groups; ++g) dst.push_back(Family::from(prefix_of<Family>(g)));
-        std::vector<uint64_t> hop(dst.size());
+        std::vector<uint64_t> nexthop(dst.size());
         uint64_t before[groups][3];
         while (!stop.load()) {
             for (uint32_t g = 0; g < groups; ++g)
                 for (unsigned l = 0; l < 3; ++l) before[g][l] = newest[g][l].load();
-            table->lookup_bulk(dst, hop);
+            table->lookup_bulk(dst, nexthop);
             for (uint32_t g = 0; g < groups; ++g) {
-                const auto level = static_cast<unsigned>(hop[g] >> 40);
-                const uint64_t version = hop[g] & 0xfffff;
+                const auto level = static_cast<unsigned>(nexthop[g] >> 40);
+                const uint64_t version = nexthop[g] & 0xfffff;
                 // A version is announced (newest) before it is shown, and shown before the next is.
-                const bool fresh = level < 3 && (hop[g] >> 20 & 0xfffff) == g &&
+                const bool fresh = level < 3 && (nexthop[g] >> 20 & 0xfffff) == g &&
                                    version + 1 >= before[g][level] &&
                                    version <= newest[g][level].load();
                 wrong += !fresh;

@@ -28,7 +28,7 @@ class lab {
 
     explicit lab(const config& c) : table(*table_type::create(c)) {}
 
-    void take(const address& a, unsigned length, std::optional<uint64_t> next_hop) {
+    void request(const address& a, unsigned length, std::optional<uint64_t> next_hop) {
         changes.push_back({Family::from(a), static_cast<uint8_t>(length), next_hop});
         if (next_hop) {
             expected.add(a, length, *next_hop);
@@ -59,13 +59,13 @@ class lab {
     }
     void check_answers() {
         std::vector<address> at;
-        for (const auto& [k, hop] : routes)
+        for (const auto& [k, nexthop] : routes)
             add_edges(at, {std::get<0>(k), std::get<1>(k)}, std::get<2>(k), Family::bits);
         std::vector<typename Family::address_type> dst;
         for (const address& a : at) dst.push_back(Family::from(a));
-        std::vector<uint64_t> hop(dst.size());
-        table->lookup_bulk(dst, hop);
-        for (size_t i = 0; i < at.size(); ++i) ASSERT_EQ(hop[i], expected.lookup(at[i]));
+        std::vector<uint64_t> nexthop(dst.size());
+        table->lookup_bulk(dst, nexthop);
+        for (size_t i = 0; i < at.size(); ++i) ASSERT_EQ(nexthop[i], expected.lookup(at[i]));
     }
 
     std::unique_ptr<table_type> table;
@@ -105,7 +105,7 @@ void random_batches(uint32_t seed, bool sorted, uint32_t next_hops, uint32_t sho
                        std::tuple(b.a.high, b.a.low, b.length);
             });
         const auto before = l.routes;
-        for (const wish& w : wishes) l.take(w.a, w.length, w.next_hop);
+        for (const wish& w : wishes) l.request(w.a, w.length, w.next_hop);
         auto back = l.make();
         l.check(l.routes);
         l.check_answers();
@@ -124,8 +124,8 @@ void random_batches(uint32_t seed, bool sorted, uint32_t next_hops, uint32_t sho
     }
     // All removed at once: no node and no next hop stays behind, except next hops shared by root
     // slots.
-    for (const auto& [k, hop] : std::map(l.routes))
-        l.take({std::get<0>(k), std::get<1>(k)}, std::get<2>(k), std::nullopt);
+    for (const auto& [k, nexthop] : std::map(l.routes))
+        l.request({std::get<0>(k), std::get<1>(k)}, std::get<2>(k), std::nullopt);
     l.make();
     l.check({});
     EXPECT_EQ(l.table->stats().next_hops, 1U);
@@ -146,8 +146,8 @@ template <class Family>
 void refused_whole() {
     lab<Family> l({.max_routes = 3, .next_hop_bytes = 2});
     const address net = address{}.with(0, 16, 0x0a01);
-    l.take(net, 16, 1);
-    l.take(net, 24, 2);
+    l.request(net, 16, 1);
+    l.request(net, 24, 2);
     l.make();
     const auto routes = l.routes;
     const auto try_with = [&](auto... more) {

@@ -44,7 +44,7 @@ template <class Family, class Change>
 void fail_each(typename Family::table_type& table, const std::vector<address>& at,
                const Change& change) {
     const auto before = snapshot_of<Family>(table, at);
-    const uint32_t hops = table.stats().next_hops;
+    const uint32_t nexthops = table.stats().next_hops;
     for (long n = 0;; ++n) {
         ASSERT_LT(n, 10'000);
         allocations_until_failure = n;
@@ -53,7 +53,7 @@ void fail_each(typename Family::table_type& table, const std::vector<address>& a
         if (ok) return;
         ASSERT_EQ(ok.error().code, ENOMEM);
         ASSERT_EQ(snapshot_of<Family>(table, at), before) << "allocation " << n;
-        ASSERT_EQ(table.stats().next_hops, hops) << "allocation " << n;
+        ASSERT_EQ(table.stats().next_hops, nexthops) << "allocation " << n;
     }
 }
 
@@ -185,9 +185,9 @@ TEST(fib4_failures, remove_without_memory_keeps_the_route) {
         const auto ok = table->remove(a, 32);
         const auto now = table->get(a, 32);
         ASSERT_EQ(bool{ok}, !now.has_value());
-        uint64_t hop;
-        table->lookup_bulk({&a, 1}, {&hop, 1});
-        ASSERT_EQ(hop != 0, now.has_value());
+        uint64_t nexthop;
+        table->lookup_bulk({&a, 1}, {&nexthop, 1});
+        ASSERT_EQ(nexthop != 0, now.has_value());
     }
     allocations_until_failure = never;
 }

@@ -43,10 +43,10 @@ struct bench {
     void check(const std::vector<address>& at) const {
         std::vector<typename Family::address_type> dst;
         for (const address& a : at) dst.push_back(Family::from(a));
-        std::vector<uint64_t> hop(dst.size(), ~uint64_t{0});
-        table->lookup_bulk(dst, hop);
+        std::vector<uint64_t> nexthop(dst.size(), ~uint64_t{0});
+        table->lookup_bulk(dst, nexthop);
         for (size_t i = 0; i < at.size(); ++i)
-            ASSERT_EQ(hop[i], expected.lookup(at[i]))
+            ASSERT_EQ(nexthop[i], expected.lookup(at[i]))
                 << std::hex << at[i].high << ' ' << at[i].low << " at " << std::dec << i;
     }
     void check_edges(prefixes<Family>& random) const {
@@ -74,18 +74,19 @@ struct bench {
 };
 
 /// {kernel, next hops: how many and how large}, so that every id coding is met.
-struct hops_case {
+struct nexthops_case {
     const char* name;
     uint32_t distinct;
     uint64_t spread;
 };
-constexpr hops_case hops_cases[] = {{"narrow", 200, 1},
-                                    {"table8", 200, 0x1234'5678'9abc},
-                                    {"wide", 60'000, 1},
-                                    {"table16", 3'000, 0x1'0000'0001}};
+constexpr nexthops_case nexthops_cases[] = {{"narrow", 200, 1},
+                                            {"table8", 200, 0x1234'5678'9abc},
+                                            {"wide", 60'000, 1},
+                                            {"table16", 3'000, 0x1'0000'0001}};
 
 template <class Family>
-void random_changes(const std::string& kernel, const hops_case& hops, bool network_order = false) {
+void random_changes(const std::string& kernel, const nexthops_case& nexthops,
+                    bool network_order = false) {
     // Changes do not depend on the kernel, so each kernel gets a different sequence: more sequences
     // in the same time.
     uint32_t seed = 1;
@@ -103,7 +104,7 @@ void random_changes(const std::string& kernel, const hops_case& hops, bool netwo
     std::vector<std::pair<address, unsigned>> known;
     const int steps = turnpike::test::emulated ? 400 : turnpike::test::slow ? 1'600 : 4'000;
     for (int step = 0; step < steps; ++step) {
-        const uint64_t next_hop = random() % hops.distinct * hops.spread;
+        const uint64_t next_hop = random() % nexthops.distinct * nexthops.spread;
         if (known.empty() || random() % 3 != 0) {
             const unsigned length = random.any_length();
             known.emplace_back(random.any_address().masked(length), length);
@@ -135,7 +136,7 @@ void every_burst_size(const std::string& kernel) {
         b.add(random.any_address().masked(length), length, random() % 250);
     }
     std::vector<address> at;
-    for (const auto& [k, hop] : b.routes)
+    for (const auto& [k, nexthop] : b.routes)
         add_edges(at, {k.first, k.second.first}, k.second.second, Family::bits);
     for (size_t n = 0; n <= 130; ++n)
         for (size_t start = 0; start < 4; ++start) {
@@ -162,16 +163,16 @@ class fib : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(fib, ipv4_random_changes) {
     TURNPIKE_KERNEL_OR_SKIP(kernel, lookup4_kernels());
-    for (const hops_case& hops : hops_cases) {
-        SCOPED_TRACE(hops.name);
-        random_changes<ipv4>(GetParam(), hops);
+    for (const nexthops_case& nexthops : nexthops_cases) {
+        SCOPED_TRACE(nexthops.name);
+        random_changes<ipv4>(GetParam(), nexthops);
     }
 }
 TEST_P(fib, ipv6_random_changes) {
     TURNPIKE_KERNEL_OR_SKIP(kernel, lookup6_kernels());
-    for (const hops_case& hops : hops_cases) {
-        SCOPED_TRACE(hops.name);
-        random_changes<ipv6>(GetParam(), hops);
+    for (const nexthops_case& nexthops : nexthops_cases) {
+        SCOPED_TRACE(nexthops.name);
+        random_changes<ipv6>(GetParam(), nexthops);
     }
 }
 TEST_P(fib, ipv4_every_burst_size) {

@@ -18,13 +18,13 @@ void look_up(const typename Family::table_type& table, const oracle& expected,
              const std::vector<address>& at, size_t n) {
     using address_type = typename Family::address_type;
     guarded_memory pages;
-    auto* dst = static_cast<address_type*>(pages.take(n * sizeof(address_type), 4));
-    auto* hop = static_cast<uint64_t*>(pages.take(n * sizeof(uint64_t), 8));
+    auto* dst = static_cast<address_type*>(pages.allocate(n * sizeof(address_type), 4));
+    auto* nexthop = static_cast<uint64_t*>(pages.allocate(n * sizeof(uint64_t), 8));
     for (size_t from = 0; from < at.size(); from += n) {
         for (size_t i = 0; i < n; ++i) dst[i] = Family::from(at[(from + i) % at.size()]);
-        table.lookup_bulk({dst, n}, {hop, n});
+        table.lookup_bulk({dst, n}, {nexthop, n});
         for (size_t i = 0; i < n; ++i)
-            ASSERT_EQ(hop[i], expected.lookup(at[(from + i) % at.size()]));
+            ASSERT_EQ(nexthop[i], expected.lookup(at[(from + i) % at.size()]));
     }
 }
 

@@ -43,10 +43,10 @@ class changed_table {
         for (int i = 0; i < 50'000; ++i) at.push_back(address{random_(), 0}.masked(Family::bits));
         std::vector<typename Family::address_type> dst;
         for (const address& a : at) dst.push_back(Family::from(a));
-        std::vector<uint64_t> hop(dst.size());
-        table_->lookup_bulk(dst, hop);
+        std::vector<uint64_t> nexthop(dst.size());
+        table_->lookup_bulk(dst, nexthop);
         for (size_t i = 0; i < at.size(); ++i)
-            ASSERT_EQ(hop[i], expected_.lookup(at[i]))
+            ASSERT_EQ(nexthop[i], expected_.lookup(at[i]))
                 << std::hex << at[i].high << ' ' << at[i].low;
     }
 

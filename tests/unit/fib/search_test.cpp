@@ -32,13 +32,13 @@ struct short_lab {
     /// Look up all edges in bursts of n, whose addresses and results end at a page without access.
     void check(size_t n, typename Family::address_type (*given)(const address&)) {
         guarded_memory ends;
-        auto* dst = static_cast<address_type*>(ends.take(n * sizeof(address_type), 4));
-        auto* hop = static_cast<uint64_t*>(ends.take(n * sizeof(uint64_t), 8));
+        auto* dst = static_cast<address_type*>(ends.allocate(n * sizeof(address_type), 4));
+        auto* nexthop = static_cast<uint64_t*>(ends.allocate(n * sizeof(uint64_t), 8));
         for (size_t from = 0; from < at.size(); from += n) {
             for (size_t i = 0; i < n; ++i) dst[i] = given(at[(from + i) % at.size()]);
-            table->lookup_bulk({dst, n}, {hop, n});
+            table->lookup_bulk({dst, n}, {nexthop, n});
             for (size_t i = 0; i < n; ++i)
-                ASSERT_EQ(hop[i], expected.lookup(at[(from + i) % at.size()]))
+                ASSERT_EQ(nexthop[i], expected.lookup(at[(from + i) % at.size()]))
                     << n << " at once, " << table->stats().routes << " routes";
         }
     }
@@ -136,11 +136,11 @@ TEST_P(fib_search, is_what_answers) {
     mixed.search = l.table->readers_view()->search;
     EXPECT_EQ(other->readers_view()->search.levels, 0U);
     const std::vector<uint32_t> dst(40, 0x0a00'0001);
-    std::vector<uint64_t> hop(dst.size());
-    kernel->function(mixed, dst.data(), hop.data(), 40);
-    for (const uint64_t h : hop) EXPECT_EQ(h, searches(GetParam()) ? 2U : 3U);
-    kernel->function(mixed, dst.data(), hop.data(), 7);
-    EXPECT_EQ(hop[0], 3U);
+    std::vector<uint64_t> nexthop(dst.size());
+    kernel->function(mixed, dst.data(), nexthop.data(), 40);
+    for (const uint64_t h : nexthop) EXPECT_EQ(h, searches(GetParam()) ? 2U : 3U);
+    kernel->function(mixed, dst.data(), nexthop.data(), 7);
+    EXPECT_EQ(nexthop[0], 3U);
 }
 
 INSTANTIATE_TEST_SUITE_P(isa, fib_search,

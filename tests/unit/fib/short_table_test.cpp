@@ -34,10 +34,10 @@ struct routes {
         for (int i = 0; i < 100; ++i) at.push_back(random.any_address());
         std::vector<ipv6_address> dst;
         for (const address& a : at) dst.push_back(ipv6::from(a));
-        std::vector<uint64_t> hop(dst.size());
-        table->lookup_bulk(dst, hop);
+        std::vector<uint64_t> nexthop(dst.size());
+        table->lookup_bulk(dst, nexthop);
         for (size_t i = 0; i < at.size(); ++i)
-            ASSERT_EQ(hop[i], expected.lookup(at[i]))
+            ASSERT_EQ(nexthop[i], expected.lookup(at[i]))
                 << std::hex << at[i].high << ' ' << at[i].low << std::dec << ", " << there.size()
                 << " routes";
     }
@@ -149,9 +149,9 @@ TEST(fib_short_limits, a_load_decides_anew) {
     ASSERT_TRUE(table->load(many));
     EXPECT_TRUE(is_short(*table));
     const ipv6_address at{{0x20, 1, 99, 5}};
-    uint64_t hop = 0;
-    table->lookup_bulk({&at, 1}, {&hop, 1});
-    EXPECT_EQ(hop, 99U);
+    uint64_t nexthop = 0;
+    table->lookup_bulk({&at, 1}, {&nexthop, 1});
+    EXPECT_EQ(nexthop, 99U);
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ void ends_before_the_guard(const std::string& kernel) {
         ASSERT_TRUE(t->put(numbered<Key>(n), static_cast<Value>(n + 1)));
     for (const size_t n : {0U, 1U, 2U, 3U, 4U, 5U, 7U, 8U, 9U, 15U, 16U, 17U, 31U, 32U, 63U, 64U}) {
         guarded_memory buffers;
-        auto* keys = static_cast<Key*>(buffers.take(std::max<size_t>(n, 1) * sizeof(Key), 8));
+        auto* keys = static_cast<Key*>(buffers.allocate(std::max<size_t>(n, 1) * sizeof(Key), 8));
         auto* values = static_cast<Value*>(
-            buffers.take(std::max<size_t>(n, 1) * sizeof(Value), sizeof(Value)));
+            buffers.allocate(std::max<size_t>(n, 1) * sizeof(Value), sizeof(Value)));
         for (uint64_t from = 0; from < 800; from += n + 1) {
             for (size_t i = 0; i < n; ++i) keys[i] = numbered<Key>(from + i);
             const uint64_t hits = t->lookup({keys, n}, {values, n});

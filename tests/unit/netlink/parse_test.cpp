@@ -132,13 +132,13 @@ TEST_F(netlink_parse, routes_with_one_way) {
     EXPECT_EQ(made.protocol, RTPROT_BGP);
     EXPECT_EQ(made.type, RTN_UNICAST);
     EXPECT_EQ(made.metric, 20U);
-    ASSERT_EQ(made.hops.size(), 1U);
-    EXPECT_EQ(made.hops[0].via, address_of("10.0.1.2"));
+    ASSERT_EQ(made.nexthops.size(), 1U);
+    EXPECT_EQ(made.nexthops[0].via, address_of("10.0.1.2"));
     EXPECT_FALSE(made.gone);
     EXPECT_EQ(made.how & changes, NLM_F_CREATE | NLM_F_EXCL);
     const auto other =
         one<route>("ip route replace 10.5.0.0/16 via 10.0.1.3 dev west proto bgp metric 20");
-    EXPECT_EQ(other.hops[0].via, address_of("10.0.1.3"));
+    EXPECT_EQ(other.nexthops[0].via, address_of("10.0.1.3"));
     EXPECT_EQ(other.how & changes, NLM_F_REPLACE);
     EXPECT_EQ(
         one<route>("ip route append 10.5.0.0/16 via 10.0.1.4 dev west proto bgp metric 20").how &
@@ -147,7 +147,7 @@ TEST_F(netlink_parse, routes_with_one_way) {
     EXPECT_TRUE(one<route>("ip route del 10.5.0.0/16 via 10.0.1.3").gone);
     // RFC 8950's: IPv4 by an IPv6 neighbour.
     const auto by_v6 = one<route>("ip route add 10.6.0.0/16 via inet6 fe80::1 dev west proto bgp");
-    EXPECT_EQ(by_v6.hops.at(0).via, address_of("fe80::1"));
+    EXPECT_EQ(by_v6.nexthops.at(0).via, address_of("fe80::1"));
     EXPECT_EQ(one<route>("ip route add default via 10.0.1.2 table 1000").table, 1000U);
     EXPECT_EQ(one<route>("ip route add default via 10.0.1.2 table 1000").to,
               prefix_of("0.0.0.0/0"));
@@ -167,18 +167,18 @@ TEST_F(netlink_parse, routes_with_several_ways) {
     const auto v4 = one<route>(
         "ip route add 10.7.0.0/16 proto ospf nexthop via 10.0.1.2 weight 1 nexthop via 10.0.1.3 "
         "weight 5");
-    ASSERT_EQ(v4.hops.size(), 2U);
+    ASSERT_EQ(v4.nexthops.size(), 2U);
     EXPECT_EQ(v4.protocol, RTPROT_OSPF);
-    EXPECT_EQ(v4.hops[0].via, address_of("10.0.1.2"));
-    EXPECT_EQ(v4.hops[0].weight, 1);
-    EXPECT_EQ(v4.hops[1].via, address_of("10.0.1.3"));
-    EXPECT_EQ(v4.hops[1].weight, 5);
-    EXPECT_NE(v4.hops[0].interface, 0U);
+    EXPECT_EQ(v4.nexthops[0].via, address_of("10.0.1.2"));
+    EXPECT_EQ(v4.nexthops[0].weight, 1);
+    EXPECT_EQ(v4.nexthops[1].via, address_of("10.0.1.3"));
+    EXPECT_EQ(v4.nexthops[1].weight, 5);
+    EXPECT_NE(v4.nexthops[0].interface, 0U);
     const auto v6 = one<route>(
         "ip -6 route add 2001:db8:7::/48 proto ospf nexthop via 2001:db8:1::2 nexthop via "
         "2001:db8:1::3");
-    ASSERT_EQ(v6.hops.size(), 2U);
-    EXPECT_EQ(v6.hops[1].via, address_of("2001:db8:1::3"));
+    ASSERT_EQ(v6.nexthops.size(), 2U);
+    EXPECT_EQ(v6.nexthops[1].via, address_of("2001:db8:1::3"));
 }
 
 TEST_F(netlink_parse, next_hops_and_groups) {
@@ -196,7 +196,7 @@ TEST_F(netlink_parse, next_hops_and_groups) {
     EXPECT_TRUE(one<next_hop>("ip nexthop del id 9").gone);
     const auto by = one<route>("ip route add 10.8.0.0/16 nhid 70 proto bgp metric 20");
     EXPECT_EQ(by.next_hop, 70U);
-    EXPECT_EQ(by.hops.size(), 2U);
+    EXPECT_EQ(by.nexthops.size(), 2U);
 }
 
 TEST_F(netlink_parse, rules) {
@@ -235,7 +235,7 @@ TEST_F(netlink_parse, nothing_is_read_beyond_the_end) {
         for (const bytes& datagram : datagrams)
             for (size_t length = 0; length < std::min<size_t>(datagram.size(), 400); ++length) {
                 test::guarded_memory memory;
-                auto* at = static_cast<uint8_t*>(memory.take(length, alignof(uint32_t)));
+                auto* at = static_cast<uint8_t*>(memory.allocate(length, alignof(uint32_t)));
                 std::memcpy(at, datagram.data(), length);
                 refused += parse({at, length}, [](message&&) {});
                 // The same in a message that says that it is so long.

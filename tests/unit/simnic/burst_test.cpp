@@ -74,8 +74,8 @@ TEST_P(burst_kernel, takes_up_to_the_first_that_is_not_done) {
                     r.ring[i * words] = {{random(), rx_answer_1(status, 60 + i)}};
                 }
                 std::vector<rte_mbuf*> out(n, nullptr);
-                const auto take = words == 1 ? k.receive_16 : k.receive_32;
-                ASSERT_EQ(take(r.ring.data(), r.posted.data(), out.data(), n, fresh), stop)
+                const auto next_frame = words == 1 ? k.receive_16 : k.receive_32;
+                ASSERT_EQ(next_frame(r.ring.data(), r.posted.data(), out.data(), n, fresh), stop)
                     << n << " descriptors of " << 16 * words;
                 for (uint32_t i = 0; i < stop; ++i) {
                     EXPECT_EQ(out[i], r.posted[i]);

@@ -17,7 +17,7 @@
 namespace turnpike::simnic {
 namespace {
 
-using test::count, test::frame, test::give, test::take;
+using test::count, test::frame, test::inject, test::next_frame;
 
 struct folder {
     std::filesystem::path path;
@@ -36,15 +36,15 @@ std::vector<frame> generated_frames(uint32_t n, bool ipv6 = false) {
     t.largest = 300;
     generator g(t, pace(), 1, {{2, 0, 0, 0, 0, 9}});
     std::vector<frame> all;
-    for (uint32_t i = 0; i < n; ++i) all.push_back(take(g));
+    for (uint32_t i = 0; i < n; ++i) all.push_back(next_frame(g));
     return all;
 }
 
 void record_all(const std::string& file, const std::vector<frame>& frames) {
     auto r = record::open(file);
     ASSERT_TRUE(r.has_value()) << r.error().message();
-    EXPECT_TRUE(take(**r).empty()) << "it sends nothing";
-    for (const frame& f : frames) give(**r, f);
+    EXPECT_TRUE(next_frame(**r).empty()) << "it sends nothing";
+    for (const frame& f : frames) inject(**r, f);
     EXPECT_EQ(count(**r, "record_written"), frames.size());
     EXPECT_EQ(count(**r, "record_failed"), 0u);
 }
@@ -61,10 +61,10 @@ TEST(simnic_capture, plays_what_was_recorded_over_and_over) {
     const auto frames = generated_frames(100);
     record_all(f / "a.pcap", frames);
     const auto w = open_or_die(f / "a.pcap");
-    for (size_t i = 0; i < 250; ++i) ASSERT_EQ(take(*w), frames[i % 100]) << i;
+    for (size_t i = 0; i < 250; ++i) ASSERT_EQ(next_frame(*w), frames[i % 100]) << i;
     EXPECT_EQ(count(*w, "pcap_sent"), 250u);
     EXPECT_EQ(count(*w, "pcap_loops"), 2u);
-    give(*w, frames[0]);
+    inject(*w, frames[0]);
     EXPECT_EQ(count(*w, "pcap_received"), 1u);
     EXPECT_TRUE(w->waits());
     // Batches go round the end as well.
@@ -84,9 +84,9 @@ TEST(simnic_capture, is_paced) {
     record_all(f / "a.pcap", generated_frames(3));
     const auto w = open_or_die(f / "a.pcap", {}, pace(0, 100));
     EXPECT_FALSE(w->waits());
-    EXPECT_FALSE(take(*w, 0).empty());
-    EXPECT_TRUE(take(*w, 99).empty());
-    EXPECT_FALSE(take(*w, 100).empty());
+    EXPECT_FALSE(next_frame(*w, 0).empty());
+    EXPECT_TRUE(next_frame(*w, 99).empty());
+    EXPECT_FALSE(next_frame(*w, 100).empty());
     EXPECT_EQ(w->skip_due(1000), 9u);
     w->resume(5000);
     EXPECT_EQ(w->skip_due(5000), 1u) << "time before is not made up for";
@@ -103,7 +103,7 @@ TEST(simnic_capture, rewrites_addresses_and_keeps_checksums_right) {
     const rewrites r{.dst_mac = {{2, 1, 2, 3, 4, 5}}, .src_ip = 0x0a01'0203, .dst_ip = 0xffff'0000};
     const auto w = open_or_die(f / "a.pcap", r);
     for (size_t i = 0; i < frames.size(); ++i) {
-        const frame got = take(*w);
+        const frame got = next_frame(*w);
         ASSERT_EQ(got.size(), frames[i].size());
         EXPECT_EQ(std::memcmp(got.data(), r.dst_mac.bytes, 6), 0);
         if (i >= 100) {
@@ -137,9 +137,9 @@ TEST(simnic_capture, reads_pcapng) {
     }
     std::ofstream(f / "a.pcapng", std::ios::binary) << bytes;
     const auto w = open_or_die(f / "a.pcapng");
-    EXPECT_EQ(take(*w), frame(61, 61));
-    EXPECT_EQ(take(*w), frame(60, 60));
-    EXPECT_EQ(take(*w), frame(61, 61));
+    EXPECT_EQ(next_frame(*w), frame(61, 61));
+    EXPECT_EQ(next_frame(*w), frame(60, 60));
+    EXPECT_EQ(next_frame(*w), frame(61, 61));
     // A file truncated within the second frame is refused, and not replayed in part.
     std::ofstream(f / "cut.pcapng", std::ios::binary) << bytes.substr(0, bytes.size() - 20);
     EXPECT_FALSE(capture::open(f / "cut.pcapng", {}, {}).has_value());
@@ -159,7 +159,7 @@ TEST(simnic_capture, leaves_out_what_no_wire_carries_and_counts_it) {
                               whole[1], frame(0, 1)});
     const auto w = open_or_die(f / "a.pcap");
     ASSERT_NE(w, nullptr);
-    for (size_t i = 0; i < 6; ++i) ASSERT_EQ(take(*w), whole[i % 2]) << i;
+    for (size_t i = 0; i < 6; ++i) ASSERT_EQ(next_frame(*w), whole[i % 2]) << i;
     EXPECT_EQ(count(*w, "pcap_skipped"), 4u);
     EXPECT_EQ(count(*w, "pcap_loops"), 3u);
 }
@@ -197,7 +197,7 @@ TEST(simnic_capture, refuses_what_it_cannot_play) {
 TEST(simnic_record, counts_what_a_full_disk_does_not_take) {
     auto r = record::open("/dev/full");
     ASSERT_TRUE(r.has_value()) << r.error().message();
-    for (const frame& one : generated_frames(1000)) give(**r, one);
+    for (const frame& one : generated_frames(1000)) inject(**r, one);
     EXPECT_GT(count(**r, "record_failed"), 0u);
 }
 

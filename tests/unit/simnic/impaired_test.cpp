@@ -13,7 +13,7 @@
 namespace turnpike::simnic {
 namespace {
 
-using test::count, test::frame, test::give, test::take;
+using test::count, test::frame, test::inject, test::next_frame;
 
 constexpr uint64_t hz = 1'000'000'000;
 constexpr packet::mac_address senders_mac{{2, 0, 0, 0, 0, 9}};
@@ -27,7 +27,7 @@ std::unique_ptr<wire> bad_line(const impairments& i, const pace& p = {}) {
 
 /// Sends back all frames that are due; none stays on the line.
 void reflect(wire& w, uint64_t now) {
-    for (frame f = take(w, now); !f.empty(); f = take(w, now)) give(w, f);
+    for (frame f = next_frame(w, now); !f.empty(); f = next_frame(w, now)) inject(w, f);
 }
 
 struct shares {
@@ -89,7 +89,7 @@ TEST(bad_line, a_queue_passes_its_rate_and_holds_its_buffer) {
     const auto w = bad_line({.cap_pps = 500e3, .buffer = buffer}, pace(0, 1000));
     uint64_t arrived = 0, last = 0, longest = 0;
     for (uint64_t now = 0; now < frames * 1000; now += 100) {
-        for (frame f = take(*w, now); !f.empty(); f = take(*w, now)) {
+        for (frame f = next_frame(*w, now); !f.empty(); f = next_frame(*w, now)) {
             if (arrived++ != 0) longest = std::max(longest, now - last);
             last = now;
         }
@@ -104,17 +104,17 @@ TEST(bad_line, a_queue_passes_its_rate_and_holds_its_buffer) {
 TEST(bad_line, a_burst_of_the_buffer_s_size_is_not_lost) {
     for (const uint32_t buffer : {1u, 64u, 2000u, impaired::max_buffer}) {
         const auto w = bad_line({.cap_pps = 1000, .buffer = buffer}, pace(0, 1));
-        (void)take(*w, buffer - 1);  // this many frames and one are due
+        (void)next_frame(*w, buffer - 1);  // this many frames and one are due
         EXPECT_EQ(count(*w, "gen_sent"), buffer);
         EXPECT_EQ(count(*w, "impair_queue_lost"), 0u);
-        (void)take(*w, buffer);
+        (void)next_frame(*w, buffer);
         EXPECT_EQ(count(*w, "impair_queue_lost"), 1u);
     }
 }
 
 TEST(bad_line, an_unpaced_wire_whose_frames_are_all_lost_does_not_hang) {
     const auto w = bad_line({.loss = 1});
-    EXPECT_TRUE(take(*w, 1).empty());
+    EXPECT_TRUE(next_frame(*w, 1).empty());
 }
 
 TEST(bad_line, is_the_same_for_the_same_seed) {
@@ -123,7 +123,7 @@ TEST(bad_line, is_the_same_for_the_same_seed) {
         i.seed = seed;
         const auto w = bad_line(i);
         std::vector<frame> all;
-        for (int n = 0; n < 1000; ++n) all.push_back(take(*w));
+        for (int n = 0; n < 1000; ++n) all.push_back(next_frame(*w));
         return all;
     };
     EXPECT_EQ(frames_of(7), frames_of(7));
@@ -132,17 +132,17 @@ TEST(bad_line, is_the_same_for_the_same_seed) {
 
 TEST(bad_line, may_lose_everything) {
     const auto w = bad_line({.loss = 1}, pace(0, 100));
-    EXPECT_TRUE(take(*w, 1'000'000).empty());
+    EXPECT_TRUE(next_frame(*w, 1'000'000).empty());
     EXPECT_EQ(count(*w, "impair_lost"), 10'001u);
 }
 
 TEST(bad_line, delays_each_frame_alike) {
     const auto w = bad_line({.delay_us = 50}, pace(0, 1000));  // a frame a microsecond
     for (uint64_t now = 0; now < 50'000; now += 1000)
-        EXPECT_TRUE(take(*w, now).empty()) << "at " << now;
+        EXPECT_TRUE(next_frame(*w, now).empty()) << "at " << now;
     for (uint64_t now = 50'000; now < 100'000; now += 1000) {
-        EXPECT_FALSE(take(*w, now).empty()) << "at " << now;
-        EXPECT_TRUE(take(*w, now).empty()) << "one at a time, " << now;
+        EXPECT_FALSE(next_frame(*w, now).empty()) << "at " << now;
+        EXPECT_TRUE(next_frame(*w, now).empty()) << "one at a time, " << now;
     }
     EXPECT_EQ(count(*w, "impair_delayed"), 100u);
     EXPECT_EQ(w->skip_due(149'000), 50u) << "those of the microseconds from 50 on";
@@ -194,7 +194,7 @@ TEST(bad_line, has_room_for_whatever_it_lets_on) {
     };
     const auto detach_from = [&](uint64_t n) {
         for (; n > 0; --n, --on_line, ++came) {
-            const frame f = take(line, 1'000'000);
+            const frame f = next_frame(line, 1'000'000);
             uint32_t number = 0;
             ASSERT_EQ(f.size(), 60u);
             std::memcpy(&number, f.data(), sizeof number);
@@ -220,14 +220,14 @@ TEST(bad_line, has_room_for_whatever_it_lets_on) {
 TEST(bad_line, an_outage_loses_its_frames_once) {
     const auto w = bad_line({.outage_after = 100, .outage = 40}, pace(0, 1));
     for (uint64_t now = 0; now < 1000; ++now)
-        EXPECT_EQ(take(*w, now).empty(), now >= 100 && now < 140) << now;
+        EXPECT_EQ(next_frame(*w, now).empty(), now >= 100 && now < 140) << now;
     EXPECT_EQ(count(*w, "impair_lost"), 40u);
 }
 
 TEST(bad_line, that_recovers_loses_nothing_later) {
     const auto w = bad_line({.loss_every = 20, .loss_until = 205}, pace(0, 1));
     for (uint64_t now = 0; now < 1000; ++now)
-        EXPECT_EQ(take(*w, now).empty(), now < 205 && now % 20 == 19) << now;
+        EXPECT_EQ(next_frame(*w, now).empty(), now < 205 && now % 20 == 19) << now;
     EXPECT_EQ(count(*w, "impair_lost"), 10u);
 }
 
@@ -235,15 +235,15 @@ TEST(bad_line, flaps_and_counts_what_that_cost) {
     const auto w = bad_line({.up_ms = 3, .down_ms = 1}, pace(0, 10'000));  // 100 frames a ms
     uint64_t came = 0, came_back = 0;
     for (uint64_t now = 0; now < 40'000'000; now += 10'000) {
-        const frame f = take(*w, now);
+        const frame f = next_frame(*w, now);
         EXPECT_EQ(w->up(), now % 4'000'000 < 3'000'000) << now;
         EXPECT_EQ(w->up(), !f.empty()) << now;
         if (f.empty()) {
-            give(*w, frame(60, 0));
+            inject(*w, frame(60, 0));
             continue;
         }
         ++came;
-        give(*w, f);
+        inject(*w, f);
         ++came_back;
     }
     EXPECT_EQ(count(*w, "link_flaps"), 10u);

@@ -14,7 +14,7 @@ namespace turnpike::simnic::test {
 using frame = std::vector<uint8_t>;
 
 /// Empty: none is due.
-inline frame take(wire& w, uint64_t now = 0) {
+inline frame next_frame(wire& w, uint64_t now = 0) {
     outgoing out;
     if (w.peek(now, {&out, 1}) == 0) return {};
     frame copy(out.bytes, out.bytes + out.length);
@@ -22,7 +22,7 @@ inline frame take(wire& w, uint64_t now = 0) {
     return copy;
 }
 
-inline void give(wire& w, const frame& f) {
+inline void inject(wire& w, const frame& f) {
     const outgoing one{f.data(), static_cast<uint32_t>(f.size())};
     w.send({&one, 1});
 }

@@ -18,7 +18,7 @@ constexpr mac_address ours{{2, 0, 0, 0, 0, 1}}, device{{2, 0, 0, 0, 0, 9}},
 
 struct talk {
     explicit talk(station& s) : at(s) {}
-    station::answer give(uint32_t bytes) {
+    station::answer answer_to(uint32_t bytes) {
         return at.receive(std::span(question).first(bytes), reply);
     }
 
@@ -39,7 +39,7 @@ TEST(station_test, answers_arp_for_itself_and_for_the_flows_behind_its_port) {
     talk t(s);
     const auto answered = [&](const char* target) {
         const uint32_t ip = parse_address(target)->v4();
-        const auto a = t.give(packet::write_arp_request(t.question, {device, 0x0a000001}, ip));
+        const auto a = t.answer_to(packet::write_arp_request(t.question, {device, 0x0a000001}, ip));
         EXPECT_TRUE(a.control);
         if (a.reply_bytes == 0) return false;
         const auto& m = *reinterpret_cast<const packet::arp_message*>(t.reply.data() + 14);
@@ -63,7 +63,7 @@ TEST(station_test, answers_with_the_tag_of_the_question) {
     const uint32_t bytes = packet::write_arp_request(t.question, {device, 0x0a000001}, 0x0a000002);
     std::memmove(t.question.data() + 16, t.question.data() + 12, bytes - 12);
     store_be(t.question.data() + 12, uint32_t{0x8100'0007});
-    const auto a = t.give(bytes + 4);
+    const auto a = t.answer_to(bytes + 4);
     EXPECT_EQ(a.reply_bytes, bytes + 4);
     EXPECT_EQ(load_be<uint32_t>(t.reply.data() + 12), 0x8100'0007u);
     EXPECT_EQ(load_be<uint16_t>(t.reply.data() + 16), packet::ether_type_arp);
@@ -75,9 +75,11 @@ TEST(station_test, learns_its_gateway_from_the_answer) {
     std::array<uint8_t, 128> request;
     EXPECT_EQ(s.write_request(request), packet::arp_frame_bytes);
     EXPECT_FALSE(s.gateway_mac());
-    (void)t.give(packet::write_arp_reply(t.question, {another, 0x0a000003}, {ours, 0x0a000002}));
+    (void)t.answer_to(
+        packet::write_arp_reply(t.question, {another, 0x0a000003}, {ours, 0x0a000002}));
     EXPECT_FALSE(s.gateway_mac());
-    (void)t.give(packet::write_arp_reply(t.question, {device, 0x0a000001}, {ours, 0x0a000002}));
+    (void)t.answer_to(
+        packet::write_arp_reply(t.question, {device, 0x0a000001}, {ours, 0x0a000002}));
     ASSERT_TRUE(s.gateway_mac());
     EXPECT_EQ(*s.gateway_mac(), device);
 }
@@ -90,7 +92,7 @@ TEST(station_test, speaks_neighbour_discovery) {
     talk t(s);
     const packet::nd_host asking{device, parse_address("2001:db8::1")->v6_bytes()};
     const auto answered = [&](const ipv6_address& target) {
-        return t.give(packet::write_neighbour_solicitation(t.question, asking, target))
+        return t.answer_to(packet::write_neighbour_solicitation(t.question, asking, target))
                    .reply_bytes != 0;
     };
     EXPECT_TRUE(answered(parse_address("2001:db8::2")->v6_bytes()));
@@ -99,7 +101,7 @@ TEST(station_test, speaks_neighbour_discovery) {
     EXPECT_FALSE(answered(ipv6_of(1, 1)));
     std::array<uint8_t, 128> request;
     EXPECT_GT(s.write_request(request), 0u);
-    (void)t.give(packet::write_neighbour_advertisement(
+    (void)t.answer_to(packet::write_neighbour_advertisement(
         t.question, asking, {ours, p.address->v6_bytes()}, packet::nd_flag_solicited));
     ASSERT_TRUE(s.gateway_mac());
     EXPECT_EQ(*s.gateway_mac(), device);
@@ -110,10 +112,10 @@ TEST(station_test, short_and_other_frames_have_no_answer) {
     talk t(s);
     for (uint32_t n = 0; n < packet::arp_frame_bytes; ++n) {
         (void)packet::write_arp_request(t.question, {device, 0x0a000001}, 0x0a000002);
-        EXPECT_EQ(t.give(n).reply_bytes, 0u) << n;
+        EXPECT_EQ(t.answer_to(n).reply_bytes, 0u) << n;
     }
     t.question.fill(0);
-    EXPECT_FALSE(t.give(60).control);
+    EXPECT_FALSE(t.answer_to(60).control);
 }
 
 }  // namespace

@@ -188,8 +188,8 @@ TEST_P(endpoint_caches, kernels_stay_within_their_arrays) {
         for (uint32_t n = 1; n <= burst_endpoints; ++n) {
             guarded_memory pages;
             const uint32_t room = (n + endpoint_lanes - 1) / endpoint_lanes * endpoint_lanes;
-            auto* mark = static_cast<uint64_t*>(pages.take(room * sizeof(uint64_t), 8));
-            auto* value = static_cast<uint64_t*>(pages.take(room * sizeof(uint64_t), 8));
+            auto* mark = static_cast<uint64_t*>(pages.allocate(room * sizeof(uint64_t), 8));
+            auto* value = static_cast<uint64_t*>(pages.allocate(room * sizeof(uint64_t), 8));
             uint32_t expected = 0;
             for (uint32_t i = 0; i < room; ++i) mark[i] = i % 11;
             for (uint32_t i = 0; i < n; ++i) expected |= uint32_t{mark[i] < last.used} << i;
@@ -206,7 +206,7 @@ TEST_P(endpoint_caches, kernels_tell_whether_keys_are_the_same) {
     for (uint32_t n = 1; n <= burst_endpoints; ++n) {
         guarded_memory pages;
         const uint32_t words = n * long_key_words;
-        auto* key = static_cast<uint64_t*>(pages.take(words * sizeof(uint64_t), 8));
+        auto* key = static_cast<uint64_t*>(pages.allocate(words * sizeof(uint64_t), 8));
         for (uint32_t w = 0; w < words; ++w) key[w] = 0x1234'5678'9abc'def0 + w % long_key_words;
         ASSERT_TRUE(same(key, n));
         for (uint32_t w = 0; w < words; ++w) {

@@ -24,7 +24,7 @@ bool has_ports(uint8_t protocol) {
 }
 
 /// The fields of a generated packet.
-struct plain_packet {
+struct reference_packet {
     bool v6 = false;
     uint32_t source = 0, destination = 0;  ///< IPv6: the low bits
     uint8_t protocol = 0, flags = 0, type = 0, code = 0, dscp = 0;
@@ -85,29 +85,29 @@ struct plain_packet {
     }
 };
 
-struct plain_range {
+struct reference_range {
     uint16_t first = 0, last = 65535;
-    bool operator==(const plain_range&) const = default;
+    bool operator==(const reference_range&) const = default;
 };
 
 /// The fields of a generated rule, and its text.
-struct plain_rule {
+struct reference_rule {
     std::string action = "permit";
     std::optional<bool> v6;
     std::optional<uint32_t> source, destination;
     unsigned source_bits = 0, destination_bits = 0;  ///< that count, of 32
     std::optional<uint8_t> protocol, type, code, dscp;
-    std::optional<plain_range> source_ports, destination_ports;
+    std::optional<reference_range> source_ports, destination_ports;
     uint8_t set = 0, clear = 0;
     std::optional<bool> fragments;
     std::optional<std::optional<uint16_t>> vlan{};  ///< of a tag, or of none
 
-    [[nodiscard]] bool matches(const plain_packet& p) const {
+    [[nodiscard]] bool matches(const reference_packet& p) const {
         const auto under = [](uint32_t a, const std::optional<uint32_t>& b, unsigned bits) {
             return !b || bits == 0 || (a ^ *b) >> (32 - bits) == 0;
         };
         const bool whole = p.offset == 0;
-        const auto in = [&](uint16_t port, const std::optional<plain_range>& r) {
+        const auto in = [&](uint16_t port, const std::optional<reference_range>& r) {
             return !r || (whole && has_ports(p.protocol) && port >= r->first && port <= r->last);
         };
         if (v6 && *v6 != p.v6) return false;
@@ -138,7 +138,7 @@ struct plain_rule {
         const auto number = [&](const char* key, const std::optional<uint8_t>& n) {
             if (n) out += fmt::format(", {}: {}", key, *n);
         };
-        const auto ports = [&](const char* key, const std::optional<plain_range>& r) {
+        const auto ports = [&](const char* key, const std::optional<reference_range>& r) {
             if (r) out += fmt::format(", {}: {}-{}", key, r->first, r->last);
         };
         if (v6) out += *v6 ? ", family: ipv6" : ", family: ipv4";
@@ -184,9 +184,9 @@ class random_things {
     }
 
     /// With a condition or two at least: the first rules are not to decide everything.
-    plain_rule rule() {
+    reference_rule rule() {
         while (true) {
-            const plain_rule r = any_rule();
+            const reference_rule r = any_rule();
             if (r.source.has_value() + r.destination.has_value() + r.protocol.has_value() +
                     r.source_ports.has_value() + r.destination_ports.has_value() +
                     r.dscp.has_value() >=
@@ -195,8 +195,8 @@ class random_things {
         }
     }
 
-    plain_rule any_rule() {
-        plain_rule r;
+    reference_rule any_rule() {
+        reference_rule r;
         if (!one_in(3)) r.v6 = one_in(2);
         if (r.v6 && one_in(2)) r.source = source(), r.source_bits = 16 + below(17);
         if (r.v6 && one_in(2)) r.destination = destination(), r.destination_bits = 16 + below(17);
@@ -222,8 +222,8 @@ class random_things {
         return r;
     }
 
-    plain_packet packet() {
-        plain_packet p;
+    reference_packet packet() {
+        reference_packet p;
         p.v6 = one_in(2);
         p.source = source();
         p.destination = destination();
@@ -244,7 +244,7 @@ class random_things {
 
   private:
     uint8_t type_of(bool v6) { return static_cast<uint8_t>(v6 ? 1 + below(3) : 8 + below(3)); }
-    plain_range range() {
+    reference_range range() {
         const uint16_t a = port(), b = one_in(2) ? a : port();
         return {std::min(a, b), std::max(a, b)};
     }
@@ -252,12 +252,12 @@ class random_things {
 };
 
 /// A list as it is read: from the top, until a rule decides.
-struct plain_list {
-    std::vector<plain_rule> rules;
+struct reference_list {
+    std::vector<reference_rule> rules;
     bool default_permits = false;
     std::vector<uint64_t> packets, bytes;  ///< by rule, the default's last
 
-    plain_list(random_things& random, size_t n, bool vlans = false)
+    reference_list(random_things& random, size_t n, bool vlans = false)
         : default_permits(random.one_in(2)) {
         while (rules.size() < n) {
             rules.push_back(random.rule());
@@ -271,10 +271,10 @@ struct plain_list {
     [[nodiscard]] std::string yaml(const char* name) const {
         std::string out = fmt::format("  - name: {}\n    default: {}\n    rules:\n", name,
                                       default_permits ? "permit" : "deny");
-        for (const plain_rule& r : rules) out += "      - " + r.yaml() + "\n";
+        for (const reference_rule& r : rules) out += "      - " + r.yaml() + "\n";
         return out;
     }
-    bool permits(const plain_packet& p, size_t frame_bytes) {
+    bool permits(const reference_packet& p, size_t frame_bytes) {
         const auto count = [&](size_t i) {
             ++packets[i];
             bytes[i] += frame_bytes;
@@ -344,7 +344,7 @@ TEST_P(differential_lists, random_lists_on_the_routed_path) {
     uint32_t passed = 0;
     for (const size_t rules : {size_t{15}, size_t{60}, size_t{400}}) {
         random_things random(static_cast<uint32_t>(rules));
-        plain_list west(random, rules, vlans), east(random, rules, vlans);
+        reference_list west(random, rules, vlans), east(random, rules, vlans);
         path_lab l(routed_with(west.yaml("west") + east.yaml("east")) + (vlans ? west_vlans : ""));
         l.links(true);
         l.worker().start();
@@ -356,7 +356,7 @@ TEST_P(differential_lists, random_lists_on_the_routed_path) {
             const bool mixed = random.one_in(2);
             const std::optional<uint16_t> usual = vlans ? random.vlan() : std::nullopt;
             for (; number < end; ++number) {
-                plain_packet p = random.packet();
+                reference_packet p = random.packet();
                 p.vlan = vlans && mixed ? random.vlan() : usual;
                 ASSERT_TRUE(l.offer(0, p.frame(number)));
                 const size_t bytes = p.untagged(number).size();
@@ -379,7 +379,7 @@ INSTANTIATE_TEST_SUITE_P(acl, differential_lists, ::testing::Bool(),
                          [](const auto& p) { return p.param ? "vlans" : "untagged"; });
 
 /// A rule of a ClassBench file, read as the file's authors mean it (configuration.md).
-bool says(const acl::rule& r, const plain_packet& p) {
+bool says(const acl::rule& r, const reference_packet& p) {
     const auto under = [](uint32_t a, const acl::address_match& m) {
         return ((a ^ load_be<uint32_t>(m.value.data())) & load_be<uint32_t>(m.mask.data())) == 0;
     };
@@ -395,8 +395,8 @@ bool says(const acl::rule& r, const plain_packet& p) {
            ((extra ^ r.tcp_flags.value) & r.tcp_flags.mask) == 0;
 }
 
-plain_packet packet_for(random_things& random, const acl::rule& r) {
-    plain_packet p;
+reference_packet packet_for(random_things& random, const acl::rule& r) {
+    reference_packet p;
     const auto any = [&] { return random.below(UINT32_MAX); };
     const auto mix = [&](const acl::address_match& m) {
         const auto mask = load_be<uint32_t>(m.mask.data());
@@ -440,7 +440,7 @@ TEST(acl_differential, classbench_sets_on_a_patch) {
         for (uint32_t number = 0; number < packets;) {
             std::vector<uint32_t> expected;
             for (int i = 0; i < 32; ++i, ++number) {
-                const plain_packet p =
+                const reference_packet p =
                     random.one_in(8)
                         ? random.packet()
                         : packet_for(

@@ -193,12 +193,12 @@ std::string text_of(mac_bits m) {
     return fmt::format("{:02x}", fmt::join(b, ":"));
 }
 
-struct plain_tag {
+struct reference_tag {
     uint16_t type, tci;
 };
-struct plain_frame {
+struct reference_frame {
     mac_bits to = 0, from = 0;
-    std::vector<plain_tag> tags{};  ///< the outer one first
+    std::vector<reference_tag> tags{};  ///< the outer one first
     uint16_t type = 0;
 
     [[nodiscard]] byte_vector bytes(uint32_t number) const {
@@ -214,17 +214,17 @@ struct plain_frame {
     }
 };
 
-struct plain_mac {
+struct reference_mac {
     mac_bits value, mask;
 };
-struct plain_rule {
+struct reference_rule {
     std::string action;
-    std::optional<plain_mac> source{}, destination{};
+    std::optional<reference_mac> source{}, destination{};
     std::optional<std::pair<uint16_t, uint16_t>> type{};
     std::optional<int> vlan{};  ///< -1: untagged
 
-    [[nodiscard]] bool matches(const plain_frame& f, std::optional<uint16_t> in_vlan) const {
-        const auto is = [](const std::optional<plain_mac>& m, mac_bits a) {
+    [[nodiscard]] bool matches(const reference_frame& f, std::optional<uint16_t> in_vlan) const {
+        const auto is = [](const std::optional<reference_mac>& m, mac_bits a) {
             return !m || (a & m->mask) == m->value;
         };
         const uint16_t t = f.judged_type();
@@ -234,7 +234,7 @@ struct plain_rule {
     }
     [[nodiscard]] std::string yaml() const {
         std::string out = "{action: " + action;
-        const auto mac = [&](const char* key, const std::optional<plain_mac>& m) {
+        const auto mac = [&](const char* key, const std::optional<reference_mac>& m) {
             if (!m) return;
             out += fmt::format(", {}: \"{}", key, text_of(m->value));
             out += m->mask == 0xffff'ffff'ffff ? "\"" : '/' + text_of(m->mask) + '"';
@@ -266,9 +266,9 @@ class random_things {
         constexpr uint16_t types[] = {0x0806, 0x88b5, 0x88cc, 0x8847, 46, 1500, 1535, 1536};
         return types[below(std::size(types))];
     }
-    plain_rule rule() {
-        plain_rule r{.action = one_in(2) ? "permit" : "deny"};
-        const auto masked = [&](bool fdb_entry) -> plain_mac {
+    reference_rule rule() {
+        reference_rule r{.action = one_in(2) ? "permit" : "deny"};
+        const auto masked = [&](bool fdb_entry) -> reference_mac {
             constexpr mac_bits masks[] = {0xffffffffffff, 0xffffffffffff, 0xffffffffffff,
                                           0xffffff000000, 0x00000000000f, 0x0100000000ff,
                                           0xffff0000ff00, 0x040000000001};
@@ -288,8 +288,8 @@ class random_things {
                  2);
         return r;
     }
-    plain_frame frame() {
-        plain_frame f{.to = mac(false), .from = mac(true), .type = type()};
+    reference_frame frame() {
+        reference_frame f{.to = mac(false), .from = mac(true), .type = type()};
         for (uint32_t tags = one_in(2) ? 0 : 1 + below(3); tags > 0; --tags)
             f.tags.push_back({one_in(3) ? type_service : type_vlan,
                               static_cast<uint16_t>(below(8) << 13 | below(5))});
@@ -301,21 +301,21 @@ class random_things {
 };
 
 /// A list as it is read: from the top, until a rule decides.
-struct plain_list {
-    std::vector<plain_rule> rules;
+struct reference_list {
+    std::vector<reference_rule> rules;
     std::vector<uint64_t> hits;
 
-    plain_list(random_things& random, size_t n) : hits(n + 1) {
+    reference_list(random_things& random, size_t n) : hits(n + 1) {
         while (rules.size() < n) rules.push_back(random.rule());
         for (size_t i = 0; i < n; i += 1 + n / 4) rules[i].action = "count";
     }
     [[nodiscard]] std::string yaml(const char* name) const {
         std::string out =
             fmt::format("  - name: {}\n    layer: 2\n    default: permit\n    rules:\n", name);
-        for (const plain_rule& r : rules) out += "      - " + r.yaml() + "\n";
+        for (const reference_rule& r : rules) out += "      - " + r.yaml() + "\n";
         return out;
     }
-    bool permits(const plain_frame& f, std::optional<uint16_t> vlan) {
+    bool permits(const reference_frame& f, std::optional<uint16_t> vlan) {
         for (size_t i = 0; i < rules.size(); ++i) {
             if (!rules[i].matches(f, vlan)) continue;
             ++hits[i];
@@ -334,7 +334,7 @@ struct plain_list {
 /// A bridge that floods everything from p0 to p1, and the VLAN that its lists know a frame by.
 struct flood_setup {
     std::string members;
-    std::optional<uint16_t> (*vlan)(const plain_frame&);
+    std::optional<uint16_t> (*vlan)(const reference_frame&);
 };
 
 class acl_l2_differential : public ::testing::TestWithParam<std::pair<size_t, bool>> {};
@@ -345,14 +345,14 @@ TEST_P(acl_l2_differential, random_lists) {
     const flood_setup setup =
         by_vlan ? flood_setup{"{port: p0, mode: native-untagged, vlan: 3, learning: false}, "
                            "{port: p1, mode: trunk}",
-                           [](const plain_frame& f) -> std::optional<uint16_t> {
+                           [](const reference_frame& f) -> std::optional<uint16_t> {
                                const bool looked_at = !f.tags.empty() && f.tags[0].type == type_vlan;
                                return looked_at && *f.outer() != 0 ? *f.outer() : uint16_t{3};
                            }}
                 : flood_setup{"{port: p0, learning: false}, {port: p1}",
-                           [](const plain_frame& f) { return f.outer(); }};
+                           [](const reference_frame& f) { return f.outer(); }};
     random_things random(static_cast<uint32_t>(rules));
-    plain_list in(random, rules), out(random, rules);
+    reference_list in(random, rules), out(random, rules);
     lab l("acl:\n" + in.yaml("way-in") + out.yaml("way-out") +
           "ports:\n  - {name: p0, device: d0, acl: {l2_in: way-in}}\n"
           "  - {name: p1, device: d1, acl: {l2_out: way-out}}\n" +
@@ -363,7 +363,7 @@ TEST_P(acl_l2_differential, random_lists) {
         std::vector<uint32_t> expected, came;
         const uint32_t end = number + 1 + random.below(40);
         for (; number < end; ++number) {
-            const plain_frame f = random.frame();
+            const reference_frame f = random.frame();
             ASSERT_TRUE(l.offer(0, f.bytes(number)));
             if (in.permits(f, setup.vlan(f)) && out.permits(f, setup.vlan(f)))
                 expected.push_back(number);

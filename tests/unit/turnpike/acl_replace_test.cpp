@@ -185,8 +185,8 @@ TEST(acl_replace, under_traffic_no_packet_is_lost) {
     const uint64_t packets = sanitized ? 20'000 : 100'000, times = packets / 500;
     uint64_t offered = 0, left = 0, replaced = 0;
     std::array<uint64_t, 64> passed{};
-    const auto take = [&] {
-        while (rte_mbuf* m = l.take(1)) {
+    const auto receive_all = [&] {
+        while (rte_mbuf* m = l.next_sent(1)) {
             ++passed[load_be<uint16_t>(rte_pktmbuf_mtod_offset(m, const uint8_t*, 36))];
             ++left;
             rte_pktmbuf_free(m);
@@ -194,7 +194,7 @@ TEST(acl_replace, under_traffic_no_packet_is_lost) {
     };
     while (offered < packets || replaced < times) {
         for (uint16_t i = 0; i < 64; ++i) offered += l.offer(0, datagram(i));
-        take();
+        receive_all();
         if (offered / 400 > replaced) {
             ASSERT_TRUE(l.apply(lists[replaced++ % 2]));
             l.control();
@@ -202,12 +202,12 @@ TEST(acl_replace, under_traffic_no_packet_is_lost) {
         std::this_thread::yield();
     }
     while (l.worker().port(0).rx_packets.read() < offered) {
-        take();
+        receive_all();
         std::this_thread::yield();
     }
     stop.store(true);
     worker.join();
-    take();
+    receive_all();
     const auto report = l.acls();
     EXPECT_EQ(l.dropped(datapath::drop_reason::tx_refused), 0U);
     EXPECT_EQ(report[0].permitted + report[0].denied, offered);

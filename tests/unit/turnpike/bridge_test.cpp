@@ -359,7 +359,7 @@ TEST(vlans, tags_that_a_device_took_out) {
     m->vlan_tci = 0x600a;
     ASSERT_TRUE(l.offer_packet(1, m));
     l.settle();
-    rte_mbuf* const untagged = l.take(0);
+    rte_mbuf* const untagged = l.next_sent(0);
     ASSERT_NE(untagged, nullptr);
     EXPECT_EQ(path_lab::bytes_of(untagged), plain);
     EXPECT_EQ(untagged->ol_flags & (RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED), 0U)

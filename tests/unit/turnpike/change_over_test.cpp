@@ -19,12 +19,13 @@ TEST(change_over, a_route_to_a_host_outlives_its_neighbour) {
     lab l(router());
     ASSERT_TRUE(l.offer(0, ethernet(0x0806, arp({}), byte_vector(6, 0xff))));
     l.settle();
-    const auto hop = [&](const char* to = "10.0.1.1") {
+    const auto nexthop = [&](const char* to = "10.0.1.1") {
         return l.controller().routing().routes().lookup(*parse_address(to));
     };
-    ASSERT_EQ(l.snapshot().hops[hop()].kind, datapath::nexthop_kind::adjacency) << "it is known";
+    ASSERT_EQ(l.snapshot().nexthops[nexthop()].kind, datapath::nexthop_kind::adjacency)
+        << "it is known";
     ASSERT_TRUE(l.apply(router("{to: 10.0.1.1/32, via: 10.0.2.2}", "", "10.0.5.254/24")));
-    EXPECT_EQ(hop(), hop("10.0.2.2"));
+    EXPECT_EQ(nexthop(), nexthop("10.0.2.2"));
 }
 
 /// A worker's round that began with the old snapshot may end the first grace period: it still sends

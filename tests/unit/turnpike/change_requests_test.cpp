@@ -312,7 +312,7 @@ TEST_F(change_requests, what_cannot_be_saved_is_as_it_was) {
 /// A handler with a defect.
 class broken_handler : public control::config_handler {
   public:
-    result<std::unique_ptr<control::prepared_change>> prepare(control::change&) override {
+    result<std::unique_ptr<control::prepared_change>> prepare(control::transaction&) override {
         throw std::out_of_range("no such element");
     }
 };

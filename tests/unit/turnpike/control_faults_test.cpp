@@ -99,7 +99,7 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
         return l.controller()
             .routing()
             .groups()
-            .of_hop(l.controller().routing().routes().lookup(*parse_address("10.6.0.1")))
+            .of_nexthop(l.controller().routing().routes().lookup(*parse_address("10.6.0.1")))
             .members.size();
     };
     unsigned refused = 0;
@@ -130,7 +130,7 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
     EXPECT_EQ(l.controller().workers().all().size(), 2U);
     EXPECT_EQ(l.snapshot().queues[1].rx.size(), 2U) << "east's";
     EXPECT_EQ(l.snapshot()
-                  .hops[l.controller().routing().routes().lookup(*parse_address("10.8.0.1"))]
+                  .nexthops[l.controller().routing().routes().lookup(*parse_address("10.8.0.1"))]
                   .kind,
               datapath::nexthop_kind::adjacency);
     l.worker().finish();

@@ -63,7 +63,7 @@ netlink::route default_by(uint32_t interface, uint32_t table, bool v6 = false) {
     return {.to = {ip_address{.v6 = v6}, 0},
             .table = table,
             .type = RTN_UNICAST,
-            .hops = {{.interface = interface}}};
+            .nexthops = {{.interface = interface}}};
 }
 
 using by_table = std::map<uint32_t, uint32_t>;
@@ -90,11 +90,11 @@ TEST(default_route, counts_in_each_table_that_a_rule_looks_up) {
 TEST(default_route, counts_by_each_of_its_paths) {
     const std::vector rules = {looks_up(RT_TABLE_MAIN)};
     netlink::route several = default_by(first_if, RT_TABLE_MAIN);
-    several.hops.push_back({.interface = second_if});
+    several.nexthops.push_back({.interface = second_if});
     EXPECT_EQ(sources::interfaces_of_default_routes(rules, std::vector{several}, {}),
               (by_table{{first_if, RT_TABLE_MAIN}, {second_if, RT_TABLE_MAIN}}));
     netlink::route by_objects = default_by(0, RT_TABLE_MAIN);
-    by_objects.hops.clear();
+    by_objects.nexthops.clear();
     by_objects.next_hop = 7;
     const std::vector<netlink::next_hop> objects = {{.id = 5, .path = {.interface = first_if}},
                                                     {.id = 6, .path = {.interface = third_if}},

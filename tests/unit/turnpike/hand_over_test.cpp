@@ -54,7 +54,7 @@ TEST(hand_over, a_queue_is_one_workers) {
                 sent.fetch_add(1, std::memory_order_relaxed);
             }
         };
-        const auto take = [&](int by) {
+        const auto receive_all = [&](int by) {
             for (const auto& q : mine.rx) {
                 const int now = seen.pollers[q.port].fetch_add(by, std::memory_order_relaxed);
                 seen.two_at_once += by > 0 && now != 0;
@@ -69,9 +69,9 @@ TEST(hand_over, a_queue_is_one_workers) {
             if (const auto* now = parts.published->load(std::memory_order_acquire);
                 now != snapshot) {
                 send();  // what waited for others
-                take(-1);
+                receive_all(-1);
                 mine = now->queues[number];
-                take(1);
+                receive_all(1);
                 snapshot = now;
             }
             for (const auto& q : mine.rx) {

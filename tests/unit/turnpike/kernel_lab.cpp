@@ -55,7 +55,7 @@ void put_encap(nlmsghdr* m, uint16_t encap, uint16_t type) {
     mnl_attr_nest_end(m, in);
 }
 
-void put_hop(nlmsghdr* m, const netlink::hop& h, bool v6) {
+void put_nexthop(nlmsghdr* m, const netlink::nexthop& h, bool v6) {
     if (h.via) put_gateway(m, *h.via, v6);
     if (h.encap != 0) put_encap(m, RTA_ENCAP, RTA_ENCAP_TYPE);
 }
@@ -68,10 +68,10 @@ using path = std::tuple<std::string, std::string, uint16_t>;  ///< gateway, inte
 
 std::set<path> scaled(const std::map<std::pair<std::string, std::string>, double>& weights) {
     double most = 1;
-    for (const auto& [hop, w] : weights) most = std::max(most, w);
+    for (const auto& [nexthop, w] : weights) most = std::max(most, w);
     std::set<path> out;
-    for (const auto& [hop, w] : weights)
-        out.emplace(hop.first, hop.second,
+    for (const auto& [nexthop, w] : weights)
+        out.emplace(nexthop.first, nexthop.second,
                     weights.size() == 1 ? 1
                     : most <= 256
                         ? static_cast<uint16_t>(w)
@@ -101,7 +101,7 @@ std::string text_of(const netlink::route& r) {
                     r.metric, r.next_hop, r.tos, r.how);
     if (r.from.length != 0) out += " from " + r.from.text();
     if (r.preference != 0) out += fmt::format(" preference {}", r.preference);
-    for (const auto& h : r.hops)
+    for (const auto& h : r.nexthops)
         out +=
             fmt::format(" [{} if {} weight {} flags {:x} encap {}]", h.via ? h.via->text() : "link",
                         h.interface, h.weight, h.flags, h.encap != 0);
@@ -210,10 +210,10 @@ void kernel_lab::send_route(const netlink::route& r) {
     head.rtm_table = RT_TABLE_UNSPEC;
     head.rtm_protocol = r.protocol;
     head.rtm_type = r.type;
-    const bool linked = !r.hops.empty() && !r.hops.front().via;
-    head.rtm_scope = r.gone && r.type == 0          ? RT_SCOPE_NOWHERE
-                     : linked && r.hops.size() == 1 ? RT_SCOPE_LINK
-                                                    : RT_SCOPE_UNIVERSE;
+    const bool linked = !r.nexthops.empty() && !r.nexthops.front().via;
+    head.rtm_scope = r.gone && r.type == 0              ? RT_SCOPE_NOWHERE
+                     : linked && r.nexthops.size() == 1 ? RT_SCOPE_LINK
+                                                        : RT_SCOPE_UNIVERSE;
     mnl_attr_put_u32(q.m, RTA_TABLE, r.table);
     put_address(q.m, RTA_DST, r.to.address);
     if (r.from.length != 0) put_address(q.m, RTA_SRC, r.from.address);
@@ -226,21 +226,21 @@ void kernel_lab::send_route(const netlink::route& r) {
         mnl_attr_put_u32(q.m, RTAX_MTU, r.mtu);
         mnl_attr_nest_end(q.m, in);
     }
-    if (r.hops.size() == 1) {
-        const netlink::hop& h = r.hops.front();
+    if (r.nexthops.size() == 1) {
+        const netlink::nexthop& h = r.nexthops.front();
         head.rtm_flags = h.flags;
         mnl_attr_put_u32(q.m, RTA_OIF, h.interface);
-        put_hop(q.m, h, v6);
-    } else if (!r.hops.empty()) {
+        put_nexthop(q.m, h, v6);
+    } else if (!r.nexthops.empty()) {
         nlattr* const all = mnl_attr_nest_start(q.m, RTA_MULTIPATH);
-        for (const netlink::hop& h : r.hops) {
+        for (const netlink::nexthop& h : r.nexthops) {
             auto* const one = static_cast<rtnexthop*>(mnl_nlmsg_get_payload_tail(q.m));
             *one = {};
             one->rtnh_hops = static_cast<uint8_t>(h.weight - 1);
             one->rtnh_flags = h.flags;
             one->rtnh_ifindex = static_cast<int>(h.interface);
             q.m->nlmsg_len += sizeof(rtnexthop);
-            put_hop(q.m, h, v6);
+            put_nexthop(q.m, h, v6);
             one->rtnh_len =
                 static_cast<uint16_t>(static_cast<uint8_t*>(mnl_nlmsg_get_payload_tail(q.m)) -
                                       reinterpret_cast<uint8_t*>(one));
@@ -388,7 +388,7 @@ void kernel_lab::dump() {
 }
 
 void kernel_lab::request_dump(uint16_t type, uint8_t family, uint32_t of,
-                              const std::function<void(const netlink::message&)>& take) {
+                              const std::function<void(const netlink::message&)>& handle) {
     if (!dumps_.ask(type, family, of)) std::abort();
     for (bool ended = false; !ended;) {
         pollfd p{.fd = dumps_.fd(), .events = POLLIN, .revents = 0};
@@ -397,7 +397,7 @@ void kernel_lab::request_dump(uint16_t type, uint8_t family, uint32_t of,
         if (!got) std::abort();
         netlink::parse(std::span(buffer_).first(*got), [&](netlink::message&& m) {
             ended |= std::holds_alternative<netlink::done>(m.what);
-            take(m);
+            handle(m);
         });
     }
 }
@@ -410,7 +410,7 @@ size_t kernel_lab::paths_by_object(uint32_t table, const ip_prefix& to) {
             request_dump(RTM_GETROUTE, AF_INET6, of, [&](const netlink::message& m) {
                 const auto* const r = std::get_if<netlink::route>(&m.what);
                 if (r != nullptr && r->next_hop != 0)
-                    (*by_objects_)[{r->table, r->to}] = std::max<size_t>(r->hops.size(), 1);
+                    (*by_objects_)[{r->table, r->to}] = std::max<size_t>(r->nexthops.size(), 1);
             });
     }
     const auto there = by_objects_->find({table, to});
@@ -448,16 +448,17 @@ std::string kernel_lab::explain(uint32_t table, const ip_prefix& to) {
     std::ifstream in(fmt::format("/tmp/kernel_lab.{}", ::getpid()));
     std::string out((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
     shell(fmt::format("ip nexthop > /tmp/kernel_lab.{}", ::getpid()));
-    std::ifstream hops(fmt::format("/tmp/kernel_lab.{}", ::getpid()));
-    out += std::string((std::istreambuf_iterator<char>(hops)), std::istreambuf_iterator<char>());
+    std::ifstream nexthops(fmt::format("/tmp/kernel_lab.{}", ::getpid()));
+    out +=
+        std::string((std::istreambuf_iterator<char>(nexthops)), std::istreambuf_iterator<char>());
     ::unlink(fmt::format("/tmp/kernel_lab.{}", ::getpid()).c_str());
     return "the kernel has:\n" + out;
 }
 
-kernel_lab::hop_weights kernel_lab::weights_of(const std::vector<netlink::hop>& live,
-                                               unsigned upper) const {
-    hop_weights out;
-    for (const netlink::hop& h : live) {
+kernel_lab::nexthop_weights kernel_lab::weights_of(const std::vector<netlink::nexthop>& live,
+                                                   unsigned upper) const {
+    nexthop_weights out;
+    for (const netlink::nexthop& h : live) {
         out[{h.via ? h.via->text() : "link", ours_.interfaces.at(h.interface)}] +=
             h.weight + 256 * (upper % 3);
         upper /= 3;
@@ -520,10 +521,10 @@ std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
             return differs(fmt::format("not followed for {}: {}",
                                        not_followed_names[static_cast<size_t>(why)],
                                        text_of(exact.route)));
-        const auto& hops = exact.route.hops;
-        const bool encap =
-            std::any_of(hops.begin(), hops.end(), [](const auto& h) { return h.encap != 0; });
-        const bool any_ours = std::any_of(hops.begin(), hops.end(), [&](const auto& h) {
+        const auto& nexthops = exact.route.nexthops;
+        const bool encap = std::any_of(nexthops.begin(), nexthops.end(),
+                                       [](const auto& h) { return h.encap != 0; });
+        const bool any_ours = std::any_of(nexthops.begin(), nexthops.end(), [&](const auto& h) {
             return (h.flags & RTNH_F_DEAD) == 0 && ours_.interfaces.contains(h.interface);
         });
         if (is_shared(exact.route)) return "";
@@ -545,16 +546,17 @@ std::string kernel_lab::compare(uint32_t table, const ip_address& to) {
     if (ours == nullptr || (theirs.route.to != at && !shared)) return differs("prefix");
     if (ours->type != unicast || theirs.route.type != RTN_UNICAST) return differs("type");
     // The paths of an IPv6 multipath route may be of several daemons.
-    const bool by_many = to.v6 && theirs.route.hops.size() > 1;
+    const bool by_many = to.v6 && theirs.route.nexthops.size() > 1;
     if (!shared && (ours->metric != theirs.route.metric ||
                     (ours->protocol != theirs.route.protocol && !by_many)))
         return differs("metric or protocol");
     std::set<path> of_ours;
-    const auto is_live = [](const netlink::hop& h) { return (h.flags & RTNH_F_DEAD) == 0; };
-    const auto& hops = theirs.route.hops;
-    const auto alive = static_cast<size_t>(std::count_if(hops.begin(), hops.end(), is_live));
-    std::vector<netlink::hop> live;
-    for (const netlink::hop& h : hops)
+    const auto is_live = [](const netlink::nexthop& h) { return (h.flags & RTNH_F_DEAD) == 0; };
+    const auto& nexthops = theirs.route.nexthops;
+    const auto alive =
+        static_cast<size_t>(std::count_if(nexthops.begin(), nexthops.end(), is_live));
+    std::vector<netlink::nexthop> live;
+    for (const netlink::nexthop& h : nexthops)
         if (is_live(h) && ours_.interfaces.contains(h.interface) && (alive == 1 || h.via))
             live.push_back(h);
     const auto weights = weights_of(live, 0);

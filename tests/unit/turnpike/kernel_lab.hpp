@@ -65,10 +65,10 @@ class kernel_lab {
         int error = 0;
         netlink::route route{};
     };
-    using hop_weights = std::map<std::pair<std::string, std::string>, double>;
+    using nexthop_weights = std::map<std::pair<std::string, std::string>, double>;
     /// upper  base 3: the upper parts of the hops' weights
-    [[nodiscard]] hop_weights weights_of(const std::vector<netlink::hop>& live,
-                                         unsigned upper) const;
+    [[nodiscard]] nexthop_weights weights_of(const std::vector<netlink::nexthop>& live,
+                                             unsigned upper) const;
     struct request;
     int exchange(request& r);
     [[nodiscard]] answer look_up(uint32_t table, const ip_address& to, const ip_address& from,

@@ -86,17 +86,18 @@ class learned_routes : public ::testing::Test {
         }
     }
     uint64_t transactions() { return control().learned_so_far().transactions; }
-    uint32_t hop_of(const ip_prefix& p, uint8_t vrf = 0) {
+    uint32_t nexthop_of(const ip_prefix& p, uint8_t vrf = 0) {
         ip_address a = p.address;
         a.bytes[a.v6 ? 15 : 3] = static_cast<uint8_t>(a.bytes[a.v6 ? 15 : 3] + 1);
         return control().routing().tables().lookup(vrf, a);
     }
     /// The gateway that packets to a network are sent to; none: no route.
     std::string gateway_of(const ip_prefix& p, uint8_t vrf = 0) {
-        const uint32_t hop = hop_of(p, vrf);
-        if (hop == datapath::fixed_nexthop::no_route) return "none";
-        if (hop < datapath::fixed_nexthop::first_free) return "fixed " + std::to_string(hop);
-        const auto n = control().routing().neighbours().of_hop(hop);
+        const uint32_t nexthop = nexthop_of(p, vrf);
+        if (nexthop == datapath::fixed_nexthop::no_route) return "none";
+        if (nexthop < datapath::fixed_nexthop::first_free)
+            return "fixed " + std::to_string(nexthop);
+        const auto n = control().routing().neighbours().of_nexthop(nexthop);
         return n ? n->address.text() : "group";
     }
 
@@ -139,27 +140,27 @@ TEST_F(learned_routes, by_new_next_hops_need_no_transaction) {
     learn();
     EXPECT_EQ(gateway_of(network(1)), "10.0.2.2");
     EXPECT_EQ(gateway_of(network(2)), "10.0.2.4");
-    EXPECT_EQ(hop_of(network(5)), datapath::fixed_nexthop::prohibited);
-    EXPECT_TRUE(control().routing().neighbours().of_hop(hop_of(network(2)))->gateway);
+    EXPECT_EQ(nexthop_of(network(5)), datapath::fixed_nexthop::prohibited);
+    EXPECT_TRUE(control().routing().neighbours().of_nexthop(nexthop_of(network(2)))->gateway);
     EXPECT_EQ(transactions(), before);
     // The first group: workers learn from the snapshot that there are groups.
     kernel_.routes.set(network(3), {.members = {by(2), by(4)}});
     learn();
     EXPECT_EQ(transactions(), before + 1);
     EXPECT_EQ(gateway_of(network(3)), "group");
-    const uint32_t group = hop_of(network(3));
+    const uint32_t group = nexthop_of(network(3));
     kernel_.routes.set(network(4), {.members = {by(2), by(4)}, .metric = 7});
     kernel_.routes.remove(network(3));
     kernel_.routes.set(network(6), {.members = {by(2), by(5), by(6)}});
     kernel_.routes.set(network(7), {.members = {by(2)}, .mtu = 1400});
     learn();
     EXPECT_EQ(transactions(), before + 1);
-    EXPECT_EQ(hop_of(network(4)), group);
+    EXPECT_EQ(nexthop_of(network(4)), group);
     EXPECT_EQ(gateway_of(network(3)), "none");
-    const auto members = control().routing().groups().of_hop(hop_of(network(6))).members;
+    const auto members = control().routing().groups().of_nexthop(nexthop_of(network(6))).members;
     ASSERT_EQ(members.size(), 3U);
     for (const auto& m : members) EXPECT_GT(m.buckets, 0U);
-    EXPECT_EQ(control().routing().groups().of_hop(hop_of(network(7))).mtu, 1400);
+    EXPECT_EQ(control().routing().groups().of_nexthop(nexthop_of(network(7))).mtu, 1400);
     // A route without a gateway changes which neighbours are on the link.
     kernel_.routes.set(network(8), {.members = {{.interface = "east"}}});
     learn();
@@ -206,8 +207,8 @@ TEST_F(learned_routes, yield_to_the_operators) {
     kernel_.routes.set({*parse_address("10.0.1.0"), 24}, to(2));  // connected
     learn();
     EXPECT_EQ(gateway_of(network(1)), "10.0.2.9");
-    const auto connected = hop_of({*parse_address("10.0.1.0"), 24});
-    EXPECT_NE(connected, hop_of(network(2)));
+    const auto connected = nexthop_of({*parse_address("10.0.1.0"), 24});
+    EXPECT_NE(connected, nexthop_of(network(2)));
     EXPECT_EQ(transactions(), before);
     // The operator takes his route away: the kernel's counts.
     ASSERT_TRUE(lab_->apply(std::string(router) + limits_of_512));
@@ -221,9 +222,9 @@ TEST_F(learned_routes, move_the_gateways_of_recursive_routes) {
     learn();
     const auto members_of = [&] {
         std::vector<std::string> out;
-        const uint32_t hop = control().routing().routes().lookup(*parse_address("30.0.0.1"));
-        for (const auto& m : control().routing().groups().of_hop(hop).members)
-            if (const auto n = control().routing().neighbours().of_hop(m.hop))
+        const uint32_t nexthop = control().routing().routes().lookup(*parse_address("30.0.0.1"));
+        for (const auto& m : control().routing().groups().of_nexthop(nexthop).members)
+            if (const auto n = control().routing().neighbours().of_nexthop(m.nexthop))
                 out.push_back(n->address.text());
         return out;
     };
@@ -321,16 +322,16 @@ TEST_F(learned_routes, groups_get_a_member_back_at_once) {
     const uint64_t scores = control().routing().groups().scores();
     EXPECT_EQ(scores, uint64_t{groups} * members * buckets_for(members)) << "each once";
     EXPECT_GE(calls_, groups / 4) << "some milliseconds each";
-    std::set<uint32_t> hops;
-    for (uint32_t g = 0; g < groups; ++g) hops.insert(hop_of(network(g)));
-    ASSERT_EQ(hops.size(), groups);
+    std::set<uint32_t> nexthops;
+    for (uint32_t g = 0; g < groups; ++g) nexthops.insert(nexthop_of(network(g)));
+    ASSERT_EQ(nexthops.size(), groups);
     ASSERT_EQ(control().routing().no_room(), left_out{});
     const auto buckets_of_west = [&] {
         const uint16_t west = control().interfaces().indexes().at("west");
         size_t n = 0;
-        for (const uint32_t hop : hops)
-            for (const auto& m : control().routing().groups().of_hop(hop).members)
-                if (control().routing().neighbours().of_hop(m.hop)->interface == west)
+        for (const uint32_t nexthop : nexthops)
+            for (const auto& m : control().routing().groups().of_nexthop(nexthop).members)
+                if (control().routing().neighbours().of_nexthop(m.nexthop)->interface == west)
                     n += m.buckets;
         return n;
     };

@@ -57,11 +57,11 @@ class left_out_objects : public ::testing::Test {
         change();
         lab_.worker().resume();
     }
-    uint32_t hop_of(uint32_t n) {
+    uint32_t nexthop_of(uint32_t n) {
         return lab_.controller().routing().routes().lookup(
             ip_address::from_v4(0x1400'0001 + (n << 8)));
     }
-    bool has(uint32_t n) { return hop_of(n) != datapath::fixed_nexthop::no_route; }
+    bool has(uint32_t n) { return nexthop_of(n) != datapath::fixed_nexthop::no_route; }
     /// Calls control until a condition holds.
     /// each_ms  by which control's time advances
     void control_until(const std::function<bool()>& holds, uint64_t each_ms = 0) {
@@ -233,8 +233,8 @@ class full_fib : public ::testing::Test {
         t.operators.what = &of_operators;
         t.learned.set = &is->learned;
         t.learned.what = &of_learned;
-        t.operators.hop_of_target.assign(is->operators.targets().size(), 20);
-        t.learned.hop_of_target.assign(is->learned.targets().size(), 10);
+        t.operators.nexthop_of_target.assign(is->operators.targets().size(), 20);
+        t.learned.nexthop_of_target.assign(is->learned.targets().size(), 10);
         auto ready = table_->prepare(t, retries);
         if (!ready) return tl::unexpected<error>(ready.error());
         (*ready)->commit();
@@ -243,8 +243,8 @@ class full_fib : public ::testing::Test {
     }
     size_t learned_in_fib() {
         size_t n = 0;
-        table_->for_each({}, [&](const ip_prefix& to, uint32_t hop, route_origin from) {
-            EXPECT_EQ(table_->lookup(to.address), hop) << to.text();
+        table_->for_each({}, [&](const ip_prefix& to, uint32_t nexthop, route_origin from) {
+            EXPECT_EQ(table_->lookup(to.address), nexthop) << to.text();
             n += from == route_origin::learned;
             return true;
         });

@@ -48,12 +48,12 @@ class link_routes : public neighbour_lab {
             lab_.controller().interfaces().indexes().at(interface), ip_address::from_v4(a));
     }
     /// The next hop that a worker's lookup returns.
-    uint32_t hop_of(uint16_t in, uint32_t to) {
+    uint32_t nexthop_of(uint16_t in, uint32_t to) {
         const uint8_t vrf = lab_.snapshot().interfaces[lab_.snapshot().port[in].untagged].vrf;
         return lab_.controller().routing().tables().lookup(vrf, ip_address::from_v4(to));
     }
     datapath::nexthop_kind kind_of(uint16_t in, uint32_t to) {
-        return lab_.controller().hops()[hop_of(in, to)].kind;
+        return lab_.controller().nexthops()[nexthop_of(in, to)].kind;
     }
     /// The first packet causes a solicitation from `ours`; after the reply the workers forward
     /// without control.
@@ -156,7 +156,7 @@ TEST_F(link_routes, a_gateway_that_was_static) {
     apply(plain + "neighbours: {static: [{address: 10.0.4.2, mac: \"02:00:00:00:aa:02\"}]}\n");
     EXPECT_EQ(kind_of(west_port, gateway), datapath::nexthop_kind::adjacency);
     apply(plain);
-    EXPECT_EQ(hop_of(west_port, gateway), hop_of(west_port, nobody));
+    EXPECT_EQ(nexthop_of(west_port, gateway), nexthop_of(west_port, nobody));
 }
 
 }  // namespace

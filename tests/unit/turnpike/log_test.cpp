@@ -134,17 +134,17 @@ TEST_F(written, what_happens_often_is_said_ten_times) {
     log_rate_limit limit("things");
     int logged = 0;
     EXPECT_EQ(by([&] {
-                  for (uint64_t ms = 5000; ms < 5025; ++ms) logged += limit.take(ms);
+                  for (uint64_t ms = 5000; ms < 5025; ++ms) logged += limit.allow(ms);
                   limit.flush(5999);
               }),
               "");
     EXPECT_EQ(logged, 10);
     EXPECT_EQ(by([&] { limit.flush(6000); }), "turnpike: 15 more things not logged\n");
     EXPECT_EQ(by([&] { limit.flush(9000); }), "") << "once";
-    EXPECT_TRUE(limit.take(9000));
+    EXPECT_TRUE(limit.allow(9000));
     // The number of suppressed lines is logged before the next line.
-    for (uint64_t ms = 9001; ms < 9020; ++ms) (void)limit.take(ms);
-    EXPECT_EQ(by([&] { EXPECT_TRUE(limit.take(10'500)); }),
+    for (uint64_t ms = 9001; ms < 9020; ++ms) (void)limit.allow(ms);
+    EXPECT_EQ(by([&] { EXPECT_TRUE(limit.allow(10'500)); }),
               "turnpike: 10 more things not logged\n");
 }
 

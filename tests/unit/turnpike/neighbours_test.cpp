@@ -46,7 +46,7 @@ class machine : public ::testing::Test {
         n.reset();
         table.reset();
         domain->synchronize();
-        EXPECT_EQ(hops->in_use(), datapath::fixed_nexthop::first_free) << "every hop came back";
+        EXPECT_EQ(nexthops->in_use(), datapath::fixed_nexthop::first_free) << "every hop came back";
         domain.reset();
         EXPECT_EQ(rte_mempool_in_use_count(pool), 0U);
         rte_mempool_free(pool);
@@ -56,18 +56,18 @@ class machine : public ::testing::Test {
         table.reset();
         domain.reset();
         domain = *rcu::qsbr::create("machine", 1);
-        hops = *next_hops::create(4 * wanted.limits.limit + 16, *domain);
+        nexthops = *next_hops::create(4 * wanted.limits.limit + 16, *domain);
         table = *route_tables::create(*domain);
         n = std::make_unique<neighbours>(
-            *hops, *table, max_held,
+            *nexthops, *table, max_held,
             neighbour_callbacks{.solicit =
                                     [this](uint16_t, const ip_address&, const mac_address* known) {
                                         if (may_ask) known == nullptr ? ++asked_all : ++asked_one;
                                         return may_ask;
                                     },
                                 .send =
-                                    [this](rte_mbuf* m, const datapath::next_hop& hop) {
-                                        sent.push_back(mac_in(hop));
+                                    [this](rte_mbuf* m, const datapath::next_hop& nexthop) {
+                                        sent.push_back(mac_in(nexthop));
                                         last_sent = m;
                                         rte_pktmbuf_free(m);
                                     },
@@ -88,7 +88,7 @@ class machine : public ::testing::Test {
     result<void> apply() {
         const state::configuration before;
         const state::changes none;
-        change c{.before = before, .after = wanted, .what = none, .learned = learned};
+        transaction c{.before = before, .after = wanted, .what = none, .learned = learned};
         routes_in_progress routes;
         vrf_routes& main = routes.tables.emplace_back();
         main.operators.set = &wanted.routes;
@@ -108,12 +108,12 @@ class machine : public ::testing::Test {
         if (!staged) return tl::unexpected<error>(staged.error());
         (*staged)->commit();
         snapshot = std::move(c.snapshot);
-        learned_hops = main.learned.hops_of_members;
+        learned_nexthops = main.learned.nexthops_of_members;
         return {};
     }
-    static mac_address mac_in(const datapath::next_hop& hop) {
+    static mac_address mac_in(const datapath::next_hop& nexthop) {
         uint8_t frame[datapath::next_hop::rewrite_bytes];
-        hop.write(frame);
+        nexthop.write(frame);
         return packet::header_at<mac_address>(frame);
     }
     /// A route by way of the host.
@@ -142,18 +142,18 @@ class machine : public ::testing::Test {
     }
     /// As a worker does: the MAC it would send to; marks the neighbour used.
     [[nodiscard]] bool worker_sees(mac_address& mac) const {
-        datapath::next_hop& hop = (*hops)[table->lookup(0, host)];
-        if (hop.kind != datapath::nexthop_kind::adjacency) return false;
-        hop.mark_used();
-        mac = mac_in(hop);
+        datapath::next_hop& nexthop = (*nexthops)[table->lookup(0, host)];
+        if (nexthop.kind != datapath::nexthop_kind::adjacency) return false;
+        nexthop.mark_used();
+        mac = mac_in(nexthop);
         return true;
     }
     /// As a worker does with a packet to a failed neighbour.
     [[nodiscard]] bool worker_drops() const {
-        datapath::next_hop& hop = (*hops)[table->lookup(0, host)];
-        if (hop.kind != datapath::nexthop_kind::failed) return false;
-        EXPECT_EQ(hop.reason, drop_reason::neighbour_failed);
-        hop.mark_used();
+        datapath::next_hop& nexthop = (*nexthops)[table->lookup(0, host)];
+        if (nexthop.kind != datapath::nexthop_kind::failed) return false;
+        EXPECT_EQ(nexthop.reason, drop_reason::neighbour_failed);
+        nexthop.mark_used();
         return true;
     }
 
@@ -161,9 +161,9 @@ class machine : public ::testing::Test {
     state::configuration wanted;
     state::followed learned;
     std::unique_ptr<rcu::qsbr> domain;
-    std::unique_ptr<next_hops> hops;
+    std::unique_ptr<next_hops> nexthops;
     std::unique_ptr<route_tables> table;
-    std::vector<std::vector<uint32_t>> learned_hops;
+    std::vector<std::vector<uint32_t>> learned_nexthops;
     const datapath::interface_addresses ours{.v6 = {parse_address("fe80::ff:fe00:1")->v6_bytes()}};
     std::unique_ptr<datapath::snapshot> snapshot;
     std::unique_ptr<neighbours> n;
@@ -640,9 +640,9 @@ TEST_F(machine, a_gateway_that_is_our_own_link_local_address) {
     learned.routes[""].target_index(state::target_via(self, "here"));
     learned.routes[""].target_index(state::target_via(other, "here"));
     ASSERT_TRUE(apply());
-    ASSERT_EQ(learned_hops.size(), 2U);
-    EXPECT_EQ(learned_hops[0], std::vector{datapath::fixed_nexthop::unreachable});
-    EXPECT_GE(learned_hops[1].at(0), datapath::fixed_nexthop::first_free);
+    ASSERT_EQ(learned_nexthops.size(), 2U);
+    EXPECT_EQ(learned_nexthops[0], std::vector{datapath::fixed_nexthop::unreachable});
+    EXPECT_GE(learned_nexthops[1].at(0), datapath::fixed_nexthop::first_free);
     EXPECT_EQ(n->size(), 1U);
     learned.routes.clear();
     ASSERT_TRUE(apply());
@@ -655,7 +655,8 @@ TEST_F(machine, kernel_gateways_beyond_the_limit_are_left_out) {
             state::target_via(ip_address::from_v4(0x0a00'0100 + i), "here"));
     ASSERT_TRUE(apply());
     size_t there = 0;
-    for (const auto& hops_of_target : learned_hops) there += hops_of_target.at(0) != no_nexthop;
+    for (const auto& nexthops_of_target : learned_nexthops)
+        there += nexthops_of_target.at(0) != no_nexthop;
     EXPECT_EQ(there, 7U);
     EXPECT_FALSE(n->has_room());
     packet_for(host);
@@ -672,7 +673,8 @@ TEST_F(machine, kernel_gateways_beyond_the_limit_are_left_out) {
     EXPECT_TRUE(n->has_room());
     ASSERT_TRUE(apply());
     there = 0;
-    for (const auto& hops_of_target : learned_hops) there += hops_of_target.at(0) != no_nexthop;
+    for (const auto& nexthops_of_target : learned_nexthops)
+        there += nexthops_of_target.at(0) != no_nexthop;
     EXPECT_EQ(there, 7U);
     EXPECT_FALSE(n->has_room());
     learned.routes.clear();
@@ -689,11 +691,11 @@ TEST_F(machine, a_gateway_of_a_group_that_fails_is_probed_until_it_answers) {
     ASSERT_TRUE(apply());
     packet_for(host);
     answer(mac_a);
-    const uint32_t hop = n->of_hop(table->lookup(0, host))->hop;
-    const auto kind = [&] { return (*hops)[hop].kind.load(); };
+    const uint32_t nexthop = n->of_nexthop(table->lookup(0, host))->nexthop;
+    const auto kind = [&] { return (*nexthops)[nexthop].kind.load(); };
     EXPECT_EQ(kind(), datapath::nexthop_kind::adjacency);
     pass(wanted.limits.reachable_ms * 3 / 2 + 1);
-    (*hops)[hop].mark_used();
+    (*nexthops)[nexthop].mark_used();
     pass(wanted.limits.retransmit_ms * (wanted.limits.attempts + 2));
     EXPECT_EQ(kind(), datapath::nexthop_kind::failed) << "at once, not after a second resolution";
     const int asked = asked_all;
@@ -747,11 +749,12 @@ TEST_F(machine, a_worker_reads_while_control_writes) {
         domain->online(0);
         while (!stop.load(std::memory_order_relaxed)) {
             for (uint32_t i = 0; i < 32; ++i) {
-                const datapath::next_hop& hop =
-                    (*hops)[table->lookup(0, ip_address::from_v4(0x0a00'0000 + i))];
-                if (hop.kind.load(std::memory_order_acquire) != datapath::nexthop_kind::adjacency)
+                const datapath::next_hop& nexthop =
+                    (*nexthops)[table->lookup(0, ip_address::from_v4(0x0a00'0000 + i))];
+                if (nexthop.kind.load(std::memory_order_acquire) !=
+                    datapath::nexthop_kind::adjacency)
                     continue;
-                wrong += mac_in(hop).bytes[5] != i;  // byte 4 changes, byte 5 is whose it is
+                wrong += mac_in(nexthop).bytes[5] != i;  // byte 4 changes, byte 5 is whose it is
                 ++looked;
             }
             domain->quiescent(0);

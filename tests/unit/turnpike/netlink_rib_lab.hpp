@@ -41,7 +41,7 @@ inline message route_of(const route_event& s, bool gone = false) {
                      .type = s.type,
                      .metric = s.metric};
     if (s.via != nullptr || s.by != 0)
-        r.hops.push_back(
+        r.nexthops.push_back(
             {.interface = s.by,
              .via = s.via != nullptr ? std::optional(address_of(s.via)) : std::nullopt});
     return {.what = r};
@@ -50,11 +50,11 @@ inline message gone(const route_event& s) { return route_of(s, true); }
 
 class netlink_rib_test : public testing::Test {
   protected:
-    void take(const message& m) {
+    void receive(const message& m) {
         rib_.apply(m);
         rib_.settle();
     }
-    void take(const route_event& s) { take(route_of(s)); }
+    void receive(const route_event& s) { receive(route_of(s)); }
     const route_target* find(const char* to, const char* vrf = "") {
         const state::learned& known = rib_.learned();
         if (*vrf == 0) return known.routes.find(prefix_of(to));

@@ -17,10 +17,10 @@ TEST_F(netlink_rib_test, of_several_the_lowest_metric_counts) {
         const char* gateway = gateways[(which == 2 ? 2 : 0) + random() % 2];
         auto& there = plain[to[which]];
         if (random() % 2 == 0) {
-            take({.to = to[which], .via = gateway, .metric = metric, .how = replace});
+            receive({.to = to[which], .via = gateway, .metric = metric, .how = replace});
             there[metric] = gateway;
         } else if (const auto at = there.find(metric); at != there.end()) {
-            take(gone({.to = to[which], .via = at->second.c_str(), .metric = metric}));
+            receive(gone({.to = to[which], .via = at->second.c_str(), .metric = metric}));
             there.erase(at);
         }
         ASSERT_EQ(via(to[which]), there.empty() ? "none" : there.begin()->second + " west") << n;
@@ -29,38 +29,38 @@ TEST_F(netlink_rib_test, of_several_the_lowest_metric_counts) {
 }
 
 TEST_F(netlink_rib_test, next_hop_objects) {
-    const auto hop = [](uint32_t id, const char* via_address, bool goes = false) {
+    const auto nexthop = [](uint32_t id, const char* via_address, bool goes = false) {
         return message{
             .what = netlink::next_hop{.gone = goes,
                                       .id = id,
                                       .path = {.interface = west, .via = address_of(via_address)}}};
     };
-    take(hop(7, "10.0.1.7"));
-    take(hop(17, "10.0.1.17"));
-    take({.what = netlink::next_hop{.id = 70, .group = {{7, 1}, {17, 3}}}});
+    receive(nexthop(7, "10.0.1.7"));
+    receive(nexthop(17, "10.0.1.17"));
+    receive({.what = netlink::next_hop{.id = 70, .group = {{7, 1}, {17, 3}}}});
     // A kernel with net.ipv4.nexthop_compat_mode=0 names only the object.
-    take({.what = netlink::route{.to = prefix_of("10.7.0.0/16"),
-                                 .table = RT_TABLE_MAIN,
-                                 .protocol = RTPROT_BGP,
-                                 .type = RTN_UNICAST,
-                                 .next_hop = 7}});
+    receive({.what = netlink::route{.to = prefix_of("10.7.0.0/16"),
+                                    .table = RT_TABLE_MAIN,
+                                    .protocol = RTPROT_BGP,
+                                    .type = RTN_UNICAST,
+                                    .next_hop = 7}});
     EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.7 west");
-    take({.what = netlink::route{.to = prefix_of("10.70.0.0/16"),
-                                 .table = RT_TABLE_MAIN,
-                                 .protocol = RTPROT_BGP,
-                                 .type = RTN_UNICAST,
-                                 .next_hop = 70}});
+    receive({.what = netlink::route{.to = prefix_of("10.70.0.0/16"),
+                                    .table = RT_TABLE_MAIN,
+                                    .protocol = RTPROT_BGP,
+                                    .type = RTN_UNICAST,
+                                    .next_hop = 70}});
     EXPECT_EQ(via("10.70.0.0/16"), "10.0.1.7 west, 10.0.1.17 west 3");
-    take(hop(8, "10.0.1.8"));
-    take(hop(8, "10.0.1.8", true));
+    receive(nexthop(8, "10.0.1.8"));
+    receive(nexthop(8, "10.0.1.8", true));
     // The kernel removes the object's routes without notifications, and the object from its groups.
-    take(hop(7, "10.0.1.7", true));
+    receive(nexthop(7, "10.0.1.7", true));
     EXPECT_EQ(via("10.7.0.0/16"), "none");
     EXPECT_EQ(via("10.70.0.0/16"), "10.0.1.17 west");
-    take(hop(17, "10.0.1.18"));
+    receive(nexthop(17, "10.0.1.18"));
     EXPECT_EQ(via("10.70.0.0/16"), "10.0.1.18 west") << "as with nexthop_compat_mode=0";
     // Without carrier the object goes, with its group and the group's routes, and nothing is notified.
-    take({.what = netlink::link{.index = west, .up = true, .carrier = false}});
+    receive({.what = netlink::link{.index = west, .up = true, .carrier = false}});
     EXPECT_EQ(via("10.70.0.0/16"), "none");
     EXPECT_TRUE(rib_.learned().routes.empty());
     EXPECT_FALSE(rib_.is_doubtful());
@@ -68,27 +68,27 @@ TEST_F(netlink_rib_test, next_hop_objects) {
 
 TEST_F(netlink_rib_test, of_several_ways_those_that_are_ours_and_alive_share) {
     netlink::route r{.to = prefix_of("10.7.0.0/16"), .table = RT_TABLE_MAIN, .type = RTN_UNICAST};
-    r.hops = {{.interface = west, .via = address_of("10.0.1.9"), .flags = RTNH_F_DEAD},
-              {.interface = east, .via = address_of("10.0.2.2"), .weight = 5},
-              {.interface = management, .via = address_of("192.0.2.1")},
-              {.interface = west, .via = address_of("10.0.1.2"), .flags = RTNH_F_LINKDOWN}};
-    take({.what = r});
+    r.nexthops = {{.interface = west, .via = address_of("10.0.1.9"), .flags = RTNH_F_DEAD},
+                  {.interface = east, .via = address_of("10.0.2.2"), .weight = 5},
+                  {.interface = management, .via = address_of("192.0.2.1")},
+                  {.interface = west, .via = address_of("10.0.1.2"), .flags = RTNH_F_LINKDOWN}};
+    receive({.what = r});
     EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west, 10.0.2.2 east 5");
     // When an interface goes down, its next hops leave the group.
-    take({.what = netlink::link{.index = east, .name = "east"}});
+    receive({.what = netlink::link{.index = east, .name = "east"}});
     EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west");
     // A single next hop of an IPv6 route may be removed.
     netlink::route v6{.to = prefix_of("2001:db8:7::/48"),
                       .table = RT_TABLE_MAIN,
                       .type = RTN_UNICAST,
                       .metric = 20};
-    v6.hops = {{.interface = west, .via = address_of("fe80::2")},
-               {.interface = west, .via = address_of("fe80::3")}};
-    take({.what = v6});
+    v6.nexthops = {{.interface = west, .via = address_of("fe80::2")},
+                   {.interface = west, .via = address_of("fe80::3")}};
+    receive({.what = v6});
     EXPECT_EQ(via("2001:db8:7::/48"), "fe80::2 west, fe80::3 west");
-    take(gone({.to = "2001:db8:7::/48", .via = "fe80::2", .metric = 20}));
+    receive(gone({.to = "2001:db8:7::/48", .via = "fe80::2", .metric = 20}));
     EXPECT_EQ(via("2001:db8:7::/48"), "fe80::3 west");
-    take(gone({.to = "2001:db8:7::/48", .via = "fe80::3", .metric = 20}));
+    receive(gone({.to = "2001:db8:7::/48", .via = "fe80::3", .metric = 20}));
     EXPECT_EQ(via("2001:db8:7::/48"), "none");
     EXPECT_FALSE(rib_.is_doubtful());
 }
@@ -98,85 +98,85 @@ TEST_F(netlink_rib_test, several_ipv4_routes_of_a_metric) {
     const auto with = [](const char* gateway, uint16_t how, uint32_t metric = 20) {
         return route_event{.to = "10.5.0.0/16", .via = gateway, .metric = metric, .how = how};
     };
-    take(with("10.0.1.2", NLM_F_CREATE | NLM_F_EXCL));
-    take(with("10.0.1.3", NLM_F_CREATE | NLM_F_APPEND));
-    take(with("10.0.1.4", NLM_F_CREATE));
+    receive(with("10.0.1.2", NLM_F_CREATE | NLM_F_EXCL));
+    receive(with("10.0.1.3", NLM_F_CREATE | NLM_F_APPEND));
+    receive(with("10.0.1.4", NLM_F_CREATE));
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.4 west");
-    take(gone(with("10.0.1.4", 0)));
+    receive(gone(with("10.0.1.4", 0)));
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.2 west");
-    take(with("10.0.1.5", NLM_F_REPLACE));
+    receive(with("10.0.1.5", NLM_F_REPLACE));
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.5 west");
-    take(with("10.0.1.9", NLM_F_CREATE | NLM_F_EXCL, 10));
+    receive(with("10.0.1.9", NLM_F_CREATE | NLM_F_EXCL, 10));
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.9 west");
-    take(gone(with("10.0.1.9", 0, 10)));
-    take(gone(with("10.0.1.5", 0)));
+    receive(gone(with("10.0.1.9", 0, 10)));
+    receive(gone(with("10.0.1.5", 0)));
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.3 west");
-    take(gone(with("10.0.1.3", 0)));
+    receive(gone(with("10.0.1.3", 0)));
     EXPECT_EQ(via("10.5.0.0/16"), "none");
     EXPECT_FALSE(rib_.is_doubtful());
     // A dump lists them in the kernel's order.
-    take(with("10.0.1.7", NLM_F_MULTI));
-    take(with("10.0.1.6", NLM_F_MULTI));
+    receive(with("10.0.1.7", NLM_F_MULTI));
+    receive(with("10.0.1.6", NLM_F_MULTI));
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.7 west");
     // One was notified before its part of the dump.
-    take(with("10.0.1.7", NLM_F_MULTI));
+    receive(with("10.0.1.7", NLM_F_MULTI));
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.6 west");
 }
 
 /// A path of a multipath route whose metric does not count.
 TEST_F(netlink_rib_test, ipv6_paths_of_a_worse_metric) {
-    take({.to = "2001:db8:9::/48", .via = "2001:db8:1::2", .metric = 10});
+    receive({.to = "2001:db8:9::/48", .via = "2001:db8:1::2", .metric = 10});
     auto two = route_of({.to = "2001:db8:9::/48", .by = 0, .metric = 20});
-    std::get<netlink::route>(two.what).hops = {
+    std::get<netlink::route>(two.what).nexthops = {
         {.interface = east, .via = address_of("2001:db8:2::2")},
         {.interface = east, .via = address_of("2001:db8:2::3")}};
-    take(two);
-    take(gone({.to = "2001:db8:9::/48", .via = "2001:db8:2::2", .by = east, .metric = 20}));
+    receive(two);
+    receive(gone({.to = "2001:db8:9::/48", .via = "2001:db8:2::2", .by = east, .metric = 20}));
     EXPECT_EQ(via("2001:db8:9::/48"), "2001:db8:1::2 west");
-    take(gone({.to = "2001:db8:9::/48", .via = "2001:db8:1::2", .metric = 10}));
+    receive(gone({.to = "2001:db8:9::/48", .via = "2001:db8:1::2", .metric = 10}));
     EXPECT_EQ(via("2001:db8:9::/48"), "2001:db8:2::3 east");
 }
 
 /// The message of a path that joins a multipath route has all paths.
 TEST_F(netlink_rib_test, ipv6_paths_join_and_routes_of_links_do_not) {
-    take({.to = "2001:db8:9::/48", .via = "fe80::2"});
+    receive({.to = "2001:db8:9::/48", .via = "fe80::2"});
     auto joined = route_of({.to = "2001:db8:9::/48", .by = 0, .how = NLM_F_CREATE});
-    std::get<netlink::route>(joined.what).hops = {
+    std::get<netlink::route>(joined.what).nexthops = {
         {.interface = west, .via = address_of("fe80::3")},
         {.interface = west, .via = address_of("fe80::2")}};
-    take(joined);
+    receive(joined);
     EXPECT_EQ(via("2001:db8:9::/48"), "fe80::2 west, fe80::3 west");
-    take({.to = "2001:db8:9::/48", .by = east, .how = NLM_F_CREATE | NLM_F_APPEND});
+    receive({.to = "2001:db8:9::/48", .by = east, .how = NLM_F_CREATE | NLM_F_APPEND});
     EXPECT_EQ(via("2001:db8:9::/48"), "fe80::2 west, fe80::3 west");
-    take({.to = "2001:db8:9::/48", .via = "fe80::4", .how = replace});
+    receive({.to = "2001:db8:9::/48", .via = "fe80::4", .how = replace});
     EXPECT_EQ(via("2001:db8:9::/48"), "fe80::4 west");
-    take(gone({.to = "2001:db8:9::/48", .via = "fe80::4"}));
+    receive(gone({.to = "2001:db8:9::/48", .via = "fe80::4"}));
     EXPECT_EQ(via("2001:db8:9::/48"), "link east");
     EXPECT_FALSE(rib_.is_doubtful());
     // `ip -6 route replace` with several next hops is notified as if it were added.
     joined = route_of({.to = "2001:db8:9::/48", .by = 0, .how = NLM_F_CREATE});
-    std::get<netlink::route>(joined.what).hops = {
+    std::get<netlink::route>(joined.what).nexthops = {
         {.interface = west, .via = address_of("fe80::3")},
         {.interface = west, .via = address_of("fe80::2")}};
-    take(joined);
+    receive(joined);
     EXPECT_TRUE(rib_.is_doubtful()) << "the route of the link may be gone";
 }
 
 /// A source-specific route is no route of all sources, and its end is not theirs.
 TEST_F(netlink_rib_test, source_specific_routes) {
-    take({.to = "::/0", .via = "2001:db8:2::2", .by = east, .metric = 1024});
+    receive({.to = "::/0", .via = "2001:db8:2::2", .by = east, .metric = 1024});
     auto specific = route_of({.to = "::/0", .via = "2001:db8:1::9", .metric = 1024});
     std::get<netlink::route>(specific.what).from = prefix_of("2001:db8:1::/64");
-    take(specific);
+    receive(specific);
     EXPECT_EQ(via("::/0"), "2001:db8:2::2 east");
     std::get<netlink::route>(specific.what).gone = true;
-    take(specific);
+    receive(specific);
     EXPECT_EQ(via("::/0"), "2001:db8:2::2 east");
     // The kernel looks at no other routes of a prefix that has a source-specific one, unless it is the default.
-    take({.to = "2001:db8:9::/48", .via = "2001:db8:2::2", .by = east});
+    receive({.to = "2001:db8:9::/48", .via = "2001:db8:2::2", .by = east});
     std::get<netlink::route>(specific.what).gone = false;
     std::get<netlink::route>(specific.what).to = prefix_of("2001:db8:9::/48");
-    take(specific);
+    receive(specific);
     EXPECT_EQ(find("2001:db8:9::/48")->type, route_type::not_followed);
     const auto listed = rib_.list_not_followed(10);
     ASSERT_EQ(listed.size(), 1U);
@@ -189,19 +189,19 @@ TEST_F(netlink_rib_test, ipv6_replaces_the_first_route_also_with_one_that_exists
     const route_event hole{.to = "2001:db8::/32", .by = 0, .metric = 100, .type = RTN_BLACKHOLE},
         linked{
             .to = "2001:db8::/32", .by = east, .metric = 100, .how = NLM_F_CREATE | NLM_F_APPEND};
-    take(hole);
-    take(linked);
+    receive(hole);
+    receive(linked);
     ASSERT_NE(find("2001:db8::/32"), nullptr);
     EXPECT_EQ(find("2001:db8::/32")->type, route_type::blackhole);
     auto again = linked;
     again.how = replace;
-    take(again);
+    receive(again);
     EXPECT_EQ(find("2001:db8::/32")->type, route_type::unicast);
     EXPECT_EQ(via("2001:db8::/32"), "link east");
     // The kernel now has it twice.
-    take(gone(linked));
+    receive(gone(linked));
     EXPECT_EQ(via("2001:db8::/32"), "link east");
-    take(gone(linked));
+    receive(gone(linked));
     EXPECT_EQ(via("2001:db8::/32"), "none");
 }
 
@@ -210,14 +210,14 @@ TEST_F(netlink_rib_test, ipv6_routes_with_the_same_next_hop_stay_after_a_dump) {
     const route_event linked{.to = "2001::/16", .by = east},
         hole{.to = "2001::/16", .by = 0, .type = RTN_BLACKHOLE, .how = NLM_F_CREATE | NLM_F_APPEND},
         rejecting{.to = "2001::/16", .by = 0, .type = RTN_UNREACHABLE, .how = replace};
-    take(linked);
-    take(hole);
-    take(rejecting);
+    receive(linked);
+    receive(hole);
+    receive(rejecting);
     const auto list = [&](std::initializer_list<route_event> routes) {
         rib_.begin_part({netlink_rib::dump_part::kind::routes, true, RT_TABLE_MAIN});
         for (route_event e : routes) {
             e.how = NLM_F_MULTI;
-            take(e);
+            receive(e);
         }
         rib_.end_part(true);
         ASSERT_TRUE(rib_.sweep([] { return true; }));
@@ -239,26 +239,26 @@ TEST_F(netlink_rib_test, an_ipv6_route_between_paths_of_different_preferences_st
         return m;
     };
     constexpr uint8_t medium = 0, low = 3;
-    take(path("2001:db8:1::2", NLM_F_CREATE | NLM_F_EXCL, medium));
-    take({.to = "2001:db8::/32",
-          .by = 0,
-          .metric = 100,
-          .type = RTN_BLACKHOLE,
-          .how = NLM_F_CREATE | NLM_F_APPEND});
+    receive(path("2001:db8:1::2", NLM_F_CREATE | NLM_F_EXCL, medium));
+    receive({.to = "2001:db8::/32",
+             .by = 0,
+             .metric = 100,
+             .type = RTN_BLACKHOLE,
+             .how = NLM_F_CREATE | NLM_F_APPEND});
     message both = path("2001:db8:1::3", NLM_F_CREATE, low);  // the new path first
-    std::get<netlink::route>(both.what).hops.push_back(
+    std::get<netlink::route>(both.what).nexthops.push_back(
         {.interface = west, .via = address_of("2001:db8:1::2")});
-    take(both);
+    receive(both);
     message listed = path("2001:db8:1::2", NLM_F_MULTI, medium);
     std::get<netlink::route>(listed.what)
-        .hops.push_back({.interface = west, .via = address_of("2001:db8:1::3")});
+        .nexthops.push_back({.interface = west, .via = address_of("2001:db8:1::3")});
     rib_.begin_part({netlink_rib::dump_part::kind::routes, true, RT_TABLE_MAIN});
-    take(listed);
+    receive(listed);
     rib_.end_part(true);
     ASSERT_TRUE(rib_.sweep([] { return true; }));
     rib_.settle();
-    take(gone({.to = "2001:db8::/32", .via = "2001:db8:1::2", .metric = 100}));
-    take(gone({.to = "2001:db8::/32", .via = "2001:db8:1::3", .metric = 100}));
+    receive(gone({.to = "2001:db8::/32", .via = "2001:db8:1::2", .metric = 100}));
+    receive(gone({.to = "2001:db8::/32", .via = "2001:db8:1::3", .metric = 100}));
     ASSERT_NE(find("2001:db8::/32"), nullptr);
     EXPECT_EQ(find("2001:db8::/32")->type, route_type::blackhole);
 }
@@ -266,11 +266,11 @@ TEST_F(netlink_rib_test, an_ipv6_route_between_paths_of_different_preferences_st
 /// fib6_rt_update() notifies like a replacement, but the routes of a replaced object remain in their order
 /// (rib-differential, seeds 2 and 3).
 TEST_F(netlink_rib_test, ipv6_routes_stay_in_order_when_their_object_is_replaced) {
-    take({.to = "2001:db8::/32", .by = 0, .metric = 100, .type = RTN_BLACKHOLE});
+    receive({.to = "2001:db8::/32", .by = 0, .metric = 100, .type = RTN_BLACKHOLE});
     message object{.sequence = 7,
                    .what = netlink::next_hop{.id = 6, .path = {.interface = west}},
                    .requester = 4321};
-    take(object);
+    receive(object);
     const auto by_object = [&](uint32_t sequence, uint16_t how) {
         message m = route_of({.to = "2001:db8::/32", .by = west, .metric = 100, .how = how});
         std::get<netlink::route>(m.what).next_hop = 6;
@@ -278,29 +278,29 @@ TEST_F(netlink_rib_test, ipv6_routes_stay_in_order_when_their_object_is_replaced
         m.requester = 4321;
         return m;
     };
-    take(by_object(8, NLM_F_CREATE | NLM_F_APPEND));
+    receive(by_object(8, NLM_F_CREATE | NLM_F_APPEND));
     std::get<netlink::next_hop>(object.what).path.interface = east;
     object.sequence = 9;
-    take(object);
-    take(by_object(9, NLM_F_REPLACE));
+    receive(object);
+    receive(by_object(9, NLM_F_REPLACE));
     ASSERT_NE(find("2001:db8::/32"), nullptr);
     EXPECT_EQ(find("2001:db8::/32")->type, route_type::blackhole);
-    take(by_object(10, NLM_F_REPLACE));  // `ip -6 route replace`
+    receive(by_object(10, NLM_F_REPLACE));  // `ip -6 route replace`
     EXPECT_EQ(find("2001:db8::/32")->type, route_type::unicast);
     EXPECT_EQ(via("2001:db8::/32"), "link east");
 }
 
 TEST_F(netlink_rib_test, weights_keep_their_ratio) {
     for (const uint32_t id : {7U, 17U})
-        take({.what = netlink::next_hop{
-                  .id = id,
-                  .path = {.interface = west, .via = ip_address::from_v4(0x0a000100 + id)}}});
-    take({.what = netlink::next_hop{.id = 70, .group = {{7, 1000}, {17, 500}}}});
+        receive({.what = netlink::next_hop{
+                     .id = id,
+                     .path = {.interface = west, .via = ip_address::from_v4(0x0a000100 + id)}}});
+    receive({.what = netlink::next_hop{.id = 70, .group = {{7, 1000}, {17, 500}}}});
     auto by_group = route_of({.to = "10.70.0.0/16", .by = 0});
     std::get<netlink::route>(by_group.what).next_hop = 70;
-    take(by_group);
+    receive(by_group);
     EXPECT_EQ(via("10.70.0.0/16"), "10.0.1.7 west 256, 10.0.1.17 west 128");
-    take({.what = netlink::next_hop{.id = 70, .group = {{7, 65535}, {17, 1}}}});
+    receive({.what = netlink::next_hop{.id = 70, .group = {{7, 65535}, {17, 1}}}});
     EXPECT_EQ(via("10.70.0.0/16"), "10.0.1.7 west 256, 10.0.1.17 west");
 }
 
@@ -309,24 +309,24 @@ TEST_F(netlink_rib_test, paths_die_and_come_back_with_their_interface) {
     for (const char* const to : {"10.7.0.0/16", "2001:db8:7::/48"}) {
         auto two = route_of({.to = to, .by = 0});
         const bool v6 = std::get<netlink::route>(two.what).to.address.v6;
-        std::get<netlink::route>(two.what).hops = {
+        std::get<netlink::route>(two.what).nexthops = {
             {.interface = west, .via = address_of(v6 ? "fe80::2" : "10.0.1.2")},
             {.interface = east, .via = address_of(v6 ? "fe80::3" : "10.0.2.2")}};
-        take(two);
+        receive(two);
     }
     const auto link = [](uint32_t by, bool up) {
         return message{.what = netlink::link{.index = by, .up = up, .carrier = up, .running = up}};
     };
-    take(link(east, false));
+    receive(link(east, false));
     EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west");
     EXPECT_EQ(via("2001:db8:7::/48"), "fe80::2 west");
-    take(link(east, true));
+    receive(link(east, true));
     EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west, 10.0.2.2 east");
     EXPECT_EQ(via("2001:db8:7::/48"), "fe80::2 west, fe80::3 east");
-    take(link(east, false));
-    take(link(west, false));
+    receive(link(east, false));
+    receive(link(west, false));
     EXPECT_TRUE(rib_.learned().routes.empty());
-    take(link(east, true));
+    receive(link(east, true));
     EXPECT_TRUE(rib_.learned().routes.empty()) << "the kernel removed them";
 }
 

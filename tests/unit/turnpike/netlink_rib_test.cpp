@@ -11,95 +11,95 @@ namespace turnpike::sources {
 namespace {
 
 TEST_F(netlink_rib_test, routes_come_change_and_go) {
-    take({.to = "10.5.0.0/16", .via = "10.0.1.2", .metric = 20});
+    receive({.to = "10.5.0.0/16", .via = "10.0.1.2", .metric = 20});
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.2 west");
     EXPECT_EQ(find("10.5.0.0/16")->protocol, RTPROT_BGP);
     EXPECT_EQ(find("10.5.0.0/16")->metric, 20U);
     EXPECT_TRUE(rib_.consume_changed());
-    take({.to = "10.5.0.0/16", .via = "10.0.1.2", .metric = 20});
+    receive({.to = "10.5.0.0/16", .via = "10.0.1.2", .metric = 20});
     EXPECT_FALSE(rib_.consume_changed());
-    take({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20, .how = replace});
+    receive({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20, .how = replace});
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.2.2 east");
     EXPECT_TRUE(rib_.consume_changed()) << "another next hop";
-    take(gone({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20}));
+    receive(gone({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20}));
     EXPECT_EQ(via("10.5.0.0/16"), "none");
     EXPECT_TRUE(rib_.consume_changed());
     EXPECT_FALSE(rib_.is_doubtful());
 }
 
 TEST_F(netlink_rib_test, what_is_no_route_of_ours_is_passed_over) {
-    take({.to = "10.1.0.0/16", .via = "10.0.1.2", .table = 1000});
-    take({.to = "10.2.0.0/16", .via = "192.0.2.1", .by = management});
-    take({.to = "10.0.1.0/24", .protocol = RTPROT_KERNEL});
-    take({.to = "10.0.1.1/32",
-          .protocol = RTPROT_KERNEL,
-          .type = RTN_LOCAL,
-          .table = RT_TABLE_LOCAL});
+    receive({.to = "10.1.0.0/16", .via = "10.0.1.2", .table = 1000});
+    receive({.to = "10.2.0.0/16", .via = "192.0.2.1", .by = management});
+    receive({.to = "10.0.1.0/24", .protocol = RTPROT_KERNEL});
+    receive({.to = "10.0.1.1/32",
+             .protocol = RTPROT_KERNEL,
+             .type = RTN_LOCAL,
+             .table = RT_TABLE_LOCAL});
     EXPECT_EQ(find("10.2.0.0/16")->type, route_type::not_followed) << "no shorter prefix counts";
     EXPECT_EQ(rib_.learned().routes.size(), 1U);
     EXPECT_EQ(rib_.others(), 1U);
     // A route that moves to an interface outside of turnpike becomes the kernel's.
-    take({.to = "10.3.0.0/16", .via = "10.0.1.2"});
-    take({.to = "10.3.0.0/16", .via = "192.0.2.1", .by = management, .how = replace});
+    receive({.to = "10.3.0.0/16", .via = "10.0.1.2"});
+    receive({.to = "10.3.0.0/16", .via = "192.0.2.1", .by = management, .how = replace});
     EXPECT_EQ(find("10.3.0.0/16")->type, route_type::not_followed);
     EXPECT_EQ(rib_.others(), 2U);
-    take(gone({.to = "10.3.0.0/16", .via = "192.0.2.1", .by = management}));
+    receive(gone({.to = "10.3.0.0/16", .via = "192.0.2.1", .by = management}));
     EXPECT_EQ(rib_.others(), 1U);
 }
 
 TEST_F(netlink_rib_test, routes_without_a_gateway_are_the_links) {
-    take({.to = "10.9.0.0/24"});
-    take({.to = "2001:db8:9::/64", .by = east});
+    receive({.to = "10.9.0.0/24"});
+    receive({.to = "2001:db8:9::/64", .by = east});
     EXPECT_EQ(via("10.9.0.0/24"), "link west");
     EXPECT_EQ(via("2001:db8:9::/64"), "link east");
     // Routes that the kernel derives from addresses are ignored, and so are multicast and
     // link-local prefixes.
-    take({.to = "10.0.1.0/24", .protocol = RTPROT_KERNEL});
-    take({.to = "224.0.0.0/4"});
-    take({.to = "fe80::/64"});
+    receive({.to = "10.0.1.0/24", .protocol = RTPROT_KERNEL});
+    receive({.to = "224.0.0.0/4"});
+    receive({.to = "fe80::/64"});
     EXPECT_EQ(rib_.learned().routes.size(), 2U);
     // In a multipath route, only next hops with a gateway are used.
     auto several = route_of({.to = "10.8.0.0/24", .by = 0});
-    std::get<netlink::route>(several.what).hops = {
+    std::get<netlink::route>(several.what).nexthops = {
         {.interface = west}, {.interface = east, .via = address_of("10.0.2.2")}};
-    take(several);
+    receive(several);
     EXPECT_EQ(via("10.8.0.0/24"), "10.0.2.2 east");
-    take(gone({.to = "10.9.0.0/24"}));
+    receive(gone({.to = "10.9.0.0/24"}));
     EXPECT_EQ(via("10.9.0.0/24"), "none");
-    take({.what = netlink::link{.index = east, .up = false}});
+    receive({.what = netlink::link{.index = east, .up = false}});
     EXPECT_EQ(via("2001:db8:9::/64"), "none") << "also with skip_notify_on_dev_down";
 }
 
 TEST_F(netlink_rib_test, tables_of_vrfs) {
-    take({.to = "10.5.0.0/16", .via = "10.0.1.2"});
-    take({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20, .table = 10});
-    take({.to = "10.5.0.0/16", .via = "10.0.2.3", .by = east, .metric = 10, .table = 10});
-    take({.to = "10.6.0.0/16", .via = "10.0.2.3", .by = east, .table = 11});
+    receive({.to = "10.5.0.0/16", .via = "10.0.1.2"});
+    receive({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20, .table = 10});
+    receive({.to = "10.5.0.0/16", .via = "10.0.2.3", .by = east, .metric = 10, .table = 10});
+    receive({.to = "10.6.0.0/16", .via = "10.0.2.3", .by = east, .table = 11});
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.2 west");
     EXPECT_EQ(via("10.5.0.0/16", "red"), "10.0.2.3 east");
     EXPECT_EQ(rib_.learned().vrf_routes.size(), 1U);
-    take(gone({.to = "10.5.0.0/16", .via = "10.0.2.3", .by = east, .metric = 10, .table = 10}));
+    receive(gone({.to = "10.5.0.0/16", .via = "10.0.2.3", .by = east, .metric = 10, .table = 10}));
     EXPECT_EQ(via("10.5.0.0/16", "red"), "10.0.2.2 east");
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.2 west");
-    take({.to = "10.7.0.0/16", .via = "192.0.2.1", .by = management, .table = 10});
+    receive({.to = "10.7.0.0/16", .via = "192.0.2.1", .by = management, .table = 10});
     EXPECT_EQ(rib_.others(), 1U);
     // When an interface goes down, its routes are removed from all tables; when a VRF is removed,
     // from its table.
-    take({.to = "10.8.0.0/16", .via = "10.0.1.2", .table = 10});
-    take({.what = netlink::link{.index = west, .up = false}});
+    receive({.to = "10.8.0.0/16", .via = "10.0.1.2", .table = 10});
+    receive({.what = netlink::link{.index = west, .up = false}});
     EXPECT_EQ(via("10.5.0.0/16"), "none");
     EXPECT_EQ(via("10.8.0.0/16", "red"), "none");
     rib_.set_ours({.interfaces = {{west, "west"}, {east, "east"}}, .vrfs = {{10, "blue"}}});
     EXPECT_EQ(via("10.5.0.0/16", "red"), "none");
     EXPECT_EQ(rib_.others(), 0U);
-    take({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .table = 10});
+    receive({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .table = 10});
     EXPECT_EQ(via("10.5.0.0/16", "blue"), "10.0.2.2 east");
 }
 
 TEST_F(netlink_rib_test, types) {
-    take({.to = "192.0.2.0/24", .by = 0, .type = RTN_BLACKHOLE});
-    take({.to = "2001:db8:1::/48", .by = lo, .type = RTN_UNREACHABLE});
-    take({.to = "198.51.100.0/24", .by = 0, .type = RTN_PROHIBIT});
+    receive({.to = "192.0.2.0/24", .by = 0, .type = RTN_BLACKHOLE});
+    receive({.to = "2001:db8:1::/48", .by = lo, .type = RTN_UNREACHABLE});
+    receive({.to = "198.51.100.0/24", .by = 0, .type = RTN_PROHIBIT});
     EXPECT_EQ(find("192.0.2.0/24")->type, route_type::blackhole);
     EXPECT_EQ(find("2001:db8:1::/48")->type, route_type::unreachable);
     EXPECT_EQ(find("198.51.100.0/24")->type, route_type::prohibit);
@@ -112,11 +112,11 @@ message address(uint32_t by, const char* text, bool goes = false,
 }
 
 TEST_F(netlink_rib_test, addresses_of_ours_and_of_loopbacks) {
-    take(address(west, "10.0.1.1/24"));
-    take(address(west, "fe80::1/64"));
-    take(address(lo, "127.0.0.1/8"));
-    take(address(lo, "::1/128"));
-    take(address(lo, "10.255.0.1/32"));
+    receive(address(west, "10.0.1.1/24"));
+    receive(address(west, "fe80::1/64"));
+    receive(address(lo, "127.0.0.1/8"));
+    receive(address(lo, "::1/128"));
+    receive(address(lo, "10.255.0.1/32"));
     EXPECT_EQ(rib_.learned().addresses.at("west"), std::vector{prefix_of("10.0.1.1/24")});
     EXPECT_EQ(rib_.learned().addresses.size(), 1U);
     EXPECT_EQ(rib_.learned().routes.size(), 1U);
@@ -125,7 +125,7 @@ TEST_F(netlink_rib_test, addresses_of_ours_and_of_loopbacks) {
     rib_.set_ours({.interfaces = {{west, "west"}, {lo, "loop"}}, .vrfs = {{10, "red"}}});
     EXPECT_EQ(rib_.learned().addresses.at("loop"), std::vector{prefix_of("10.255.0.1/32")});
     EXPECT_TRUE(rib_.learned().routes.empty());
-    take(address(west, "10.0.1.1/24", true));
+    receive(address(west, "10.0.1.1/24", true));
     EXPECT_FALSE(rib_.learned().addresses.contains("west"));
     EXPECT_FALSE(rib_.is_doubtful());
 }
@@ -134,20 +134,20 @@ TEST_F(netlink_rib_test, addresses_of_ours_and_of_loopbacks) {
 /// sends those, and redirects.
 TEST_F(netlink_rib_test, addresses_with_a_lifetime_are_not_followed) {
     constexpr uint32_t by_advertisement = IFA_F_MANAGETEMPADDR | IFA_F_NOPREFIXROUTE;
-    take(address(west, "2001:db8:beef:1::7/64", false, by_advertisement));
-    take(address(west, "10.0.1.9/24", false, 0));  // DHCP's
-    take(address(lo, "10.255.0.1/32", false, 0));
+    receive(address(west, "2001:db8:beef:1::7/64", false, by_advertisement));
+    receive(address(west, "10.0.1.9/24", false, 0));  // DHCP's
+    receive(address(lo, "10.255.0.1/32", false, 0));
     EXPECT_FALSE(rib_.consume_changed());
     EXPECT_TRUE(rib_.learned().addresses.empty());
     EXPECT_TRUE(rib_.learned().routes.empty());
     // An address that gets a lifetime is no longer followed; one without lifetime is.
-    take(address(west, "10.0.1.1/24"));
-    take(address(west, "10.0.1.1/24", false, 0));
+    receive(address(west, "10.0.1.1/24"));
+    receive(address(west, "10.0.1.1/24", false, 0));
     EXPECT_TRUE(rib_.learned().addresses.empty());
-    take(address(west, "10.0.1.9/24"));
+    receive(address(west, "10.0.1.9/24"));
     EXPECT_EQ(rib_.learned().addresses.at("west"), std::vector{prefix_of("10.0.1.9/24")});
     // RTM_DELADDR of IPv6 has the flags that the address had.
-    take(address(west, "10.0.1.9/24", true, 0));
+    receive(address(west, "10.0.1.9/24", true, 0));
     EXPECT_TRUE(rib_.learned().addresses.empty());
 }
 
@@ -157,19 +157,19 @@ TEST_F(netlink_rib_test, advertisements_are_followed_by_choice) {
     netlink_rib::followed ours{
         .interfaces = {{west, "west"}, {east, "east"}}, .vrfs = {{10, "red"}}, .accept_ra = {west}};
     const auto advertise = [&](uint32_t by) {
-        take(address(by, by == west ? "2001:db8:1::7/64" : "2001:db8:2::7/64", false,
-                     by_advertisement));
-        take({.to = by == west ? "2001:db8:1::/64" : "2001:db8:2::/64",
-              .by = by,
-              .metric = 256,
-              .protocol = RTPROT_KERNEL});
-        take({.to = by == west ? "::/0" : "2001:db8:9::/48",
-              .via = "fe80::1",
-              .by = by,
-              .metric = 1024,
-              .protocol = RTPROT_RA});
+        receive(address(by, by == west ? "2001:db8:1::7/64" : "2001:db8:2::7/64", false,
+                        by_advertisement));
+        receive({.to = by == west ? "2001:db8:1::/64" : "2001:db8:2::/64",
+                 .by = by,
+                 .metric = 256,
+                 .protocol = RTPROT_KERNEL});
+        receive({.to = by == west ? "::/0" : "2001:db8:9::/48",
+                 .via = "fe80::1",
+                 .by = by,
+                 .metric = 1024,
+                 .protocol = RTPROT_RA});
     };
-    take(address(west, "10.0.1.9/24", false, 0));  // DHCP's
+    receive(address(west, "10.0.1.9/24", false, 0));  // DHCP's
     rib_.set_ours(ours);
     for (const uint32_t by : {west, east}) advertise(by);
     EXPECT_EQ(via("::/0"), "fe80::1 west");
@@ -182,7 +182,7 @@ TEST_F(netlink_rib_test, advertisements_are_followed_by_choice) {
     rib_.set_ours(ours);
     EXPECT_EQ(via("::/0"), "none");
     EXPECT_EQ(via("2001:db8:1::/64"), "none");
-    take(address(west, "2001:db8:1::7/64", false, by_advertisement));  // the next dump's
+    receive(address(west, "2001:db8:1::7/64", false, by_advertisement));  // the next dump's
     EXPECT_TRUE(rib_.learned().addresses.empty());
 }
 
@@ -190,17 +190,17 @@ TEST_F(netlink_rib_test, routes_of_advertisements_and_redirects_are_not_followed
     for (const uint8_t protocol : {uint8_t{RTPROT_RA}, uint8_t{RTPROT_REDIRECT}}) {
         const route_event hosts{
             .to = "::/0", .via = "fe80::bad", .metric = 1024, .protocol = protocol};
-        take(hosts);
+        receive(hosts);
         EXPECT_EQ(via("::/0"), "none") << int{protocol};
         // The same with a routing daemon's route of the same prefix and metric.
-        take({.to = "::/0", .via = "fe80::1", .by = east, .metric = 1024});
+        receive({.to = "::/0", .via = "fe80::1", .by = east, .metric = 1024});
         auto beside = route_of(hosts);
         std::get<netlink::route>(beside.what).how = NLM_F_CREATE;
-        take(beside);
+        receive(beside);
         EXPECT_EQ(via("::/0"), "fe80::1 east") << int{protocol};
-        take(gone(hosts));
+        receive(gone(hosts));
         EXPECT_EQ(via("::/0"), "fe80::1 east") << int{protocol};
-        take(gone({.to = "::/0", .via = "fe80::1", .by = east, .metric = 1024}));
+        receive(gone({.to = "::/0", .via = "fe80::1", .by = east, .metric = 1024}));
     }
     EXPECT_EQ(rib_.others(), 0U);
     EXPECT_FALSE(rib_.is_doubtful());
@@ -208,10 +208,10 @@ TEST_F(netlink_rib_test, routes_of_advertisements_and_redirects_are_not_followed
 
 /// The kernel sends no notification for IPv4 routes that are removed with their interface.
 TEST_F(netlink_rib_test, a_link_that_goes_takes_its_routes_along) {
-    take({.to = "10.1.0.0/16", .via = "10.0.1.2", .metric = 20});
-    take({.to = "10.1.0.0/16", .via = "10.0.2.2", .by = east, .metric = 30});
-    take({.to = "10.2.0.0/16", .via = "10.0.1.2"});
-    take({.to = "2001:db8:1::/48", .via = "fe80::1"});
+    receive({.to = "10.1.0.0/16", .via = "10.0.1.2", .metric = 20});
+    receive({.to = "10.1.0.0/16", .via = "10.0.2.2", .by = east, .metric = 30});
+    receive({.to = "10.2.0.0/16", .via = "10.0.1.2"});
+    receive({.to = "2001:db8:1::/48", .via = "fe80::1"});
     const auto link = [](bool up, bool goes) {
         return message{.what = netlink::link{.gone = goes,
                                              .index = west,
@@ -220,26 +220,26 @@ TEST_F(netlink_rib_test, a_link_that_goes_takes_its_routes_along) {
                                              .carrier = up,
                                              .running = up}};
     };
-    take(link(true, false));
+    receive(link(true, false));
     EXPECT_EQ(rib_.learned().routes.size(), 3U);
-    take(link(false, false));
+    receive(link(false, false));
     EXPECT_EQ(via("10.1.0.0/16"), "10.0.2.2 east");
     EXPECT_EQ(via("10.2.0.0/16"), "none");
     EXPECT_EQ(via("2001:db8:1::/48"), "none");
-    take(link(false, true));
+    receive(link(false, true));
     EXPECT_EQ(rib_.learned().routes.size(), 1U);
 }
 
 TEST_F(netlink_rib_test, routes_that_turnpike_cannot_forward_by_drop) {
     auto tunnel = route_of({.to = "10.9.0.0/16", .via = "10.0.1.2"});
-    std::get<netlink::route>(tunnel.what).hops[0].encap = 7;
-    take(tunnel);
+    std::get<netlink::route>(tunnel.what).nexthops[0].encap = 7;
+    receive(tunnel);
     auto tos = route_of({.to = "10.10.0.0/16", .via = "10.0.1.2"});
     std::get<netlink::route>(tos.what).tos = 16;
-    take(tos);
+    receive(tos);
     EXPECT_EQ(find("10.9.0.0/16")->type, route_type::not_followed);
     EXPECT_EQ(find("10.10.0.0/16")->type, route_type::not_followed);
-    take({.to = "10.10.0.0/16", .via = "10.0.1.3", .metric = 50});
+    receive({.to = "10.10.0.0/16", .via = "10.0.1.3", .metric = 50});
     EXPECT_EQ(via("10.10.0.0/16"), "10.0.1.3 west") << "packets of other TOS have a route";
     const auto counts = rib_.count_not_followed();
     EXPECT_EQ(counts[static_cast<size_t>(not_followed::encapsulation)], 1U);
@@ -250,7 +250,7 @@ TEST_F(netlink_rib_test, mtus_of_routes) {
     const auto set = [&](const char* to, const char* via, uint32_t mtu) {
         auto m = route_of({.to = to, .via = via, .how = replace});
         std::get<netlink::route>(m.what).mtu = mtu;
-        take(m);
+        receive(m);
         return find(to)->mtu;
     };
     EXPECT_EQ(set("10.9.0.0/16", "10.0.1.2", 1400), 1400);
@@ -264,33 +264,33 @@ TEST_F(netlink_rib_test, mtus_of_routes) {
 
 /// RTN_THROW ends the lookup in its table.
 TEST_F(netlink_rib_test, throw_and_local_routes) {
-    take({.to = "10.0.0.0/8", .via = "10.0.1.2"});
-    take({.to = "10.9.0.0/16", .via = "10.0.1.3"});
-    take({.to = "10.9.0.0/16", .by = 0, .type = RTN_THROW, .how = replace});
+    receive({.to = "10.0.0.0/8", .via = "10.0.1.2"});
+    receive({.to = "10.9.0.0/16", .via = "10.0.1.3"});
+    receive({.to = "10.9.0.0/16", .by = 0, .type = RTN_THROW, .how = replace});
     EXPECT_EQ(find("10.9.0.0/16")->type, route_type::unreachable);
-    take({.to = "192.0.2.0/24", .by = lo, .protocol = RTPROT_BOOT, .type = RTN_LOCAL});
+    receive({.to = "192.0.2.0/24", .by = lo, .protocol = RTPROT_BOOT, .type = RTN_LOCAL});
     EXPECT_EQ(find("192.0.2.0/24")->type, route_type::local);
     const route_event any{.to = "198.51.100.0/24",
                           .by = lo,
                           .protocol = RTPROT_BOOT,
                           .type = RTN_LOCAL,
                           .table = RT_TABLE_LOCAL};
-    take(any);
+    receive(any);
     EXPECT_EQ(find("198.51.100.0/24")->type, route_type::local);
-    take(gone(any));
+    receive(gone(any));
     EXPECT_EQ(find("198.51.100.0/24"), nullptr);
 }
 
 TEST_F(netlink_rib_test, routes_of_addresses_that_go) {
-    take(address(west, "10.0.1.1/24"));
-    take(address(east, "10.0.2.1/24"));
+    receive(address(west, "10.0.1.1/24"));
+    receive(address(east, "10.0.2.1/24"));
     auto from = route_of({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east});
     std::get<netlink::route>(from.what).source = address_of("10.0.1.1");
-    take(from);
-    take({.to = "10.6.0.0/16", .via = "10.0.1.2"});
-    take({.to = "10.7.0.0/16", .via = "10.0.2.2", .by = east});
+    receive(from);
+    receive({.to = "10.6.0.0/16", .via = "10.0.1.2"});
+    receive({.to = "10.7.0.0/16", .via = "10.0.2.2", .by = east});
     // fib_disable_ip(): an interface without addresses has no routes. fib_sync_down_addr(): a source address.
-    take(address(west, "10.0.1.1/24", true));
+    receive(address(west, "10.0.1.1/24", true));
     EXPECT_EQ(via("10.5.0.0/16"), "none");
     EXPECT_EQ(via("10.6.0.0/16"), "none");
     EXPECT_EQ(via("10.7.0.0/16"), "10.0.2.2 east");
@@ -298,11 +298,11 @@ TEST_F(netlink_rib_test, routes_of_addresses_that_go) {
 }
 
 TEST_F(netlink_rib_test, addresses_without_a_network) {
-    take(address(west, "10.0.7.1/24", false, IFA_F_PERMANENT | IFA_F_NOPREFIXROUTE));
+    receive(address(west, "10.0.7.1/24", false, IFA_F_PERMANENT | IFA_F_NOPREFIXROUTE));
     EXPECT_EQ(rib_.learned().addresses.at("west"), std::vector{prefix_of("10.0.7.1/32")});
-    take(address(west, "10.0.7.1/24"));
+    receive(address(west, "10.0.7.1/24"));
     EXPECT_EQ(rib_.learned().addresses.at("west"), std::vector{prefix_of("10.0.7.1/24")});
-    take(address(west, "10.0.7.1/24", true, 0));
+    receive(address(west, "10.0.7.1/24", true, 0));
     EXPECT_TRUE(rib_.learned().addresses.empty());
 }
 
@@ -316,31 +316,31 @@ TEST_F(netlink_rib_test, permanent_neighbours) {
                                                   .flags = flags}};
     };
     const auto& known = rib_.learned().neighbours;
-    take(neighbour("10.0.1.5", NUD_REACHABLE));
-    take(neighbour("10.0.1.5", NUD_PERMANENT, NTF_EXT_LEARNED));
-    take(neighbour("10.0.1.5", NUD_PERMANENT, 0, west, "01:00:5e:00:00:01"));
-    take(neighbour("10.0.1.5", NUD_PERMANENT, 0, management));
-    take(neighbour("ff02::1", NUD_PERMANENT));
+    receive(neighbour("10.0.1.5", NUD_REACHABLE));
+    receive(neighbour("10.0.1.5", NUD_PERMANENT, NTF_EXT_LEARNED));
+    receive(neighbour("10.0.1.5", NUD_PERMANENT, 0, west, "01:00:5e:00:00:01"));
+    receive(neighbour("10.0.1.5", NUD_PERMANENT, 0, management));
+    receive(neighbour("ff02::1", NUD_PERMANENT));
     EXPECT_TRUE(known.empty());
     EXPECT_FALSE(rib_.consume_changed());
-    take(neighbour("10.0.1.5", NUD_PERMANENT));
-    take(neighbour("2001:db8:1::5", NUD_PERMANENT, 0, east));
+    receive(neighbour("10.0.1.5", NUD_PERMANENT));
+    receive(neighbour("2001:db8:1::5", NUD_PERMANENT, 0, east));
     EXPECT_EQ(known.at({"west", address_of("10.0.1.5")}).text(), "02:00:00:00:00:0e");
     EXPECT_EQ(known.size(), 2U);
     EXPECT_TRUE(rib_.consume_changed());
-    take(neighbour("10.0.1.5", NUD_PERMANENT));
+    receive(neighbour("10.0.1.5", NUD_PERMANENT));
     EXPECT_FALSE(rib_.consume_changed());
-    take(neighbour("10.0.1.5", NUD_PERMANENT, 0, west, "02:00:00:00:00:0f"));
+    receive(neighbour("10.0.1.5", NUD_PERMANENT, 0, west, "02:00:00:00:00:0f"));
     EXPECT_EQ(known.at({"west", address_of("10.0.1.5")}).text(), "02:00:00:00:00:0f");
     // From now on the entry is resolved by solicitation.
-    take(neighbour("10.0.1.5", NUD_STALE));
+    receive(neighbour("10.0.1.5", NUD_STALE));
     EXPECT_EQ(known.size(), 1U);
     EXPECT_TRUE(rib_.consume_changed());
     // Entries are removed and added with their interface.
     rib_.set_ours({.interfaces = {{west, "west"}, {management, "far"}}, .vrfs = {}});
     EXPECT_EQ(known.size(), 1U);
     EXPECT_TRUE(known.contains({"far", address_of("10.0.1.5")}));
-    take({.what = netlink::link{.gone = true, .index = management}});
+    receive({.what = netlink::link{.gone = true, .index = management}});
     EXPECT_TRUE(known.empty());
 }
 

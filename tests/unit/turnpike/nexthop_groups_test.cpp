@@ -21,7 +21,7 @@ using datapath::nexthop_group;
 std::vector<group_member> members_of(size_t n) {
     std::vector<group_member> out;
     for (size_t m = 0; m < n; ++m)
-        out.push_back({.name = 0x1000 + m * 77, .hop = static_cast<uint32_t>(100 + m)});
+        out.push_back({.name = 0x1000 + m * 77, .nexthop = static_cast<uint32_t>(100 + m)});
     return out;
 }
 
@@ -370,7 +370,7 @@ TEST_F(shared_route, members_come_and_go_by_a_change_and_the_seed_stays) {
             EXPECT_EQ(without[flow], before[flow]) << flow;
         }
     (void)egress_of(1);
-    const uint32_t hops = lab_.controller().hops().in_use();
+    const uint32_t nexthops = lab_.controller().nexthops().in_use();
     ASSERT_TRUE(lab_.apply(box_with(shared)));
     EXPECT_EQ(egress_ports(), before);
     for (int i = 0; i < 20; ++i) {
@@ -379,7 +379,7 @@ TEST_F(shared_route, members_come_and_go_by_a_change_and_the_seed_stays) {
     }
     ASSERT_TRUE(lab_.apply(box_with("{to: 10.9.0.0/16, via: [10.0.2.2, 10.0.4.2]}")));
     (void)egress_of(1);
-    EXPECT_EQ(lab_.controller().hops().in_use(), hops) << "removed groups came back";
+    EXPECT_EQ(lab_.controller().nexthops().in_use(), nexthops) << "removed groups came back";
 }
 
 TEST_F(shared_route, another_seed_shares_anew) {

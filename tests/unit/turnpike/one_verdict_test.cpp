@@ -78,7 +78,7 @@ struct packet_exit {
     uint16_t port = 0, interface = 0, in = 0;
     datapath::drop_reason drop = datapath::drop_reason::none;
     punt_reason punt = punt_reason::count_;
-    uint32_t hop = 0;
+    uint32_t nexthop = 0;
     auto operator<=>(const packet_exit&) const = default;
 };
 using exits_of_packet = std::vector<packet_exit>;
@@ -94,7 +94,7 @@ stage_mask run_exit(context&, burst& b, packet_mask packets) noexcept {
             out.bytes.push_back(0xff);  // no device here has it
         if (Door == stage::tx) out.port = b.out[i].port, out.interface = b.out[i].interface;
         if (Door == stage::punt) out.punt = b.punt[i], out.in = b.in[i];
-        if (out.punt == punt_reason::resolve) out.hop = b.hop[i];
+        if (out.punt == punt_reason::resolve) out.nexthop = b.nexthop[i];
         if (Door == stage::drop || out.punt == punt_reason::icmp_error) out.drop = b.drop[i];
         (*all_exits)[m->port].push_back(std::move(out));
         rte_pktmbuf_free(m);

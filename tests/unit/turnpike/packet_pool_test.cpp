@@ -124,7 +124,7 @@ class keeping_driver {
     /// The number of calls so far.
     [[nodiscard]] unsigned times(uint16_t queue) const { return asked[ring(queue)]; }
     /// Holds these packets as sent ones that are not freed yet.
-    void keep(uint16_t queue, std::vector<rte_mbuf*> packets) {
+    void hold(uint16_t queue, std::vector<rte_mbuf*> packets) {
         kept[ring(queue)] = std::move(packets);
     }
 
@@ -178,7 +178,7 @@ class dry_pool : public ::testing::Test {
 
 TEST_F(dry_pool, each_worker_has_its_drivers_free_what_they_sent) {
     const byte_vector frame = ethernet(0x0800, ipv4({}, udp(counted(4))));
-    east.keep(1, all_there_are());
+    east.hold(1, all_there_are());
     EXPECT_FALSE(l.offer(0, frame));
     poll_once();
     EXPECT_EQ(asked(), (times{0, 0, 0, 0})) << "it is for workers to do";

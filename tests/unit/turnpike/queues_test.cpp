@@ -26,7 +26,7 @@ class queues : public Test {
     /// Workers are lcores 1, 2...; which of them forward. All may send by all ports.
     result<std::vector<worker_queues>> plan(const std::vector<bool>& forward,
                                             const std::vector<port_plan>& ports) {
-        std::vector<change::worker> workers;
+        std::vector<transaction::worker> workers;
         for (unsigned w = 0; w < forward.size(); ++w)
             workers.push_back({w + 1, forward[w], w < nodes_.size() ? nodes_[w] : -1});
         std::vector<state::port> says(ports.size());

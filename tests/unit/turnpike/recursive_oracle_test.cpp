@@ -186,19 +186,19 @@ class random_recursion : public ::testing::Test {
             static_cast<void>(set.set(to, some_target(learned)));
     }
     /// The members that workers see.
-    shares_by_path shown(uint32_t hop) {
+    shares_by_path shown(uint32_t nexthop) {
         shares_by_path out;
-        const auto group = lab_.controller().routing().groups().of_hop(hop);
+        const auto group = lab_.controller().routing().groups().of_nexthop(nexthop);
         double all = 0;
         for (const auto& m : group.members) all += m.weight;
         for (const auto& m : group.members) {
-            const auto whose = lab_.controller().routing().neighbours().of_hop(m.hop);
+            const auto whose = lab_.controller().routing().neighbours().of_nexthop(m.nexthop);
             const std::string name =
                 whose ? whose->address.text() + " " +
                             lab_.controller().interfaces().name_of(whose->interface)
-                : m.hop == datapath::fixed_nexthop::blackhole  ? "drop blackhole"
-                : m.hop == datapath::fixed_nexthop::prohibited ? "drop prohibit"
-                                                               : "drop unreachable";
+                : m.nexthop == datapath::fixed_nexthop::blackhole  ? "drop blackhole"
+                : m.nexthop == datapath::fixed_nexthop::prohibited ? "drop prohibit"
+                                                                   : "drop unreachable";
             out[name] += m.weight / all;
         }
         return out;
@@ -208,14 +208,14 @@ class random_recursion : public ::testing::Test {
         for (const state::route& r : is.routes) {
             const state::route_target& t = is.routes.targets()[r.target];
             if (!t.recursive) continue;
-            uint32_t hop = 0;
+            uint32_t nexthop = 0;
             lab_.controller().routing().routes().for_each(
                 r.to, [&](const ip_prefix&, uint32_t h, route_origin) {
-                    hop = h;
+                    nexthop = h;
                     return false;
                 });
             const auto wanted = expected.of_target(t);
-            const shares_by_path have = shown(hop);
+            const shares_by_path have = shown(nexthop);
             resolved_ += wanted.has_value();
             unresolved_ += !wanted;
             const shares_by_path want = wanted.value_or(shares_by_path{{"drop unreachable", 1}});
@@ -226,11 +226,11 @@ class random_recursion : public ::testing::Test {
                     << step << " " << r.to.text() << " " << h->first;
             }
             // Routes with the same gateways have the same next hop, before and after.
-            const auto [there, fresh] = hops_.emplace(t.members, hop);
-            ASSERT_TRUE(fresh || there->second == hop) << step;
+            const auto [there, fresh] = nexthops_.emplace(t.members, nexthop);
+            ASSERT_TRUE(fresh || there->second == nexthop) << step;
             wanted_.insert(t.members);
         }
-        std::erase_if(hops_, [&](const auto& h) { return !wanted_.contains(h.first); });
+        std::erase_if(nexthops_, [&](const auto& h) { return !wanted_.contains(h.first); });
         wanted_.clear();
     }
 
@@ -238,7 +238,7 @@ class random_recursion : public ::testing::Test {
     running_lab lab_{box_of(false)};
     state::learned kernel_{};
     std::mt19937 random_{7};
-    std::map<std::vector<state::route_member>, uint32_t> hops_;
+    std::map<std::vector<state::route_member>, uint32_t> nexthops_;
     std::set<std::vector<state::route_member>> wanted_;
     unsigned resolved_ = 0, unresolved_ = 0;
 };
@@ -246,7 +246,7 @@ class random_recursion : public ::testing::Test {
 TEST_F(random_recursion, as_the_reference_has_it) {
     const unsigned steps = sanitized ? 300 : 3000;
     auto last = std::make_unique<state::configuration>(*lab_.read(box_of(false)));
-    const uint32_t hops = lab_.controller().hops().in_use();
+    const uint32_t nexthops = lab_.controller().nexthops().in_use();
     bool more = false;
     for (unsigned step = 0; step < steps; ++step) {
         if (below(40) == 0) more = !more;
@@ -276,7 +276,7 @@ TEST_F(random_recursion, as_the_reference_has_it) {
     ASSERT_TRUE(lab_.apply(std::string(box_of(false)) + "icmp: {rate: 7}\n")) << "a transaction";
     lab_.settle();
     for (uint16_t port = 0; port < 3; ++port) (void)lab_.sent(port);
-    EXPECT_EQ(lab_.controller().hops().in_use(), hops) << "each hop came back";
+    EXPECT_EQ(lab_.controller().nexthops().in_use(), nexthops) << "each hop came back";
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ class recursive_routes : public neighbour_lab {
                 if (port != in) out = frame[5];
         return out;
     }
-    uint32_t hop_of(const char* to, uint8_t vrf = 0) {
+    uint32_t nexthop_of(const char* to, uint8_t vrf = 0) {
         return lab_.controller().routing().tables().lookup(vrf, *parse_address(to));
     }
     unresolved why(const char* gateway, uint8_t vrf = 0) {
@@ -106,12 +106,12 @@ TEST_F(recursive_routes, a_thousand_by_one_store) {
         all.push_back("10." + std::to_string(100 + n / 256) + "." + std::to_string(n % 256) +
                       ".0/24 via 10.50.0.1 recursive");
     apply(all);
-    const uint32_t hop = hop_of("10.100.0.1");
+    const uint32_t nexthop = nexthop_of("10.100.0.1");
     const auto each_goes = [&](unsigned where) {
         for (unsigned n = 0; n < 1000; n += 111) {
             const std::string to =
                 "10." + std::to_string(100 + n / 256) + "." + std::to_string(n % 256) + ".7";
-            EXPECT_EQ(hop_of(to.c_str()), hop);
+            EXPECT_EQ(nexthop_of(to.c_str()), nexthop);
             EXPECT_EQ(egress_port(to.c_str()), where) << to;
         }
     };
@@ -169,10 +169,11 @@ TEST_F(recursive_routes, several_ways_of_several_gateways) {
     apply({"10.9.0.0/16 nexthop via 10.50.0.1 nexthop via 10.51.0.1 recursive",
            "10.50.0.0/16 nexthop via 10.0.2.2 weight 3 nexthop via 10.0.3.2",
            "10.51.0.0/16 via 10.0.2.3"});
-    const auto group = lab_.controller().routing().groups().of_hop(hop_of("10.9.0.1"));
+    const auto group = lab_.controller().routing().groups().of_nexthop(nexthop_of("10.9.0.1"));
     std::map<std::string, unsigned> weights;
     for (const auto& m : group.members)
-        weights[lab_.controller().routing().neighbours().of_hop(m.hop)->address.text()] = m.weight;
+        weights[lab_.controller().routing().neighbours().of_nexthop(m.nexthop)->address.text()] =
+            m.weight;
     EXPECT_EQ(weights,
               (std::map<std::string, unsigned>{{"10.0.2.2", 3}, {"10.0.2.3", 4}, {"10.0.3.2", 1}}));
     const auto shares = [&] {
@@ -211,13 +212,13 @@ TEST_F(recursive_routes, what_leads_nowhere) {
     EXPECT_EQ(errors[0][34], 3) << "destination unreachable";
     EXPECT_EQ(errors[0][35], 1) << "host";
     EXPECT_EQ(why("10.50.0.1"), unresolved::no_route);
-    const uint32_t hop = hop_of("10.9.0.1");
+    const uint32_t nexthop = nexthop_of("10.9.0.1");
     lines with = alone;
     with.push_back("10.50.0.0/16 via 10.0.2.2");
     apply(with);
     EXPECT_EQ(egress_port("10.9.0.1"), 0x21U);
     EXPECT_EQ(egress_port("10.8.0.1"), 0x21U);
-    EXPECT_EQ(hop_of("10.8.0.1"), hop);
+    EXPECT_EQ(nexthop_of("10.8.0.1"), nexthop);
     for (const auto& [gateway, reason] :
          {std::pair{"10.0.1.254", unresolved::ours}, {"10.0.2.255", unresolved::broadcast}}) {
         apply({std::string("10.9.0.0/16 via ") + gateway + " recursive"});
@@ -273,7 +274,8 @@ TEST_F(recursive_routes, of_a_vrf) {
     EXPECT_EQ(egress_port("10.9.0.1"), 0U) << "red's routes are red's";
     const uint8_t ifindex = lab_.controller().routing().vrfs().indexes().at("red");
     EXPECT_EQ(why("10.50.0.1", ifindex), unresolved::none);
-    EXPECT_NE(hop_of("10.9.0.1"), hop_of("10.9.0.1", ifindex)) << "nor is the target shared";
+    EXPECT_NE(nexthop_of("10.9.0.1"), nexthop_of("10.9.0.1", ifindex))
+        << "nor is the target shared";
     lab_.offer(
         3,
         ethernet(0x0800, ipv4({.source = 0x0a000401, .destination = 0x0a090001}, udp(counted(20))),
@@ -281,7 +283,7 @@ TEST_F(recursive_routes, of_a_vrf) {
     lab_.settle();
     EXPECT_EQ(lab_.sent(3).size(), 1U) << "back by south";
     // VRF red is removed, and added with another route.
-    const uint32_t in_use = lab_.controller().hops().in_use();
+    const uint32_t in_use = lab_.controller().nexthops().in_use();
     std::string gone = far_away_with({"10.9.0.0/16 via 10.0.2.2 recursive"});
     for (const std::string part :
          {"vrfs: [{name: red, table: 10}]\n", ", vrf: red", "    vrf: red\n"})
@@ -294,7 +296,7 @@ TEST_F(recursive_routes, of_a_vrf) {
     apply({"10.9.0.0/16 via 10.50.0.1 recursive"}, "", red);
     EXPECT_EQ(egress_port("10.9.0.1"), 0U);
     lab_.settle();
-    EXPECT_EQ(lab_.controller().hops().in_use(), in_use);
+    EXPECT_EQ(lab_.controller().nexthops().in_use(), in_use);
 }
 
 }  // namespace

@@ -21,12 +21,12 @@ using datapath::drop_reason;
 TEST(reload, what_is_the_same_changes_nothing) {
     lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
     const auto* snapshot = &l.snapshot();
-    const auto hops = l.controller().report().routes;
+    const auto nexthops = l.controller().report().routes;
     const auto same = l.apply("# another line\n" + router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
     ASSERT_TRUE(same);
     EXPECT_TRUE(same->empty());
     EXPECT_EQ(&l.snapshot(), snapshot);
-    EXPECT_EQ(l.controller().report().routes, hops);
+    EXPECT_EQ(l.controller().report().routes, nexthops);
     // The running configuration is unchanged.
     ASSERT_TRUE(
         l.apply(router("{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.0.1.0/25, via: 10.0.2.2}")));
@@ -207,10 +207,10 @@ TEST(reload, ports_come_and_go_and_places_are_used_again) {
 TEST(reload, recursive_routes_follow_ports) {
     const std::string beyond = "{to: 10.9.0.0/16, via: 10.0.3.2, recursive: true}";
     lab l(router(beyond));
-    const auto hop = [&] {
+    const auto nexthop = [&] {
         return l.controller().routing().routes().lookup(*parse_address("10.9.0.1"));
     };
-    const uint32_t first = hop(), in_use = l.controller().hops().in_use();
+    const uint32_t first = nexthop(), in_use = l.controller().nexthops().in_use();
     for (int i = 0; i < 5; ++i) {
         ASSERT_TRUE(l.apply(router(
             beyond, "    - {address: 10.0.3.2, mac: \"02:00:00:00:00:0e\"}\n", "10.0.1.254/24",
@@ -220,18 +220,18 @@ TEST(reload, recursive_routes_follow_ports) {
         l.settle();
         l.sent(static_cast<uint16_t>(l.last()));
         EXPECT_EQ(l.egress_port("10.9.0.1"), l.last());
-        EXPECT_EQ(hop(), first);
+        EXPECT_EQ(nexthop(), first);
         const uint64_t before = l.dropped(drop_reason::route_unreachable);
         ASSERT_TRUE(l.apply(router(beyond)));
         l.forget_last();
         EXPECT_EQ(l.egress_port("10.9.0.1"), std::nullopt);
         EXPECT_EQ(l.dropped(drop_reason::route_unreachable), before + 1);
-        EXPECT_EQ(hop(), first);
+        EXPECT_EQ(nexthop(), first);
     }
     l.controller().routing().neighbours().drop_all_pending(drop_reason::stopping);
     l.control(60'000);  // the silent sender is forgotten
     l.settle();
-    EXPECT_LE(l.controller().hops().in_use(), in_use + 1);
+    EXPECT_LE(l.controller().nexthops().in_use(), in_use + 1);
 }
 
 TEST(reload, a_patch_becomes_a_router_and_back) {
@@ -299,8 +299,8 @@ TEST(reload, under_traffic_a_stable_route_loses_nothing) {
     // The worker runs before the first packet: the backlog would exceed a ring.
     while (l.worker().meter().total_cycles.read() == 0) std::this_thread::yield();
     uint64_t offered = 0, left = 0, changes = 0;
-    const auto take = [&] {
-        while (rte_mbuf* m = l.take(1)) {
+    const auto receive_all = [&] {
+        while (rte_mbuf* m = l.next_sent(1)) {
             left += rte_pktmbuf_mtod_offset(m, const uint8_t*, 30)[0] == 10 && m->pkt_len > 42;
             rte_pktmbuf_free(m);
         }
@@ -308,7 +308,7 @@ TEST(reload, under_traffic_a_stable_route_loses_nothing) {
     const byte_vector frame = datagram(0x0a09'0001);
     while (changes < 300) {
         for (int i = 0; i < 32; ++i) offered += l.offer(0, frame);
-        take();
+        receive_all();
         const std::string other =
             changes % 2 ? "{to: 10.9.128.0/17, via: 10.0.2.2}" : "{to: 10.8.0.0/16, via: 10.0.2.2}";
         ASSERT_TRUE(l.apply(router("{to: 10.9.0.0/16, via: 10.0.2.2}, " + other, "",
@@ -317,12 +317,12 @@ TEST(reload, under_traffic_a_stable_route_loses_nothing) {
         ++changes;
     }
     while (l.worker().port(0).rx_packets.read() < offered) {
-        take();
+        receive_all();
         std::this_thread::yield();
     }
     stop.store(true);
     worker.join();
-    take();
+    receive_all();
     std::string drops;
     for (const auto& p : l.controller().report().ports)
         for (const auto& [reason, n] : observe::drops_of(p.totals))

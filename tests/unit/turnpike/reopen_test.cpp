@@ -68,7 +68,7 @@ class null_lab : public lab {
         EXPECT_EQ(controller().routing().routes().lookup(*parse_address("10.0.3.254")),
                   datapath::fixed_nexthop::local);
         const auto glean = controller().routing().routes().lookup(*parse_address("10.0.3.9"));
-        EXPECT_EQ(snapshot().hops[glean].out.port, p.port_index);
+        EXPECT_EQ(snapshot().nexthops[glean].out.port, p.port_index);
         EXPECT_EQ(egress_port("10.9.0.1"), 1) << "and others forward";
     }
 };

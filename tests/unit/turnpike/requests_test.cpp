@@ -186,7 +186,7 @@ TEST_F(requests, neighbours_by_the_page) {
         from = one["next"];
     } while (!from.is_null());
     EXPECT_EQ(pages, all["neighbours"]);
-    EXPECT_EQ(shown("next-hops")["next_hops"].size(), l_.controller().hops().in_use());
+    EXPECT_EQ(shown("next-hops")["next_hops"].size(), l_.controller().nexthops().in_use());
     l_.controller().routing().neighbours().drop_all_pending(datapath::drop_reason::stopping);
 }
 

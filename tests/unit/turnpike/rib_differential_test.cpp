@@ -70,9 +70,9 @@ class operations {
     }
     [[nodiscard]] unsigned interface() { return one_in(8) ? kernel_lab::foreign : below(3); }
 
-    [[nodiscard]] netlink::hop hop(bool v6) {
+    [[nodiscard]] netlink::nexthop nexthop(bool v6) {
         const unsigned by = interface();
-        netlink::hop h{.interface = lab_->index_of(by)};
+        netlink::nexthop h{.interface = lab_->index_of(by)};
         if (!one_in(8)) h.via = gateway(v6, by);
         // RFC 8950
         if (h.via && !v6 && one_in(10)) h.via = gateway(true, by);
@@ -87,8 +87,8 @@ class operations {
         }
         const unsigned n = one_in(3) ? 2 + below(2) : 1;
         for (unsigned i = 0; i < n; ++i) {
-            r.hops.push_back(hop(v6));
-            if (n > 1) r.hops.back().weight = static_cast<uint16_t>(1 + below(3));
+            r.nexthops.push_back(nexthop(v6));
+            if (n > 1) r.nexthops.back().weight = static_cast<uint16_t>(1 + below(3));
         }
     }
 
@@ -113,11 +113,11 @@ class operations {
         if (v6 && one_in(12)) r.from = *parse_prefix("2001:db8:77::/48");
         if (v6 && one_in(8)) r.preference = one_in(2) ? 1 : 3;
         // The message of paths that are appended has the first path's preference (ip6_route_mpath_notify).
-        if ((r.how & NLM_F_APPEND) != 0 && r.hops.size() > 1) r.preference = 0;
+        if ((r.how & NLM_F_APPEND) != 0 && r.nexthops.size() > 1) r.preference = 0;
         if (!v6 && one_in(8)) r.source = lab_->own_address(below(3));
         if (one_in(8)) r.mtu = 1400;
         if (r.gone && one_in(2)) {  // `ip route del PREFIX metric M`: the first that matches
-            r.hops.clear();
+            r.nexthops.clear();
             r.next_hop = 0;
             r.protocol = 0;
             r.type = 0;
@@ -132,7 +132,7 @@ class operations {
             recent_[recent_.size() - 1 -
                     below(static_cast<unsigned>(std::min<size_t>(recent_.size(), 20)))];
         r.gone = !one_in(4);
-        if (r.gone && r.hops.size() > 1 && r.to.address.v6 && one_in(2)) r.hops.pop_back();
+        if (r.gone && r.nexthops.size() > 1 && r.to.address.v6 && one_in(2)) r.nexthops.pop_back();
         lab_->send_route(r);
     }
     void change_next_hop() {
@@ -140,7 +140,7 @@ class operations {
         if (h.id <= 8) {
             const bool v6 = h.id > 4;
             h.blackhole = one_in(16);
-            if (!h.blackhole) h.path = hop(v6);
+            if (!h.blackhole) h.path = nexthop(v6);
             lab_->send_next_hop(h, v6, !one_in(3));
             return;
         }
@@ -179,8 +179,8 @@ class router {
     [[nodiscard]] std::string differs(uint32_t table, const ip_address& to,
                                       const state::route_target* wanted) {
         const uint8_t vrf = vrf_of(table);
-        const uint32_t hop = lab_.controller().routing().tables().lookup(vrf, to);
-        const std::string is = text_of(hop), as = text_of(wanted, vrf);
+        const uint32_t nexthop = lab_.controller().routing().tables().lookup(vrf, to);
+        const std::string is = text_of(nexthop), as = text_of(wanted, vrf);
         return is == as ? ""
                         : "table " + std::to_string(table) + " to " + to.text() + ": published " +
                               is + ", derived " + as;
@@ -214,22 +214,22 @@ class router {
             if (index == interface) return name;
         return none;
     }
-    [[nodiscard]] std::string text_of_path(uint32_t hop) {
-        if (const auto n = lab_.controller().routing().neighbours().of_hop(hop))
+    [[nodiscard]] std::string text_of_path(uint32_t nexthop) {
+        if (const auto n = lab_.controller().routing().neighbours().of_nexthop(nexthop))
             return n->address.text() + " " + name_of(n->interface);
         const datapath::snapshot& now = lab_.snapshot();
         for (const auto& [name, index] : lab_.controller().interfaces().indexes())
             if (const auto* const a = now.interfaces[index].addresses;
-                a != nullptr && a->link_hop == hop)
+                a != nullptr && a->link_nexthop == nexthop)
                 return "link " + name;
-        return "fixed " + std::to_string(hop);
+        return "fixed " + std::to_string(nexthop);
     }
-    [[nodiscard]] std::string text_of(uint32_t hop) {
-        const auto group = lab_.controller().routing().groups().of_hop(hop);
-        if (group.members.empty()) return text_of({text_of_path(hop)});
+    [[nodiscard]] std::string text_of(uint32_t nexthop) {
+        const auto group = lab_.controller().routing().groups().of_nexthop(nexthop);
+        if (group.members.empty()) return text_of({text_of_path(nexthop)});
         std::set<std::string> out;
         for (const auto& m : group.members)
-            out.insert(text_of_path(m.hop) +
+            out.insert(text_of_path(m.nexthop) +
                        (group.members.size() == 1 ? "" : " weight " + std::to_string(m.weight)));
         return text_of(out) + (group.mtu == 0 ? "" : " mtu " + std::to_string(group.mtu));
     }

@@ -87,7 +87,7 @@ class socket_lines : public testing::Test {
                         return "<" + std::string(line) + ">";
                     },
                 .refusal = [](const error& e) { return "refused: " + e.text; },
-                .say = [this](const std::string& text) { log_ += text + "\n"; }},
+                .log = [this](const std::string& text) { log_ += text + "\n"; }},
             l);
     }
     void SetUp() override { make(); }
@@ -169,7 +169,7 @@ TEST_F(socket_lines, who_hangs_up_is_forgotten) {
 
 TEST_F(socket_lines, the_longest_line_and_one_more_byte) {
     make({.line_bytes = 100'000});
-    const auto tell = [this](size_t bytes) {
+    const auto send_line = [this](size_t bytes) {
         asker a = client();
         const std::string line = std::string(bytes, 'x') + "\n";
         std::string answers;
@@ -182,14 +182,14 @@ TEST_F(socket_lines, the_longest_line_and_one_more_byte) {
         answers += a.received();
         return std::pair(answers, a.ended());
     };
-    const auto [good, ended] = tell(100'000);
+    const auto [good, ended] = send_line(100'000);
     EXPECT_EQ(good.size(), 100'003U);
     EXPECT_FALSE(ended);
-    const auto [bad, gone] = tell(100'001);
+    const auto [bad, gone] = send_line(100'001);
     EXPECT_EQ(bad, "refused: the line is longer than 100000 bytes; the connection ends here\n");
     EXPECT_TRUE(gone);
     EXPECT_NE(log_.find("too long"), std::string::npos);
-    const auto [endless, over] = tell(10'000'000);
+    const auto [endless, over] = send_line(10'000'000);
     EXPECT_EQ(endless, bad);
     EXPECT_TRUE(over);
 }

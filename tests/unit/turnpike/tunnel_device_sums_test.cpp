@@ -87,7 +87,7 @@ std::vector<byte_vector> into_tunnels(tunnel_lab& l, uint32_t& left) {
     EXPECT_TRUE(l.offer_packet(0, head));
     l.settle();
     std::vector<byte_vector> out;
-    while (rte_mbuf* const m = l.take(2)) out.push_back(as_sent(m, left));
+    while (rte_mbuf* const m = l.next_sent(2)) out.push_back(as_sent(m, left));
     std::sort(out.begin(), out.end());
     return out;
 }
@@ -144,7 +144,7 @@ bool comes_out(tunnel_lab& l, const byte_vector& packet, const device_flags& by)
     EXPECT_TRUE(l.offer_packet(2, m));
     l.settle();
     l.sent(1);
-    rte_mbuf* const out = l.take(0);
+    rte_mbuf* const out = l.next_sent(0);
     if (out == nullptr) return false;
     EXPECT_EQ(out->ol_flags & (RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_OUTER_L4_CKSUM_MASK),
               0U);

@@ -218,7 +218,7 @@ TEST(tunnel_group, comes_and_goes) {
             if (o[23] == 17) to.push_back(load_be<uint32_t>(&o.at(30)));
         return to;
     };
-    const uint32_t hops = l.controller().hops().in_use();
+    const uint32_t nexthops = l.controller().nexthops().in_use();
     EXPECT_EQ(sent(), (std::vector{two4, three4}));
     EXPECT_EQ(l.send(2, by_group(f))[0].size(), 0U);
     for (int i = 0; i < 3; ++i) {
@@ -233,7 +233,8 @@ TEST(tunnel_group, comes_and_goes) {
         ASSERT_TRUE(l.apply(without));
         EXPECT_EQ(sent(), (std::vector{two4, three4}));
     }
-    EXPECT_EQ(l.controller().hops().in_use(), hops) << "the resources of the groups are returned";
+    EXPECT_EQ(l.controller().nexthops().in_use(), nexthops)
+        << "the resources of the groups are returned";
 }
 
 }  // namespace

@@ -214,9 +214,9 @@ TEST(workers, come_and_go_under_traffic) {
     constexpr uint32_t changes = sanitized ? 40 : 100;
     uint32_t offered[2] = {}, taken[2] = {}, wrong = 0, applied = 0;
     l.links(true);
-    const auto take = [&] {
+    const auto receive_all = [&] {
         for (const uint16_t from : both)
-            while (rte_mbuf* m = l.take(1 - from)) {
+            while (rte_mbuf* m = l.next_sent(1 - from)) {
                 const uint8_t* at = rte_pktmbuf_mtod_offset(m, const uint8_t*, 42);
                 wrong += load_be<uint32_t>(at) != taken[from]++;
                 rte_pktmbuf_free(m);
@@ -229,7 +229,7 @@ TEST(workers, come_and_go_under_traffic) {
                 store_be(&frame[42], offered[from]);
                 offered[from] += l.offer(from, frame);
             }
-        take();
+        receive_all();
         if (applied < changes) {
             const auto done = l.controller().apply(l.read(states[applied % std::size(states)]));
             ASSERT_TRUE(done) << done.error().message();
@@ -244,11 +244,11 @@ TEST(workers, come_and_go_under_traffic) {
                 EXPECT_EQ(cache->len, 0U) << "buffers that only it could take";
             }
         }
-        take();
+        receive_all();
     };
     l.controller().run({.done =
                             [&] {
-                                take();
+                                receive_all();
                                 return testing::Test::HasFailure() ||
                                        (applied == changes && taken[0] == offered[0] &&
                                         taken[1] == offered[1]);
@@ -257,7 +257,7 @@ TEST(workers, come_and_go_under_traffic) {
                             [&] {
                                 if (applied < changes) between();
                             }});
-    take();
+    receive_all();
     EXPECT_GT(offered[0], 32 * changes / 2);
     EXPECT_EQ(taken[0], offered[0]);
     EXPECT_EQ(taken[1], offered[1]);

@@ -25,8 +25,8 @@ struct kernel_side {
                 .entries = entries.data(),
                 .size = static_cast<uint32_t>(entries.size())};
     }
-    uint64_t take() { return entries[consumer++ % entries.size()]; }
-    void give(uint64_t value) { entries[producer++ % entries.size()] = value; }
+    uint64_t consume() { return entries[consumer++ % entries.size()]; }
+    void produce(uint64_t value) { entries[producer++ % entries.size()] = value; }
 };
 
 struct shape {
@@ -53,7 +53,7 @@ TEST_P(rings, produce_in_any_blocks_as_a_queue_does) {
         ring.submit(n);
         ASSERT_EQ(ring.pending(), model.size());
         for (size_t taken = random() % (model.size() + 1); taken > 0; --taken) {
-            ASSERT_EQ(kernel.take(), model.front());
+            ASSERT_EQ(kernel.consume(), model.front());
             model.pop_front();
         }
     }
@@ -68,7 +68,7 @@ TEST_P(rings, consume_in_any_blocks_as_a_queue_does) {
     uint64_t next = 0;
     for (int round = 0; round < 20000; ++round) {
         for (size_t n = random() % (kernel.entries.size() - model.size() + 1); n > 0; --n) {
-            kernel.give(next);
+            kernel.produce(next);
             model.push_back(next++);
         }
         const auto wanted = static_cast<uint32_t>(random() % (2 * kernel.entries.size() + 1));

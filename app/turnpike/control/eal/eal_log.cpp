@@ -23,7 +23,7 @@ log_level level_now() noexcept {
 }
 
 /// The stream is unbuffered, so each write is a message; some have several lines.
-ssize_t take(void*, const char* bytes, size_t size) noexcept {
+ssize_t write_lines(void*, const char* bytes, size_t size) noexcept {
     std::string_view text(bytes, size);
     while (!text.empty()) {
         const std::string_view one = text.substr(0, text.find('\n'));
@@ -41,8 +41,8 @@ ssize_t take(void*, const char* bytes, size_t size) noexcept {
 
 void redirect_eal_log() {
     if (observe::format_of_log() == observe::log_format::text) return;
-    the_stream = ::fopencookie(nullptr, "w",
-                               {.read = nullptr, .write = take, .seek = nullptr, .close = nullptr});
+    the_stream = ::fopencookie(
+        nullptr, "w", {.read = nullptr, .write = write_lines, .seek = nullptr, .close = nullptr});
     if (the_stream == nullptr) return;
     ::setvbuf(the_stream, nullptr, _IOLBF, 4096);
     rte_openlog_stream(the_stream);

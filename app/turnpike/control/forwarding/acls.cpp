@@ -84,7 +84,7 @@ class acls::prepared_acls : public prepared_change {
         of_.incomplete_ = true;
     }
 
-    result<void> compile_lists(const change& c) {
+    result<void> compile_lists(const transaction& c) {
         for (const auto& [name, i] : c.after.interfaces)
             for (const state::acl_binding& at : state::acl_bindings) {
                 const std::string& bound = i.*at.list;
@@ -97,7 +97,7 @@ class acls::prepared_acls : public prepared_change {
         return {};
     }
     [[nodiscard]] const acls::lists& compiled_lists() const noexcept { return lists_; }
-    void bind(change& c) {
+    void bind(transaction& c) {
         for (const auto& [name, i] : c.after.interfaces)
             for (const state::acl_binding& at : state::acl_bindings) {
                 const std::string& bound = i.*at.list;
@@ -137,14 +137,14 @@ class acls::prepared_acls : public prepared_change {
   private:
     static constexpr size_t none = SIZE_MAX;
 
-    result<void> add_list(const change& c, const std::string& name) {
+    result<void> add_list(const transaction& c, const std::string& name) {
         auto ready = ready_list(c, *c.after.acls.at(name));
         if (!ready) return tl::unexpected<error>(ready.error());
         lists_.emplace(name, *ready);
         return {};
     }
     /// The running list, with one rule changed, or a new one.
-    result<list> ready_list(const change& c, const state::acl_list& config) {
+    result<list> ready_list(const transaction& c, const state::acl_list& config) {
         if (list same = of_.unchanged(c, config.name)) return same;
         if (const auto made = c.compiled.find(config.name); made != c.compiled.end())
             return made->second;
@@ -196,7 +196,7 @@ class acls::prepared_acls : public prepared_change {
     bool committed_ = false;
 };
 
-acls::list acls::unchanged(const change& c, const std::string& name) const {
+acls::list acls::unchanged(const transaction& c, const std::string& name) const {
     const auto there = lists_.find(name);
     const bool differs = std::find(c.what.acls.changed.begin(), c.what.acls.changed.end(), name) !=
                          c.what.acls.changed.end();
@@ -261,7 +261,7 @@ result<acls::lists> acls::compile_changed(const bound_lists& now,
     return out;
 }
 
-result<std::unique_ptr<prepared_change>> acls::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> acls::prepare(transaction& c) {
     auto ready = std::make_unique<prepared_acls>(*this, c.workers.size());
     if (auto done = ready->compile_lists(c); !done) return tl::unexpected<error>(done.error());
     c.lists = ready->compiled_lists();

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "control/change.hpp"
+#include "control/transaction.hpp"
 #include "observe/report.hpp"
 #include "rcu/qsbr.hpp"
 
@@ -47,7 +47,7 @@ class acls : public config_handler {
     /// Needs ifindex_of and workers; fills the lists of snapshot.interfaces[]. A list that no
     /// interface and no mirror refers to is not compiled.
     /// Errors  ENOMEM: a list exceeds its memory limit
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// A refused change could not be rolled back completely; the next change recompiles all lists.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
@@ -106,7 +106,7 @@ class acls : public config_handler {
     };
     class prepared_acls;
     /// The running list with these contents; null: none.
-    [[nodiscard]] list unchanged(const change& c, const std::string& name) const;
+    [[nodiscard]] list unchanged(const transaction& c, const std::string& name) const;
 
     [[nodiscard]] static std::unique_ptr<binding> make(const list& of, size_t workers,
                                                        const binding* before);

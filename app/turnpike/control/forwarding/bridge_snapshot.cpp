@@ -57,7 +57,7 @@ size_t pollers_of(const datapath::snapshot& v, uint16_t port) {
 /// Builds the tables of all bridges.
 class table_maker {
   public:
-    table_maker(const change& c, bridge_tables& to) : c_(c), to_(to) {
+    table_maker(const transaction& c, bridge_tables& to) : c_(c), to_(to) {
         to_.domains.resize(domains_of_bridge);
         to_.bridges.emplace_back();  // index 0 is unused
     }
@@ -198,7 +198,7 @@ class table_maker {
         d.flooded = static_cast<uint16_t>(to_.flooded.size() - d.first_flooded);
     }
 
-    const change& c_;
+    const transaction& c_;
     bridge_tables& to_;
 };
 
@@ -216,7 +216,7 @@ class bridges::prepared_bridges : public prepared_change {
   public:
     explicit prepared_bridges(bridges& of) : of_(of) {}
 
-    result<void> make(change& c) {
+    result<void> make(transaction& c) {
         if (c.after.bridges.empty() && of_.rows_.empty()) return {};
         if (auto good = of_.ready_table(); !good) return good;
         if (auto good = number(c); !good) return good;
@@ -238,7 +238,7 @@ class bridges::prepared_bridges : public prepared_change {
         changes_ = true;
         return {};
     }
-    void keep(change& c) {
+    void reuse(transaction& c) {
         c.snapshot->bridges = of_.shown_.get();
         for (const auto& [name, i] : c.after.interfaces)
             if (i.port.empty())
@@ -261,7 +261,7 @@ class bridges::prepared_bridges : public prepared_change {
 
   private:
     /// A bridge keeps its domains and statistics as long as it stays VLAN-aware, or not.
-    result<void> number(const change& c) {
+    result<void> number(const transaction& c) {
         constexpr uint16_t most = datapath::vlan_bridges_max + domains_of_bridge;
         by_domain_.assign(most, nullptr);
         std::vector<bool> taken(most);
@@ -307,7 +307,7 @@ class bridges::prepared_bridges : public prepared_change {
         return std::make_shared<const std::vector<counts>>(std::move(out));
     }
     /// The entries of the FDB that are not learned.
-    void find_wanted(const change& c) {
+    void find_wanted(const transaction& c) {
         for (const auto& [name, b] : c.after.bridges) {
             const uint16_t first = rows_.at(name).first_domain;
             for (const auto& [fdb_entry, port] : b.fixed)
@@ -354,13 +354,13 @@ result<void> bridges::ready_addresses() {
     return {};
 }
 
-result<std::unique_ptr<prepared_change>> bridges::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> bridges::prepare(transaction& c) {
     auto ready = std::make_unique<prepared_bridges>(*this);
     const state::changes& w = c.what;
     const bool same = shown_ != nullptr && w.ports.empty() && w.interfaces.empty() &&
                       w.bridges.empty() && w.tunnels.empty() && !w.workers;
     if (same)
-        ready->keep(c);
+        ready->reuse(c);
     else if (auto done = ready->make(c); !done)
         return tl::unexpected<error>(done.error());
     return ready;

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "control/change.hpp"
 #include "control/forwarding/workers.hpp"
 #include "control/neighbours/neigh_binding_table.hpp"
+#include "control/transaction.hpp"
 #include "datapath/bridge.hpp"
 #include "rcu/qsbr.hpp"
 
@@ -49,7 +49,7 @@ class bridges : public config_handler {
         : workers_(w), rcu_(rcu), notify_(std::move(notify)) {}
 
     /// Needs port_index_of, ifindex_of, snapshot.interfaces and snapshot.queues; fills snapshot.bridges.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Process workers' messages, and ageing. Call every iteration.
     void tick(uint64_t now_ms);

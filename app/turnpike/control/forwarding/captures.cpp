@@ -140,7 +140,7 @@ class captures::prepared_captures : public prepared_change {
     const datapath::packet_mask gone_;
 };
 
-result<std::unique_ptr<prepared_change>> captures::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> captures::prepare(transaction& c) {
     datapath::packet_mask gone = 0;
     for (const auto& [number, one] : all_)
         for (const captured_port& p : one.session->ports) {

@@ -8,11 +8,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "control/change.hpp"
 #include "control/control_tx.hpp"
 #include "control/forwarding/capture_writer.hpp"
 #include "control/forwarding/ports.hpp"
 #include "control/forwarding/workers.hpp"
+#include "control/transaction.hpp"
 #include "rcu/qsbr.hpp"
 
 namespace turnpike::control {
@@ -44,7 +44,7 @@ class captures : public config_handler {
     void close() noexcept;
 
     /// Ports that are removed are captured no more; new workers capture.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
   private:
     class prepared_captures;

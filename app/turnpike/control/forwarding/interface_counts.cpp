@@ -13,7 +13,7 @@ using datapath::max_interfaces;
 using datapath::stage;
 
 /// Interfaces that the stages count, by index.
-std::map<std::string, uint16_t, std::less<>> counted_by_stages(const change& c) {
+std::map<std::string, uint16_t, std::less<>> counted_by_stages(const transaction& c) {
     std::map<std::string, uint16_t, std::less<>> out;
     if (!c.after.interface_counters) return out;
     const auto of_one = ports_of_one_interface(c.after);
@@ -44,7 +44,7 @@ std::set<std::string_view> ports_of_one_interface(const state::configuration& in
 
 class interface_counts::prepared_counts : public prepared_change {
   public:
-    prepared_counts(interface_counts& of, const change& c) : of_(of) {
+    prepared_counts(interface_counts& of, const transaction& c) : of_(of) {
         for (const auto& [name, ifindex] : counted_by_stages(c)) {
             interfaces_.add(name, ifindex, of.interfaces_,
                             [&](uint16_t index) { return of.sum_of(index); });
@@ -64,7 +64,7 @@ class interface_counts::prepared_counts : public prepared_change {
     traffic_by_name interfaces_{};
 };
 
-result<std::unique_ptr<prepared_change>> interface_counts::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> interface_counts::prepare(transaction& c) {
     return std::make_unique<prepared_counts>(*this, c);
 }
 

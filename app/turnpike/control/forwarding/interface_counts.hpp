@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "control/change.hpp"
 #include "control/forwarding/traffic_by_name.hpp"
+#include "control/transaction.hpp"
 #include "datapath/interface_counters.hpp"
 
 namespace turnpike::control {
@@ -24,7 +24,7 @@ namespace turnpike::control {
 class interface_counts : public config_handler {
   public:
     /// Needs ifindex_of, and the paths of all other owners.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Totals of all workers.
     /// None: the stages do not count the interface.

@@ -100,7 +100,7 @@ class interfaces::prepared_interfaces : public prepared_change {
     explicit prepared_interfaces(interfaces& of) : of_(of), glean_(of.glean_) {}
 
     /// An interface keeps its index as long as its port does, its VRF and its VLAN.
-    result<void> assign_indexes(change& c) {
+    result<void> assign_indexes(transaction& c) {
         std::vector<bool> used(datapath::max_interfaces);
         used[0] = true;
         for (const auto& [name, ifindex] : of_.ifindexes_) used[ifindex] = true;
@@ -125,7 +125,7 @@ class interfaces::prepared_interfaces : public prepared_change {
         return {};
     }
 
-    result<void> fill(change& c) {
+    result<void> fill(transaction& c) {
         std::map<std::string, std::vector<ip_address>, std::less<>> groups;
         for (const auto& [name, group] : state::groups_of(c.after)) groups[name].push_back(group);
         for (const auto& [name, config] : c.after.interfaces) {
@@ -141,7 +141,7 @@ class interfaces::prepared_interfaces : public prepared_change {
                             "no next hop is left; allow more neighbours (neighbours.limit)");
             auto own =
                 std::make_unique<interface_addresses>(addresses_of(config, to.mac, groups[name]));
-            own->link_hop = *glean;
+            own->link_nexthop = *glean;
             to.addresses = own.get();
             addresses_.push_back(std::move(own));
             add_own(c.snapshot->vrf[to.vrf].own, *to.addresses);
@@ -163,21 +163,21 @@ class interfaces::prepared_interfaces : public prepared_change {
         // This object now owns the previous next hops and addresses, and is destroyed after a grace period.
         of_.addresses_.swap(addresses_);
         of_.vlan_maps_.swap(vlan_maps_);
-        for (const auto& [ifindex, hop] : of_.glean_)
-            of_.hops_[hop->index()].mtu.store(snapshot_->interfaces[ifindex].mtu,
-                                              std::memory_order_relaxed);
+        for (const auto& [ifindex, nexthop] : of_.glean_)
+            of_.nexthops_[nexthop->index()].mtu.store(snapshot_->interfaces[ifindex].mtu,
+                                                      std::memory_order_relaxed);
     }
 
     const datapath::snapshot* running_ = nullptr;
 
   private:
-    static void add_special_purpose(change& c) {
+    static void add_special_purpose(transaction& c) {
         for (auto& [vrf, derived] : c.derived)
             for (const std::string_view block : special_purpose_blocks)
                 derived.emplace(*parse_prefix(block), datapath::fixed_nexthop::bogon_destination);
     }
     /// All fields except addresses.
-    void describe(const change& c, const state::interface& config, uint16_t ifindex,
+    void describe(const transaction& c, const state::interface& config, uint16_t ifindex,
                   datapath::interface& to) const {
         using enum datapath::interface_kind;
         const std::string& port_name = c.after.port_of(config);
@@ -222,7 +222,7 @@ class interfaces::prepared_interfaces : public prepared_change {
         if (config.vlan == 0) c.snapshot->port[port].untagged = ifindex;
     }
     /// Without the stages of other owners.
-    static datapath::interface_paths path_of(const change& c, const state::interface& config,
+    static datapath::interface_paths path_of(const transaction& c, const state::interface& config,
                                              const datapath::interface& is) {
         using datapath::stage;
         const bool tunnel = is.port == datapath::tunnel_port;
@@ -248,7 +248,7 @@ class interfaces::prepared_interfaces : public prepared_change {
     }
     /// A bridge's routing interface keeps its MAC address when the port that it is of leaves the bridge: hosts have it
     /// in their caches.
-    void preserve_mac(const change& c, const std::string& name, const state::interface& config,
+    void preserve_mac(const transaction& c, const std::string& name, const state::interface& config,
                       datapath::interface& to) const {
         if (!config.port.empty() || c.after.bridges.at(config.bridge).mac || running_ == nullptr)
             return;
@@ -261,7 +261,7 @@ class interfaces::prepared_interfaces : public prepared_change {
             to.mac = there.mac;
     }
     /// A tunnel's VRF, in which its packets are routed.
-    static uint8_t vrf_of(const change& c, const state::interface& i) {
+    static uint8_t vrf_of(const transaction& c, const state::interface& i) {
         const state::tunnel* const t = c.after.tunnels.find(i.port);
         return c.vrf_index_of.at(t != nullptr ? t->vrf : i.vrf);
     }
@@ -273,7 +273,7 @@ class interfaces::prepared_interfaces : public prepared_change {
     }
 
     /// Interface by VLAN ID, on ports with VLANs.
-    void map_vlans(change& c) {
+    void map_vlans(transaction& c) {
         std::map<uint16_t, std::shared_ptr<uint16_t[]>> maps;
         const auto map_of = [&](uint16_t port) -> uint16_t* {
             auto& map = maps[port];
@@ -307,7 +307,7 @@ class interfaces::prepared_interfaces : public prepared_change {
 
     /// Stage ip_fast forwards packets of interfaces alike in one pass: same VRF, same MAC address, and no other setting
     /// that it looks at (way_in).
-    void find_fast_groups(const change& c) const {
+    void find_fast_groups(const transaction& c) const {
         std::map<std::pair<uint8_t, mac_address>, uint16_t> first;
         for (const auto& [name, config] : c.after.interfaces) {
             datapath::interface& i = c.snapshot->interfaces[ifindexes_.at(name)];
@@ -323,25 +323,25 @@ class interfaces::prepared_interfaces : public prepared_change {
     std::optional<uint32_t> glean_of(uint16_t ifindex, const datapath::interface& on) {
         if (const auto there = glean_.find(ifindex); there != glean_.end())
             return there->second->index();
-        const auto hop = std::make_shared<const nexthop_handle>(of_.hops_.allocate());
-        if (!*hop) return std::nullopt;
-        datapath::next_hop& h = of_.hops_[hop->index()];
+        const auto nexthop = std::make_shared<const nexthop_handle>(of_.nexthops_.allocate());
+        if (!*nexthop) return std::nullopt;
+        datapath::next_hop& h = of_.nexthops_[nexthop->index()];
         h.out = {.port = on.port, .interface = ifindex};
         h.mtu.store(on.mtu, std::memory_order_relaxed);
         h.kind.store(datapath::nexthop_kind::glean, std::memory_order_release);
-        glean_.emplace(ifindex, hop);
-        return hop->index();
+        glean_.emplace(ifindex, nexthop);
+        return nexthop->index();
     }
 
     interfaces& of_;
     const datapath::snapshot* snapshot_ = nullptr;
-    change::ifindexes ifindexes_;
+    transaction::ifindexes ifindexes_;
     std::map<uint16_t, std::shared_ptr<const nexthop_handle>> glean_;
     std::vector<std::unique_ptr<const interface_addresses>> addresses_;
     std::vector<std::shared_ptr<uint16_t[]>> vlan_maps_;
 };
 
-result<std::unique_ptr<prepared_change>> interfaces::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> interfaces::prepare(transaction& c) {
     auto ready = std::make_unique<prepared_interfaces>(*this);
     ready->running_ = c.running;
     if (auto done = ready->assign_indexes(c); !done) return tl::unexpected<error>(done.error());

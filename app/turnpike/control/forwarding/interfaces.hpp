@@ -6,28 +6,28 @@
 #include <string>
 #include <vector>
 
-#include "control/change.hpp"
 #include "control/routing/next_hops.hpp"
+#include "control/transaction.hpp"
 
 namespace turnpike::control {
 
 /// Threads  control.
 class interfaces : public config_handler {
   public:
-    explicit interfaces(next_hops& hops) : hops_(hops) {}
+    explicit interfaces(next_hops& nexthops) : nexthops_(nexthops) {}
 
     /// Needs port_index_of and snapshot.port[].state; fills ifindex_of, derived, snapshot.interfaces.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Indices by name, of the running configuration.
-    [[nodiscard]] const change::ifindexes& indexes() const noexcept { return ifindexes_; }
+    [[nodiscard]] const transaction::ifindexes& indexes() const noexcept { return ifindexes_; }
     [[nodiscard]] const std::string& name_of(uint16_t ifindex) const noexcept;
 
   private:
     class prepared_interfaces;
 
-    next_hops& hops_;
-    change::ifindexes ifindexes_;
+    next_hops& nexthops_;
+    transaction::ifindexes ifindexes_;
     /// by interface index, of routed interfaces
     std::map<uint16_t, std::shared_ptr<const nexthop_handle>> glean_;
     std::vector<std::unique_ptr<const datapath::interface_addresses>> addresses_;

@@ -29,7 +29,7 @@ result<uint64_t> sampled_flag() {
     return uint64_t{1} << bit;
 }
 
-std::vector<std::string> names_of_ports(const change& c) {
+std::vector<std::string> names_of_ports(const transaction& c) {
     std::vector<std::string> out;
     for (const auto& [name, port] : c.after.ports) {
         const uint16_t index = c.port_index_of.at(name);
@@ -69,7 +69,7 @@ class latency_samples::prepared_samples : public prepared_change {
     uint32_t one_in_;
 };
 
-result<std::unique_ptr<prepared_change>> latency_samples::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> latency_samples::prepare(transaction& c) {
     const uint32_t one_in = c.after.latency_sample;
     std::shared_ptr<session> next;
     if (one_in != 0) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "control/change.hpp"
+#include "control/transaction.hpp"
 #include "datapath/latency.hpp"
 #include "observe/inventory.hpp"
 
@@ -21,7 +21,7 @@ class request_fields;
 class latency_samples : public config_handler {
   public:
     /// Needs port_index_of, workers and the snapshot's ports.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Pairs with samples, all workers together.
     [[nodiscard]] std::vector<observe::latency_report> counted() const;

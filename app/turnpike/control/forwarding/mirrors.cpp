@@ -21,7 +21,8 @@ using datapath::stage;
 
 /// Headers in front of copies to an address. The interface that has the local address exists (check_mirrors), and may be
 /// down.
-std::shared_ptr<const datapath::mirror_remote> remote_of(const change& c, const state::mirror& m) {
+std::shared_ptr<const datapath::mirror_remote> remote_of(const transaction& c,
+                                                         const state::mirror& m) {
     auto to = std::make_shared<datapath::mirror_remote>();
     const auto& interfaces = (c.operators_after ? *c.operators_after : c.after).interfaces;
     for (const auto& [name, i] : interfaces)
@@ -60,7 +61,8 @@ std::shared_ptr<const datapath::mirror_remote> remote_of(const change& c, const 
 }
 
 /// The list with counters, which nothing shows: classification needs them.
-std::shared_ptr<const datapath::bound_acl> bound_list_of(const change& c, const std::string& name) {
+std::shared_ptr<const datapath::bound_acl> bound_list_of(const transaction& c,
+                                                         const std::string& name) {
     auto bound = std::make_shared<datapath::bound_acl>();
     bound->list = c.lists.at(name);
     for (size_t w = 0; w < max_workers(); ++w)
@@ -69,7 +71,8 @@ std::shared_ptr<const datapath::bound_acl> bound_list_of(const change& c, const 
     return bound;
 }
 
-datapath::mirror mirror_of(const change& c, const state::mirror& m, datapath::mirror_state* state) {
+datapath::mirror mirror_of(const transaction& c, const state::mirror& m,
+                           datapath::mirror_state* state) {
     datapath::mirror to;
     if (m.remote)
         to.remote = remote_of(c, m);
@@ -85,7 +88,8 @@ datapath::mirror mirror_of(const change& c, const state::mirror& m, datapath::mi
 }
 
 /// The interfaces of a bridge that are ports' untagged ones; and of the ports of a mirror of whole ports, index 0.
-std::vector<std::pair<uint16_t, uint16_t>> mirrored_by(const change& c, const state::mirror& m) {
+std::vector<std::pair<uint16_t, uint16_t>> mirrored_by(const transaction& c,
+                                                       const state::mirror& m) {
     std::vector<std::pair<uint16_t, uint16_t>> ports_and_interfaces;
     for (const std::string& port : m.ports)
         ports_and_interfaces.emplace_back(c.port_index_of.at(port), uint16_t{0});
@@ -114,7 +118,7 @@ void add_stages(datapath::snapshot& v, const mirror_tables& tables) {
 
 class mirrors::prepared_mirrors : public prepared_change {
   public:
-    prepared_mirrors(mirrors& of, const change& c) : of_(of) {
+    prepared_mirrors(mirrors& of, const transaction& c) : of_(of) {
         if (c.after.mirrors.empty()) return;
         auto tables = std::make_unique<mirror_tables>();
         for (const auto& [name, m] : c.after.mirrors) {
@@ -145,7 +149,7 @@ class mirrors::prepared_mirrors : public prepared_change {
     std::unique_ptr<const mirror_tables> tables_;
 };
 
-result<std::unique_ptr<prepared_change>> mirrors::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> mirrors::prepare(transaction& c) {
     auto ready = std::make_unique<prepared_mirrors>(*this, c);
     c.snapshot->mirrors = ready->tables();
     if (ready->tables() != nullptr) add_stages(*c.snapshot, *ready->tables());

@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "control/change.hpp"
+#include "control/transaction.hpp"
 #include "datapath/mirror.hpp"
 #include "observe/inventory.hpp"
 
@@ -21,7 +21,7 @@ class request_fields;
 class mirrors : public config_handler {
   public:
     /// Needs port_index_of, ifindex_of, lists and the snapshot's ports, interfaces and paths.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Totals of all workers.
     [[nodiscard]] observe::mirror_report counted(const std::string& name) const;

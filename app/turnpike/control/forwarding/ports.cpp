@@ -104,7 +104,7 @@ bool reaches(const state::configuration& in, const std::string& from, const std:
 
 class ports::prepared_ports : public prepared_change {
   public:
-    prepared_ports(ports& of, change& c)
+    prepared_ports(ports& of, transaction& c)
         : of_(of), c_(c), after_(c.after), queues_(c.workers, c.running, c.what.workers) {}
     ~prepared_ports() override {
         if (committed_) return;
@@ -164,7 +164,7 @@ class ports::prepared_ports : public prepared_change {
                 to.mac = c_.running->port[r.waits_for->port_index].mac;
                 continue;
             }
-            if (auto done = r.port == nullptr ? open(r) : keep(r); !done) return done;
+            if (auto done = r.port == nullptr ? open(r) : reconfigure(r); !done) return done;
             if (auto done = show(r); !done) return done;
         }
         if (!c_.closes_first.empty())
@@ -290,7 +290,7 @@ class ports::prepared_ports : public prepared_change {
     }
 
     /// Reconfigure an open port.
-    result<void> keep(row& r) {
+    result<void> reconfigure(row& r) {
         open_port& port = *r.port;
         // Disable VLAN strip before a snapshot needs frames unmodified: find_tag() handles both.
         if (!takes_tags(after_, port.name)) {
@@ -356,7 +356,7 @@ class ports::prepared_ports : public prepared_change {
     }
 
     ports& of_;
-    change& c_;
+    transaction& c_;
     const state::configuration& after_;
     std::vector<row> rows_;  ///< as after_.ports
     /// previous ports after commit(); room for the new ones is reserved
@@ -413,7 +413,7 @@ rxtx::port open_port::lose() noexcept {
     return device.detach();
 }
 
-result<std::unique_ptr<prepared_change>> ports::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> ports::prepare(transaction& c) {
     auto ready = std::make_unique<prepared_ports>(*this, c);
     if (auto done = ready->plan(); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->open_devices(); !done) return tl::unexpected<error>(done.error());

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "control/change.hpp"
 #include "control/control_tx.hpp"
+#include "control/transaction.hpp"
 #include "observe/report.hpp"
 #include "rxtx/device_clock.hpp"
 #include "rxtx/port.hpp"
@@ -89,7 +89,7 @@ class ports : public config_handler {
 
     /// Needs workers; fills port_index_of, snapshot.port, snapshot.queues, hand_over, closes_first and
     /// open_rest.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Open ports, in the order of the configuration.
     [[nodiscard]] const std::vector<std::shared_ptr<open_port>>& open() const noexcept {

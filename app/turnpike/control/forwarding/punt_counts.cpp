@@ -15,7 +15,7 @@ punt_counts::counts punt_counts::sum(uint16_t ifindex, punt_class c) const noexc
     return n;
 }
 
-void punt_counts::follow(const change::ifindexes& ifindexes) {
+void punt_counts::follow(const transaction::ifindexes& ifindexes) {
     std::erase_if(interfaces_, [&](const auto& i) { return !ifindexes.contains(i.first); });
     for (const auto& [name, ifindex] : ifindexes) {
         followed& f = interfaces_[name];

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "control/change.hpp"
 #include "control/forwarding/workers.hpp"
+#include "control/transaction.hpp"
 #include "observe/report.hpp"
 
 namespace turnpike::control {
@@ -19,7 +19,7 @@ class punt_counts {
   public:
     explicit punt_counts(const workers& w) : workers_(w) {}
     /// The interfaces of the running configuration.
-    void follow(const change::ifindexes& ifindexes);
+    void follow(const transaction::ifindexes& ifindexes);
     /// Classes that have counted packets, in order of the interfaces' names.
     [[nodiscard]] std::vector<observe::punt_report> report() const;
 

@@ -12,7 +12,7 @@ namespace turnpike::control {
 
 using datapath::max_ports, datapath::rx_queue, datapath::worker_queues;
 
-queue_plan::queue_plan(const std::vector<change::worker>& workers,
+queue_plan::queue_plan(const std::vector<transaction::worker>& workers,
                        const datapath::snapshot* running, bool even_out)
     : workers_(workers), running_(running), even_out_(even_out), after_(workers.size()) {
     for (worker_queues& q : after_) q.tx.fill(-1);
@@ -38,9 +38,9 @@ int32_t queue_plan::sent_by(size_t worker, uint16_t port_index) const noexcept {
 
 /// -1: no worker is on the node.
 int queue_plan::node_with_workers(int node) const noexcept {
-    const bool any = std::any_of(workers_.begin(), workers_.end(), [&](const change::worker& w) {
-        return w.forwards && w.node == node;
-    });
+    const bool any =
+        std::any_of(workers_.begin(), workers_.end(),
+                    [&](const transaction::worker& w) { return w.forwards && w.node == node; });
     return any ? node : -1;
 }
 
@@ -57,9 +57,9 @@ size_t queue_plan::fewest(int node) const noexcept {
 /// The worker that rx_workers assigns to a queue.
 result<size_t> queue_plan::named(const port& p, uint16_t queue) const {
     const unsigned lcore = p.config->rx_workers[queue % p.config->rx_workers.size()];
-    const auto at = std::find_if(workers_.begin(), workers_.end(), [&](const change::worker& w) {
-        return w.lcore == lcore && w.forwards;
-    });
+    const auto at =
+        std::find_if(workers_.begin(), workers_.end(),
+                     [&](const transaction::worker& w) { return w.lcore == lcore && w.forwards; });
     if (at == workers_.end())
         return fail(
             EINVAL, p.config->where.text,

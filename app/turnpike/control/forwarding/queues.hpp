@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "control/change.hpp"
+#include "control/transaction.hpp"
 #include "datapath/snapshot.hpp"
 
 namespace turnpike::control {
@@ -36,7 +36,7 @@ class queue_plan {
 
     /// running   null at the start
     /// even_out  balance, because workers were added or removed
-    queue_plan(const std::vector<change::worker>& workers, const datapath::snapshot* running,
+    queue_plan(const std::vector<transaction::worker>& workers, const datapath::snapshot* running,
                bool even_out);
 
     /// For all ports at once.
@@ -72,7 +72,7 @@ class queue_plan {
     [[nodiscard]] result<size_t> named(const port& p, uint16_t queue) const;
     void even_out(std::vector<movable>& free, int node);
 
-    const std::vector<change::worker>& workers_;
+    const std::vector<transaction::worker>& workers_;
     const datapath::snapshot* const running_;
     const bool even_out_;
     std::vector<datapath::worker_queues> after_;

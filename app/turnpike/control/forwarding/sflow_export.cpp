@@ -203,11 +203,11 @@ class sflow_export::session {
     void receive_samples() {
         for (const auto& of : sampling_.of_producer)
             while (const datapath::capture_record* r = of->ring().front()) {
-                take(*of, *r);
+                add_sample(*of, *r);
                 of->ring().pop();
             }
     }
-    void take(const datapath::sampler& of, const datapath::capture_record& r) {
+    void add_sample(const datapath::sampler& of, const datapath::capture_record& r) {
         const observe::sflow::sampled_header header{.bytes = {r.bytes(), r.kept},
                                                     .frame_bytes = r.frame_bytes};
         const uint32_t source = source_of(r.port);
@@ -297,7 +297,7 @@ class sflow_export::prepared_session : public prepared_change {
 sflow_export::sflow_export() = default;
 sflow_export::~sflow_export() = default;
 
-result<std::unique_ptr<prepared_change>> sflow_export::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> sflow_export::prepare(transaction& c) {
     const state::sflow& says = c.after.sflow;
     std::shared_ptr<session> next;
     if (session_ != nullptr && session_->config() == says) {

@@ -7,7 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "control/change.hpp"
+#include "control/transaction.hpp"
 #include "datapath/sampler.hpp"
 #include "observe/inventory.hpp"
 #include "observe/sflow.hpp"
@@ -25,7 +25,7 @@ class sflow_export : public config_handler {
 
     /// Needs the snapshot's ports. A change of other objects keeps the session.
     /// Errors  with the place of `sflow:`: a collector that cannot be reached
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Whether the thread waits for counters of the ports.
     [[nodiscard]] bool wants_counters() const noexcept;

@@ -59,7 +59,7 @@ void write_headers(tunnel_end& to, const state::tunnel& t) {
                                                        : tunnel_end::ipv4_header_bytes);
 }
 
-tunnel_end end_of(const change& c, const std::string& name, uint16_t ifindex,
+tunnel_end end_of(const transaction& c, const std::string& name, uint16_t ifindex,
                   const state::tunnel& t) {
     tunnel_end to;
     to.mtu = t.mtu;
@@ -102,7 +102,7 @@ result<std::unique_ptr<tunnel::endpoint_table<Key>>> make_table(size_t tunnels) 
 /// Register a tunnel's local end and VNI, and the interface for packets of an endpoint.
 /// from  null: no endpoint yet
 /// Error  ENOMEM
-result<void> add_end(tunnel_tables& to, const change& c, const state::tunnel& t,
+result<void> add_end(tunnel_tables& to, const transaction& c, const state::tunnel& t,
                      const ip_address& at, const ip_address* from, uint16_t ifindex) {
     const uint8_t vrf = c.vrf_index_of.at(t.vrf);
     result<bool> put = true;
@@ -124,7 +124,7 @@ result<void> add_end(tunnel_tables& to, const change& c, const state::tunnel& t,
 }
 
 /// Error  ENOMEM
-result<void> add(tunnel_tables& to, const change& c, const std::string& name,
+result<void> add(tunnel_tables& to, const transaction& c, const std::string& name,
                  const state::tunnel& t) {
     const uint16_t ifindex = c.ifindex_of.at(name);
     to.by_ifindex[ifindex] = end_of(c, name, ifindex, t);
@@ -138,7 +138,7 @@ result<void> add(tunnel_tables& to, const change& c, const std::string& name,
     return done;
 }
 
-result<std::unique_ptr<tunnel_tables>> make_tables(const change& c) {
+result<std::unique_ptr<tunnel_tables>> make_tables(const transaction& c) {
     auto made = std::make_unique<tunnel_tables>();
     auto from4 = make_table<tunnel::endpoint4>(c.after.tunnels.size());
     if (!from4) return tl::unexpected<error>(from4.error());
@@ -157,7 +157,7 @@ result<std::unique_ptr<tunnel_tables>> make_tables(const change& c) {
 }
 
 /// Routed interfaces that may receive VXLAN packets.
-void add_vxlan_stage(change& c) {
+void add_vxlan_stage(transaction& c) {
     for (const auto& [name, i] : c.after.interfaces) {
         const uint16_t ifindex = c.ifindex_of.at(name);
         const datapath::interface& on = c.snapshot->interfaces[ifindex];
@@ -176,7 +176,7 @@ class tunnels::prepared_tunnels : public prepared_change {
 
     /// A multicast group is an on-link host that needs no resolution: its MAC address is derived
     /// (RFC 1112 section 6.4, RFC 2464 section 7).
-    result<void> lead_to_groups(change& c) {
+    result<void> lead_to_groups(transaction& c) {
         for (const auto& [name, t] : c.after.tunnels) {
             if (!t.to_group()) continue;
             const uint8_t vrf = c.vrf_index_of.at(t.vrf);
@@ -188,16 +188,16 @@ class tunnels::prepared_tunnels : public prepared_change {
             const auto was = of_.paths_.find(to);
             if (was != of_.paths_.end() && was->second.leads_as(path)) {
                 paths_.emplace(to, was->second);
-            } else if (!take(to, path)) {
+            } else if (!add_path(to, path)) {
                 return fail(ENOSPC, t.where.text,
                             "no next hop is left; allow more neighbours (neighbours.limit)");
             }
             c.derived[vrf][{t.remote, static_cast<uint8_t>(t.remote.bits())}] =
-                paths_.at(to).hop->index();
+                paths_.at(to).nexthop->index();
         }
         return {};
     }
-    void count(const change& c) {
+    void count(const transaction& c) {
         for (const auto& [name, t] : c.after.tunnels)
             counted_.add(name, c.ifindex_of.at(name), of_.counted_,
                          [&](uint16_t ifindex) { return of_.sum_of(ifindex); });
@@ -212,11 +212,11 @@ class tunnels::prepared_tunnels : public prepared_change {
     }
 
   private:
-    bool take(const std::pair<uint8_t, ip_address>& to, path_to_group& path) {
-        path.hop = std::make_shared<const nexthop_handle>(of_.hops_.allocate());
-        if (!*path.hop) return false;
+    bool add_path(const std::pair<uint8_t, ip_address>& to, path_to_group& path) {
+        path.nexthop = std::make_shared<const nexthop_handle>(of_.nexthops_.allocate());
+        if (!*path.nexthop) return false;
         paths_.emplace(to, path);
-        datapath::next_hop& h = of_.hops_[path.hop->index()];
+        datapath::next_hop& h = of_.nexthops_[path.nexthop->index()];
         h.out = path.out;
         h.mtu.store(path.mtu, std::memory_order_relaxed);
         h.set_vlan(path.vlan);
@@ -231,7 +231,7 @@ class tunnels::prepared_tunnels : public prepared_change {
     traffic_by_name counted_{};
 };
 
-result<std::unique_ptr<prepared_change>> tunnels::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> tunnels::prepare(transaction& c) {
     auto ready = std::make_unique<prepared_tunnels>(*this);
     ready->count(c);
     std::unique_ptr<tunnel_tables> made;

@@ -7,21 +7,21 @@
 #include <memory>
 #include <string>
 
-#include "control/change.hpp"
 #include "control/forwarding/traffic_by_name.hpp"
 #include "control/forwarding/workers.hpp"
 #include "control/routing/next_hops.hpp"
+#include "control/transaction.hpp"
 
 namespace turnpike::control {
 
 /// Threads  control.
 class tunnels : public config_handler {
   public:
-    tunnels(workers& w, next_hops& hops) : workers_(w), hops_(hops) {}
+    tunnels(workers& w, next_hops& nexthops) : workers_(w), nexthops_(nexthops) {}
 
     /// Needs ifindex_of, vrf_index_of and snapshot.interfaces; fills snapshot.tunnels and the derived
     /// routes to groups, and adds stage vxlan_fast to interfaces' paths.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Totals of all workers, of inner frames.
     [[nodiscard]] observe::counted_traffic counted(const std::string& name) const noexcept;
@@ -31,7 +31,7 @@ class tunnels : public config_handler {
 
     /// Egress of packets to a group.
     struct path_to_group {
-        std::shared_ptr<const nexthop_handle> hop{};
+        std::shared_ptr<const nexthop_handle> nexthop{};
         datapath::egress out{};
         uint16_t vlan = 0;
         mac_address mac{};
@@ -46,7 +46,7 @@ class tunnels : public config_handler {
     [[nodiscard]] observe::traffic sum_of(uint16_t ifindex) const noexcept;
 
     workers& workers_;
-    next_hops& hops_;
+    next_hops& nexthops_;
     paths_to_groups paths_;
     traffic_by_name counted_{};
     std::unique_ptr<const datapath::tunnel_tables> shown_;  ///< published tables

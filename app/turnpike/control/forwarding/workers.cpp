@@ -147,7 +147,7 @@ class workers::prepared_workers : public prepared_change {
         if (!committed_) of_.drop_slots_from(were_);
     }
 
-    result<void> choose(change& c) {
+    result<void> choose(transaction& c) {
         const auto lcores = choose_lcores(c.after.workers, c.after.file);
         if (!lcores) return tl::unexpected<error>(lcores.error());
         if (were_ != 0)
@@ -205,7 +205,7 @@ class workers::prepared_workers : public prepared_change {
     bool committed_ = false;
 };
 
-result<std::unique_ptr<prepared_change>> workers::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> workers::prepare(transaction& c) {
     auto ready = std::make_unique<prepared_workers>(*this);
     if (auto done = ready->choose(c); !done) return tl::unexpected<error>(done.error());
     return ready;
@@ -271,14 +271,14 @@ rte_ring* workers::ring_to(uint16_t port) const noexcept {
     return nullptr;
 }
 
-void workers::receive_punted(const std::function<void(rte_mbuf*)>& take) {
+void workers::receive_punted(const std::function<void(rte_mbuf*)>& handle) {
     constexpr unsigned most = 256;
     std::array<rte_mbuf*, most> packets;
     for (const auto& s : slots_)
         for (rte_ring* ring : punt_rings(s->worker.parts())) {
             const unsigned n = rte_ring_sc_dequeue_burst(
                 ring, reinterpret_cast<void**>(packets.data()), most, nullptr);
-            for (unsigned i = 0; i < n; ++i) take(packets[i]);
+            for (unsigned i = 0; i < n; ++i) handle(packets[i]);
         }
 }
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "control/change.hpp"
+#include "control/transaction.hpp"
 #include "datapath/worker.hpp"
 #include "observe/port_totals.hpp"
 
@@ -82,7 +82,7 @@ class workers : public config_handler {
 
     /// Fills c.workers.
     /// Errors  EINVAL: EAL has no such lcore; EBUSY: the main lcore forwards, or is to forward; ENOMEM
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Forward until `done`; `between` runs on this lcore, every fraction of a millisecond, and
     /// blocks no worker. When it returns, workers are stopped and their waiting packets are sent.
@@ -91,8 +91,8 @@ class workers : public config_handler {
     /// The ring to a worker with a TX queue on a port; null: none.
     [[nodiscard]] rte_ring* ring_to(uint16_t port) const noexcept;
     /// Take punted packets, of routing protocols first, then ARP and ND; bounded, so that timers run in time.
-    void receive_punted(const std::function<void(rte_mbuf*)>& take);
-    /// For shutdown: take the packets from the rings to workers, and empty the RX rings.
+    void receive_punted(const std::function<void(rte_mbuf*)>& handle);
+    /// For shutdown: handle the packets from the rings to workers, and empty the RX rings.
     void empty(const std::function<void(rte_mbuf*)>& punted,
                const std::function<void(rte_mbuf*)>& unsent);
     /// The mempool is exhausted: workers free sent mbufs that drivers hold.

@@ -26,7 +26,7 @@ constexpr uint64_t follow_ms = 5;              ///< notifications within this ti
 constexpr uint64_t learn_again_ms = 1000;      ///< retry interval
 constexpr unsigned receive_bytes = 32U << 20;  ///< about 140,000 messages
 
-void say(const std::string& what, const error& why) {
+void log_failure(const std::string& what, const error& why) {
     observe::log(observe::log_level::error, what + ": " + why.message());
 }
 
@@ -71,7 +71,7 @@ result<std::shared_ptr<host_stack::netns_handle>> host_stack::open(
 
 class host_stack::prepared_stack : public prepared_change {
   public:
-    prepared_stack(host_stack& of, const change& c)
+    prepared_stack(host_stack& of, const transaction& c)
         : of_(of),
           before_(c.before),
           after_(c.after),
@@ -79,17 +79,17 @@ class host_stack::prepared_stack : public prepared_change {
           operators_before_(c.operators_before),
           operators_after_(c.operators_after) {}
 
-    result<void> get_ready(change& c) {
-        const state::control_plane& wanted = after_.control_plane;
+    result<void> get_ready(transaction& c) {
+        const state::control_plane& config = after_.control_plane;
         if (beside_) of_.conclude_upkeep();
-        if (!wanted.netlink) return {};
+        if (!config.netlink) return {};
         const bool stays = of_.netns_ != nullptr &&
-                           of_.netns_->network_namespace == wanted.network_namespace &&
+                           of_.netns_->network_namespace == config.network_namespace &&
                            !is_replaced(*of_.netns_);
         if (stays) {
             netns_ = of_.netns_;
         } else {
-            auto opened = open(wanted.network_namespace);
+            auto opened = open(config.network_namespace);
             if (!opened) return refuse(opened.error());
             netns_ = std::move(*opened);
         }
@@ -200,7 +200,7 @@ void host_stack::apply_settings(
     const uint32_t rate = operators_->control_plane.rate;
     for (const auto& [ifindex, a] : taps_) {
         if (rate_before != rate || a->due_ms == 0) a->rate = a->alert_rate = rate_limit(rate);
-        a->wanted = settings.at(ifindex);
+        a->requested = settings.at(ifindex);
     }
     next_carrier_ms_ = 0;
 }
@@ -210,7 +210,7 @@ void host_stack::apply_settings(
 void host_stack::settle(const std::shared_ptr<const state::configuration>& before, bool may_block) {
     for (const auto& [ifindex, a] : taps_) {
         if (!a->settings.up) {
-            a->settings = a->wanted;
+            a->settings = a->requested;
             a->settings.up = false;
             continue;  // maintain() does this for a new TAP
         }
@@ -231,14 +231,14 @@ void host_stack::settle(const std::shared_ptr<const state::configuration>& befor
 
 /// A refused change is retried by maintain().
 void host_stack::change_link(attached& a) {
-    if (a.settings == a.wanted) return;
-    if (auto done = netns_->asking.set_link(a.device.index(), a.wanted, true); !done) {
-        if (a.refused != done.error().message()) say(a.name, done.error());
+    if (a.settings == a.requested) return;
+    if (auto done = netns_->asking.set_link(a.device.index(), a.requested, true); !done) {
+        if (a.refused != done.error().message()) log_failure(a.name, done.error());
         a.refused = done.error().message();
         return;
     }
     a.refused.clear();
-    a.settings = a.wanted;
+    a.settings = a.requested;
     // An MTU below 1280 disables IPv6 and its sysctls; a larger one enables it with defaults.
     set_sysctls(*netns_, a.name, a.accept_ra);
 }
@@ -247,24 +247,25 @@ void host_stack::set_sysctls(const netns_handle& in, const std::string& name, bo
     if (auto done = netlink::in_namespace(in.network_namespace,
                                           [&] { return set_router_sysctls(name, accept_ra); });
         !done)
-        say(name, done.error());
+        log_failure(name, done.error());
 }
 
 void host_stack::change_addresses(const attached& a, const std::vector<ip_prefix>& had,
-                                  const std::vector<ip_prefix>& wanted) {
+                                  const std::vector<ip_prefix>& requested) {
     const auto lacks = [](const std::vector<ip_prefix>& some, const ip_prefix& p) {
         return std::find(some.begin(), some.end(), p) == some.end();
     };
     const uint32_t index = a.device.index();
     for (const ip_prefix& p : had)
-        if (lacks(wanted, p)) {
+        if (lacks(requested, p)) {
             if (auto done = netns_->asking.remove_address(index, p); !done)
-                say(a.name, done.error());
+                log_failure(a.name, done.error());
             netns_->follower->forget_address(index, p);
         }
-    for (const ip_prefix& p : wanted)
+    for (const ip_prefix& p : requested)
         if (lacks(had, p))
-            if (auto done = netns_->asking.add_address(index, p); !done) say(a.name, done.error());
+            if (auto done = netns_->asking.add_address(index, p); !done)
+                log_failure(a.name, done.error());
 }
 
 sources::netlink_rib::followed host_stack::ours() const {
@@ -277,7 +278,7 @@ sources::netlink_rib::followed host_stack::ours() const {
     return out;
 }
 
-result<std::unique_ptr<prepared_change>> host_stack::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> host_stack::prepare(transaction& c) {
     auto ready = std::make_unique<prepared_stack>(*this, c);
     if (auto done = ready->get_ready(c); !done) return tl::unexpected<error>(done.error());
     return ready;
@@ -286,14 +287,14 @@ result<std::unique_ptr<prepared_change>> host_stack::prepare(change& c) {
 void host_stack::deliver(owned_mbuf p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
     if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
-    if (!at->second->rate.take(now_ms)) return p.drop(drop_reason::host_if_rate);
+    if (!at->second->rate.allow(now_ms)) return p.drop(drop_reason::host_if_rate);
     deliver_to(*at->second, std::move(p));
 }
 
 void host_stack::deliver_alert(owned_mbuf p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
     if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
-    if (!at->second->alert_rate.take(now_ms)) return p.drop(drop_reason::host_if_rate);
+    if (!at->second->alert_rate.allow(now_ms)) return p.drop(drop_reason::host_if_rate);
     deliver_to(*at->second, std::move(p));
 }
 
@@ -338,7 +339,7 @@ void host_stack::learn(uint64_t now_ms) {
     to_learn_ = !learnt || !*learnt;
     if (learnt) return;
     next_learn_ms_ = now_ms + learn_again_ms;
-    say("the kernel's changes cannot be applied", learnt.error());
+    log_failure("the kernel's changes cannot be applied", learnt.error());
 }
 
 void host_stack::exchange_frames() {

@@ -25,11 +25,11 @@
 #include <vector>
 
 #include "base/token_bucket.hpp"
-#include "control/change.hpp"
 #include "control/control_tx.hpp"
 #include "control/host_interfaces/tap.hpp"
 #include "control/host_interfaces/upkeep.hpp"
 #include "control/routing/netlink_monitor.hpp"
+#include "control/transaction.hpp"
 #include "observe/inventory.hpp"
 #include "observe/log.hpp"
 
@@ -51,7 +51,7 @@ class host_stack : public config_handler {
     ~host_stack() override;
 
     /// Needs ifindex_of and the interfaces of the snapshot; sets to_host.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Whether the kernel has the interface at an index.
     [[nodiscard]] bool has(uint16_t ifindex) const noexcept { return taps_.contains(ifindex); }
@@ -97,11 +97,11 @@ class host_stack : public config_handler {
         tap device;
         uint64_t life = observe::new_life();
         netlink::link_socket::link_settings settings{};  ///< that the kernel has, as far as known
-        netlink::link_socket::link_settings wanted{};
+        netlink::link_socket::link_settings requested{};
         bool accept_ra = false;
         bool admin_down = false;  ///< set down by another program, after it was set up here
         bool carrier = false;     ///< that the kernel has
-        std::string refused{};    ///< the kernel's last refusal of `wanted`, which is logged once
+        std::string refused{};  ///< the kernel's last refusal of `requested`, which is logged once
         rate_limit rate{0}, alert_rate{0};
         struct {
             counters::counter given, taken, not_taken;
@@ -114,7 +114,7 @@ class host_stack : public config_handler {
     struct job {
         std::weak_ptr<attached> of{};
         std::string name{};
-        netlink::link_socket::link_settings wanted{};
+        netlink::link_socket::link_settings requested{};
         bool accept_ra = false;
         std::vector<ip_prefix> addresses{};  ///< to add after the link is set
         bool makes = false, sets_link = false, keeps_status = false;
@@ -156,7 +156,7 @@ class host_stack : public config_handler {
     void poll_admin_status(uint64_t now_ms);
     [[nodiscard]] state::learned learned() const;
     void change_addresses(const attached& a, const std::vector<ip_prefix>& had,
-                          const std::vector<ip_prefix>& wanted);
+                          const std::vector<ip_prefix>& requested);
     void maintain(uint64_t now_ms);
     void plan_jobs(batch& b, uint64_t now_ms);
     [[nodiscard]] std::optional<job> job_for(uint16_t ifindex, attached& a, bool repairs,

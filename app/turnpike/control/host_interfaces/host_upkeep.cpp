@@ -49,7 +49,7 @@ void host_stack::poll_admin_status(uint64_t now_ms) {
         if (std::exchange(a->admin_down, is_down) == is_down) continue;
         to_learn_ = true;
         next_carrier_ms_ = 0;  // of VLAN interfaces
-        if (!status_lines_.take(now_ms)) continue;
+        if (!status_lines_.allow(now_ms)) continue;
         observe::log(observe::log_level::warning,
                      !is_down ? "the kernel's interface is set up again"
                      : follows
@@ -70,11 +70,11 @@ state::learned host_stack::learned() const {
 /// repairs  whether lost TAPs and refused settings are tried again; opens: the namespace, and thus the TAP, is made again
 std::optional<host_stack::job> host_stack::job_for(uint16_t ifindex, attached& a, bool repairs,
                                                    bool opens, uint64_t now_ms) {
-    job out{.name = a.name, .wanted = a.wanted, .accept_ra = a.accept_ra};
+    job out{.name = a.name, .requested = a.requested, .accept_ra = a.accept_ra};
     out.makes = opens || (repairs && is_lost(a));
     if (out.makes) return out;
     if (a.settings.up) {
-        out.sets_link = repairs && a.settings != a.wanted;
+        out.sets_link = repairs && a.settings != a.requested;
         out.keeps_status = true;
     } else {
         // Addresses some time after the interface: a daemon that gets both notifications at once may not attach the
@@ -145,7 +145,7 @@ void host_stack::execute(batch& b) noexcept {
 
 void host_stack::execute(job& j, netns_handle& in) {
     if (j.makes) {
-        auto down = j.wanted;
+        auto down = j.requested;
         down.up = false;
         auto made = make_tap(in, in.upkeep_asking, j.name, j.accept_ra, down);
         j.made = made.has_value();
@@ -159,7 +159,7 @@ void host_stack::execute(job& j, netns_handle& in) {
     if (a == nullptr) return;
     const uint32_t index = a->device.index();
     if (j.sets_link) {
-        const auto set = in.upkeep_asking.set_link(index, j.wanted, j.keeps_status);
+        const auto set = in.upkeep_asking.set_link(index, j.requested, j.keeps_status);
         j.link_set = set.has_value();
         if (set) {
             // An MTU below 1280 disables IPv6 and its sysctls; a larger one enables it with defaults.
@@ -187,7 +187,7 @@ bool host_stack::adopt(job& j, uint64_t now_ms) {
     if (j.made) {
         unwatch(a->device.fd());
         std::swap(a->device, j.device);  // the other thread closes the old one, wherever it is
-        a->settings = j.wanted;
+        a->settings = j.requested;
         a->settings.up = false;
         a->carrier = false;
         a->due_ms = 0;  // the next jobs do the rest
@@ -199,7 +199,7 @@ bool host_stack::adopt(job& j, uint64_t now_ms) {
     }
     if (j.link_set) {
         a->refused.clear();
-        a->settings = j.wanted;
+        a->settings = j.requested;
     } else if (j.sets_link) {
         if (a->refused != j.refused)
             observe::log(observe::log_level::error, j.name + ": " + j.refused);

@@ -165,12 +165,13 @@ json route_lookup_json(controller& c, const history& past, const datapath::route
 }
 
 /// The state of the destination's neighbour, for a packet that waits for it.
-json neighbour_json(controller& c, const json& hop, const ip_address& destination) {
-    if (!hop.contains("interface")) return nullptr;
+json neighbour_json(controller& c, const json& nexthop, const ip_address& destination) {
+    if (!nexthop.contains("interface")) return nullptr;
     ip_address address = destination;
-    if (hop.contains("via")) address = *parse_address(hop["via"].get_ref<const std::string&>());
+    if (nexthop.contains("via"))
+        address = *parse_address(nexthop["via"].get_ref<const std::string&>());
     const auto ifindex =
-        c.interfaces().indexes().find(hop["interface"].get_ref<const std::string&>());
+        c.interfaces().indexes().find(nexthop["interface"].get_ref<const std::string&>());
     if (ifindex == c.interfaces().indexes().end()) return nullptr;
     json out = {{"address", address.text()}, {"state", "unknown"}};
     c.routing().neighbours().for_each(ifindex->second, address, [&](const known_neighbour& n) {
@@ -185,14 +186,14 @@ constexpr std::string_view hashed_fields[] = {"addresses", "flow", "inner"};
 
 /// The chosen member, and the reason.
 json chosen_member_json(controller& c, const datapath::member_choice& m) {
-    const auto group = c.routing().groups().of_hop(m.group);
-    json out = hop_json(c, m.hop), unable = json::array();
+    const auto group = c.routing().groups().of_nexthop(m.group);
+    json out = nexthop_json(c, m.nexthop), unable = json::array();
     uint32_t buckets = 0;
     uint32_t weight = 0, weights = 0;
     for (const auto& one : group.members) {
         weights += one.weight;
-        if (one.hop == m.hop) buckets = one.buckets, weight = one.weight;
-        if (!one.able) unable.push_back(hop_json(c, one.hop));
+        if (one.nexthop == m.nexthop) buckets = one.buckets, weight = one.weight;
+        if (!one.able) unable.push_back(nexthop_json(c, one.nexthop));
     }
     out["group"] = m.group;
     out["hash"] = fmt::format("0x{:08x}", m.hash);
@@ -246,16 +247,16 @@ json explanation_json(controller& c, const history& past, const explanation& e) 
         step(m.step)["member"] = chosen_member_json(c, m);
     for (const datapath::fdb_lookup& l : e.stations)
         if (json s = station_json(c, l); !s.is_null()) step(l.step)["fdb_entry"] = std::move(s);
-    const json* hop = nullptr;
+    const json* nexthop = nullptr;
     const datapath::route_lookup* lookup = nullptr;
     for (size_t i = 0; i < path.size(); ++i) {
         json& now = path[i];
-        if (now.contains("next_hop")) hop = &now["next_hop"];
-        if (now.contains("member")) hop = &now["member"];
+        if (now.contains("next_hop")) nexthop = &now["next_hop"];
+        if (now.contains("member")) nexthop = &now["member"];
         for (const datapath::route_lookup& l : e.routes)
             if (l.step == i) lookup = &l;
-        if (hop != nullptr && lookup != nullptr && now.value("why", std::string()) == "resolve")
-            if (json n = neighbour_json(c, *hop, lookup->address); !n.is_null())
+        if (nexthop != nullptr && lookup != nullptr && now.value("why", std::string()) == "resolve")
+            if (json n = neighbour_json(c, *nexthop, lookup->address); !n.is_null())
                 now["neighbour"] = std::move(n);
     }
     return out;

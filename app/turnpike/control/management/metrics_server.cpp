@@ -112,7 +112,7 @@ class metrics_server::prepared_listeners : public prepared_change {
 
 metrics_server::~metrics_server() = default;
 
-result<std::unique_ptr<prepared_change>> metrics_server::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> metrics_server::prepare(transaction& c) {
     const state::metrics& config = c.after.metrics;
     if (config == c.before.metrics) return std::make_unique<prepared_listeners>(*this, listening_);
     listeners next;

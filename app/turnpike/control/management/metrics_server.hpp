@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "control/change.hpp"
+#include "control/transaction.hpp"
 #include "observe/mailbox.hpp"
 
 namespace turnpike::control {
@@ -23,7 +23,7 @@ class metrics_server : public config_handler {
 
     /// Opens the listeners of new addresses; those of unchanged ones stay, with their connections.
     /// Errors  EADDRINUSE, EADDRNOTAVAIL, EACCES..., with the place of `metrics:`
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Whether a request waits for answer().
     /// Threads  any

@@ -49,7 +49,7 @@ void add_left_out(controller& c, observe::inventory& to) {
 }
 
 void add_tables(controller& c, observe::inventory& to) {
-    to.tables.push_back({"next_hops", c.hops().in_use(), c.hops().capacity()});
+    to.tables.push_back({"next_hops", c.nexthops().in_use(), c.nexthops().capacity()});
     to.tables.push_back(
         {"neighbours", c.routing().neighbours().size(), c.routing().neighbours().limits().limit});
     if (c.bridges().table() != nullptr)

@@ -199,15 +199,16 @@ json show_memory(controller& c, const request_fields&) {
                                            {"bytes", b.table()->stats().bytes},
                                            {"limit", datapath::max_fdb_entries}};
     };
-    return {{"mempool", std::move(shown_of(c)["mempool"])},
-            {"fib4", fib_json(c.routing().routes().v4().stats())},
-            {"fib6", fib_json(c.routing().routes().v6().stats())},
-            {"acl_bytes", c.lists().table_bytes()},
-            {"fdb", fdb_json(c.bridges())},
-            {"neighbours",
-             {{"known", c.routing().neighbours().size()},
-              {"limit", c.routing().neighbours().limits().limit}}},
-            {"next_hops", {{"in_use", c.hops().in_use()}, {"capacity", c.hops().capacity()}}}};
+    return {
+        {"mempool", std::move(shown_of(c)["mempool"])},
+        {"fib4", fib_json(c.routing().routes().v4().stats())},
+        {"fib6", fib_json(c.routing().routes().v6().stats())},
+        {"acl_bytes", c.lists().table_bytes()},
+        {"fdb", fdb_json(c.bridges())},
+        {"neighbours",
+         {{"known", c.routing().neighbours().size()},
+          {"limit", c.routing().neighbours().limits().limit}}},
+        {"next_hops", {{"in_use", c.nexthops().in_use()}, {"capacity", c.nexthops().capacity()}}}};
 }
 
 /// Numbers of prefixes by reason.

@@ -52,7 +52,7 @@ template <class T>
     return f.number_or("most", usual, 1, largest);
 }
 /// A next hop as JSON.
-[[nodiscard]] nlohmann::json hop_json(controller& c, uint32_t index);
+[[nodiscard]] nlohmann::json nexthop_json(controller& c, uint32_t index);
 /// Add the route of an address in a VRF (index): to, origin, its protocol, and the gateways of a recursive one.
 /// Answers  its prefix; none: no route
 std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address& a,

@@ -19,12 +19,12 @@ using nlohmann::json;
 
 /// Members of a group, with their current shares.
 void add_members(controller& c, uint32_t index, json& out) {
-    const auto group = c.routing().groups().of_hop(index);
+    const auto group = c.routing().groups().of_nexthop(index);
     out["buckets"] = group.buckets;
     if (group.mtu != 0) out["mtu"] = group.mtu;
     out["members"] = json::array();
     for (const auto& m : group.members) {
-        json one = hop_json(c, m.hop);
+        json one = nexthop_json(c, m.nexthop);
         one["weight"] = m.weight;
         one["able"] = m.able;
         one["buckets"] = m.buckets;
@@ -34,13 +34,13 @@ void add_members(controller& c, uint32_t index, json& out) {
 
 }  // namespace
 
-json hop_json(controller& c, uint32_t index) {
-    const datapath::next_hop& hop = c.hops()[index];
+json nexthop_json(controller& c, uint32_t index) {
+    const datapath::next_hop& nexthop = c.nexthops()[index];
     json out = {{"next_hop", index}};
-    switch (hop.kind.load(std::memory_order_relaxed)) {
+    switch (nexthop.kind.load(std::memory_order_relaxed)) {
         case datapath::nexthop_kind::drop:
             out["type"] = "drop";
-            out["reason"] = datapath::name(hop.reason);
+            out["reason"] = datapath::name(nexthop.reason);
             return out;
         case datapath::nexthop_kind::local:
             out["type"] = "local";
@@ -59,9 +59,9 @@ json hop_json(controller& c, uint32_t index) {
             out["type"] = "adjacency";
             break;
     }
-    out["interface"] = c.interfaces().name_of(hop.out.interface);
-    out["mtu"] = hop.mtu.load(std::memory_order_relaxed);
-    if (const auto whose = c.routing().neighbours().of_hop(index)) {
+    out["interface"] = c.interfaces().name_of(nexthop.out.interface);
+    out["mtu"] = nexthop.mtu.load(std::memory_order_relaxed);
+    if (const auto whose = c.routing().neighbours().of_nexthop(index)) {
         out["via"] = whose->address.text();
         out["mac"] = whose->mac ? json(whose->mac->text()) : json(nullptr);
     }
@@ -123,9 +123,9 @@ void add_gateways(controller& c, uint8_t vrf, json& out, const ip_prefix& to, ro
     if (!any) out["type"] = "unresolved";
 }
 
-json route_json(controller& c, uint8_t vrf, const ip_prefix& to, uint32_t hop,
+json route_json(controller& c, uint8_t vrf, const ip_prefix& to, uint32_t nexthop,
                 route_origin origin) {
-    json out = hop_json(c, hop);
+    json out = nexthop_json(c, nexthop);
     out["to"] = to.text();
     add_origin(c, vrf, out, to, origin);
     add_gateways(c, vrf, out, to, origin);
@@ -164,7 +164,7 @@ class origin_filter {
         else
             origin_ = static_cast<route_origin>(at - std::begin(all));
     }
-    [[nodiscard]] bool takes(const ip_prefix& to, route_origin origin) const {
+    [[nodiscard]] bool matches(const ip_prefix& to, route_origin origin) const {
         if (protocol_.empty()) return origin == origin_.value_or(origin);
         const auto* const r =
             origin == route_origin::learned ? learned_route(c_, vrf_, to) : nullptr;
@@ -205,7 +205,7 @@ json show_route(controller& c, const request_fields& f) {
     const uint8_t vrf = vrf_of(c, f);
     const routes& table = c.routing().tables().of(vrf);
     const ip_address a = parsed(parse_address(f.text("address")), "address");
-    json out = hop_json(c, table.lookup(a));
+    json out = nexthop_json(c, table.lookup(a));
     out["address"] = a.text();
     add_route(c, vrf, a, out);
     return out;
@@ -221,16 +221,16 @@ json show_routes(controller& c, const request_fields& f) {
     const uint8_t vrf = vrf_of(c, f);
     const origin_filter wanted(c, vrf, f);
     c.routing().tables().of(vrf).for_each(
-        from, [&](const ip_prefix& p, uint32_t hop, route_origin origin) {
+        from, [&](const ip_prefix& p, uint32_t nexthop, route_origin origin) {
             if (filtered && (p.address.v6 != to.address.v6 || !to.contains(p.address)))
                 return false;
             if (filtered && (p.length < to.length || (!longer && p != to))) return longer;
-            if (!wanted.takes(p, origin)) return true;
+            if (!wanted.matches(p, origin)) return true;
             if (list.size() == most) {
                 next = p.text();
                 return false;
             }
-            list.push_back(route_json(c, vrf, p, hop, origin));
+            list.push_back(route_json(c, vrf, p, nexthop, origin));
             return true;
         });
     return {{"routes", std::move(list)}, {"next", std::move(next)}};
@@ -302,7 +302,7 @@ json show_neighbours(controller& c, const request_fields& f) {
                         {"address", n.address.text()},
                         {"state", neighbour_state_names[static_cast<size_t>(n.state)]},
                         {"mac", n.mac ? json(n.mac->text()) : json(nullptr)},
-                        {"next_hop", n.hop},
+                        {"next_hop", n.nexthop},
                         {"gateway", n.gateway},
                         {"static", n.fixed},
                         {"learned", c.followed().neighbours.contains({on, n.address})},
@@ -339,20 +339,20 @@ json show_next_hops(controller& c, const request_fields& f) {
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
     for (auto i = static_cast<uint32_t>(f.number_or("from", 0, 0, UINT32_MAX));
-         i < c.hops().capacity(); ++i) {
+         i < c.nexthops().capacity(); ++i) {
         // A free index drops packets; some fixed next hops do so on purpose.
         if (i >= datapath::fixed_nexthop::first_free &&
-            c.hops()[i].kind.load(std::memory_order_relaxed) == datapath::nexthop_kind::drop)
+            c.nexthops()[i].kind.load(std::memory_order_relaxed) == datapath::nexthop_kind::drop)
             continue;
         if (list.size() == most) {
             next = i;
             break;
         }
-        list.push_back(hop_json(c, i));
+        list.push_back(nexthop_json(c, i));
     }
     return {{"next_hops", std::move(list)},
-            {"in_use", c.hops().in_use()},
-            {"capacity", c.hops().capacity()},
+            {"in_use", c.nexthops().in_use()},
+            {"capacity", c.nexthops().capacity()},
             {"next", std::move(next)}};
 }
 

@@ -123,7 +123,7 @@ json step_json(controller& c, const trace_step& s) {
         out["bridge"] = bridge;
         if (vlan != 0) out["vlan"] = vlan;
     }
-    if (s.ran == stage::lookup) out["next_hop"] = hop_json(c, s.hop);
+    if (s.ran == stage::lookup) out["next_hop"] = nexthop_json(c, s.nexthop);
     if (s.out) out["egress"] = c.interfaces().name_of(s.out->interface);
     if (s.drop != datapath::drop_reason::none) {
         const datapath::drop_text& text = datapath::text_of(s.drop);

@@ -35,7 +35,7 @@ result<std::unique_ptr<socket_owner>> socket_owner::open(
          .answer = std::move(answer),
          .refusal = requests::refusal,
          .gone = std::move(gone),
-         .say = [](const std::string& text) { observe::log(observe::log_level::warning, text); }}));
+         .log = [](const std::string& text) { observe::log(observe::log_level::warning, text); }}));
     auto listener = listen_as(config.control);
     auto ready =
         listener ? out->socket_.get_ready(*listener) : tl::unexpected<error>(listener.error());
@@ -51,7 +51,7 @@ result<std::unique_ptr<socket_owner>> socket_owner::open(
 
 class socket_owner::prepared_socket : public prepared_change {
   public:
-    prepared_socket(socket_owner& of, const change& c)
+    prepared_socket(socket_owner& of, const transaction& c)
         : of_(of), before_(c.before.control), after_(c.after.control) {}
     ~prepared_socket() override {
         if (committed_ || !given_) return;
@@ -88,7 +88,7 @@ class socket_owner::prepared_socket : public prepared_change {
     bool committed_ = false;
 };
 
-result<std::unique_ptr<prepared_change>> socket_owner::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> socket_owner::prepare(transaction& c) {
     auto ready = std::make_unique<prepared_socket>(*this, c);
     if (auto done = ready->get_ready(); !done) return tl::unexpected<error>(done.error());
     return ready;

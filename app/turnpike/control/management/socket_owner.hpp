@@ -10,7 +10,7 @@
 #include <chrono>
 #include <memory>
 
-#include "control/change.hpp"
+#include "control/transaction.hpp"
 #include "sources/socket.hpp"
 
 namespace turnpike::control {
@@ -29,7 +29,7 @@ class socket_owner : public config_handler {
         std::function<void(const sources::socket_peer&)> gone = {});
 
     /// Errors  the configured path cannot be opened, nor the default one
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Answers requests, as line_socket::serve.
     /// Threads  management. Only its calls change the socket's configuration

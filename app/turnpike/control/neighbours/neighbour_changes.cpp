@@ -13,7 +13,7 @@ using datapath::nexthop_kind;
 
 class neighbours::prepared_neighbours : public prepared_change {
   public:
-    prepared_neighbours(neighbours& of, const change& c)
+    prepared_neighbours(neighbours& of, const transaction& c)
         : of_(of), after_(c.after), snapshot_(*c.snapshot) {}
     ~prepared_neighbours() override {
         if (committed_) return;
@@ -23,7 +23,7 @@ class neighbours::prepared_neighbours : public prepared_change {
     }
 
     /// The operator's objects first: room that is left is the kernel's.
-    result<void> add_all(const change& c, routes_in_progress& r) {
+    result<void> add_all(const transaction& c, routes_in_progress& r) {
         for (vrf_routes& t : r.tables)
             if (auto done = add_gateways(c, t.operators); !done) return done;
         if (auto done = add_fixed(c, r); !done) return done;
@@ -31,14 +31,14 @@ class neighbours::prepared_neighbours : public prepared_change {
             if (auto done = add_gateways(c, t.learned, true); !done) return done;
         return add_permanent(c, r.out);
     }
-    result<void> find_interfaces(const change& c) {
+    result<void> find_interfaces(const transaction& c) {
         interfaces_.resize(of_.interfaces_.size());
         for (const auto& [name, ifindex] : c.ifindex_of) {
             const datapath::interface& on = snapshot_.interfaces[ifindex];
             if (on.kind != datapath::interface_kind::routed) continue;
             interfaces_[ifindex].about = &on;
             interfaces_[ifindex].networks = after_.interfaces.at(name).addresses;
-            interfaces_[ifindex].link_hop = on.addresses->link_hop;
+            interfaces_[ifindex].link_nexthop = on.addresses->link_nexthop;
         }
         for (const auto& [whose, e] : of_.entries_) known_.push_back(e.get());
         known_.insert(known_.end(), made_.begin(), made_.end());
@@ -55,26 +55,26 @@ class neighbours::prepared_neighbours : public prepared_change {
         for (size_t i = 0; i < interfaces_.size(); ++i) {
             of_.interfaces_[i].about = interfaces_[i].about;
             of_.interfaces_[i].networks.swap(interfaces_[i].networks);
-            of_.interfaces_[i].link_hop = interfaces_[i].link_hop;
+            of_.interfaces_[i].link_nexthop = interfaces_[i].link_nexthop;
             of_.routed_interfaces_ += interfaces_[i].about != nullptr;
         }
         for (entry* e : known_) update(*e);
     }
 
   private:
-    result<void> add_fixed(const change& c, routes_in_progress& r) {
+    result<void> add_fixed(const transaction& c, routes_in_progress& r) {
         for (const auto& [name, says] : after_.neighbours) {
             auto e = add(c, name, "the static ones");
             if (!e) return tl::unexpected<error>(e.error());
             fixed_.emplace(*e, says.mac);
             const auto bits = static_cast<uint8_t>(name.address.bits());
             if (!name.address.is_link_local())
-                r.of((*e)->vrf).derived[{name.address, bits}] = (*e)->hop;
+                r.of((*e)->vrf).derived[{name.address, bits}] = (*e)->nexthop;
         }
         return {};
     }
     /// The kernel's permanent entries: routes and networks decide which are used.
-    result<void> add_permanent(const change& c, left_out& out) {
+    result<void> add_permanent(const transaction& c, left_out& out) {
         for (const auto& [name, mac] : c.learned.neighbours) {
             if (is_own_link_local(c.ifindex_of.at(name.interface), name.address)) continue;
             if (entry* const e = add_learned(c, name); e != nullptr)
@@ -87,41 +87,42 @@ class neighbours::prepared_neighbours : public prepared_change {
 
     /// learned  a gateway that is our own address gives an unusable next hop, and one without room none, instead of
     ///          an error
-    result<void> add_gateways(const change& c, resolved_routes& some, bool learned = false) {
+    result<void> add_gateways(const transaction& c, resolved_routes& some, bool learned = false) {
         const auto targets = some.set->targets();
         for (size_t t = 0; t < targets.size(); ++t) {
-            auto& hops = some.hops_of_members.emplace_back();
+            auto& nexthops = some.nexthops_of_members.emplace_back();
             if (targets[t].recursive) {
-                if (auto done = add_paths(c, some, t, hops); !done) return done;
+                if (auto done = add_paths(c, some, t, nexthops); !done) return done;
                 continue;
             }
             for (const state::route_member& m : targets[t].members) {
                 const uint16_t interface = c.ifindex_of.at(m.interface);
                 if (!m.via) {
-                    hops.push_back(snapshot_.interfaces[interface].addresses->link_hop);
+                    nexthops.push_back(snapshot_.interfaces[interface].addresses->link_nexthop);
                     continue;
                 }
                 if (learned && is_own_link_local(interface, *m.via)) {
-                    hops.push_back(datapath::fixed_nexthop::unreachable);
+                    nexthops.push_back(datapath::fixed_nexthop::unreachable);
                     continue;
                 }
                 const bool grouped = targets[t].members.size() > 1;
                 if (learned) {
-                    hops.push_back(gateway_hop(add_learned(c, {m.interface, *m.via}), grouped));
+                    nexthops.push_back(
+                        gateway_nexthop(add_learned(c, {m.interface, *m.via}), grouped));
                     continue;
                 }
                 auto e = add(c, {m.interface, *m.via}, "the gateways of the routes");
                 if (!e) return tl::unexpected<error>(e.error());
-                hops.push_back(gateway_hop(*e, grouped));
+                nexthops.push_back(gateway_nexthop(*e, grouped));
             }
         }
         return {};
     }
-    uint32_t gateway_hop(entry* e, bool grouped) {
+    uint32_t gateway_nexthop(entry* e, bool grouped) {
         if (e == nullptr) return no_nexthop;
         gateways_.insert(e);
         if (grouped && after_.sharing.uses_neigh(e->address)) grouped_.insert(e);
-        return e->hop;
+        return e->nexthop;
     }
 
     /// Whether the operator adds or changes a route of this target.
@@ -130,18 +131,18 @@ class neighbours::prepared_neighbours : public prepared_change {
                            [&](const state::route& r) { return r.target == target; });
     }
     /// The same for recursive routes, which may resolve by learned routes: only a new route is refused without room.
-    result<void> add_paths(const change& c, const resolved_routes& some, size_t target,
-                           std::vector<uint32_t>& hops) {
+    result<void> add_paths(const transaction& c, const resolved_routes& some, size_t target,
+                           std::vector<uint32_t>& nexthops) {
         for (const resolved_path& path : some.paths[target]) {
             const state::route_member& to = path.to;
             if (path.drops || is_own_link_local(c.ifindex_of.at(to.interface), *to.via)) {
-                hops.push_back(path.drops.value_or(datapath::fixed_nexthop::unreachable));
+                nexthops.push_back(path.drops.value_or(datapath::fixed_nexthop::unreachable));
                 continue;
             }
             auto e = add(c, {to.interface, *to.via}, "the gateways of the routes");
             if (!e && (e.error().code != ENOSPC || is_new(some, target)))
                 return tl::unexpected<error>(e.error());
-            hops.push_back(gateway_hop(e.value_or(nullptr), some.paths[target].size() > 1));
+            nexthops.push_back(gateway_nexthop(e.value_or(nullptr), some.paths[target].size() > 1));
         }
         return {};
     }
@@ -155,10 +156,10 @@ class neighbours::prepared_neighbours : public prepared_change {
     struct of_one {
         const datapath::interface* about = nullptr;
         std::vector<ip_prefix> networks{};
-        uint32_t link_hop = 0;
+        uint32_t link_nexthop = 0;
     };
 
-    result<entry*> add(const change& c, const state::neighbour_name& name, const char* whose) {
+    result<entry*> add(const transaction& c, const state::neighbour_name& name, const char* whose) {
         const uint16_t interface = c.ifindex_of.at(name.interface);
         if (is_own_link_local(interface, name.address))
             return turnpike::fail(EINVAL, after_.file,
@@ -171,7 +172,7 @@ class neighbours::prepared_neighbours : public prepared_change {
             fmt::format("neighbours.limit ({}) is too small for {}", after_.limits.limit, whose));
     }
     /// Null: no room.
-    entry* add_learned(const change& c, const state::neighbour_name& name) {
+    entry* add_learned(const transaction& c, const state::neighbour_name& name) {
         const uint16_t interface = c.ifindex_of.at(name.interface);
         entry* e = of_.find(interface, name.address);
         const bool counts = e == nullptr || (!gateways_.contains(e) && !fixed_.contains(e));
@@ -208,7 +209,7 @@ class neighbours::prepared_neighbours : public prepared_change {
             e.gateway = e.fixed = false;
             return of_.forget(e, drop_reason::interface_gone, 0);
         }
-        of_.hops_[e.hop].mtu.store(on.about->mtu, std::memory_order_relaxed);
+        of_.nexthops_[e.nexthop].mtu.store(on.about->mtu, std::memory_order_relaxed);
         if (e.fixed) {
             if (!was_fixed || e.mac != f->second) of_.set_mac(e, f->second);
             e.state = neighbour_state::reachable;
@@ -234,16 +235,16 @@ class neighbours::prepared_neighbours : public prepared_change {
     }
 
     void change_host_route(entry& e, bool on_network) noexcept {
-        const auto kind = of_.hops_[e.hop].kind.load(std::memory_order_relaxed);
+        const auto kind = of_.nexthops_[e.nexthop].kind.load(std::memory_order_relaxed);
         try {
             if (e.has_route && !on_network)
                 e.has_route = !of_.host_routes_.clear_host(e.vrf, e.address).has_value();
             else if (!e.has_route && on_network &&
                      (kind == nexthop_kind::adjacency || kind == nexthop_kind::failed))
-                e.has_route =
-                    of_.host_routes_
-                        .set_host(e.vrf, e.address, e.hop, of_.interfaces_[e.interface].link_hop)
-                        .has_value();
+                e.has_route = of_.host_routes_
+                                  .set_host(e.vrf, e.address, e.nexthop,
+                                            of_.interfaces_[e.interface].link_nexthop)
+                                  .has_value();
         } catch (const std::bad_alloc&) {  // out of memory: packets go through control meanwhile
         }
     }
@@ -259,15 +260,15 @@ class neighbours::prepared_neighbours : public prepared_change {
     bool committed_ = false;
 };
 
-result<std::unique_ptr<prepared_change>> neighbours::prepare(const change& c,
+result<std::unique_ptr<prepared_change>> neighbours::prepare(const transaction& c,
                                                              routes_in_progress& r) {
     auto ready = std::make_unique<prepared_neighbours>(*this, c);
-    if (c.after.limits.limit > hops_.capacity() / 2)
+    if (c.after.limits.limit > nexthops_.capacity() / 2)
         return turnpike::fail(
             ENOSPC, c.after.file,
             fmt::format("neighbours.limit can be {} at most until a restart, which "
                         "makes room for more",
-                        hops_.capacity() / 2));
+                        nexthops_.capacity() / 2));
     if (auto done = ready->add_all(c, r); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->find_interfaces(c); !done) return tl::unexpected<error>(done.error());
     return ready;
@@ -291,7 +292,7 @@ std::optional<uint32_t> neighbours::add_gateway(uint16_t interface, const ip_add
     e->gateway = true;
     e->grouped |= grouped;
     update_rank(*e);
-    return e->hop;
+    return e->nexthop;
 }
 
 bool neighbours::any_in(const state::route_changes& what) const {
@@ -313,12 +314,12 @@ bool neighbours::any_in(const state::route_changes& what) const {
 known_neighbour neighbours::shown(const entry& e) const {
     known_neighbour out{.interface = e.interface,
                         .address = e.address,
-                        .hop = e.hop,
+                        .nexthop = e.nexthop,
                         .state = e.state,
                         .gateway = e.gateway,
                         .fixed = e.fixed,
                         .pending = e.pending.size()};
-    if (hops_[e.hop].kind.load(std::memory_order_relaxed) == nexthop_kind::adjacency)
+    if (nexthops_[e.nexthop].kind.load(std::memory_order_relaxed) == nexthop_kind::adjacency)
         out.mac = e.mac;
     return out;
 }
@@ -329,9 +330,9 @@ void neighbours::for_each(uint16_t from_interface, const ip_address& from,
         if (!visit(shown(*at->second))) return;
 }
 
-std::optional<known_neighbour> neighbours::of_hop(uint32_t hop) const {
-    const auto at = by_hop_.find(hop);
-    return at == by_hop_.end() ? std::nullopt : std::optional(shown(*at->second));
+std::optional<known_neighbour> neighbours::of_nexthop(uint32_t nexthop) const {
+    const auto at = by_nexthop_.find(nexthop);
+    return at == by_nexthop_.end() ? std::nullopt : std::optional(shown(*at->second));
 }
 
 }  // namespace turnpike::control

@@ -15,9 +15,9 @@ constexpr uint64_t not_yet_ms = 100;  ///< retry interval while all source addre
 constexpr uint64_t ns_per_ms = 1'000'000, ns_per_s = 1'000'000'000;
 constexpr uint32_t max_solicit_burst = 1024;  ///< half of a worker's inject ring
 
-neighbours::neighbours(next_hops& hops, route_tables& host_routes, uint32_t max_held,
+neighbours::neighbours(next_hops& nexthops, route_tables& host_routes, uint32_t max_held,
                        neighbour_callbacks callbacks)
-    : hops_(hops),
+    : nexthops_(nexthops),
       host_routes_(host_routes),
       max_held_(max_held),
       callbacks_(std::move(callbacks)),
@@ -42,10 +42,10 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
     e->rank = e->parked.insert(e->parked.end(), e.get());
     timer_set one{{0, {interface, a}}};
     e->timer = one.extract(one.begin());
-    e->handle = hops_.allocate();
+    e->handle = nexthops_.allocate();
     if (!e->handle) return nullptr;
-    e->hop = e->handle.index();
-    datapath::next_hop& h = hops_[e->hop];
+    e->nexthop = e->handle.index();
+    datapath::next_hop& h = nexthops_[e->nexthop];
     h.out = {.port = on.port, .interface = interface};
     h.mtu.store(on.mtu, std::memory_order_relaxed);
     h.set_vlan(on.vlan);
@@ -53,12 +53,12 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
     h.reason = drop_reason::neighbour_failed;
     h.sends_icmp = true;
     entry* made = e.get();
-    const uint32_t index = made->hop;  // the entry may be destroyed
+    const uint32_t index = made->nexthop;  // the entry may be destroyed
     try {
-        by_hop_.emplace(made->hop, made);
+        by_nexthop_.emplace(made->nexthop, made);
         entries_.emplace(key{interface, a}, std::move(e));
     } catch (...) {
-        by_hop_.erase(index);
+        by_nexthop_.erase(index);
         throw;
     }
     h.kind.store(nexthop_kind::glean, std::memory_order_release);
@@ -139,7 +139,7 @@ void neighbours::forget(entry& e, drop_reason why, uint64_t now_ms) {
     stop_timer(e);
     unrank(e);
     --interfaces_[e.interface].entries;
-    by_hop_.erase(e.hop);
+    by_nexthop_.erase(e.nexthop);
     entries_.erase({e.interface, e.address});
 }
 
@@ -157,9 +157,9 @@ void neighbours::resolve(rte_mbuf* packet, uint16_t interface, const ip_address&
     resolve_at(*e, packet, now_ms);
 }
 
-bool neighbours::resolve_by_hop(rte_mbuf* packet, uint32_t hop, uint64_t now_ms) {
-    const auto at = by_hop_.find(hop);
-    if (at == by_hop_.end()) return false;
+bool neighbours::resolve_by_nexthop(rte_mbuf* packet, uint32_t nexthop, uint64_t now_ms) {
+    const auto at = by_nexthop_.find(nexthop);
+    if (at == by_nexthop_.end()) return false;
     resolve_at(*at->second, packet, now_ms);
     return true;
 }
@@ -169,10 +169,10 @@ void neighbours::resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms) {
         case nud::reachable:
         case nud::stale:
         case nud::probe:
-            return callbacks_.send(packet, hops_[e.hop]);
+            return callbacks_.send(packet, nexthops_[e.nexthop]);
         case nud::failed:
             if (drops_packets(e)) {
-                hops_[e.hop].mark_used();
+                nexthops_[e.nexthop].mark_used();
                 return callbacks_.drop(packet, drop_reason::neighbour_failed);
             }
             if (!may_solicit(e.interface, now_ms))
@@ -190,7 +190,7 @@ void neighbours::resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms) {
 bool neighbours::may_solicit(uint16_t interface, uint64_t now_ms) noexcept {
     const auto rate = token_rate::per_second(
         limits_.solicit_rate, ns_per_s, std::clamp(limits_.solicit_rate, 1U, max_solicit_burst));
-    return interfaces_[interface].solicitations.take(rate, now_ms * ns_per_ms);
+    return interfaces_[interface].solicitations.allow(rate, now_ms * ns_per_ms);
 }
 
 /// A full queue drops its oldest packet (RFC 1122 section 2.3.2.2, RFC 4861 section 7.2.2).
@@ -272,14 +272,14 @@ bool neighbours::asks(uint16_t interface, const ip_address& a) const noexcept {
 
 /// From here on workers forward by the next hop, through the host route or as a gateway.
 void neighbours::set_mac(entry& e, const mac_address& mac) {
-    datapath::next_hop& hop = hops_[e.hop];
-    const bool known = hop.kind.load(std::memory_order_relaxed) == nexthop_kind::adjacency;
+    datapath::next_hop& nexthop = nexthops_[e.nexthop];
+    const bool known = nexthop.kind.load(std::memory_order_relaxed) == nexthop_kind::adjacency;
     const mac_address was = std::exchange(e.mac, mac);
     e.since = flushes_begun_;
     if (!e.fixed && (!known || was != mac))
         callbacks_.notify({shown(e), known ? std::optional(was) : std::nullopt, mac});
-    hop.set_destination(mac);
-    hop.kind.store(nexthop_kind::adjacency, std::memory_order_release);
+    nexthop.set_destination(mac);
+    nexthop.kind.store(nexthop_kind::adjacency, std::memory_order_release);
     add_host_route(e);
     release(e);
 }
@@ -287,8 +287,9 @@ void neighbours::set_mac(entry& e, const mac_address& mac) {
 /// If there is no memory for the host route, packets go through control.
 void neighbours::add_host_route(entry& e) {
     if (e.has_route || e.fixed || !is_on_network(e)) return;
-    e.has_route = host_routes_.set_host(e.vrf, e.address, e.hop, interfaces_[e.interface].link_hop)
-                      .has_value();
+    e.has_route =
+        host_routes_.set_host(e.vrf, e.address, e.nexthop, interfaces_[e.interface].link_nexthop)
+            .has_value();
 }
 
 /// Whether a connected network or on-link route contains the neighbour. A gateway may be outside of
@@ -297,16 +298,16 @@ bool neighbours::is_on_network(const entry& e) const noexcept {
     const of_interface& on = interfaces_[e.interface];
     return std::any_of(on.networks.begin(), on.networks.end(),
                        [&](const ip_prefix& p) { return p.contains(e.address); }) ||
-           host_routes_.is_on_link(e.vrf, e.address, on.link_hop);
+           host_routes_.is_on_link(e.vrf, e.address, on.link_nexthop);
 }
 
 void neighbours::lose_mac(entry& e) {
-    hops_[e.hop].kind.store(nexthop_kind::glean, std::memory_order_release);
+    nexthops_[e.nexthop].kind.store(nexthop_kind::glean, std::memory_order_release);
 }
 
 /// Whether workers drop the neighbour's packets as neighbour_failed.
 bool neighbours::drops_packets(const entry& e) const noexcept {
-    return hops_[e.hop].kind.load(std::memory_order_relaxed) == nexthop_kind::failed;
+    return nexthops_[e.nexthop].kind.load(std::memory_order_relaxed) == nexthop_kind::failed;
 }
 
 void neighbours::become_reachable(entry& e, uint64_t now_ms) {
@@ -323,7 +324,7 @@ void neighbours::become_reachable(entry& e, uint64_t now_ms) {
 void neighbours::become_stale(entry& e, uint64_t now_ms) {
     e.state = nud::stale;
     e.unused_since_ms = now_ms;
-    hops_[e.hop].used.store(false, std::memory_order_relaxed);
+    nexthops_[e.nexthop].used.store(false, std::memory_order_relaxed);
     rank(e);
     // Poll `used`, because a worker only sets that flag.
     set_timer(e, now_ms + limits_.retransmit_ms);
@@ -341,8 +342,8 @@ void neighbours::fail(entry& e, uint64_t now_ms) {
         if (!e.gateway) set_timer(e, now_ms + limits_.negative_ms);
         return drop_pending(e, drop_reason::neighbour_failed);
     }
-    hops_[e.hop].used.store(false, std::memory_order_relaxed);
-    hops_[e.hop].kind.store(nexthop_kind::failed, std::memory_order_release);
+    nexthops_[e.nexthop].used.store(false, std::memory_order_relaxed);
+    nexthops_[e.nexthop].kind.store(nexthop_kind::failed, std::memory_order_release);
     rank(e);
     e.unused_since_ms = now_ms;
     // The neighbour may have another MAC address.
@@ -360,7 +361,7 @@ void neighbours::probe_failed(entry& e, uint64_t now_ms) {
         if (!e.gateway) forget(e, drop_reason::neighbour_failed, now_ms);
         return;
     }
-    if (hops_[e.hop].used.exchange(false, std::memory_order_relaxed) || e.grouped) {
+    if (nexthops_[e.nexthop].used.exchange(false, std::memory_order_relaxed) || e.grouped) {
         e.unused_since_ms = now_ms;
         if (may_solicit(e.interface, now_ms))
             static_cast<void>(callbacks_.solicit(e.interface, e.address, nullptr));
@@ -456,7 +457,7 @@ void neighbours::on_time(entry& e, uint64_t now_ms) {
         case nud::reachable:
             return become_stale(e, now_ms);
         case nud::stale:
-            if (hops_[e.hop].used.exchange(false, std::memory_order_relaxed)) {
+            if (nexthops_[e.nexthop].used.exchange(false, std::memory_order_relaxed)) {
                 e.state = nud::probe;
                 e.asked_for = true;
                 e.attempts = 0;
@@ -476,7 +477,7 @@ void neighbours::release(entry& e) {
     for (const auto at : std::exchange(e.pending, {})) {
         rte_mbuf* packet = at->packet;
         waiting_.erase(at);
-        callbacks_.send(packet, hops_[e.hop]);
+        callbacks_.send(packet, nexthops_[e.nexthop]);
     }
 }
 

@@ -36,9 +36,9 @@
 #include <vector>
 
 #include "base/token_bucket.hpp"
-#include "control/change.hpp"
 #include "control/routing/next_hops.hpp"
 #include "control/routing/route_tables.hpp"
+#include "control/transaction.hpp"
 #include "datapath/drop_reason.hpp"
 #include "net/ip.hpp"
 
@@ -54,7 +54,7 @@ inline constexpr std::string_view neighbour_state_names[] = {"incomplete", "reac
 struct known_neighbour {
     uint16_t interface = 0;  ///< interface index
     ip_address address{};
-    uint32_t hop = 0;
+    uint32_t nexthop = 0;
     neighbour_state state = neighbour_state::incomplete;
     bool gateway = false, fixed = false;
     std::optional<mac_address> mac{};
@@ -91,12 +91,12 @@ struct neighbour_claim {
 class neighbours {
   public:
     /// max_held  maximum of waiting packets, for all neighbours together
-    neighbours(next_hops& hops, route_tables& host_routes, uint32_t max_held,
+    neighbours(next_hops& nexthops, route_tables& host_routes, uint32_t max_held,
                neighbour_callbacks callbacks);
     ~neighbours();
 
     /// Gateways of routes and static neighbours; deletes the entries of removed interfaces.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(const change& c,
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(const transaction& c,
                                                                    routes_in_progress& r);
 
     /// The next hop of a gateway of the kernel's routes, without a transaction. Its entry stays until a transaction finds
@@ -110,7 +110,7 @@ class neighbours {
     void resolve(rte_mbuf* packet, uint16_t interface, const ip_address& a, uint64_t now_ms);
     /// The same for a packet punted by a neighbour's next hop. False: the index is not a
     /// neighbour's.
-    [[nodiscard]] bool resolve_by_hop(rte_mbuf* packet, uint32_t hop, uint64_t now_ms);
+    [[nodiscard]] bool resolve_by_nexthop(rte_mbuf* packet, uint32_t nexthop, uint64_t now_ms);
     /// A request with the sender's MAC address; `create`: it was addressed to us, so make an entry
     /// for the reply.
     void learn(uint16_t interface, const ip_address& a, const mac_address& mac, bool create,
@@ -142,7 +142,7 @@ class neighbours {
     void for_each(uint16_t from_interface, const ip_address& from,
                   const std::function<bool(const known_neighbour&)>& visit) const;
     /// The neighbour of a next hop; none: not a neighbour's next hop.
-    [[nodiscard]] std::optional<known_neighbour> of_hop(uint32_t hop) const;
+    [[nodiscard]] std::optional<known_neighbour> of_nexthop(uint32_t nexthop) const;
 
     /// Whether the prefix of a changed route contains a neighbour.
     [[nodiscard]] bool any_in(const state::route_changes& what) const;
@@ -180,7 +180,7 @@ class neighbours {
         uint8_t vrf = 0;  ///< the interface's VRF
         ip_address address{};
         nexthop_handle handle{};
-        uint32_t hop = 0;  ///< its index
+        uint32_t nexthop = 0;  ///< its index
         neighbour_state state = neighbour_state::incomplete;
         bool gateway = false;
         /// a member of an ECMP group, which is left out while the neighbour does not answer: it is probed meanwhile
@@ -206,7 +206,7 @@ class neighbours {
         bool routed = false;
         const datapath::interface* about = nullptr;  ///< in the running snapshot
         std::vector<ip_prefix> networks{};
-        uint32_t link_hop = 0;  ///< next hop of its on-link networks
+        uint32_t link_nexthop = 0;  ///< next hop of its on-link networks
         token_bucket solicitations{};
     };
     class prepared_neighbours;
@@ -247,14 +247,14 @@ class neighbours {
     void on_time(entry& e, uint64_t now_ms);
     void resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms);
 
-    next_hops& hops_;
+    next_hops& nexthops_;
     route_tables& host_routes_;
     const uint32_t max_held_;
     neighbour_callbacks callbacks_;
     state::neighbour_limits limits_{};
     std::minstd_rand random_{std::random_device{}()};
     std::map<key, std::unique_ptr<entry>> entries_;
-    std::map<uint32_t, entry*> by_hop_;
+    std::map<uint32_t, entry*> by_nexthop_;
     std::vector<of_interface> interfaces_;  ///< by interface index
     uint32_t routed_interfaces_ = 0;
     size_t learned_ = 0;  ///< entries for the kernel's gateways and permanent neighbours

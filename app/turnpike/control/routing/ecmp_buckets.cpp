@@ -129,7 +129,7 @@ nexthop_group::owned make_group(std::span<const group_member> members,
                                 group_work* work) {
     auto made = nexthop_group::make(buckets_for(members.size()));
     made->members = static_cast<uint32_t>(members.size());
-    for (size_t m = 0; m < members.size(); ++m) made->hop[m] = members[m].hop;
+    for (size_t m = 0; m < members.size(); ++m) made->nexthop[m] = members[m].nexthop;
     const bool any = std::find(able.begin(), able.end(), true) != able.end();
     const std::vector<bool> all(members.size(), true);
     std::vector<size_t> fresh;

@@ -26,7 +26,7 @@ namespace turnpike::control {
 /// A member of a group.
 struct group_member {
     uint64_t name = 0;  ///< hash of the member's address and interface
-    uint32_t hop = 0;
+    uint32_t nexthop = 0;
     uint16_t weight = 1;
     bool use_neigh = false;  ///< left out while its neighbour does not answer
     auto operator<=>(const group_member&) const = default;

@@ -237,7 +237,7 @@ void netlink_monitor::lost() {
     ++numbers_.overruns;
     all_again_ = true;
     is_drained_ = false;
-    if (loss_lines_.take(now_ms_))
+    if (loss_lines_.allow(now_ms_))
         observe::log(observe::log_level::notice,
                      "netlink notifications were lost; the kernel's state is dumped again");
 }
@@ -246,7 +246,7 @@ void netlink_monitor::parse(std::span<const uint8_t> datagram) {
     numbers_.refused += netlink::parse(
         datagram, [&](netlink::message&& m) { apply(m); },
         [this](const error& why) {
-            if (refused_lines_.take(now_ms_))
+            if (refused_lines_.allow(now_ms_))
                 observe::log(observe::log_level::error, why.message());
         });
 }

@@ -58,9 +58,9 @@ nexthop_handle::~nexthop_handle() {
 
 void next_hops::release(void* self, uint64_t index) {
     auto& t = *static_cast<next_hops*>(self);
-    next_hop& hop = t[static_cast<uint32_t>(index)];
-    hop.kind.store(nexthop_kind::drop, std::memory_order_relaxed);
-    hop.used.store(false, std::memory_order_relaxed);
+    next_hop& nexthop = t[static_cast<uint32_t>(index)];
+    nexthop.kind.store(nexthop_kind::drop, std::memory_order_relaxed);
+    nexthop.used.store(false, std::memory_order_relaxed);
     t.free_.push(static_cast<uint32_t>(index));
 }
 

@@ -20,13 +20,13 @@ uint64_t name_of(const state::route_member& m) noexcept {
 
 /// A learned route may have a member without a usable next hop. As in Linux (fib_good_nh), a neighbour that is not
 /// known yet is tried.
-bool sends(const datapath::next_hop& hop, const group_member& m) noexcept {
-    const nexthop_kind kind = hop.kind.load(std::memory_order_relaxed);
+bool sends(const datapath::next_hop& nexthop, const group_member& m) noexcept {
+    const nexthop_kind kind = nexthop.kind.load(std::memory_order_relaxed);
     return kind >= nexthop_kind::failed && !(m.use_neigh && kind == nexthop_kind::failed);
 }
 
 /// None: unicast.
-std::optional<uint32_t> fixed_hop_of(state::route_type type) noexcept {
+std::optional<uint32_t> fixed_nexthop_of(state::route_type type) noexcept {
     using enum state::route_type;
     switch (type) {
         case unicast:
@@ -49,7 +49,7 @@ std::optional<uint32_t> fixed_hop_of(state::route_type type) noexcept {
 
 /// Workers may still be reading the previous table.
 void nexthop_groups::publish(group& g, nexthop_group::owned next) noexcept {
-    hops_[g.hop].group.store(next.get(), std::memory_order_release);
+    nexthops_[g.nexthop].group.store(next.get(), std::memory_order_release);
     ++stores_;
     discard(std::exchange(g.table, std::move(next)));
 }
@@ -69,8 +69,8 @@ void nexthop_groups::update_members(const classify& can_send) {
 
 void nexthop_groups::update_members(group& g, const classify& can_send, uint32_t& buckets_left) {
     const auto is_able = [&](size_t m) {
-        const datapath::next_hop& hop = hops_[g.members[m].hop];
-        return sends(hop, g.members[m]) && can_send(hop);
+        const datapath::next_hop& nexthop = nexthops_[g.members[m].nexthop];
+        return sends(nexthop, g.members[m]) && can_send(nexthop);
     };
     bool lost = false, came_back = false;
     for (size_t m = 0; m < g.members.size(); ++m) {
@@ -99,7 +99,7 @@ void nexthop_groups::update_members(group& g, const classify& can_send, uint32_t
     };
     if (!came_back && (g.full == nullptr || number(g.full_able) < number(g.able))) {
         std::vector<bool> full_able = g.able;
-        hops_[g.hop].group.store(next.get(), std::memory_order_release);
+        nexthops_[g.nexthop].group.store(next.get(), std::memory_order_release);
         ++stores_;
         discard(std::exchange(g.full, std::exchange(g.table, std::move(next))));
         g.full_able = std::move(full_able);
@@ -124,7 +124,7 @@ void nexthop_groups::want_ahead(const state::learned& next) {
     add_needed(next.routes);
     for (const auto& [vrf, routes] : next.vrf_routes) add_needed(routes);
     std::erase_if(ahead_, [&](const auto& made) { return !needed.contains(made.first); });
-    const size_t room = std::min<size_t>(hops_.capacity() - hops_.in_use(), max_ahead);
+    const size_t room = std::min<size_t>(nexthops_.capacity() - nexthops_.in_use(), max_ahead);
     for (const members& key : needed)
         if (!ahead_.contains(key) && ahead_.size() + wanted_.size() < room) wanted_.push_back(key);
 }
@@ -161,56 +161,56 @@ bool nexthop_groups::is_ready(const state::route_target& target) const {
 
 /// Members without a next hop are left out.
 nexthop_groups::shared_by nexthop_groups::key_of(const state::route_target& target,
-                                                 const std::vector<uint32_t>& hops,
+                                                 const std::vector<uint32_t>& nexthops,
                                                  const state::ecmp& sharing) {
     shared_by key{.mtu = target.members.front().via ? target.mtu : uint16_t{0}};
-    for (size_t m = 0; m < hops.size(); ++m)
-        if (hops[m] != no_nexthop)
+    for (size_t m = 0; m < nexthops.size(); ++m)
+        if (nexthops[m] != no_nexthop)
             key.of.push_back(
-                {.name = hops.size() == 1 ? 0 : name_of(target.members[m]),
-                 .hop = hops[m],
+                {.name = nexthops.size() == 1 ? 0 : name_of(target.members[m]),
+                 .nexthop = nexthops[m],
                  .weight = target.members[m].weight,
-                 .use_neigh = hops.size() > 1 && sharing.uses_neigh(*target.members[m].via)});
+                 .use_neigh = nexthops.size() > 1 && sharing.uses_neigh(*target.members[m].via)});
     return key;
 }
 
 std::vector<bool> nexthop_groups::able_of(const members& some, const classify& can_send) const {
     std::vector<bool> able;
     for (const group_member& m : some)
-        able.push_back(sends(hops_[m.hop], m) && can_send(hops_[m.hop]));
+        able.push_back(sends(nexthops_[m.nexthop], m) && can_send(nexthops_[m.nexthop]));
     return able;
 }
 
 /// Null: no next hop is left.
 std::shared_ptr<nexthop_groups::group> nexthop_groups::make(const members& of, uint16_t mtu,
                                                             const classify& can_send) {
-    nexthop_handle hop = hops_.allocate();
-    if (!hop) return nullptr;
+    nexthop_handle nexthop = nexthops_.allocate();
+    if (!nexthop) return nullptr;
     auto able = able_of(of, can_send);
     auto table = first_table(of, able);
-    auto g = std::make_shared<group>(*this, std::move(hop));
+    auto g = std::make_shared<group>(*this, std::move(nexthop));
     g->members = of;
     g->able = std::move(able);
-    hops_[g->hop].mtu.store(mtu != 0 ? mtu : UINT16_MAX, std::memory_order_relaxed);
+    nexthops_[g->nexthop].mtu.store(mtu != 0 ? mtu : UINT16_MAX, std::memory_order_relaxed);
     publish(*g, std::move(table));
-    hops_[g->hop].kind.store(nexthop_kind::group, std::memory_order_release);
+    nexthops_[g->nexthop].kind.store(nexthop_kind::group, std::memory_order_release);
     return g;
 }
 
-std::optional<uint32_t> nexthop_groups::hop_of(const state::route_target& target,
-                                               const std::vector<uint32_t>& hops,
-                                               const state::configuration& running,
-                                               const classify& can_send) {
-    if (const auto fixed = fixed_hop_of(target.type)) return fixed;
-    shared_by key = key_of(target, hops, running.sharing);
-    if (key.of.size() == 1 && key.mtu == 0) return key.of.front().hop;
-    if (const auto there = groups_.find(key); there != groups_.end()) return there->second->hop;
+std::optional<uint32_t> nexthop_groups::nexthop_of(const state::route_target& target,
+                                                   const std::vector<uint32_t>& nexthops,
+                                                   const state::configuration& running,
+                                                   const classify& can_send) {
+    if (const auto fixed = fixed_nexthop_of(target.type)) return fixed;
+    shared_by key = key_of(target, nexthops, running.sharing);
+    if (key.of.size() == 1 && key.mtu == 0) return key.of.front().nexthop;
+    if (const auto there = groups_.find(key); there != groups_.end()) return there->second->nexthop;
     // Workers know by the snapshot whether there are groups.
     const uint32_t limit = running.limits.limit;
     if (groups_.empty() || groups_.size() >= limit - limit / reserved_share) return std::nullopt;
     auto g = make(key.of, key.mtu, can_send);
     if (g == nullptr) return std::nullopt;
-    return groups_.emplace(std::move(key), std::move(g)).first->second->hop;
+    return groups_.emplace(std::move(key), std::move(g)).first->second->nexthop;
 }
 
 nexthop_group::owned nexthop_groups::first_table(const members& of, const std::vector<bool>& able) {
@@ -218,20 +218,21 @@ nexthop_group::owned nexthop_groups::first_table(const members& of, const std::v
     if (made == ahead_.end()) return make_group(of, able, {}, &work_);
     if (std::find(able.begin(), able.end(), false) != able.end())
         return make_group(of, able, {made->second.get()}, &work_);
-    for (size_t m = 0; m < of.size(); ++m) made->second->hop[m] = of[m].hop;
+    for (size_t m = 0; m < of.size(); ++m) made->second->nexthop[m] = of[m].nexthop;
     return std::move(ahead_.extract(made).mapped());
 }
 
-nexthop_groups::shown nexthop_groups::of_hop(uint32_t hop) const {
+nexthop_groups::shown nexthop_groups::of_nexthop(uint32_t nexthop) const {
     shown out;
     const auto add = [&](const std::shared_ptr<group>& g) {
-        if (g->hop != hop) return;
+        if (g->nexthop != nexthop) return;
         out.buckets = g->table->buckets();
-        const uint16_t mtu = hops_[hop].mtu.load(std::memory_order_relaxed);
+        const uint16_t mtu = nexthops_[nexthop].mtu.load(std::memory_order_relaxed);
         out.mtu = mtu == UINT16_MAX ? uint16_t{0} : mtu;
         for (size_t m = 0; m < g->members.size(); ++m)
-            out.members.push_back(
-                {.hop = g->members[m].hop, .weight = g->members[m].weight, .able = g->able[m]});
+            out.members.push_back({.nexthop = g->members[m].nexthop,
+                                   .weight = g->members[m].weight,
+                                   .able = g->able[m]});
         for (uint32_t b = 0; b < out.buckets; ++b) ++out.members[g->table->bucket()[b]].buckets;
     };
     for (const auto& [key, g] : groups_) add(g);
@@ -244,10 +245,11 @@ nexthop_groups::shown nexthop_groups::of_hop(uint32_t hop) const {
 /// changed.
 class nexthop_groups::prepared_groups : public prepared_change {
   public:
-    prepared_groups(nexthop_groups& of, const change& c)
-        : of_(of), can_send_([&c](const datapath::next_hop& hop) { return has_link(c, hop); }) {}
+    prepared_groups(nexthop_groups& of, const transaction& c)
+        : of_(of),
+          can_send_([&c](const datapath::next_hop& nexthop) { return has_link(c, nexthop); }) {}
 
-    result<void> add(change& c, routes_in_progress& r) {
+    result<void> add(transaction& c, routes_in_progress& r) {
         for (vrf_routes& table : r.tables)
             if (auto done = add_operators(c, table); !done) return done;
         for (vrf_routes& table : r.tables) add_learned(c, table.learned, r.out);
@@ -271,41 +273,42 @@ class nexthop_groups::prepared_groups : public prepared_change {
     }
 
   private:
-    result<void> add_operators(const change& c, vrf_routes& table) {
+    result<void> add_operators(const transaction& c, vrf_routes& table) {
         resolved_routes& some = table.operators;
         const auto targets = some.set->targets();
         for (size_t t = 0; t < targets.size(); ++t) {
-            const auto& hops = some.hops_of_members[t];
-            const auto hop = targets[t].recursive
-                                 ? recursive_hop(c, {table.vrf, targets[t].mtu, targets[t].members},
-                                                 some.paths[t], hops)
-                                 : hop_of(c, targets[t], hops);
-            if (!hop) return tl::unexpected<error>(hop.error());
-            some.hop_of_target.push_back(*hop);
+            const auto& nexthops = some.nexthops_of_members[t];
+            const auto nexthop =
+                targets[t].recursive
+                    ? recursive_nexthop(c, {table.vrf, targets[t].mtu, targets[t].members},
+                                        some.paths[t], nexthops)
+                    : nexthop_of(c, targets[t], nexthops);
+            if (!nexthop) return tl::unexpected<error>(nexthop.error());
+            some.nexthop_of_target.push_back(*nexthop);
         }
         return {};
     }
     /// Routes without room are left out.
-    void add_learned(const change& c, resolved_routes& some, left_out& out) {
+    void add_learned(const transaction& c, resolved_routes& some, left_out& out) {
         const auto targets = some.set->targets();
         for (size_t t = 0; t < targets.size(); ++t) {
             const uint32_t uses = some.set->uses_of(t);
-            const auto& hops = some.hops_of_members[t];
+            const auto& nexthops = some.nexthops_of_members[t];
             const auto lacks =
-                static_cast<size_t>(std::count(hops.begin(), hops.end(), no_nexthop));
-            uint32_t hop = no_nexthop;
-            if (lacks == 0 || lacks < hops.size()) {
+                static_cast<size_t>(std::count(nexthops.begin(), nexthops.end(), no_nexthop));
+            uint32_t nexthop = no_nexthop;
+            if (lacks == 0 || lacks < nexthops.size()) {
                 if (uses != 0) out.paths += lacks;
-                hop = hop_of(c, targets[t], hops, true).value_or(no_nexthop);
-                if (hop == no_nexthop) out.groups += uses;
+                nexthop = nexthop_of(c, targets[t], nexthops, true).value_or(no_nexthop);
+                if (nexthop == no_nexthop) out.groups += uses;
             } else {
                 out.neighbours += uses;
             }
-            some.hop_of_target.push_back(hop);
+            some.nexthop_of_target.push_back(nexthop);
         }
     }
     /// The seed from the start stays: flows keep their members.
-    static uint64_t seed_of(const change& c) noexcept {
+    static uint64_t seed_of(const transaction& c) noexcept {
         if (c.after.sharing.seed) return mix(*c.after.sharing.seed);
         if (c.running != nullptr && !c.before.sharing.seed) return c.running->sharing.seed;
         uint64_t of_mac = 0;
@@ -313,12 +316,13 @@ class nexthop_groups::prepared_groups : public prepared_change {
         for (const uint8_t byte : c.snapshot->port[first].mac.bytes) of_mac = of_mac << 8 | byte;
         return mix(of_mac);
     }
-    result<uint32_t> hop_of(const change& c, const state::route_target& target,
-                            const std::vector<uint32_t>& hops, bool learned = false) {
-        if (const auto fixed = fixed_hop_of(target.type)) return *fixed;
-        shared_by key = key_of(target, hops, c.after.sharing);
-        if (key.of.size() == 1 && key.mtu == 0) return key.of.front().hop;
-        if (const auto there = after_.find(key); there != after_.end()) return there->second->hop;
+    result<uint32_t> nexthop_of(const transaction& c, const state::route_target& target,
+                                const std::vector<uint32_t>& nexthops, bool learned = false) {
+        if (const auto fixed = fixed_nexthop_of(target.type)) return *fixed;
+        shared_by key = key_of(target, nexthops, c.after.sharing);
+        if (key.of.size() == 1 && key.mtu == 0) return key.of.front().nexthop;
+        if (const auto there = after_.find(key); there != after_.end())
+            return there->second->nexthop;
         const uint32_t limit = c.after.limits.limit;
         if (learned && learned_++ >= limit - limit / reserved_share) return no_nexthop;
         auto was = of_.groups_.find(key);
@@ -331,24 +335,24 @@ class nexthop_groups::prepared_groups : public prepared_change {
             g = std::move(*made);
         }
         after_.emplace(std::move(key), g);
-        return g->hop;
+        return g->nexthop;
     }
-    result<uint32_t> recursive_hop(const change& c, gateways key,
-                                   const std::vector<resolved_path>& paths,
-                                   const std::vector<uint32_t>& hops) {
+    result<uint32_t> recursive_nexthop(const transaction& c, gateways key,
+                                       const std::vector<resolved_path>& paths,
+                                       const std::vector<uint32_t>& nexthops) {
         members wanted;
         for (size_t w = 0; w < paths.size(); ++w)
-            if (hops[w] != no_nexthop)
+            if (nexthops[w] != no_nexthop)
                 wanted.push_back({.name = name_of(paths[w].to),
-                                  .hop = hops[w],
+                                  .nexthop = nexthops[w],
                                   .weight = paths[w].to.weight,
                                   .use_neigh = c.after.sharing.uses_neigh(*paths[w].to.via)});
-        if (wanted.empty()) wanted.push_back({.hop = datapath::fixed_nexthop::unreachable});
+        if (wanted.empty()) wanted.push_back({.nexthop = datapath::fixed_nexthop::unreachable});
         const auto was = of_.recursive_.find(key);
         if (was == of_.recursive_.end()) {
             auto made = make(c, wanted, key.mtu);
             if (!made) return tl::unexpected<error>(made.error());
-            return recursive_.emplace(std::move(key), std::move(*made)).first->second->hop;
+            return recursive_.emplace(std::move(key), std::move(*made)).first->second->nexthop;
         }
         const std::shared_ptr<group>& g = was->second;
         if (g->members != wanted) {
@@ -356,9 +360,9 @@ class nexthop_groups::prepared_groups : public prepared_change {
             auto table = make_group(wanted, able, {});
             others_.push_back({g, std::move(wanted), std::move(able), std::move(table)});
         }
-        return recursive_.emplace(std::move(key), g).first->second->hop;
+        return recursive_.emplace(std::move(key), g).first->second->nexthop;
     }
-    result<std::shared_ptr<group>> make(const change& c, const members& key, uint16_t mtu) {
+    result<std::shared_ptr<group>> make(const transaction& c, const members& key, uint16_t mtu) {
         auto g = of_.make(key, mtu, can_send_);
         if (g == nullptr)
             return fail(ENOSPC, c.after.file,
@@ -367,9 +371,9 @@ class nexthop_groups::prepared_groups : public prepared_change {
         return g;
     }
     /// A bridge checks its members' links itself.
-    static bool has_link(const change& c, const datapath::next_hop& hop) noexcept {
-        const datapath::port_state* const port = c.snapshot->port[hop.out.port].state;
-        return c.snapshot->interfaces[hop.out.interface].bridge != 0 ||
+    static bool has_link(const transaction& c, const datapath::next_hop& nexthop) noexcept {
+        const datapath::port_state* const port = c.snapshot->port[nexthop.out.port].state;
+        return c.snapshot->interfaces[nexthop.out.interface].bridge != 0 ||
                (port != nullptr && port->link_up.load(std::memory_order_relaxed));
     }
 
@@ -388,7 +392,8 @@ class nexthop_groups::prepared_groups : public prepared_change {
     uint32_t learned_ = 0;  ///< number of groups of the kernel's routes
 };
 
-result<std::unique_ptr<prepared_change>> nexthop_groups::prepare(change& c, routes_in_progress& r) {
+result<std::unique_ptr<prepared_change>> nexthop_groups::prepare(transaction& c,
+                                                                 routes_in_progress& r) {
     auto ready = std::make_unique<prepared_groups>(*this, c);
     if (auto done = ready->add(c, r); !done) return tl::unexpected<error>(done.error());
     return ready;

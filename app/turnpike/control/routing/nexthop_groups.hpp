@@ -10,10 +10,10 @@
 #include <memory>
 #include <vector>
 
-#include "control/change.hpp"
 #include "control/routing/ecmp_buckets.hpp"
 #include "control/routing/next_hops.hpp"
 #include "control/routing/resolved_routes.hpp"
+#include "control/transaction.hpp"
 #include "state/learned.hpp"
 
 namespace turnpike::control {
@@ -21,10 +21,10 @@ namespace turnpike::control {
 /// Threads  control.
 class nexthop_groups {
   public:
-    nexthop_groups(next_hops& hops, rcu::qsbr& rcu) : hops_(hops), rcu_(rcu) {}
+    nexthop_groups(next_hops& nexthops, rcu::qsbr& rcu) : nexthops_(nexthops), rcu_(rcu) {}
     /// A next hop for each route target: its only member's, a group's, or a fixed one.
     /// Needs resolved_routes::hops_of_members, and paths of recursive routes.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c,
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c,
                                                                    routes_in_progress& r);
 
     /// Reassign buckets after changes of links and neighbours. Lost members are replaced at once; the buckets that
@@ -46,13 +46,13 @@ class nexthop_groups {
     /// The next hop of a learned target, without a transaction. Its group stays until a transaction finds no route by it.
     /// hops  of its members
     /// Returns  none: a transaction has to decide. Throws std::bad_alloc with nothing changed
-    [[nodiscard]] std::optional<uint32_t> hop_of(const state::route_target& target,
-                                                 const std::vector<uint32_t>& hops,
-                                                 const state::configuration& running,
-                                                 const classify& can_send);
+    [[nodiscard]] std::optional<uint32_t> nexthop_of(const state::route_target& target,
+                                                     const std::vector<uint32_t>& nexthops,
+                                                     const state::configuration& running,
+                                                     const classify& can_send);
 
     struct shown_member {
-        uint32_t hop = 0;
+        uint32_t nexthop = 0;
         uint16_t weight = 1;
         bool able = true;
         uint32_t buckets = 0;
@@ -63,7 +63,7 @@ class nexthop_groups {
         std::vector<shown_member> members{};
     };
     /// Empty: not a group's next hop.
-    [[nodiscard]] shown of_hop(uint32_t hop) const;
+    [[nodiscard]] shown of_nexthop(uint32_t nexthop) const;
 
     /// Number of tables published since the start, each by one store.
     [[nodiscard]] uint64_t stores() const noexcept { return stores_; }
@@ -73,7 +73,7 @@ class nexthop_groups {
   private:
     struct group {
         group(nexthop_groups& of_groups, nexthop_handle owned) noexcept
-            : of(of_groups), handle(std::move(owned)), hop(handle.index()) {}
+            : of(of_groups), handle(std::move(owned)), nexthop(handle.index()) {}
         group(const group&) = delete;
         group& operator=(const group&) = delete;
         ~group() {
@@ -82,7 +82,7 @@ class nexthop_groups {
         }
         nexthop_groups& of;
         nexthop_handle handle;
-        const uint32_t hop;  ///< its index
+        const uint32_t nexthop;  ///< its index
         std::vector<group_member> members;
         std::vector<bool> able;
         datapath::nexthop_group::owned table;  ///< published table
@@ -107,7 +107,7 @@ class nexthop_groups {
     class prepared_groups;
 
     [[nodiscard]] static shared_by key_of(const state::route_target& target,
-                                          const std::vector<uint32_t>& hops,
+                                          const std::vector<uint32_t>& nexthops,
                                           const state::ecmp& sharing);
     [[nodiscard]] std::vector<bool> able_of(const members& some, const classify& can_send) const;
     [[nodiscard]] std::shared_ptr<group> make(const members& of, uint16_t mtu,
@@ -124,7 +124,7 @@ class nexthop_groups {
     static constexpr uint64_t scores_at_once = 4U << 20;  ///< some milliseconds
     static constexpr size_t max_ahead = 512;              ///< up to 32 MiB
 
-    next_hops& hops_;
+    next_hops& nexthops_;
     rcu::qsbr& rcu_;
     std::map<shared_by, std::shared_ptr<group>> groups_;
     std::map<gateways, std::shared_ptr<group>> recursive_;

@@ -46,7 +46,7 @@ class gathered_paths {
                 paths_.back().part *= m.weight / all;
             }
     }
-    std::vector<recursive_path> take() {
+    std::vector<recursive_path> release() {
         const auto drops = [](const recursive_path& w) { return w.drops.has_value(); };
         if (!std::all_of(paths_.begin(), paths_.end(), drops)) std::erase_if(paths_, drops);
         std::sort(paths_.begin(), paths_.end(),
@@ -98,7 +98,7 @@ std::vector<recursive_path> paths_of(const state::route_target& target,
                                      const resolved_gateways& gateways) {
     gathered_paths all;
     all.add(gateways, target);
-    auto out = all.take();
+    auto out = all.release();
     make_whole(out);
     return out;
 }
@@ -132,7 +132,7 @@ resolved_gateways resolve(const std::map<ip_address, longest_match>& matches) {
             gathered_paths paths;
             paths.add(out, *one->second.next);
             resolved_gateway& r = out[one->first];
-            r.paths = paths.take();
+            r.paths = paths.release();
             r.why = r.paths.empty() ? unresolved::beyond : unresolved::none;
         }
         if (later.size() == left.size()) break;  // only loops, and paths into loops, are left
@@ -146,8 +146,8 @@ namespace {
 /// Longest-prefix matches in a VRF of the new configuration.
 class match_finder {
   public:
-    match_finder(const change& c, const vrf_routes& t, const next_hops& hops)
-        : c_(c), t_(t), hops_(hops) {
+    match_finder(const transaction& c, const vrf_routes& t, const next_hops& nexthops)
+        : c_(c), t_(t), nexthops_(nexthops) {
         for (const auto& [name, ifindex] : c.ifindex_of) names_.emplace(ifindex, &name);
         for (const auto& [name, says] : c.after.neighbours)
             if (c.snapshot->interfaces[c.ifindex_of.at(name.interface)].vrf == t.vrf)
@@ -194,23 +194,23 @@ class match_finder {
         if (to.length == 0 && !c_.after.default_resolves) return found(unresolved::only_default);
         return found(resolve_route(*route, gateway, out));
     }
-    unresolved resolve_connected(uint32_t hop, const ip_address& gateway,
+    unresolved resolve_connected(uint32_t nexthop, const ip_address& gateway,
                                  longest_match& out) const {
         using namespace datapath;
-        if (hop == fixed_nexthop::broadcast) return unresolved::broadcast;
+        if (nexthop == fixed_nexthop::broadcast) return unresolved::broadcast;
         recursive_path& path = out.paths.emplace_back();
         path.to.via = gateway;
-        if (hop < fixed_nexthop::first_free)
-            path.drops = hop;
+        if (nexthop < fixed_nexthop::first_free)
+            path.drops = nexthop;
         else
-            path.to.interface = *names_.at(hops_[hop].out.interface);
+            path.to.interface = *names_.at(nexthops_[nexthop].out.interface);
         return unresolved::none;
     }
     static unresolved resolve_route(const state::route_target& route, const ip_address& gateway,
                                     longest_match& out) {
         using enum state::route_type;
-        const auto drops = [&](uint32_t hop) {
-            out.paths = {{.to = {.via = gateway}, .drops = hop}};
+        const auto drops = [&](uint32_t nexthop) {
+            out.paths = {{.to = {.via = gateway}, .drops = nexthop}};
             return unresolved::none;
         };
         switch (route.type) {
@@ -239,9 +239,9 @@ class match_finder {
         return unresolved::none;
     }
 
-    const change& c_;
+    const transaction& c_;
     const vrf_routes& t_;
-    const next_hops& hops_;
+    const next_hops& nexthops_;
     std::map<uint16_t, const std::string*> names_;    ///< interface names by index
     std::map<ip_address, const std::string*> fixed_;  ///< static neighbours: their interfaces
 };
@@ -274,7 +274,7 @@ class recursion::prepared_recursion : public prepared_change {
   public:
     explicit prepared_recursion(recursion& of) : of_(of) {}
 
-    void add(const change& c, vrf_routes& t) {
+    void add(const transaction& c, vrf_routes& t) {
         const auto targets = t.operators.set->targets();
         t.operators.paths.resize(targets.size());
         std::map<ip_address, longest_match> matches;
@@ -286,7 +286,7 @@ class recursion::prepared_recursion : public prepared_change {
         const bool anew = before == of_.by_vrf_.end() || all_anew(c.what);
         const auto changed = anew ? std::set<ip_address>{}
                                   : touched(before->second, {t.operators.what, t.learned.what});
-        const match_finder finder(c, t, of_.hops_);
+        const match_finder finder(c, t, of_.nexthops_);
         for (auto& [gateway, match] : matches) {
             const resolved_gateway* known = nullptr;
             if (!anew && !changed.contains(gateway)) {
@@ -312,7 +312,7 @@ class recursion::prepared_recursion : public prepared_change {
     std::map<uint8_t, resolved_gateways> after_{};
 };
 
-std::unique_ptr<prepared_change> recursion::prepare(const change& c, routes_in_progress& r) {
+std::unique_ptr<prepared_change> recursion::prepare(const transaction& c, routes_in_progress& r) {
     auto ready = std::make_unique<prepared_recursion>(*this);
     for (vrf_routes& t : r.tables) ready->add(c, t);
     return ready;

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "control/change.hpp"
 #include "control/routing/next_hops.hpp"
 #include "control/routing/resolved_routes.hpp"
+#include "control/transaction.hpp"
 
 namespace turnpike::control {
 
@@ -74,11 +74,12 @@ using resolved_gateways = std::map<ip_address, resolved_gateway>;
 /// Threads  control.
 class recursion {
   public:
-    explicit recursion(const next_hops& hops) : hops_(hops) {}
+    explicit recursion(const next_hops& nexthops) : nexthops_(nexthops) {}
 
     /// Needs the derived routes; fills resolved_routes::paths.
     /// Throws std::bad_alloc
-    [[nodiscard]] std::unique_ptr<prepared_change> prepare(const change& c, routes_in_progress& r);
+    [[nodiscard]] std::unique_ptr<prepared_change> prepare(const transaction& c,
+                                                           routes_in_progress& r);
 
     /// Whether a gateway may resolve by another route after a change of routes.
     [[nodiscard]] bool depends_on(uint8_t vrf, const state::route_changes& what) const;
@@ -89,7 +90,7 @@ class recursion {
   private:
     class prepared_recursion;
 
-    const next_hops& hops_;
+    const next_hops& nexthops_;
     std::map<uint8_t, resolved_gateways> by_vrf_{};
 };
 

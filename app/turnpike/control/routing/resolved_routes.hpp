@@ -20,24 +20,24 @@ struct resolved_path {
 };
 
 /// The routes of one source (operator or kernel), with their next hops.
-struct routes_with_hops {
+struct routes_with_nexthops {
     const state::route_set* set = nullptr;
-    std::vector<uint32_t> hop_of_target{};  ///< like set->targets()
+    std::vector<uint32_t> nexthop_of_target{};  ///< like set->targets()
     /// Next hop of exactly this prefix; none: no route, or no room for its next hop.
-    [[nodiscard]] std::optional<uint32_t> hop(const ip_prefix& to) const noexcept {
+    [[nodiscard]] std::optional<uint32_t> nexthop(const ip_prefix& to) const noexcept {
         const auto target = set == nullptr ? std::nullopt : set->at(to);
-        if (!target || hop_of_target[*target] == no_nexthop) return std::nullopt;
-        return hop_of_target[*target];
+        if (!target || nexthop_of_target[*target] == no_nexthop) return std::nullopt;
+        return nexthop_of_target[*target];
     }
 };
 
 /// The same, resolved step by step. Vectors are indexed like set->targets().
-struct resolved_routes : routes_with_hops {
+struct resolved_routes : routes_with_nexthops {
     const state::route_changes* what = nullptr;
     /// of recursive targets, by recursion; empty: not resolved
     std::vector<std::vector<resolved_path>> paths{};
     /// next hop indices of a target's members, or of its paths, by neighbours; no_nexthop: no room
-    std::vector<std::vector<uint32_t>> hops_of_members{};
+    std::vector<std::vector<uint32_t>> nexthops_of_members{};
 };
 
 /// The routes of a VRF.

@@ -14,7 +14,7 @@ const std::string& vrfs::name_of(uint8_t index) const noexcept {
 
 class vrfs::prepared_vrfs : public prepared_change {
   public:
-    prepared_vrfs(vrfs& of, change& c) : of_(of) {
+    prepared_vrfs(vrfs& of, transaction& c) : of_(of) {
         std::array<bool, datapath::max_vrfs> used{true};
         for (const auto& [name, index] : of_.indexes_) used[index] = true;
         after_.emplace("", uint8_t{0});
@@ -42,7 +42,7 @@ class vrfs::prepared_vrfs : public prepared_change {
 
 /// A removed VRF keeps its index until the end of the grace period, so a new one needs another
 /// index.
-result<std::unique_ptr<prepared_change>> vrfs::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> vrfs::prepare(transaction& c) {
     const auto fresh = static_cast<size_t>(
         std::count_if(c.after.vrfs.begin(), c.after.vrfs.end(),
                       [&](const auto& v) { return !indexes_.contains(v.first); }));
@@ -60,9 +60,10 @@ result<std::unique_ptr<route_tables>> route_tables::create(rcu::qsbr& rcu) {
     return made;
 }
 
-result<void> route_tables::set_host(uint8_t vrf, const ip_address& a, uint32_t hop,
-                                    uint32_t link_hop) {
-    return tables_[vrf] == nullptr ? result<void>{} : tables_[vrf]->set_host(a, hop, link_hop);
+result<void> route_tables::set_host(uint8_t vrf, const ip_address& a, uint32_t nexthop,
+                                    uint32_t link_nexthop) {
+    return tables_[vrf] == nullptr ? result<void>{}
+                                   : tables_[vrf]->set_host(a, nexthop, link_nexthop);
 }
 
 result<void> route_tables::clear_host(uint8_t vrf, const ip_address& a) {
@@ -104,7 +105,7 @@ class route_tables::prepared_tables : public prepared_change {
   public:
     explicit prepared_tables(route_tables& of) : of_(of) {}
 
-    result<void> add(change& c, routes_in_progress& r) {
+    result<void> add(transaction& c, routes_in_progress& r) {
         for (vrf_routes& t : r.tables) {
             std::shared_ptr<routes> table = of_.tables_[t.vrf];
             if (table == nullptr) {
@@ -133,7 +134,8 @@ class route_tables::prepared_tables : public prepared_change {
     std::vector<std::unique_ptr<prepared_change>> ready_;
 };
 
-result<std::unique_ptr<prepared_change>> route_tables::prepare(change& c, routes_in_progress& r) {
+result<std::unique_ptr<prepared_change>> route_tables::prepare(transaction& c,
+                                                               routes_in_progress& r) {
     auto ready = std::make_unique<prepared_tables>(*this);
     if (auto done = ready->add(c, r); !done) return tl::unexpected<error>(done.error());
     return ready;

@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "control/change.hpp"
 #include "control/routing/routes.hpp"
+#include "control/transaction.hpp"
 
 namespace turnpike::control {
 
@@ -16,7 +16,7 @@ namespace turnpike::control {
 class vrfs : public config_handler {
   public:
     /// A VRF keeps its index while it exists; the main one, "", has 0.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     [[nodiscard]] const std::map<std::string, uint8_t, std::less<>>& indexes() const noexcept {
         return indexes_;
@@ -34,20 +34,20 @@ class route_tables {
     /// Creates the main table. Errors  ENOMEM
     [[nodiscard]] static result<std::unique_ptr<route_tables>> create(rcu::qsbr& rcu);
 
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c,
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c,
                                                                    routes_in_progress& r);
 
     /// Host routes of neighbours; no effect for a removed VRF.
-    [[nodiscard]] result<void> set_host(uint8_t vrf, const ip_address& a, uint32_t hop,
-                                        uint32_t link_hop);
+    [[nodiscard]] result<void> set_host(uint8_t vrf, const ip_address& a, uint32_t nexthop,
+                                        uint32_t link_nexthop);
     [[nodiscard]] result<void> clear_host(uint8_t vrf, const ip_address& a);
     /// Next hop of a destination, as in the workers' lookup.
     [[nodiscard]] uint32_t lookup(uint8_t vrf, const ip_address& destination) const noexcept;
 
     /// routes::is_on_link() in a VRF.
     [[nodiscard]] bool is_on_link(uint8_t vrf, const ip_address& a,
-                                  uint32_t link_hop) const noexcept {
-        return tables_[vrf] != nullptr && tables_[vrf]->is_on_link(a, link_hop);
+                                  uint32_t link_nexthop) const noexcept {
+        return tables_[vrf] != nullptr && tables_[vrf]->is_on_link(a, link_nexthop);
     }
 
     /// Requires  the VRF exists

@@ -41,30 +41,31 @@ result<std::unique_ptr<routes>> routes::create(rcu::qsbr& rcu, uint32_t max_rout
     return r;
 }
 
-result<void> routes::set(const ip_prefix& to, std::optional<uint32_t> hop) {
+result<void> routes::set(const ip_prefix& to, std::optional<uint32_t> nexthop) {
     const ip_address& a = to.address;
     ++written_;
-    if (hop)
-        return a.v6 ? v6_->add(a.v6_bytes(), to.length, *hop) : v4_->add(a.v4(), to.length, *hop);
+    if (nexthop)
+        return a.v6 ? v6_->add(a.v6_bytes(), to.length, *nexthop)
+                    : v4_->add(a.v4(), to.length, *nexthop);
     return a.v6 ? v6_->remove(a.v6_bytes(), to.length) : v4_->remove(a.v4(), to.length);
 }
 
 std::optional<uint32_t> routes::get(const ip_prefix& to) const {
-    const auto hop = to.address.v6 ? v6_->get(to.address.v6_bytes(), to.length)
-                                   : v4_->get(to.address.v4(), to.length);
-    return hop ? std::optional(static_cast<uint32_t>(*hop)) : std::nullopt;
+    const auto nexthop = to.address.v6 ? v6_->get(to.address.v6_bytes(), to.length)
+                                       : v4_->get(to.address.v4(), to.length);
+    return nexthop ? std::optional(static_cast<uint32_t>(*nexthop)) : std::nullopt;
 }
 
 uint32_t routes::lookup(const ip_address& destination) const noexcept {
-    uint64_t hop = 0;
+    uint64_t nexthop = 0;
     if (destination.v6) {
         const ipv6_address address = destination.v6_bytes();
-        v6_->lookup_bulk({&address, 1}, {&hop, 1});
+        v6_->lookup_bulk({&address, 1}, {&nexthop, 1});
     } else {
         const uint32_t address = destination.v4();
-        v4_->lookup_bulk({&address, 1}, {&hop, 1});
+        v4_->lookup_bulk({&address, 1}, {&nexthop, 1});
     }
-    return static_cast<uint32_t>(hop);
+    return static_cast<uint32_t>(nexthop);
 }
 
 bool routes::lead_to_links(const state::route_set& some) noexcept {
@@ -74,47 +75,50 @@ bool routes::lead_to_links(const state::route_set& some) noexcept {
     });
 }
 
-bool routes::is_on_link(const ip_address& a, uint32_t link_hop) const noexcept {
+bool routes::is_on_link(const ip_address& a, uint32_t link_nexthop) const noexcept {
     if (!links_ || a.is_link_local()) return false;
     const sources all = running();
     for (unsigned length = a.bits() + 1; length-- > 0;) {
         const ip_prefix to = ip_prefix{a, static_cast<uint8_t>(length)}.network();
-        if (const auto hop = routed_hop(to, all)) return hop->first == link_hop;
+        if (const auto nexthop = routed_nexthop(to, all)) return nexthop->first == link_nexthop;
     }
     return false;
 }
 
-std::optional<std::pair<uint32_t, route_origin>> routes::routed_hop(const ip_prefix& to,
-                                                                    const sources& from) {
+std::optional<std::pair<uint32_t, route_origin>> routes::routed_nexthop(const ip_prefix& to,
+                                                                        const sources& from) {
     const auto d = from.derived.find(to);
     const bool derived = d != from.derived.end();
     if (derived && d->second == datapath::fixed_nexthop::local)
         return std::pair(d->second, route_origin::address);
-    if (const auto hop = from.operators.hop(to)) return std::pair(*hop, route_origin::configured);
+    if (const auto nexthop = from.operators.nexthop(to))
+        return std::pair(*nexthop, route_origin::configured);
     if (derived) return std::pair(d->second, route_origin::connected);
     if (from.without != nullptr && from.without->contains(to)) return std::nullopt;
-    if (const auto hop = from.learned.hop(to)) return std::pair(*hop, route_origin::learned);
+    if (const auto nexthop = from.learned.nexthop(to))
+        return std::pair(*nexthop, route_origin::learned);
     return std::nullopt;
 }
 
 std::optional<std::pair<uint32_t, route_origin>> routes::effective(const ip_prefix& to,
                                                                    const sources& from) const {
-    const auto routed = routed_hop(to, from);
+    const auto routed = routed_nexthop(to, from);
     const auto h = hosts_.find(to);
     if (h == hosts_.end()) return routed;
-    if (!routed) return std::pair(h->second.hop, route_origin::neighbour);
-    return routed->first == h->second.link_hop ? std::pair(h->second.hop, routed->second) : routed;
+    if (!routed) return std::pair(h->second.nexthop, route_origin::neighbour);
+    return routed->first == h->second.link_nexthop ? std::pair(h->second.nexthop, routed->second)
+                                                   : routed;
 }
 
-std::optional<uint32_t> routes::effective_hop(const ip_prefix& to, const sources& from) const {
+std::optional<uint32_t> routes::effective_nexthop(const ip_prefix& to, const sources& from) const {
     const auto counts = effective(to, from);
     return counts ? std::optional(counts->first) : std::nullopt;
 }
 
-result<void> routes::set_host(const ip_address& a, uint32_t hop, uint32_t link_hop) {
+result<void> routes::set_host(const ip_address& a, uint32_t nexthop, uint32_t link_nexthop) {
     const ip_prefix to{a, static_cast<uint8_t>(a.bits())};
-    const auto [at, fresh] = hosts_.insert_or_assign(to, host{hop, link_hop});
-    const auto wanted = effective_hop(to, running());
+    const auto [at, fresh] = hosts_.insert_or_assign(to, host{nexthop, link_nexthop});
+    const auto wanted = effective_nexthop(to, running());
     auto done = wanted == get(to) ? result<void>{} : set(to, wanted);
     if (!done) hosts_.erase(at);
     return done;
@@ -125,7 +129,7 @@ result<void> routes::clear_host(const ip_address& a) {
     const auto at = hosts_.find(to);
     if (at == hosts_.end()) return {};
     auto node = hosts_.extract(at);
-    const auto wanted = effective_hop(to, running());
+    const auto wanted = effective_nexthop(to, running());
     if (wanted == get(to)) return {};
     auto done = set(to, wanted);
     if (!done) hosts_.insert(std::move(node));
@@ -163,14 +167,14 @@ void routes::for_each(const ip_prefix& from, const visitor& visit) const {
 routes::writes routes::writes_for(const vrf_routes& t, bool retries) const {
     const sources after = {t.operators, t.learned, t.derived};
     writes out;
-    const auto add = [&](const ip_prefix& to) { out.add(to, effective_hop(to, after)); };
+    const auto add = [&](const ip_prefix& to) { out.add(to, effective_nexthop(to, after)); };
     // Targets that are unchanged but have another next hop, because their interface was recreated.
-    const auto add_moved = [&](const routes_with_hops& was, const routes_with_hops& is) {
+    const auto add_moved = [&](const routes_with_nexthops& was, const routes_with_nexthops& is) {
         if (was.set == nullptr) return;
         std::vector<bool> moved(is.set->targets().size());
         for (size_t b = 0; b < was.set->targets().size(); ++b) {
             const auto a = is.set->find_target(was.set->targets()[b]);
-            if (a) moved[*a] = is.hop_of_target[*a] != was.hop_of_target[b];
+            if (a) moved[*a] = is.nexthop_of_target[*a] != was.nexthop_of_target[b];
         }
         if (std::find(moved.begin(), moved.end(), true) == moved.end()) return;
         for (const state::route& r : *is.set)
@@ -184,11 +188,11 @@ routes::writes routes::writes_for(const vrf_routes& t, bool retries) const {
     const sources before = running();
     add_moved(before.operators, after.operators);
     add_moved(before.learned, after.learned);
-    for (const auto& [to, hop] : derived_)
+    for (const auto& [to, nexthop] : derived_)
         if (!t.derived.contains(to)) add(to);
-    for (const auto& [to, hop] : t.derived) {
+    for (const auto& [to, nexthop] : t.derived) {
         const auto was = derived_.find(to);
-        if (was == derived_.end() || was->second != hop) add(to);
+        if (was == derived_.end() || was->second != nexthop) add(to);
     }
     if (retries)
         for (const ip_prefix& to : left_out_) add(to);
@@ -205,9 +209,10 @@ state::route_target routes::key_of(const state::route_target& t) {
 }
 
 /// The next hops of the targets of `next`; none: a transaction has to prepare one of them, or to release some.
-std::optional<std::vector<uint32_t>> routes::known_hops(const state::route_set& running,
-                                                        const state::route_set& next,
-                                                        const make_hop& make, bool may_release) {
+std::optional<std::vector<uint32_t>> routes::known_nexthops(const state::route_set& running,
+                                                            const state::route_set& next,
+                                                            const make_nexthop& make,
+                                                            bool may_release) {
     const auto before = running.targets(), after = next.targets();
     std::vector<uint32_t> out(after.size(), no_nexthop);
     size_t used = 0;
@@ -218,7 +223,7 @@ std::optional<std::vector<uint32_t>> routes::known_hops(const state::route_set& 
         if (!is) continue;
         ++used;
         if (stays) {
-            out[t] = learned_.hop_of_target[t];
+            out[t] = learned_.nexthop_of_target[t];
             continue;
         }
         const auto [known, is_new] = prepared_.try_emplace(key_of(after[t]), no_nexthop);
@@ -233,31 +238,31 @@ std::optional<std::vector<uint32_t>> routes::known_hops(const state::route_set& 
         if (known->second == no_nexthop) return std::nullopt;
         out[t] = known->second;
     }
-    if (prepared_.size() > 2 * used + max_unused_hops) return std::nullopt;
+    if (prepared_.size() > 2 * used + max_unused_nexthops) return std::nullopt;
     return out;
 }
 
 bool routes::learn(state::route_set& running, const state::route_set& next,
-                   const state::route_changes& what, const make_hop& make, bool may_release) {
+                   const state::route_changes& what, const make_nexthop& make, bool may_release) {
     // Routes that were left out are counted by transactions.
     if (incomplete_ || !left_out_.empty() || &running != learned_.set || what.size() > many_writes)
         return false;
-    auto known = known_hops(running, next, make, may_release);
+    auto known = known_nexthops(running, next, make, may_release);
     if (!known) return false;
-    routes_with_hops learned{&next, std::move(*known)};
+    routes_with_nexthops learned{&next, std::move(*known)};
     const auto lacks = [](const std::vector<uint32_t>& of, std::optional<uint32_t> target) {
         return target && of[*target] == no_nexthop;
     };
     for (const ip_prefix& to : what.removed)
-        if (lacks(learned_.hop_of_target, running.at(to))) return false;
+        if (lacks(learned_.nexthop_of_target, running.at(to))) return false;
     for (const state::route& r : what.set)
-        if (lacks(learned_.hop_of_target, running.at(r.to)) ||
-            lacks(learned.hop_of_target, r.target))
+        if (lacks(learned_.nexthop_of_target, running.at(r.to)) ||
+            lacks(learned.nexthop_of_target, r.target))
             return false;
     const sources after = {operators_, learned, derived_};
     writes all;
-    for (const ip_prefix& to : what.removed) all.add(to, effective_hop(to, after));
-    for (const state::route& r : what.set) all.add(r.to, effective_hop(r.to, after));
+    for (const ip_prefix& to : what.removed) all.add(to, effective_nexthop(to, after));
+    for (const state::route& r : what.set) all.add(r.to, effective_nexthop(r.to, after));
     all.order();
     state::route_set taken = next;
     if (v4_->stats().routes + all.v4.size() > max_learned() ||
@@ -270,15 +275,15 @@ bool routes::learn(state::route_set& running, const state::route_set& next,
     }
     written_ += all.v4.size() + all.v6.size();
     running = std::move(taken);
-    learned_.hop_of_target.swap(learned.hop_of_target);
+    learned_.nexthop_of_target.swap(learned.nexthop_of_target);
     return true;
 }
 
-void routes::writes::add(const ip_prefix& to, std::optional<uint32_t> hop) {
+void routes::writes::add(const ip_prefix& to, std::optional<uint32_t> nexthop) {
     if (to.address.v6)
-        v6.push_back({to.address.v6_bytes(), to.length, hop});
+        v6.push_back({to.address.v6_bytes(), to.length, nexthop});
     else
-        v4.push_back({to.address.v4(), to.length, hop});
+        v4.push_back({to.address.v4(), to.length, nexthop});
 }
 
 void routes::writes::order() {
@@ -290,33 +295,33 @@ void routes::writes::order() {
 result<void> routes::load(const sources& from, bool* six_loaded) {
     std::vector<fib::route4> v4;
     std::vector<fib::route6> v6;
-    const auto put = [&](const ip_prefix& to, uint32_t hop) {
+    const auto put = [&](const ip_prefix& to, uint32_t nexthop) {
         if (to.address.v6)
-            v6.push_back({to.address.v6_bytes(), to.length, hop});
+            v6.push_back({to.address.v6_bytes(), to.length, nexthop});
         else
-            v4.push_back({to.address.v4(), to.length, hop});
+            v4.push_back({to.address.v4(), to.length, nexthop});
     };
-    const auto put_all = [&](const routes_with_hops& some, const std::set<ip_prefix>* without) {
+    const auto put_all = [&](const routes_with_nexthops& some, const std::set<ip_prefix>* without) {
         if (some.set == nullptr) return;
         for (const state::route& r : *some.set)
-            if (const uint32_t hop = some.hop_of_target[r.target];
-                hop != no_nexthop && (without == nullptr || !without->contains(r.to)))
-                put(r.to, hop);
+            if (const uint32_t nexthop = some.nexthop_of_target[r.target];
+                nexthop != no_nexthop && (without == nullptr || !without->contains(r.to)))
+                put(r.to, nexthop);
     };
     v4.reserve((from.operators.set == nullptr ? 0 : from.operators.set->size()) +
                (from.learned.set == nullptr ? 0 : from.learned.set->size()) + from.derived.size());
     // The last of several duplicates counts.
-    for (const auto& [to, h] : hosts_) put(to, h.hop);
+    for (const auto& [to, h] : hosts_) put(to, h.nexthop);
     put_all(from.learned, from.without);
-    for (const auto& [to, hop] : from.derived)
-        if (hop != datapath::fixed_nexthop::local) put(to, hop);
+    for (const auto& [to, nexthop] : from.derived)
+        if (nexthop != datapath::fixed_nexthop::local) put(to, nexthop);
     put_all(from.operators, nullptr);
-    for (const auto& [to, hop] : from.derived)
-        if (hop == datapath::fixed_nexthop::local) put(to, hop);
+    for (const auto& [to, nexthop] : from.derived)
+        if (nexthop == datapath::fixed_nexthop::local) put(to, nexthop);
     // On-link host routes, as long as a neighbour's host route.
     for (const auto& [to, h] : hosts_)
-        if (const auto routed = routed_hop(to, from); routed && routed->first == h.link_hop)
-            put(to, h.hop);
+        if (const auto routed = routed_nexthop(to, from); routed && routed->first == h.link_nexthop)
+            put(to, h.nexthop);
     written_ += v4.size() + v6.size();
     if (auto loaded = v6_->load(v6); !loaded) return loaded;
     if (six_loaded != nullptr) *six_loaded = true;
@@ -332,10 +337,10 @@ std::set<ip_prefix> routes::beyond_room(const sources& from) const {
     size_t v4 = 0, v6 = 0;
     const auto count = [&](const ip_prefix& to) { return ++(to.address.v6 ? v6 : v4); };
     for (const state::route& r : *from.operators.set) count(r.to);
-    for (const auto& [to, hop] : from.derived) count(to);
+    for (const auto& [to, nexthop] : from.derived) count(to);
     for (const auto& [to, h] : hosts_) count(to);
     for (const state::route& r : learned)
-        if (from.learned.hop_of_target[r.target] != no_nexthop && count(r.to) > max_learned())
+        if (from.learned.nexthop_of_target[r.target] != no_nexthop && count(r.to) > max_learned())
             out.insert(r.to);
     return out;
 }
@@ -347,7 +352,7 @@ class routes::prepared_routes : public prepared_change {
         const auto targets = learned_.set->targets();
         for (size_t i = 0; i < targets.size(); ++i)
             if (learned_.set->uses_of(i) != 0)
-                prepared_.emplace(key_of(targets[i]), learned_.hop_of_target[i]);
+                prepared_.emplace(key_of(targets[i]), learned_.nexthop_of_target[i]);
     }
     ~prepared_routes() override {
         if (committed_) return;
@@ -449,7 +454,7 @@ class routes::prepared_routes : public prepared_change {
     }
     [[nodiscard]] sources after() const { return {operators_, learned_, derived_}; }
     [[nodiscard]] bool is_learned(const ip_prefix& to) const {
-        const auto routed = routed_hop(to, after());
+        const auto routed = routed_nexthop(to, after());
         return routed && routed->second == route_origin::learned;
     }
     template <class Fib, class Change>
@@ -484,9 +489,9 @@ class routes::prepared_routes : public prepared_change {
     }
 
     routes& of_;
-    routes_with_hops operators_, learned_;
-    hops_of_targets prepared_;
-    hops derived_;
+    routes_with_nexthops operators_, learned_;
+    nexthops_of_targets prepared_;
+    nexthops derived_;
     writes made_;
     std::set<ip_prefix> left_out_;
     bool lacked_v4_ = false, lacked_v6_ = false;

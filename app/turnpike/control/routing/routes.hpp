@@ -11,9 +11,9 @@
 #include <set>
 #include <string_view>
 
-#include "control/change.hpp"
 #include "control/routing/next_hops.hpp"
 #include "control/routing/resolved_routes.hpp"
+#include "control/transaction.hpp"
 #include "fib/fib4.hpp"
 #include "fib/fib6.hpp"
 
@@ -41,14 +41,14 @@ class routes {
 
     /// The next hop of a target that had none; empty: a transaction is necessary. It stays until a transaction finds no
     /// route by it.
-    using make_hop = std::function<std::optional<uint32_t>(const state::route_target&)>;
+    using make_nexthop = std::function<std::optional<uint32_t>(const state::route_target&)>;
     /// Replaces the kernel's routes without a transaction, where no neighbour depends on them: only the FIB is written.
     /// running      the kernel's routes in force; on success, it becomes `next`
     /// what         their differences
     /// may_release  whether next hops may be without routes until the next transaction; there are never many
     /// Returns  false: no route changed; a transaction is necessary
     [[nodiscard]] bool learn(state::route_set& running, const state::route_set& next,
-                             const state::route_changes& what, const make_hop& make,
+                             const state::route_changes& what, const make_nexthop& make,
                              bool may_release);
 
     /// Whether a route may be on-link: neighbours in its prefix depend on it.
@@ -63,7 +63,8 @@ class routes {
 
     /// Set the host route of a neighbour. Errors  ENOMEM, ENOSPC: not set
     /// link_hop  next hop of the neighbour's on-link networks: a route as long by that next hop yields to the neighbour
-    [[nodiscard]] result<void> set_host(const ip_address& a, uint32_t hop, uint32_t link_hop);
+    [[nodiscard]] result<void> set_host(const ip_address& a, uint32_t nexthop,
+                                        uint32_t link_nexthop);
     /// Errors  ENOMEM: still set
     [[nodiscard]] result<void> clear_host(const ip_address& a);
 
@@ -71,11 +72,11 @@ class routes {
     [[nodiscard]] uint32_t lookup(const ip_address& destination) const noexcept;
 
     /// Whether the route to an address, neighbours' host routes aside, is by the on-link next hop
-    /// `link_hop`.
-    [[nodiscard]] bool is_on_link(const ip_address& a, uint32_t link_hop) const noexcept;
+    /// `link_nexthop`.
+    [[nodiscard]] bool is_on_link(const ip_address& a, uint32_t link_nexthop) const noexcept;
 
     /// Visit active routes, in order from a prefix on, until `visit` answers false.
-    using visitor = std::function<bool(const ip_prefix&, uint32_t hop, route_origin)>;
+    using visitor = std::function<bool(const ip_prefix&, uint32_t nexthop, route_origin)>;
     void for_each(const ip_prefix& from, const visitor& visit) const;
 
     /// A refused change could not be rolled back completely; the next change rebuilds the FIBs.
@@ -87,44 +88,43 @@ class routes {
     [[nodiscard]] const fib::fib6& v6() const noexcept { return *v6_; }
 
   private:
-    using hops = std::map<ip_prefix, uint32_t>;
+    using nexthops = std::map<ip_prefix, uint32_t>;
     struct writes {
         std::vector<fib::change4> v4;
         std::vector<fib::change6> v6;
 
-        void add(const ip_prefix& to, std::optional<uint32_t> hop);
+        void add(const ip_prefix& to, std::optional<uint32_t> nexthop);
         /// Removals first: their room is free for the others.
         void order();
     };
     class prepared_routes;
     /// Next hops by the part of a target that determines them, of the last transaction and of learn() since.
-    using hops_of_targets = std::map<state::route_target, uint32_t>;
+    using nexthops_of_targets = std::map<state::route_target, uint32_t>;
     [[nodiscard]] static state::route_target key_of(const state::route_target& t);
-    [[nodiscard]] std::optional<std::vector<uint32_t>> known_hops(const state::route_set& running,
-                                                                  const state::route_set& next,
-                                                                  const make_hop& make,
-                                                                  bool may_release);
+    [[nodiscard]] std::optional<std::vector<uint32_t>> known_nexthops(
+        const state::route_set& running, const state::route_set& next, const make_nexthop& make,
+        bool may_release);
     [[nodiscard]] static bool lead_to_links(const state::route_set& some) noexcept;
 
     routes() = default;
-    result<void> set(const ip_prefix& to, std::optional<uint32_t> hop);
+    result<void> set(const ip_prefix& to, std::optional<uint32_t> nexthop);
     [[nodiscard]] std::optional<uint32_t> get(const ip_prefix& to) const;
     struct sources {
-        const routes_with_hops &operators, &learned;
-        const hops& derived;
+        const routes_with_nexthops &operators, &learned;
+        const nexthops& derived;
         const std::set<ip_prefix>* without = nullptr;  ///< learned ones that have no room
     };
     [[nodiscard]] sources running() const noexcept {
         return {operators_, learned_, derived_, &left_out_};
     }
     /// Active route of a prefix, neighbours aside, and its source.
-    [[nodiscard]] static std::optional<std::pair<uint32_t, route_origin>> routed_hop(
+    [[nodiscard]] static std::optional<std::pair<uint32_t, route_origin>> routed_nexthop(
         const ip_prefix& to, const sources& from);
     /// Active route of a prefix and its source; none: no route.
     [[nodiscard]] std::optional<std::pair<uint32_t, route_origin>> effective(
         const ip_prefix& to, const sources& from) const;
-    [[nodiscard]] std::optional<uint32_t> effective_hop(const ip_prefix& to,
-                                                        const sources& from) const;
+    [[nodiscard]] std::optional<uint32_t> effective_nexthop(const ip_prefix& to,
+                                                            const sources& from) const;
     [[nodiscard]] writes writes_for(const vrf_routes& t, bool retries) const;
     /// six_loaded  set where the IPv6 FIB was loaded, whether or not the IPv4 one was
     result<void> load(const sources& from, bool* six_loaded = nullptr);
@@ -138,9 +138,9 @@ class routes {
     std::unique_ptr<fib::fib4> v4_;
     std::unique_ptr<fib::fib6> v6_;
     struct host {
-        uint32_t hop, link_hop;
+        uint32_t nexthop, link_nexthop;
     };
-    hops derived_;
+    nexthops derived_;
     std::map<ip_prefix, host> hosts_;
     uint64_t written_ = 0;
     bool incomplete_ = false;
@@ -148,9 +148,9 @@ class routes {
     std::set<ip_prefix> left_out_;      ///< prefixes of kernel routes without room
     size_t full_v4_ = 0, full_v6_ = 0;  ///< numbers of routes when they were left out
     bool links_ = false;                ///< some route of the operator or the kernel is on-link
-    routes_with_hops operators_{}, learned_{};       ///< of the running configuration
-    hops_of_targets prepared_;                       ///< the kernel's
-    static constexpr size_t max_unused_hops = 1024;  ///< beside as many as are in use
+    routes_with_nexthops operators_{}, learned_{};       ///< of the running configuration
+    nexthops_of_targets prepared_;                       ///< the kernel's
+    static constexpr size_t max_unused_nexthops = 1024;  ///< beside as many as are in use
 };
 
 }  // namespace turnpike::control

@@ -5,14 +5,14 @@
 
 namespace turnpike::control {
 
-result<std::unique_ptr<routing>> routing::create(next_hops& hops, rcu::qsbr& rcu, uint32_t max_held,
-                                                 neighbour_callbacks callbacks) {
-    std::unique_ptr<routing> made(new routing(hops, rcu));
+result<std::unique_ptr<routing>> routing::create(next_hops& nexthops, rcu::qsbr& rcu,
+                                                 uint32_t max_held, neighbour_callbacks callbacks) {
+    std::unique_ptr<routing> made(new routing(nexthops, rcu));
     auto tables = route_tables::create(rcu);
     if (!tables) return tl::unexpected<error>(tables.error());
     made->tables_ = std::move(*tables);
-    made->neighbours_ =
-        std::make_unique<control::neighbours>(hops, *made->tables_, max_held, std::move(callbacks));
+    made->neighbours_ = std::make_unique<control::neighbours>(nexthops, *made->tables_, max_held,
+                                                              std::move(callbacks));
     return made;
 }
 
@@ -23,7 +23,7 @@ class routing::prepared_routing : public prepared_change {
         while (!steps_.empty()) steps_.pop_back();
     }
 
-    result<void> prepare(change& c) {
+    result<void> prepare(transaction& c) {
         routes_in_progress r;
         for (const auto& [name, index] : c.vrf_index_of) {
             vrf_routes& t = r.tables.emplace_back();
@@ -52,7 +52,7 @@ class routing::prepared_routing : public prepared_change {
     }
     void retire() noexcept override {
         for (auto s = steps_.rbegin(); s != steps_.rend(); ++s) (*s)->retire();
-        of_.hops_when_left_out_ = of_.hops_.in_use();
+        of_.nexthops_when_left_out_ = of_.nexthops_.in_use();
     }
 
   private:
@@ -67,31 +67,31 @@ class routing::prepared_routing : public prepared_change {
     left_out out_{};
 };
 
-result<std::unique_ptr<prepared_change>> routing::prepare(change& c) {
+result<std::unique_ptr<prepared_change>> routing::prepare(transaction& c) {
     auto ready = std::make_unique<prepared_routing>(*this);
     if (auto done = ready->prepare(c); !done) return tl::unexpected<error>(done.error());
     return ready;
 }
 
 /// The next hop of a new target of the kernel's; none: a transaction has to prepare it.
-std::optional<uint32_t> routing::make_hop(const in_force& running,
-                                          const state::route_target& target) {
+std::optional<uint32_t> routing::make_nexthop(const in_force& running,
+                                              const state::route_target& target) {
     if (!groups_.is_ready(target)) return std::nullopt;
-    std::vector<uint32_t> hops;
+    std::vector<uint32_t> nexthops;
     for (const state::route_member& m : target.members) {
         if (!m.via) return std::nullopt;
         const bool grouped = target.members.size() > 1 && running.config.sharing.uses_neigh(*m.via);
-        const auto hop =
+        const auto nexthop =
             neighbours_->add_gateway(running.ifindexes.at(m.interface), *m.via, grouped);
-        if (!hop) return std::nullopt;
-        hops.push_back(*hop);
+        if (!nexthop) return std::nullopt;
+        nexthops.push_back(*nexthop);
     }
-    return groups_.hop_of(target, hops, running.config, running.can_send);
+    return groups_.nexthop_of(target, nexthops, running.config, running.can_send);
 }
 
 bool routing::learn(const in_force& running, state::followed& followed,
                     const state::learned& next) noexcept {
-    const auto new_hop = [&](const state::route_target& t) { return make_hop(running, t); };
+    const auto new_nexthop = [&](const state::route_target& t) { return make_nexthop(running, t); };
     try {
         for (const auto& [name, index] : vrfs_.indexes()) {
             state::route_set& now = followed.routes.at(name);
@@ -101,7 +101,7 @@ bool routing::learn(const in_force& running, state::followed& followed,
             control::routes& table = tables_->of(index);
             if (recursion_.depends_on(index, what) ||
                 (table.has_link_routes() && neighbours_->any_in(what)) ||
-                !table.learn(now, wanted, what, new_hop, !no_room_.any()))
+                !table.learn(now, wanted, what, new_nexthop, !no_room_.any()))
                 return false;
         }
         return true;
@@ -120,7 +120,7 @@ bool routing::make_groups_ahead(const state::learned& next) noexcept {
 
 bool routing::has_room() noexcept {
     if (no_room_.fib != 0 && tables_->has_room()) return true;
-    if (no_room_.groups != 0 && hops_.in_use() < hops_when_left_out_) return true;
+    if (no_room_.groups != 0 && nexthops_.in_use() < nexthops_when_left_out_) return true;
     return (no_room_.neighbours != 0 || no_room_.paths != 0 || no_room_.permanent != 0) &&
            neighbours_->has_room();
 }

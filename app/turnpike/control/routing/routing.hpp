@@ -4,18 +4,18 @@
 //
 //   routes of the operator  --> recursion --> neighbours --> nexthop_groups --> route_tables --> lib/fib
 //   routes of the kernel    ----------------/  (gateways)
-//   derived routes (change.hpp) --------------------------------------------/
+//   derived routes (transaction.hpp) --------------------------------------------/
 //
 // Routes of the kernel with known next hops pass beside transactions: learn() writes the FIBs only.
 #pragma once
 
 #include <memory>
 
-#include "control/change.hpp"
 #include "control/neighbours/neighbours.hpp"
 #include "control/routing/nexthop_groups.hpp"
 #include "control/routing/recursion.hpp"
 #include "control/routing/route_tables.hpp"
+#include "control/transaction.hpp"
 
 namespace turnpike::control {
 
@@ -24,17 +24,17 @@ class routing : public config_handler {
   public:
     /// max_held  maximum of packets that wait for neighbours
     /// Errors  ENOMEM
-    [[nodiscard]] static result<std::unique_ptr<routing>> create(next_hops& hops, rcu::qsbr& rcu,
-                                                                 uint32_t max_held,
+    [[nodiscard]] static result<std::unique_ptr<routing>> create(next_hops& nexthops,
+                                                                 rcu::qsbr& rcu, uint32_t max_held,
                                                                  neighbour_callbacks callbacks);
 
     /// Needs the derived routes and the interfaces of the other owners; the last one.
-    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(change& c) override;
+    [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// The running configuration, as learn() needs it.
     struct in_force {
         const state::configuration& config;
-        const change::ifindexes& ifindexes;
+        const transaction::ifindexes& ifindexes;
         nexthop_groups::classify can_send;
     };
     /// Replaces the kernel's routes without a transaction, where no object but the FIB depends on them.
@@ -65,18 +65,19 @@ class routing : public config_handler {
 
   private:
     class prepared_routing;
-    routing(next_hops& hops, rcu::qsbr& rcu) : hops_(hops), recursion_(hops), groups_(hops, rcu) {}
-    [[nodiscard]] std::optional<uint32_t> make_hop(const in_force& running,
-                                                   const state::route_target& target);
+    routing(next_hops& nexthops, rcu::qsbr& rcu)
+        : nexthops_(nexthops), recursion_(nexthops), groups_(nexthops, rcu) {}
+    [[nodiscard]] std::optional<uint32_t> make_nexthop(const in_force& running,
+                                                       const state::route_target& target);
 
-    next_hops& hops_;
+    next_hops& nexthops_;
     control::vrfs vrfs_{};
     std::unique_ptr<route_tables> tables_{};
     std::unique_ptr<control::neighbours> neighbours_{};
     recursion recursion_;
     nexthop_groups groups_;
     left_out no_room_{};
-    uint32_t hops_when_left_out_ = 0;  ///< next hops in use then
+    uint32_t nexthops_when_left_out_ = 0;  ///< next hops in use then
 };
 
 }  // namespace turnpike::control

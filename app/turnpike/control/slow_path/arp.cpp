@@ -38,7 +38,7 @@ bool arp::answer(const owned_mbuf& p) {
     const std::vector<uint32_t> here = ours(in);
     if (packet::check_arp(message, here) != packet::drop_reason::none ||
         message.operation != packet::arp_request || !has(here, message.target_ip) ||
-        !rate_.take(in, context_.now_ms))
+        !rate_.allow(in, context_.now_ms))
         return false;
     const datapath::interface& on = context_.interface(in);
     std::array<uint8_t, packet::arp_frame_bytes> frame;
@@ -64,7 +64,7 @@ void arp::handle(owned_mbuf p) {
         message.operation == packet::arp_reply && (for_us || (here.empty() && target == 0));
     // A request between other hosts triggers no reply, so it does not use up a token.
     const bool spends = answer ? !context_.known.asks(in, from) : for_us;
-    if (spends && !context_.answered && !rate_.take(in, context_.now_ms))
+    if (spends && !context_.answered && !rate_.allow(in, context_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
     if (sender != 0 && context_.may_be_neighbour(in, from)) {
         // RFC 826: an existing entry is updated; the sender of a request for us is learned. A reply

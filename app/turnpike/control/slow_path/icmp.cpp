@@ -102,7 +102,7 @@ bool icmp_errors::may_send(const icmp_error& error, bool v4) noexcept {
     const bool too_big = v4 ? error.type == packet::icmp4_unreachable &&
                                   error.code == packet::icmp4_code_fragmentation_needed
                             : error.type == packet::icmp6_too_big;
-    return (too_big ? too_big_rate_ : rate_).take(context_.now_ms);
+    return (too_big ? too_big_rate_ : rate_).allow(context_.now_ms);
 }
 
 void icmp_errors::send(const owned_mbuf& p, const icmp_error& error) {
@@ -171,8 +171,9 @@ void too_big::handle(owned_mbuf p) {
 
 void icmp_error_sender::handle(owned_mbuf p) {
     const datapath::punted& about = p.about();
-    const uint16_t mtu =
-        about.mtu != 0 ? about.mtu : context_.hops[about.hop].mtu.load(std::memory_order_relaxed);
+    const uint16_t mtu = about.mtu != 0
+                             ? about.mtu
+                             : context_.nexthops[about.nexthop].mtu.load(std::memory_order_relaxed);
     errors_.send(p, icmp_error_of(about.drop, about.parsed.is_ipv4(), mtu));
     p.drop(about.drop);
 }
@@ -226,7 +227,7 @@ void local::handle(owned_mbuf p) {
 }
 
 void local::echo(owned_mbuf p) {
-    if (!echo_rate_.take(context_.now_ms)) return p.drop(drop_reason::icmp_rate);
+    if (!echo_rate_.allow(context_.now_ms)) return p.drop(drop_reason::icmp_rate);
     const datapath::punted about = p.about();
     const ip_address asker = source_of(p);
     std::optional<ipv6_address> from;

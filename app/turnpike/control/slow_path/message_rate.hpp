@@ -20,8 +20,8 @@ class message_rate {
         per_second_ = per_second;
         of_.assign(of_.size(), rate_limit(per_second));
     }
-    [[nodiscard]] bool take(uint16_t interface, uint64_t now_ms) noexcept {
-        return of_[interface].take(now_ms);
+    [[nodiscard]] bool allow(uint16_t interface, uint64_t now_ms) noexcept {
+        return of_[interface].allow(now_ms);
     }
 
   private:

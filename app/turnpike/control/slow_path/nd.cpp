@@ -52,7 +52,7 @@ bool nd::answer(const owned_mbuf& p) {
     const auto source = packet::header_at<packet::ipv6_header>(frame + h.l2_bytes).source;
     const auto target = packet::header_at<packet::nd_message>(frame + h.upper_offset).target;
     if (!is_ours(context_.interface(in), target) || own_.is_duplicate(in, target) ||
-        own_.is_tentative(in, target) || !rate_.take(in, context_.now_ms))
+        own_.is_tentative(in, target) || !rate_.allow(in, context_.now_ms))
         return false;
     advertise_to(
         in, target, source,
@@ -81,7 +81,7 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
         packet::header_at<packet::nd_message>(frame + p.about().parsed.upper_offset).target;
     if (!is_ours(on, target)) return context_.deliver_or_consume(std::move(p));
     if (own_.is_duplicate(in, target)) return p.consume();
-    if (!context_.answered && !rate_.take(in, context_.now_ms))
+    if (!context_.answered && !rate_.allow(in, context_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
     const bool probe = source == packet::ipv6_unspecified;  // duplicate address detection
     mac_address asker = packet::header_at<packet::ethernet_header>(frame).source;
@@ -112,7 +112,7 @@ void nd::handle_advertisement(owned_mbuf p, const mac_address* link) {
     if (!context_.may_be_neighbour(in, target)) return p.consume();
     const uint32_t flags = message.icmp.rest;
     const bool solicited = (flags & packet::nd_flag_solicited) != 0;
-    if (!(solicited && context_.known.asks(in, target)) && !rate_.take(in, context_.now_ms))
+    if (!(solicited && context_.known.asks(in, target)) && !rate_.allow(in, context_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
     neighbour_claim claim{.solicited = solicited,
                           .overrides = (flags & packet::nd_flag_override) != 0};

@@ -58,14 +58,14 @@ void redirects::handle(owned_mbuf p) {
     constexpr size_t ethernet = sizeof(packet::ethernet_header);
     const datapath::punted& about = p.about();
     const datapath::interface& in = interface_of(p);
-    const auto by = context_.known.of_hop(about.hop);
+    const auto by = context_.known.of_nexthop(about.nexthop);
     const ip_address sender = address_at(p, about.parsed.source_offset());
     if (!in.send_redirects || !by || by->interface != about.in_interface || by->address == sender)
         return p.consume();
     std::array<uint8_t, ethernet + packet::icmp6_error_max_bytes> frame{};
     const std::span<uint8_t> ip = std::span(frame).subspan(ethernet);
     const uint32_t bytes = about.parsed.is_ipv4() ? write4(p, *by, ip) : write6(p, *by, ip);
-    if (bytes == 0 || !rate_.take(context_.now_ms)) return p.consume();
+    if (bytes == 0 || !rate_.allow(context_.now_ms)) return p.consume();
     rte_mbuf* message = context_.out.originate(in.port, std::span(frame).first(ethernet + bytes));
     if (message == nullptr) return p.consume();
     datapath::punted_of(message) = {};

@@ -16,7 +16,7 @@ bool slow_path_context::on_link(uint16_t ifindex, const ip_address& a) const noe
     const auto& prefixes = on.addresses->prefixes;
     return std::any_of(prefixes.begin(), prefixes.end(),
                        [&](const ip_prefix& p) { return p.contains(a); }) ||
-           tables.is_on_link(on.vrf, a, on.addresses->link_hop);
+           tables.is_on_link(on.vrf, a, on.addresses->link_nexthop);
 }
 
 bool slow_path_context::is_kernels(uint16_t ifindex, const ip_address& a) const noexcept {
@@ -24,41 +24,42 @@ bool slow_path_context::is_kernels(uint16_t ifindex, const ip_address& a) const 
     const datapath::snapshot& v = *published.load(std::memory_order_relaxed);
     const uint8_t vrf = v.interfaces[ifindex].vrf;
     const bool own = a.v6 ? v.vrf[vrf].own.has(a.v6_bytes()) : v.vrf[vrf].own.has(a.v4());
-    return !own && hops[tables.lookup(vrf, a)].kind.load(std::memory_order_relaxed) ==
+    return !own && nexthops[tables.lookup(vrf, a)].kind.load(std::memory_order_relaxed) ==
                        datapath::nexthop_kind::local;
 }
 
 namespace {
 
 /// Null: not a group.
-const datapath::nexthop_group* group_of(const datapath::next_hop& hop) noexcept {
-    return hop.kind.load(std::memory_order_relaxed) == datapath::nexthop_kind::group
-               ? hop.group.load(std::memory_order_relaxed)
+const datapath::nexthop_group* group_of(const datapath::next_hop& nexthop) noexcept {
+    return nexthop.kind.load(std::memory_order_relaxed) == datapath::nexthop_kind::group
+               ? nexthop.group.load(std::memory_order_relaxed)
                : nullptr;
 }
 
 }  // namespace
 
-uint32_t slow_path_context::hop_of(uint16_t in, const ip_address& to,
-                                   uint32_t chosen) const noexcept {
+uint32_t slow_path_context::nexthop_of(uint16_t in, const ip_address& to,
+                                       uint32_t chosen) const noexcept {
     const uint32_t index = tables.lookup(this->interface(in).vrf, to);
-    const datapath::nexthop_group* const group = group_of(hops[index]);
+    const datapath::nexthop_group* const group = group_of(nexthops[index]);
     return group != nullptr && group->has(chosen) ? chosen : index;
 }
 
 uint16_t slow_path_context::egress_to(uint16_t in, const ip_address& to) const noexcept {
     if (to.is_link_local()) return in;
-    const auto egress_of = [&](uint32_t hop) {
-        const bool sends =
-            hops[hop].kind.load(std::memory_order_relaxed) >= datapath::nexthop_kind::failed;
-        const uint16_t by = hops[hop].out.interface;
+    const auto egress_of = [&](uint32_t nexthop) {
+        const bool sends = nexthops[nexthop].kind.load(std::memory_order_relaxed) >=
+                           datapath::nexthop_kind::failed;
+        const uint16_t by = nexthops[nexthop].out.interface;
         return sends && interface(by).vrf == interface(in).vrf ? by : in;
     };
     const uint32_t index = tables.lookup(interface(in).vrf, to);
-    const datapath::nexthop_group* const group = group_of(hops[index]);
+    const datapath::nexthop_group* const group = group_of(nexthops[index]);
     if (group == nullptr) return egress_of(index);
-    const auto *const first = group->hop.data(), *const last = first + group->members;
-    const bool by_in = std::any_of(first, last, [&](uint32_t hop) { return egress_of(hop) == in; });
+    const auto *const first = group->nexthop.data(), *const last = first + group->members;
+    const bool by_in =
+        std::any_of(first, last, [&](uint32_t nexthop) { return egress_of(nexthop) == in; });
     return by_in || first == last ? in : egress_of(*first);
 }
 
@@ -73,30 +74,30 @@ void slow_path_context::route_own(owned_mbuf p, const ip_address& to, uint16_t i
     if (!to.is_link_local()) {
         uint32_t index = tables.lookup(this->interface(interface).vrf, to);
         uint16_t mtu = UINT16_MAX;
-        if (const auto* const group = group_of(hops[index]); group != nullptr) {
+        if (const auto* const group = group_of(nexthops[index]); group != nullptr) {
             const auto ip = p.lead().subspan(sizeof(packet::ethernet_header));
-            mtu = hops[index].mtu.load(std::memory_order_relaxed);
+            mtu = nexthops[index].mtu.load(std::memory_order_relaxed);
             index = group->choose(packet::flow_hash(ip.data(), static_cast<uint32_t>(ip.size()),
                                                     published.load()->sharing));
         }
-        datapath::next_hop& hop = hops[index];
-        const datapath::nexthop_kind kind = hop.kind.load(std::memory_order_relaxed);
+        datapath::next_hop& nexthop = nexthops[index];
+        const datapath::nexthop_kind kind = nexthop.kind.load(std::memory_order_relaxed);
         if (kind < datapath::nexthop_kind::failed) return p.drop(drop_reason::originated_no_route);
         const uint32_t l3_bytes =
             p.get()->pkt_len - static_cast<uint32_t>(sizeof(packet::ethernet_header));
-        if (l3_bytes > std::min(mtu, hop.mtu.load(std::memory_order_relaxed)))
+        if (l3_bytes > std::min(mtu, nexthop.mtu.load(std::memory_order_relaxed)))
             return p.drop(drop_reason::originated_too_big);
         if (kind == datapath::nexthop_kind::adjacency) {
-            hop.mark_used();  // a stale neighbour is probed
-            return out.send_by(p.release(), hop);
+            nexthop.mark_used();  // a stale neighbour is probed
+            return out.send_by(p.release(), nexthop);
         }
-        about.out = hop.out;
+        about.out = nexthop.out;
         if (lent || in_neighbours) return hold(std::move(p), to, interface);
-        if (known.resolve_by_hop(p.get(), index, now_ms)) {
+        if (known.resolve_by_nexthop(p.get(), index, now_ms)) {
             static_cast<void>(p.release());
             return;
         }
-        by = hop.out.interface;
+        by = nexthop.out.interface;
     }
     if (lent || in_neighbours) return hold(std::move(p), to, interface);
     known.resolve(p.get(), by, to, now_ms);

@@ -20,7 +20,7 @@ struct slow_path_context {
     control_tx& out;
     neighbours& known;
     route_tables& tables;
-    next_hops& hops;
+    next_hops& nexthops;
     host_stack& host;
     uint64_t now_ms = 0;
     bool lent = false;  ///< the tables are management's (controller::lend)
@@ -48,8 +48,8 @@ struct slow_path_context {
     }
     /// The next hop of a destination in the VRF of an interface; for a group, the member that a
     /// worker chose, as long as it is a member.
-    [[nodiscard]] uint32_t hop_of(uint16_t in, const ip_address& to,
-                                  uint32_t chosen) const noexcept;
+    [[nodiscard]] uint32_t nexthop_of(uint16_t in, const ip_address& to,
+                                      uint32_t chosen) const noexcept;
     /// The interface that an originated packet leaves by; `in` if there is none, for a link-local destination, and for a
     /// group with a member by it.
     [[nodiscard]] uint16_t egress_to(uint16_t in, const ip_address& to) const noexcept;

@@ -20,9 +20,9 @@ void unresolved::handle(owned_mbuf p) {
                               ? ip_address::from_v4(load_be<uint32_t>(destination))
                               : ip_address::from_v6(destination);
     // The tables may have changed since the worker's lookup: its next hop index may be reused.
-    const uint32_t index = context_.hop_of(about.in_interface, to, about.hop);
-    if (!(context_.hops[index].out == about.out)) return p.drop(drop_reason::no_route);
-    if (context_.known.resolve_by_hop(p.get(), index, context_.now_ms)) {
+    const uint32_t index = context_.nexthop_of(about.in_interface, to, about.nexthop);
+    if (!(context_.nexthops[index].out == about.out)) return p.drop(drop_reason::no_route);
+    if (context_.known.resolve_by_nexthop(p.get(), index, context_.now_ms)) {
         static_cast<void>(p.release());
         return;
     }

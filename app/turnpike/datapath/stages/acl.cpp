@@ -99,8 +99,8 @@ struct acl_keys {
         k.tcp_flags = flags_of(p, l3);
         if constexpr (!v4) note_extensions(k, p);
     }
-    /// Add a plain packet, without a tag in its frame. False: neither TCP nor UDP, or a fragment.
-    bool add_plain(const fast_burst& b, const uint8_t* l3, uint32_t l3_bytes, uint32_t i) noexcept {
+    /// Add a fast-path packet, without a tag in its frame. False: neither TCP nor UDP, or a fragment.
+    bool add_fast(const fast_burst& b, const uint8_t* l3, uint32_t l3_bytes, uint32_t i) noexcept {
         constexpr uint32_t header_bytes =
             v4 ? sizeof(packet::ipv4_header) : sizeof(packet::ipv6_header);
         const uint8_t protocol = l3[v4 ? 9 : 6];
@@ -181,9 +181,8 @@ acl_verdict classify_fast(const fast_burst& b, packet_mask packets, uint8_t* con
     acl_keys<Key> q;
     packet_mask asked = 0;
     for_each(packets, [&](uint32_t i) {
-        const bool plain =
-            q.add_plain(b, frame[i] + sizeof(packet::ethernet_header), l3_bytes[i], i);
-        asked |= packet_mask{plain} << i;
+        const bool fast = q.add_fast(b, frame[i] + sizeof(packet::ethernet_header), l3_bytes[i], i);
+        asked |= packet_mask{fast} << i;
     });
     const packet_mask denied = classify(b.packet, q, by, worker);
     return {.permitted = asked & ~denied, .denied = denied};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ACL classification for stages other than acl_in and acl_out: plain, bridge, flood.
+// ACL classification for stages other than acl_in and acl_out: ip_fast, bridge, flood.
 #pragma once
 
 #include "datapath/acl_list.hpp"
@@ -8,7 +8,7 @@
 
 namespace turnpike::datapath {
 
-/// Packets in neither mask are not plain TCP or UDP and were not classified.
+/// Packets in neither mask are neither whole TCP nor UDP packets and were not classified.
 struct acl_verdict {
     packet_mask permitted = 0, denied = 0;
 };

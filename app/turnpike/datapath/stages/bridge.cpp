@@ -255,7 +255,7 @@ class bridge_stage {
                 flooded_ &= ~(packet_mask{1} << i);
                 if (choice == reserved_choice::drop) return drop(i, drop_reason::bridge_reserved);
                 b_.punt[i] = punt_reason::reserved;
-                b_.hop[i] = fixed_nexthop::local;
+                b_.nexthop[i] = fixed_nexthop::local;
                 b_.out[i] = {};
                 b_.parsed[i] = {};
                 punts_ |= packet_mask{1} << i;
@@ -265,7 +265,7 @@ class bridge_stage {
         const bridge_member& in = t_.members[b_.in[i]];
         if (!in.limits) return;
         const token_rate& most = in.storm[static_cast<size_t>(kind)];
-        if (most.interval == 0 || c_.bridge_state->take(b_.in[i], kind, most, c_.now)) return;
+        if (most.interval == 0 || c_.bridge_state->allow(b_.in[i], kind, most, c_.now)) return;
         flooded_ &= ~(packet_mask{1} << i);
         constexpr drop_reason why[] = {drop_reason::bridge_storm_unknown,
                                        drop_reason::bridge_storm_multicast,

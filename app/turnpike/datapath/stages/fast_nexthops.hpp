@@ -13,29 +13,29 @@
 namespace turnpike::datapath {
 namespace {
 
-using hop_indices = std::array<uint64_t, burst_max>;
+using nexthop_indices = std::array<uint64_t, burst_max>;
 
 /// One next hop for all packets of a burst, the most frequent case: many flows, few neighbours.
 class single_nexthop {
   public:
-    explicit single_nexthop(next_hop& hop) noexcept
-        : hop_(hop),
-          known_(hop.kind.load(std::memory_order_acquire) == nexthop_kind::adjacency),
-          mtu_(hop.mtu.load(std::memory_order_relaxed)),
-          out_(hop.out),
-          tag_(hop.tag),
-          first_(hop.rewrite_first.load(std::memory_order_relaxed)),
-          second_(hop.rewrite_second) {}
+    explicit single_nexthop(next_hop& nexthop) noexcept
+        : nexthop_(nexthop),
+          known_(nexthop.kind.load(std::memory_order_acquire) == nexthop_kind::adjacency),
+          mtu_(nexthop.mtu.load(std::memory_order_relaxed)),
+          out_(nexthop.out),
+          tag_(nexthop.tag),
+          first_(nexthop.rewrite_first.load(std::memory_order_relaxed)),
+          second_(nexthop.rewrite_second) {}
 
     [[nodiscard]] egress out(uint32_t) const noexcept { return out_; }
     [[nodiscard]] bool usual(uint32_t max_bytes) const noexcept {
         return known_ && max_bytes <= mtu_;
     }
-    [[nodiscard]] bool takes(uint32_t, uint32_t l3_bytes) const noexcept {
+    [[nodiscard]] bool accepts(uint32_t, uint32_t l3_bytes) const noexcept {
         return known_ && l3_bytes <= mtu_;
     }
     void mark_used(packet_mask packets) const noexcept {
-        if (packets != 0) hop_.mark_used();
+        if (packets != 0) nexthop_.mark_used();
     }
     /// Some egress interface sends with a VLAN tag.
     [[nodiscard]] bool tags() const noexcept { return tag_ != 0; }
@@ -47,7 +47,7 @@ class single_nexthop {
     }
 
   private:
-    next_hop& hop_;
+    next_hop& nexthop_;
     const bool known_;
     const uint16_t mtu_;
     const egress out_;
@@ -60,14 +60,15 @@ class single_nexthop {
 /// DPDK's minimum.)
 class per_packet_nexthops {
   public:
-    per_packet_nexthops(next_hop* hops, const hop_indices& hop, uint32_t n) noexcept
-        : hops_(hops), hop_(hop.data()) {
+    per_packet_nexthops(next_hop* nexthops, const nexthop_indices& nexthop, uint32_t n) noexcept
+        : nexthops_(nexthops), nexthop_(nexthop.data()) {
         static_assert(offsetof(next_hop, kind) == 0 && offsetof(next_hop, used) == 3 &&
                       offsetof(next_hop, mtu) == 4 && offsetof(next_hop, tag) == 12);
         v128 common_iface = v128::set1(~0U), in_any = v128::set1(0), least = common_iface;
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i) {
-            const v128 says = v128::load_row(reinterpret_cast<const uint8_t*>(&hops[hop[i]]), 0);
+            const v128 says =
+                v128::load_row(reinterpret_cast<const uint8_t*>(&nexthops[nexthop[i]]), 0);
             common_iface = common_iface & says;
             in_any = in_any | says;
             least = v128::least_halves(least, says);
@@ -86,7 +87,7 @@ class per_packet_nexthops {
     [[nodiscard]] bool usual(uint32_t max_bytes) const noexcept {
         return known_ && max_bytes <= least_mtu_;
     }
-    [[nodiscard]] bool takes(uint32_t i, uint32_t l3_bytes) const noexcept {
+    [[nodiscard]] bool accepts(uint32_t i, uint32_t l3_bytes) const noexcept {
         return of(i).kind.load(std::memory_order_acquire) == nexthop_kind::adjacency &&
                l3_bytes <= of(i).mtu.load(std::memory_order_relaxed);
     }
@@ -103,22 +104,22 @@ class per_packet_nexthops {
     }
 
   private:
-    [[nodiscard]] next_hop& of(uint32_t i) const noexcept { return hops_[hop_[i]]; }
+    [[nodiscard]] next_hop& of(uint32_t i) const noexcept { return nexthops_[nexthop_[i]]; }
 
-    next_hop* const hops_;
-    const uint64_t* const hop_;
+    next_hop* const nexthops_;
+    const uint64_t* const nexthop_;
     bool known_, all_used_;
     uint32_t least_mtu_, any_tag_;
 };
 
 /// Whether all packets have one next hop. Compares two at a time: all pairs with the first pair.
-bool all_same(const hop_indices& hop, uint32_t n) noexcept {
-    const v128 first = v128::load_any(&hop[0]);
+bool all_same(const nexthop_indices& nexthop, uint32_t n) noexcept {
+    const v128 first = v128::load_any(&nexthop[0]);
     v128 differ = v128::set1(0);
     uint32_t i = 2;
-    for (; i + 2 <= n; i += 2) differ = differ | (v128::load_any(&hop[i]) ^ first);
-    const uint64_t last = hop[n - 1];
-    return (n < 2 || hop[0] == hop[1]) && hop[0] == last && !v128::any(differ);
+    for (; i + 2 <= n; i += 2) differ = differ | (v128::load_any(&nexthop[i]) ^ first);
+    const uint64_t last = nexthop[n - 1];
+    return (n < 2 || nexthop[0] == nexthop[1]) && nexthop[0] == last && !v128::any(differ);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "datapath/burst.hpp"
-#include "datapath/stages/plain_frames.hpp"
+#include "datapath/stages/fast_frames.hpp"
 
 namespace turnpike::datapath {
 namespace {

@@ -4,11 +4,11 @@
 //           snapshot.{vrf, hops}
 //   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses, VLAN tag; padding is trimmed; drop
 //           of packets that the ingress ACL denies, and its counters
-// A plain packet is a unicast frame to us in one segment, with an IPv4 header without options or an
+// A fast-path packet is a unicast frame to us in one segment, with an IPv4 header without options or an
 // IPv6 header without extension headers, that passes every check of stages ip_input, lookup and
 // rewrite and whose neighbour is resolved. All other packets go on to stage ip_input unchanged: only
 // the slow path classifies them and assigns drop reasons. Both paths send the same bytes
-// (tests/unit/turnpike/plain_test.cpp).
+// (tests/unit/turnpike/fast_path_test.cpp).
 #include <cstring>
 
 #include "datapath/graph.hpp"
@@ -16,9 +16,9 @@
 #include "datapath/nexthop_group.hpp"
 #include "datapath/reverse_path.hpp"
 #include "datapath/stages/acl_verdict.hpp"
+#include "datapath/stages/fast_frames.hpp"
 #include "datapath/stages/fast_nexthops.hpp"
 #include "datapath/stages/fast_part.hpp"
-#include "datapath/stages/plain_frames.hpp"
 
 namespace turnpike::datapath {
 namespace {
@@ -36,11 +36,11 @@ constexpr stage_mask behind_ip_fast =
 template <class Fib, class Address>
 inline __attribute__((always_inline)) uint32_t look_up(const Fib& fib, packet_mask packets,
                                                        Address* destination,
-                                                       hop_indices& hop) noexcept {
+                                                       nexthop_indices& nexthop) noexcept {
     const auto n = static_cast<uint32_t>(std::bit_width(packets));
     const Address& first = destination[std::countr_zero(packets)];
     for_each(all_of(n) & ~packets, [&](uint32_t i) { destination[i] = first; });
-    fib.lookup_bulk({destination, n}, {hop.data(), n});
+    fib.lookup_bulk({destination, n}, {nexthop.data(), n});
     return n;
 }
 
@@ -84,15 +84,15 @@ struct ingress {
 };
 
 /// ECMP: replace the hops of groups by their members', except for packets that exceed their routes' MTU.
-void choose_members(const snapshot& v, const frames& f, packet_mask packets, hop_indices& hop,
-                    const uint32_t* l3_bytes) noexcept {
+void choose_members(const snapshot& v, const frames& f, packet_mask packets,
+                    nexthop_indices& nexthop, const uint32_t* l3_bytes) noexcept {
     for_each(packets, [&](uint32_t i) {
-        const next_hop& by = v.hops[hop[i]];
+        const next_hop& by = v.nexthops[nexthop[i]];
         if (by.kind.load(std::memory_order_acquire) != nexthop_kind::group) return;
         if (l3_bytes[i] > by.mtu.load(std::memory_order_relaxed)) [[unlikely]]
             return;
         const uint32_t hash = packet::flow_hash(f.first[i] + l2_bytes, l3_bytes[i], v.sharing);
-        hop[i] = by.group.load(std::memory_order_acquire)->choose(hash);
+        nexthop[i] = by.group.load(std::memory_order_acquire)->choose(hash);
     });
 }
 
@@ -125,7 +125,7 @@ fast_verdict send_by_nexthops(const Nexthops nexthops, const ingress& from, cons
     packet_mask open = packets;
     if (!nexthops.usual(bytes.most)) [[unlikely]]
         for_each(packets, [&](uint32_t i) {
-            if (!nexthops.takes(i, l3_bytes[i])) open &= ~(packet_mask{1} << i);
+            if (!nexthops.accepts(i, l3_bytes[i])) open &= ~(packet_mask{1} << i);
         });
     if ((from.v.outputs & ~behind_ip_fast) != 0) [[unlikely]]
         for_each(open, [&](uint32_t i) {
@@ -174,16 +174,16 @@ fast_verdict send_by_nexthops(const Nexthops nexthops, const ingress& from, cons
 
 template <class Forward>
 fast_verdict send(const ingress& from, const fast_burst& b, const frames& f, packet_mask packets,
-                  hop_indices& hop, uint32_t n, const uint32_t* l3_bytes,
+                  nexthop_indices& nexthop, uint32_t n, const uint32_t* l3_bytes,
                   decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
     const snapshot& v = from.v;
     if (v.groups) [[unlikely]]
-        choose_members(v, f, packets, hop, l3_bytes);
-    if (all_same(hop, n))
-        return send_by_nexthops(single_nexthop(v.hops[hop[0]]), from, b, f, packets, n, l3_bytes,
-                                classify, forward);
-    return send_by_nexthops(per_packet_nexthops(v.hops, hop, n), from, b, f, packets, n, l3_bytes,
-                            classify, forward);
+        choose_members(v, f, packets, nexthop, l3_bytes);
+    if (all_same(nexthop, n))
+        return send_by_nexthops(single_nexthop(v.nexthops[nexthop[0]]), from, b, f, packets, n,
+                                l3_bytes, classify, forward);
+    return send_by_nexthops(per_packet_nexthops(v.nexthops, nexthop, n), from, b, f, packets, n,
+                            l3_bytes, classify, forward);
 }
 
 /// Keep packets that pass uRPF; the slow path drops the rest with a reason. Not inlined: most
@@ -192,11 +192,11 @@ template <class Fib, class Address>
 __attribute__((noinline)) packet_mask routed_back(const ingress& from, const Fib& fib,
                                                   packet_mask packets, Address* source) noexcept {
     if (packets == 0) return 0;
-    hop_indices hop;
-    look_up(fib, packets, source, hop);
+    nexthop_indices nexthop;
+    look_up(fib, packets, source, nexthop);
     packet_mask out = 0;
     for_each(packets, [&](uint32_t i) {
-        const auto back = static_cast<uint32_t>(hop[i]);
+        const auto back = static_cast<uint32_t>(nexthop[i]);
         out |= packet_mask{leads_back(from.v, back, from.in)} << i;
     });
     return out;
@@ -205,18 +205,18 @@ __attribute__((noinline)) packet_mask routed_back(const ingress& from, const Fib
 fast_verdict forward_ipv4(const ingress& from, const fast_burst& b, packet_mask packets,
                           const frames& f) noexcept {
     const snapshot& v = from.v;
-    packet::plain_ipv4 plain;
-    packets &= v.plain_ipv4(f.first.data(), b.single_segment_bytes, b.count, from.us, plain);
-    packets = from_others(from.routing.own, packets, plain.source, b.count);
+    packet::fast_ipv4 fast;
+    packets &= v.fast_ipv4(f.first.data(), b.single_segment_bytes, b.count, from.us, fast);
+    packets = from_others(from.routing.own, packets, fast.source, b.count);
     if (from.in.urpf) [[unlikely]]
-        packets = routed_back(from, *from.routing.fib4, packets, plain.source);
+        packets = routed_back(from, *from.routing.fib4, packets, fast.source);
     if (packets == 0) return {};
-    hop_indices hop;
-    const uint32_t n = look_up(*from.routing.fib4, packets, plain.destination, hop);
-    return send(from, b, f, packets, hop, n, plain.l3_bytes, classify_fast_ipv4,
+    nexthop_indices nexthop;
+    const uint32_t n = look_up(*from.routing.fib4, packets, fast.destination, nexthop);
+    return send(from, b, f, packets, nexthop, n, fast.l3_bytes, classify_fast_ipv4,
                 [&](uint8_t* frame, uint32_t i) noexcept {
                     store_be(frame + l2_bytes + offsetof(packet::ipv4_header, ttl),
-                             plain.forwarded[i]);
+                             fast.forwarded[i]);
                 });
 }
 
@@ -224,27 +224,27 @@ fast_verdict forward_ipv6(const ingress& from, const fast_burst& b, packet_mask 
                           const frames& f) noexcept {
     std::array<ipv6_address, burst_max> destination;
     alignas(16) std::array<uint32_t, burst_max> l3_bytes;
-    packet_mask plain = plain_ipv6(from.us).find_all(b, packets, f, l3_bytes.data());
-    packet_mask not_plain = 0;
+    packet_mask fast = fast_ipv6(from.us).find_all(b, packets, f, l3_bytes.data());
+    packet_mask not_fast = 0;
     const auto ip_of = [&](uint32_t i) -> const packet::ipv6_header& {
         return packet::header_at<packet::ipv6_header>(f.first[i] + l2_bytes);
     };
     // A source address of our own is spoofed: the slow path drops it with a reason.
-    for_each(plain, [&](uint32_t i) {
+    for_each(fast, [&](uint32_t i) {
         const packet::ipv6_header& ip = ip_of(i);
-        not_plain |= packet_mask{from.routing.own.has(ip.source)} << i;
+        not_fast |= packet_mask{from.routing.own.has(ip.source)} << i;
         destination[i] = ip.destination;
     });
-    plain &= ~not_plain;
+    fast &= ~not_fast;
     if (from.in.urpf) [[unlikely]] {
         std::array<ipv6_address, burst_max> source{};
-        for_each(plain, [&](uint32_t i) { source[i] = ip_of(i).source; });
-        plain = routed_back(from, *from.routing.fib6, plain, source.data());
+        for_each(fast, [&](uint32_t i) { source[i] = ip_of(i).source; });
+        fast = routed_back(from, *from.routing.fib6, fast, source.data());
     }
-    if (plain == 0) return {};
-    hop_indices hop;
-    const uint32_t n = look_up(*from.routing.fib6, plain, destination.data(), hop);
-    return send(from, b, f, plain, hop, n, l3_bytes.data(), classify_fast_ipv6,
+    if (fast == 0) return {};
+    nexthop_indices nexthop;
+    const uint32_t n = look_up(*from.routing.fib6, fast, destination.data(), nexthop);
+    return send(from, b, f, fast, nexthop, n, l3_bytes.data(), classify_fast_ipv6,
                 [](uint8_t* frame, uint32_t) noexcept {
                     --packet::header_at<packet::ipv6_header>(frame + l2_bytes).hop_limit;
                 });
@@ -305,7 +305,7 @@ fast_verdict forward(const ingress& from, burst& b, packet_mask packets, const f
     return all;
 }
 
-/// For interfaces with several MAC addresses. A frame to none of them, such as a broadcast, is not plain.
+/// For interfaces with several MAC addresses. A frame to none of them, such as a broadcast, is for the slow path.
 __attribute__((noinline)) fast_verdict forward_to_each(const ingress& from, burst& b,
                                                        packet_mask packets,
                                                        const frames& f) noexcept {

@@ -23,14 +23,14 @@ uint8_t* l3_of(const burst& b, uint32_t i) noexcept {
 
 /// ECMP: replace a group by one of its members. Its routes may have an MTU.
 void choose_member(const snapshot& v, burst& b, uint32_t i) noexcept {
-    const next_hop& by = v.hops[b.hop[i]];
+    const next_hop& by = v.nexthops[b.nexthop[i]];
     b.mtu[i] = UINT16_MAX;
     if (by.kind.load(std::memory_order_acquire) != nexthop_kind::group) return;
     b.mtu[i] = by.mtu.load(std::memory_order_relaxed);
     const uint32_t in_first = rte_pktmbuf_data_len(b.packet[i]) - b.parsed[i].l2_bytes;
     const uint32_t hash =
         packet::flow_hash(l3_of(b, i), std::min(in_first, b.parsed[i].l3_bytes), v.sharing);
-    b.hop[i] = by.group.load(std::memory_order_acquire)->choose(hash);
+    b.nexthop[i] = by.group.load(std::memory_order_acquire)->choose(hash);
 }
 
 struct outcome {
@@ -81,29 +81,30 @@ bool sends_icmp(drop_reason why) noexcept { return why != drop_reason::link_loca
 
 /// A neighbour that does not answer: like a packet that waited for it in vain, after the checks that precede
 /// resolution.
-void end_at_failed(burst& b, uint32_t i, next_hop& hop, outcome& o) noexcept {
-    hop.mark_used();
-    const uint16_t mtu = b.mtu[i] = std::min(b.mtu[i], hop.mtu.load(std::memory_order_relaxed));
+void end_at_failed(burst& b, uint32_t i, next_hop& nexthop, outcome& o) noexcept {
+    nexthop.mark_used();
+    const uint16_t mtu = b.mtu[i] = std::min(b.mtu[i], nexthop.mtu.load(std::memory_order_relaxed));
     drop_reason why = b.parsed[i].is_ipv4() ? check_ipv4(b, i, mtu) : check_ipv6(b, i, mtu);
-    if (why == drop_reason::none) why = hop.reason;
+    if (why == drop_reason::none) why = nexthop.reason;
     if (sends_icmp(why) && (b.outer >> i & 1) == 0) return o.send_icmp_error(b, i, why);
     drop_packet(b, i, why, o.drops);
 }
 
 /// Next hops of kinds drop, local and failed.
-void end_here(const snapshot& v, burst& b, uint32_t i, nexthop_kind kind, next_hop& hop,
+void end_here(const snapshot& v, burst& b, uint32_t i, nexthop_kind kind, next_hop& nexthop,
               outcome& o) noexcept {
-    if (kind == nexthop_kind::failed) return end_at_failed(b, i, hop, o);
+    if (kind == nexthop_kind::failed) return end_at_failed(b, i, nexthop, o);
     if ((b.outer >> i & 1) != 0) [[unlikely]]
         return drop_packet(
-            b, i, kind == nexthop_kind::local ? drop_reason::tunnel_to_self : hop.reason, o.drops);
+            b, i, kind == nexthop_kind::local ? drop_reason::tunnel_to_self : nexthop.reason,
+            o.drops);
     if (kind == nexthop_kind::local && v.tunnels != nullptr && is_tunnelled(v, b, i)) {
         o.vxlan_to_us |= packet_mask{1} << i;
         return;
     }
     if (kind == nexthop_kind::local) return o.punt(b, i, punt_reason::local);
-    if (hop.sends_icmp) return o.send_icmp_error(b, i, hop.reason);
-    drop_packet(b, i, hop.reason, o.drops);
+    if (nexthop.sends_icmp) return o.send_icmp_error(b, i, nexthop.reason);
+    drop_packet(b, i, nexthop.reason, o.drops);
 }
 
 /// Punt a copy of a packet that leaves by its ingress interface, so that control can send a
@@ -121,7 +122,7 @@ void note_detour(context& c, const burst& b, uint32_t i) noexcept {
     out.begin(1, b.in_port);
     out.packet[0] = copy;
     out.in[0] = b.in[i];
-    out.hop[0] = b.hop[i];
+    out.nexthop[0] = b.nexthop[i];
     out.out[0] = b.out[i];
     out.parsed[0] = b.parsed[i];
     out.punt[0] = punt_reason::redirect;
@@ -137,19 +138,20 @@ stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
     // sets it.
     for_each(packets, [&](uint32_t i) { choose_member(v, b, i); });
     for_each(packets, [&](uint32_t i) {
-        next_hop& hop = v.hops[b.hop[i]];
-        const nexthop_kind kind = hop.kind.load(std::memory_order_acquire);
-        b.out[i] = hop.out;
+        next_hop& nexthop = v.nexthops[b.nexthop[i]];
+        const nexthop_kind kind = nexthop.kind.load(std::memory_order_acquire);
+        b.out[i] = nexthop.out;
         if (kind < nexthop_kind::glean) [[unlikely]]
-            return end_here(v, b, i, kind, hop, o);
+            return end_here(v, b, i, kind, nexthop, o);
         const bool v4 = b.parsed[i].is_ipv4();
-        const uint16_t mtu = b.mtu[i] = std::min(b.mtu[i], hop.mtu.load(std::memory_order_relaxed));
+        const uint16_t mtu = b.mtu[i] =
+            std::min(b.mtu[i], nexthop.mtu.load(std::memory_order_relaxed));
         const drop_reason why = v4 ? check_ipv4(b, i, mtu) : check_ipv6(b, i, mtu);
         if (why != drop_reason::none) [[unlikely]] {
             if (sends_icmp(why) && (b.outer >> i & 1) == 0) return o.send_icmp_error(b, i, why);
             return drop_packet(b, i, why, o.drops);
         }
-        if (hop.out.interface == b.in[i] && kind == nexthop_kind::adjacency &&
+        if (nexthop.out.interface == b.in[i] && kind == nexthop_kind::adjacency &&
             v.interfaces[b.in[i]].send_redirects && (b.outer >> i & 1) == 0) [[unlikely]]
             note_detour(c, b, i);
         // Cannot fail: checked above.
@@ -164,8 +166,8 @@ stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
             o.waits |= packet_mask{1} << i;
             return;
         }
-        hop.mark_used();
-        hop.write(rte_pktmbuf_mtod(b.packet[i], uint8_t*));
+        nexthop.mark_used();
+        nexthop.write(rte_pktmbuf_mtod(b.packet[i], uint8_t*));
         o.sent |= packet_mask{1} << i;
         if (b.parsed[i].l3_bytes > mtu) [[unlikely]]
             b.exceeds_mtu |= packet_mask{1} << i;

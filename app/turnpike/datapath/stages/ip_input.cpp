@@ -147,9 +147,9 @@ __attribute__((noinline)) bool is_bfd_echo(const packet::parsed& p, const Fib& f
     if (p.is(packet::flag_fragment) || p.upper_protocol != packet::protocol_udp ||
         p.destination_port != bfd_echo_port)
         return false;
-    uint64_t hop = 0;
-    fib.lookup_bulk({&destination, 1}, {&hop, 1});
-    return leads_back(v, static_cast<uint32_t>(hop), in, true);
+    uint64_t nexthop = 0;
+    fib.lookup_bulk({&destination, 1}, {&nexthop, 1});
+    return leads_back(v, static_cast<uint32_t>(nexthop), in, true);
 }
 
 verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const interface& in,
@@ -292,7 +292,7 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
             vxlan_to_us |= one;
         } else if (is.punted) [[unlikely]] {
             b.punt[i] = is.punt;
-            b.hop[i] = fixed_nexthop::local;
+            b.nexthop[i] = fixed_nexthop::local;
             b.out[i] = {};
             punts |= one;
         }

@@ -30,14 +30,14 @@ void look_up_in(const vrf_snapshot& routing, packet_mask packets, const AddressO
             of_v6[n6++] = static_cast<uint8_t>(i);
         }
     });
-    std::array<uint64_t, burst_max> hop;
+    std::array<uint64_t, burst_max> nexthop;
     if (n4 != 0) {
-        routing.fib4->lookup_bulk({v4.data(), n4}, {hop.data(), n4});
-        for (uint32_t k = 0; k < n4; ++k) found(of_v4[k], static_cast<uint32_t>(hop[k]));
+        routing.fib4->lookup_bulk({v4.data(), n4}, {nexthop.data(), n4});
+        for (uint32_t k = 0; k < n4; ++k) found(of_v4[k], static_cast<uint32_t>(nexthop[k]));
     }
     if (n6 != 0) {
-        routing.fib6->lookup_bulk({v6.data(), n6}, {hop.data(), n6});
-        for (uint32_t k = 0; k < n6; ++k) found(of_v6[k], static_cast<uint32_t>(hop[k]));
+        routing.fib6->lookup_bulk({v6.data(), n6}, {nexthop.data(), n6});
+        for (uint32_t k = 0; k < n6; ++k) found(of_v6[k], static_cast<uint32_t>(nexthop[k]));
     }
 }
 

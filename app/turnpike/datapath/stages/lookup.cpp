@@ -12,7 +12,7 @@ stage_mask run_lookup(context& c, burst& b, packet_mask packets) noexcept {
         [&](uint32_t i, bool& v4) noexcept {
             return address_at(b, i, b.parsed[i].destination_offset(), v4);
         },
-        [&](uint32_t i, uint32_t hop) noexcept { b.hop[i] = hop; });
+        [&](uint32_t i, uint32_t nexthop) noexcept { b.nexthop[i] = nexthop; });
     return enqueue(b, packets, stage::ip_forward);
 }
 

@@ -46,15 +46,15 @@ reach reach_of(const snapshot& v, const mirror_remote& to) noexcept {
         const uint32_t address = to.remote.v4();
         routing.fib4->lookup_bulk({&address, 1}, {&found, 1});
     }
-    next_hop& hop = v.hops[found];
-    switch (hop.kind.load(std::memory_order_acquire)) {
+    next_hop& nexthop = v.nexthops[found];
+    switch (nexthop.kind.load(std::memory_order_acquire)) {
         case nexthop_kind::adjacency:
         case nexthop_kind::group:
             return reach::path;
         case nexthop_kind::glean:
             return reach::unresolved;
         case nexthop_kind::failed:
-            hop.mark_used();  // control probes it
+            nexthop.mark_used();  // control probes it
             return reach::none;
         default:
             return reach::none;

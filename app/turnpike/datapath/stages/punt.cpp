@@ -39,7 +39,7 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
         };
         const punt_class of = punt_class_of(b, i);
         punt_policer::row& policer = c.policing->of(b.in[i], of);
-        if (!policer.bucket.take(c.snapshot->punt[static_cast<size_t>(of)], c.now)) {
+        if (!policer.bucket.allow(c.snapshot->punt[static_cast<size_t>(of)], c.now)) {
             policer.dropped.add(1);
             return refuse(drop_reason::punt_rate);
         }
@@ -49,7 +49,7 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
              (b.drop[i] == drop_reason::ipv4_too_big || b.drop[i] == drop_reason::ipv6_too_big));
         rte_mbuf* m = b.packet[i];
         punted_of(m) = {.parsed = b.parsed[i],
-                        .hop = b.hop[i],
+                        .nexthop = b.nexthop[i],
                         .in_interface = b.in[i],
                         .in_port = b.in_port,
                         .out = b.out[i],

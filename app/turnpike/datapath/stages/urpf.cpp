@@ -25,8 +25,8 @@ stage_mask run_urpf(context& c, burst& b, packet_mask packets) noexcept {
         [&](uint32_t i, bool& v4) noexcept {
             return address_at(b, i, b.parsed[i].source_offset(), v4);
         },
-        [&](uint32_t i, uint32_t hop) noexcept {
-            if (!leads_back(v, hop, v.interfaces[b.in[i]]) && !is_on_link(i))
+        [&](uint32_t i, uint32_t nexthop) noexcept {
+            if (!leads_back(v, nexthop, v.interfaces[b.in[i]]) && !is_on_link(i))
                 drop_packet(b, i, drop_reason::urpf, drops);
         });
     return go_on_input(v, b, packets & ~drops, stage::urpf) | enqueue(b, drops, stage::drop);

@@ -4,21 +4,21 @@
 //   Reads   packet, single_segment_bytes, common_iface; interface.{mac, vrf}, snapshot.{tunnels, vrf}
 //   Writes  of decapsulated packets: the packet, which becomes the inner frame; in, single_segment_bytes, common_iface, tagged, tag; the
 //           tunnels' worker state
-// Takes packets that are plain (plain_frames.hpp), not a fragment, not from one of our own
+// Takes fast-path packets (fast_frames.hpp), not a fragment, not from one of our own
 // addresses, UDP to a local VTEP's address and port, from a known remote VTEP, and without an
 // error. All other VXLAN packets take the path of packets to the router and reach stage vxlan_input after
 // rewrite, which assigns drop reasons. Endpoints of a burst take one bulk lookup per family.
 #include <rte_mbuf.h>
 
 #include "datapath/graph.hpp"
-#include "datapath/stages/plain_frames.hpp"
+#include "datapath/stages/fast_frames.hpp"
 #include "datapath/stages/tunnel_exit.hpp"
 
 namespace turnpike::datapath {
 namespace {
 
 constexpr uint32_t in_front = packet::ethernet_bytes;  // of the IP header
-/// Outer headers of plain packets in a burst.
+/// Outer headers of fast-path packets in a burst.
 struct outer_headers {
     packet_mask vxlan = 0;   ///< complete UDP datagrams to a VTEP's port with VNI and inner frame
     packet_mask bare = 0;    ///< subset: no checksum, no ECN mark, no reserved bits
@@ -97,29 +97,29 @@ class unwrapper {
         if (t_.ends4.empty()) return 0;
         packets = to_vtep_port<ipv4_bytes>(packets);
         if (packets == 0) return 0;
-        packet::plain_ipv4 plain;
-        packets &= v_.plain_ipv4(f_.first.data(), b_.single_segment_bytes.data(), b_.count, in_.mac,
-                                 plain);
+        packet::fast_ipv4 fast;
+        packets &=
+            v_.fast_ipv4(f_.first.data(), b_.single_segment_bytes.data(), b_.count, in_.mac, fast);
         outer_headers says;
         for (const uint16_t port : t_.ports)  // usually one
-            read_outer<ipv4_bytes>(roomy_, b_.count, plain.l3_bytes, port, says);
+            read_outer<ipv4_bytes>(roomy_, b_.count, fast.l3_bytes, port, says);
         packets &= says.vxlan;
         if (packets == 0) return 0;
-        packets = from_others(v_.vrf[in_.vrf].own, packets, plain.source, b_.count);
+        packets = from_others(v_.vrf[in_.vrf].own, packets, fast.source, b_.count);
         packet_mask out = 0;
         // One pass per local address and port: usually all packets have the same.
         while (packets != 0) {
             const auto first = static_cast<uint32_t>(std::countr_zero(packets));
-            const uint32_t to = plain.destination[first];
+            const uint32_t to = fast.destination[first];
             const uint16_t port = port_of(first, ipv4_bytes);
             const uint16_t end = t_.end_of(to, in_.vrf, port);
             std::array<tunnel::endpoint4, burst_max> key;
             packet_mask same = 0;
             for (uint32_t i = 0; i < b_.count; i += 4) {
                 const v128 network = v128::load(&says.vni[i]) | v128::set1(uint32_t{end} << 24);
-                v128::store_pairs(&key[i], v128::load(plain.source + i), network);
-                same |= v128::sign_bits(v128::equal<uint32_t>(v128::load(plain.destination + i),
-                                                              v128::set1(to)))
+                v128::store_pairs(&key[i], v128::load(fast.source + i), network);
+                same |= v128::sign_bits(
+                            v128::equal<uint32_t>(v128::load(fast.destination + i), v128::set1(to)))
                         << i;
             }
             same &= packets;
@@ -142,7 +142,7 @@ class unwrapper {
         packets = to_vtep_port<ipv6_bytes>(packets);
         if (packets == 0) return 0;
         alignas(16) std::array<uint32_t, burst_max> l3_bytes;
-        packets = plain_ipv6(in_.mac).find_all(b_, packets, f_, l3_bytes.data());
+        packets = fast_ipv6(in_.mac).find_all(b_, packets, f_, l3_bytes.data());
         if (packets == 0) return 0;
         outer_headers says;
         for (const uint16_t port : t_.ports)

@@ -98,10 +98,10 @@ void leave_sum(rte_mbuf* m, uint32_t ip_bytes, uint16_t bytes, bool v6,
 template <size_t Bytes>
 class prebuilt {
   public:
-    prebuilt(const tunnel_end& end, const next_hop* hop) noexcept {
+    prebuilt(const tunnel_end& end, const next_hop* nexthop) noexcept {
         std::array<uint8_t, Bytes> header;
         std::memcpy(header.data(), end.header.data(), Bytes);
-        if (hop != nullptr) hop->write(header.data());
+        if (nexthop != nullptr) nexthop->write(header.data());
         for (size_t k = 0; k < vectors; ++k) part_[k] = v128::load_any(&header[offset(k)]);
     }
     void write(uint8_t* to) const noexcept {
@@ -120,7 +120,7 @@ class prebuilt {
 
 /// Path of packets to an endpoint; without hop and group: recirculate.
 struct tunnel_path {
-    next_hop* hop = nullptr;
+    next_hop* nexthop = nullptr;
     const nexthop_group* group = nullptr;  ///< ECMP: each packet by one of the members; else null
     uint32_t max_bytes = 0;                ///< maximum frame length, of a group by its routes' MTU
 };
@@ -188,18 +188,21 @@ class encapsulator {
                        (v4 ? offsetof(packet::ipv4_header, destination)
                            : offsetof(packet::ipv6_header, destination));
             },
-            [&](uint32_t g, uint32_t hop) noexcept { groups_[g].path = simple(v_.hops[hop]); });
+            [&](uint32_t g, uint32_t nexthop) noexcept {
+                groups_[g].path = simple(v_.nexthops[nexthop]);
+            });
     }
-    [[nodiscard]] tunnel_path simple(next_hop& hop) const noexcept {
-        const nexthop_kind kind = hop.kind.load(std::memory_order_acquire);
+    [[nodiscard]] tunnel_path simple(next_hop& nexthop) const noexcept {
+        const nexthop_kind kind = nexthop.kind.load(std::memory_order_acquire);
         if (kind == nexthop_kind::group)
-            return {.group = hop.group.load(std::memory_order_acquire),
-                    .max_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
+            return {.group = nexthop.group.load(std::memory_order_acquire),
+                    .max_bytes = ethernet_bytes + nexthop.mtu.load(std::memory_order_relaxed)};
         if (kind != nexthop_kind::adjacency) return {};
         constexpr stage_mask copying = bit(stage::sample_out) | bit(stage::mirror_out);
-        if ((v_.paths[hop.out.interface].output & ~copying) != bit(stage::tx)) return {};
-        hop.mark_used();
-        return {.hop = &hop, .max_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
+        if ((v_.paths[nexthop.out.interface].output & ~copying) != bit(stage::tx)) return {};
+        nexthop.mark_used();
+        return {.nexthop = &nexthop,
+                .max_bytes = ethernet_bytes + nexthop.mtu.load(std::memory_order_relaxed)};
     }
 
     /// Prepend the headers for one endpoint, and send by a simple path. Answers the packets that have them.
@@ -219,7 +222,7 @@ class encapsulator {
             V6 ? tunnel_end::ipv6_header_bytes : tunnel_end::ipv4_header_bytes;
         burst& b = b_;
         const packet::flow_hashing& sharing = v_.sharing;
-        const prebuilt<header_bytes> header(end, of.path.hop);
+        const prebuilt<header_bytes> header(end, of.path.nexthop);
         // Bytes that the loop writes may alias all that is not a local variable.
         const uint32_t mtu = end.mtu, header_sum = rte_be_to_cpu_16(end.header_sum);
         const uint8_t inherited = end.inherited, traffic_class = end.traffic_class;
@@ -227,7 +230,7 @@ class encapsulator {
         const uint16_t ifindex = of.ifindex;
         const bool fragments = end.fragments;
         const auto out =
-            std::bit_cast<uint32_t>(of.path.hop != nullptr ? of.path.hop->out : egress{});
+            std::bit_cast<uint32_t>(of.path.nexthop != nullptr ? of.path.nexthop->out : egress{});
         uint64_t inner_bytes = 0;
         packet_mask refused = 0, longer = 0;
         for (packet_mask rest = of.packets; rest != 0; rest &= rest - 1) {
@@ -258,7 +261,7 @@ class encapsulator {
         tunnel_counters& counters = worker_state_.of(ifindex);
         counters.tx_packets.add(static_cast<uint64_t>(std::popcount(done)));
         counters.tx_bytes.add(inner_bytes);
-        if (of.path.hop != nullptr) sent_ |= done & ~longer;
+        if (of.path.nexthop != nullptr) sent_ |= done & ~longer;
         return done;
     }
 
@@ -316,11 +319,11 @@ class encapsulator {
             const rte_mbuf* const m = b_.packet[i];
             const uint32_t hash =
                 packet::flow_hash(l3_of(i), m->data_len - ethernet_bytes, v_.sharing);
-            const tunnel_path member = simple(v_.hops[by.group->choose(hash)]);
-            if (member.hop == nullptr) return;
+            const tunnel_path member = simple(v_.nexthops[by.group->choose(hash)]);
+            if (member.nexthop == nullptr) return;
             if (m->pkt_len > std::min(member.max_bytes, by.max_bytes)) return;
-            member.hop->write(rte_pktmbuf_mtod(m, uint8_t*));
-            b_.out[i] = member.hop->out;
+            member.nexthop->write(rte_pktmbuf_mtod(m, uint8_t*));
+            b_.out[i] = member.nexthop->out;
             sent |= packet_mask{1} << i;
         });
         return sent;

@@ -39,7 +39,7 @@ double cycles_per_byte(const engine_settings& s) noexcept {
 
 }  // namespace
 
-bool rx_filter::takes(const uint8_t* frame) const noexcept {
+bool rx_filter::accepts(const uint8_t* frame) const noexcept {
     packet::mac_address to;
     std::memcpy(to.bytes, frame, sizeof to.bytes);
     if (to == own || to == packet::broadcast_mac) return true;
@@ -181,7 +181,7 @@ void engine::read_frame(const outgoing& frame, const wishes& w, incoming& in) co
     in.bytes = frame.bytes;
     in.length = frame.length;
     in.queue = no_queue;
-    if (!w.promiscuous && !filter_.takes(frame.bytes)) return;
+    if (!w.promiscuous && !filter_.accepts(frame.bytes)) return;
     const frame_class c = classify(frame.bytes, frame.length);
     in.ptype = c.ptype;
     in.queue = in.hash = 0;

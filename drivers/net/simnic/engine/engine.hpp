@@ -45,7 +45,7 @@ struct rx_filter {
     uint32_t also_count = 0;
 
     /// Applies unless the port is promiscuous.
-    [[nodiscard]] bool takes(const uint8_t* frame) const noexcept;
+    [[nodiscard]] bool accepts(const uint8_t* frame) const noexcept;
 };
 
 class engine {

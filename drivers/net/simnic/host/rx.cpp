@@ -82,12 +82,12 @@ uint16_t rx_queue::burst(rte_mbuf** out, uint16_t n) noexcept {
     if (!running_) [[unlikely]]
         return 0;
     if (s_.works_device) s_.device->poll(n);
-    const uint32_t got = scattered_ ? assemble_scattered(out, n) : take(out, n);
+    const uint32_t got = scattered_ ? assemble_scattered(out, n) : receive(out, n);
     refill();
     return static_cast<uint16_t>(got);
 }
 
-uint32_t rx_queue::take(rte_mbuf** out, uint32_t n) noexcept {
+uint32_t rx_queue::receive(rte_mbuf** out, uint32_t n) noexcept {
     uint32_t got = 0;
     while (got < n) {
         const uint32_t most = std::min(n - got, takeable());

@@ -55,7 +55,7 @@ class rx_queue {
     counters::counter no_buffer{};
 
   private:
-    uint32_t take(rte_mbuf** out, uint32_t n) noexcept;
+    uint32_t receive(rte_mbuf** out, uint32_t n) noexcept;
     uint32_t assemble_scattered(rte_mbuf** out, uint32_t n) noexcept;
     uint32_t receive_next(rte_mbuf** out, uint32_t most) noexcept;
     [[nodiscard]] uint32_t takeable() const noexcept;

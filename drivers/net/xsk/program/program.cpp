@@ -33,7 +33,7 @@ class libbpf_messages {
   public:
     libbpf_messages() : alone_(mutex_) {
         last_.clear();
-        before_ = libbpf_set_print(&take);
+        before_ = libbpf_set_print(&print);
     }
     libbpf_messages(const libbpf_messages&) = delete;
     libbpf_messages& operator=(const libbpf_messages&) = delete;
@@ -42,8 +42,8 @@ class libbpf_messages {
     [[nodiscard]] std::string text() const { return last_.empty() ? "" : " (" + last_ + ")"; }
 
   private:
-    [[gnu::format(printf, 2, 0)]] static int take(libbpf_print_level level, const char* format,
-                                                  va_list arguments) {
+    [[gnu::format(printf, 2, 0)]] static int print(libbpf_print_level level, const char* format,
+                                                   va_list arguments) {
         if (level != LIBBPF_WARN) return 0;
         char line[256];
         std::vsnprintf(line, sizeof line, format, arguments);

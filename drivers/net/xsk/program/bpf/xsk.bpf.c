@@ -207,7 +207,7 @@ static long check_next(__u32 step __attribute__((unused)), struct search* s) {
     return 1;
 }
 
-static __always_inline bool keep(struct xdp_md* frame) {
+static __always_inline bool is_for_kernel(struct xdp_md* frame) {
     struct search s = {.headers = {.candidates_row = XSK_CANDIDATES}};
     read_headers(frame, &s.headers);
     const __u64* row = bpf_map_lookup_elem(&candidates, &s.headers.candidates_row);
@@ -219,6 +219,6 @@ static __always_inline bool keep(struct xdp_md* frame) {
 
 SEC("xdp")
 int turnpike_xsk(struct xdp_md* frame) {
-    if (filtering && keep(frame)) return XDP_PASS;
+    if (filtering && is_for_kernel(frame)) return XDP_PASS;
     return bpf_redirect_map(&sockets, frame->rx_queue_index, XDP_PASS);
 }

@@ -24,7 +24,7 @@ struct end_case {
     egress out{};
     datapath::drop_reason drop = datapath::drop_reason::none;
     punt_reason punt = punt_reason::local;
-    uint32_t hop = 0;
+    uint32_t nexthop = 0;
     packet::parsed parsed{};
 
     bool operator==(const end_case&) const = default;
@@ -42,7 +42,7 @@ stage_mask run_door(context&, burst& b, packet_mask packets) noexcept {
         if (Door == stage::drop) e.drop = b.drop[i];
         if (Door == stage::punt) {
             e.punt = b.punt[i];
-            e.hop = b.hop[i];
+            e.nexthop = b.nexthop[i];
             e.parsed = b.parsed[i];
             if (e.punt == punt_reason::icmp_error) e.drop = b.drop[i];
         }
@@ -51,13 +51,13 @@ stage_mask run_door(context&, burst& b, packet_mask packets) noexcept {
 }
 
 /// The graph with its doors in the test's hands, with stage ip_fast or without.
-auto table_with(bool plain) {
+auto table_with(bool fast) {
     auto table = stage_table;
     table[static_cast<size_t>(stage::tx)].run = run_door<stage::tx>;
     table[static_cast<size_t>(stage::punt)].run = run_door<stage::punt>;
     table[static_cast<size_t>(stage::fragment)].run = run_door<stage::fragment>;
     table[static_cast<size_t>(stage::drop)].run = run_door<stage::drop>;
-    if (!plain)
+    if (!fast)
         table[static_cast<size_t>(stage::ip_fast)].run = [](context&, burst& b,
                                                             packet_mask packets) noexcept {
             return enqueue(b, packets, stage::ip_input);
@@ -87,10 +87,10 @@ constexpr const char* router =
     "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:0d\"}\n"
     "    - {address: \"2001:db8:3::2\", mac: \"02:00:00:00:00:0e\"}\n";
 
-class plain_stage : public ::testing::Test {
+class ip_fast_stage : public ::testing::Test {
   protected:
-    std::array<end_case, burst_max> through(bool plain, const std::vector<byte_vector>& frames) {
-        const auto table = table_with(plain);
+    std::array<end_case, burst_max> through(bool fast, const std::vector<byte_vector>& frames) {
+        const auto table = table_with(fast);
         std::array<end_case, burst_max> out;
         endings = &out;
         context c;
@@ -106,7 +106,7 @@ class plain_stage : public ::testing::Test {
                      if (s == static_cast<size_t>(stage::ip_fast)) taken = packets;
                      if (s == static_cast<size_t>(stage::ip_input)) taken &= ~packets;
                  });
-        if (plain) by_plain_ += static_cast<unsigned>(std::popcount(taken));
+        if (fast) by_plain_ += static_cast<unsigned>(std::popcount(taken));
         for (uint32_t i = 0; i < b.count; ++i) rte_pktmbuf_free(b.packet[i]);
         return out;
     }
@@ -149,7 +149,7 @@ class plain_stage : public ::testing::Test {
     uint64_t by_plain_ = 0;
 };
 
-TEST_F(plain_stage, agrees_on_every_fixture) {
+TEST_F(ip_fast_stage, agrees_on_every_fixture) {
     for (const frame_fixture& f : frame_fixtures())
         if (f.bytes.size() < 1900) compare({f.bytes});
 }
@@ -183,7 +183,7 @@ class frames_at_random {
   private:
     /// True for one of sixteen: most packets are forwardable.
     bool rare() { return pick(16) == 0; }
-    uint8_t hops() {
+    uint8_t nexthops() {
         return rare() ? static_cast<uint8_t>(pick(3)) : static_cast<uint8_t>(2 + pick(254));
     }
     byte_vector payload() { return udp(counted(rare() ? 1200 + pick(400) : pick(40))); }
@@ -202,7 +202,7 @@ class frames_at_random {
         return ethernet(type, packet, to, from);
     }
     byte_vector one_v4() {
-        ipv4_fields f{.ttl = hops()};
+        ipv4_fields f{.ttl = nexthops()};
         if (rare()) f.version = static_cast<uint8_t>(pick(16));
         if (rare()) f.options = zeros(4 * (1 + pick(10)));
         if (rare()) f.fragment = static_cast<uint16_t>(random_());
@@ -222,7 +222,7 @@ class frames_at_random {
         return {a->bytes.begin(), a->bytes.end()};
     }
     byte_vector one_v6() {
-        ipv6_fields f{.hop_limit = hops()};
+        ipv6_fields f{.hop_limit = nexthops()};
         if (rare()) f.version = static_cast<uint8_t>(pick(16));
         if (rare()) f.payload_bytes = static_cast<uint16_t>(pick(100));
         if (rare()) f.next_header = static_cast<uint8_t>(random_());
@@ -242,7 +242,7 @@ class frames_at_random {
     std::mt19937_64 random_{20261122};
 };
 
-TEST_F(plain_stage, agrees_on_bursts_at_random) {
+TEST_F(ip_fast_stage, agrees_on_bursts_at_random) {
     const char* long_form = std::getenv("TURNPIKE_LONG");
     const uint64_t frames = long_form != nullptr && *long_form == '1' ? 10'000'000
                             : sanitized                               ? 30'000
@@ -256,7 +256,7 @@ TEST_F(plain_stage, agrees_on_bursts_at_random) {
 
 /// Bursts with a single next hop, which is read once: defects of single packets give the same
 /// results as in other bursts.
-TEST_F(plain_stage, agrees_on_bursts_of_one_way) {
+TEST_F(ip_fast_stage, agrees_on_bursts_of_one_way) {
     frames_at_random random(true);
     const uint64_t seen = compare_bursts(random, sanitized ? 10'000 : 100'000);
     EXPECT_GT(by_plain_, seen / 4);
@@ -265,7 +265,7 @@ TEST_F(plain_stage, agrees_on_bursts_of_one_way) {
 
 /// Sources behind west, behind other ports, and without a route: by one path, by several, and by
 /// none.
-TEST_F(plain_stage, agrees_on_sources_that_are_looked_up) {
+TEST_F(ip_fast_stage, agrees_on_sources_that_are_looked_up) {
     for (const char* how : {"strict", "loose"}) {
         std::string asked = router;
         const std::string west = "device: d0", all = "{to: \"::/0\", via: \"2001:db8:2::2\"}]";
@@ -286,7 +286,7 @@ TEST_F(plain_stage, agrees_on_sources_that_are_looked_up) {
 }
 
 /// Frames to any of them, several in one burst; and to none.
-TEST_F(plain_stage, answers_to_several_mac_addresses) {
+TEST_F(ip_fast_stage, answers_to_several_mac_addresses) {
     std::string more = router;
     const std::string west = "device: d0";
     more.replace(more.find(west), west.size(),
@@ -316,7 +316,7 @@ TEST_F(plain_stage, answers_to_several_mac_addresses) {
 }
 
 /// Packets that leave by their ingress interface take the slow path, where it sends redirects.
-TEST_F(plain_stage, leaves_detours_to_others_where_they_are_told) {
+TEST_F(ip_fast_stage, leaves_detours_to_others_where_they_are_told) {
     std::string configuration = router;
     const std::string west = "device: d0", route = "{to: 10.8.0.0/16, via: 10.0.3.2}";
     configuration.replace(configuration.find(route), route.size(),
@@ -336,7 +336,7 @@ TEST_F(plain_stage, leaves_detours_to_others_where_they_are_told) {
 
 /// A packet with a router alert and a foreign destination is punted to the kernel where configured;
 /// otherwise the option is ignored.
-TEST_F(plain_stage, router_alert_is_punted_by_choice) {
+TEST_F(ip_fast_stage, router_alert_is_punted_by_choice) {
     const byte_vector alert{148, 4, 0, 0};
     const auto v4 = [&](uint32_t to, const byte_vector& options) {
         return ethernet(0x0800, ipv4({.destination = to, .options = options}, udp(counted(20))));
@@ -378,7 +378,7 @@ TEST_F(plain_stage, router_alert_is_punted_by_choice) {
 }
 
 /// Packets of exactly the egress MTU, and a byte longer.
-TEST_F(plain_stage, knows_the_mtu_to_the_byte) {
+TEST_F(ip_fast_stage, knows_the_mtu_to_the_byte) {
     for (const size_t bytes : {1280, 1281, 1500, 1501})
         for (const uint32_t to : {0x0a080001U, 0x0a090001U}) {
             by_plain_ = 0;
@@ -389,7 +389,7 @@ TEST_F(plain_stage, knows_the_mtu_to_the_byte) {
 
 /// In a burst with one next hop, and in one with two, only packets that exceed the MTU leave the
 /// fast path.
-TEST_F(plain_stage, knows_the_mtu_of_each_packet_of_a_burst) {
+TEST_F(ip_fast_stage, knows_the_mtu_of_each_packet_of_a_burst) {
     const auto frame = [](uint32_t to, size_t bytes) {
         return ethernet(0x0800, ipv4({.destination = to}, counted(bytes - 20)));
     };
@@ -405,7 +405,7 @@ TEST_F(plain_stage, knows_the_mtu_of_each_packet_of_a_burst) {
     EXPECT_EQ(by_plain_, 16U + 16 * 3 / 4);
 }
 
-TEST_F(plain_stage, leaves_packets_in_several_buffers_alone) {
+TEST_F(ip_fast_stage, leaves_packets_in_several_buffers_alone) {
     const byte_vector whole = ethernet(0x0800, ipv4({.destination = 0x0a090001}, counted(100)));
     context c;
     c.snapshot = &lab_.snapshot();
@@ -426,7 +426,7 @@ TEST_F(plain_stage, leaves_packets_in_several_buffers_alone) {
 
 /// A frame without an interface, or without data, does not change the verdicts of the rest of its
 /// burst.
-TEST_F(plain_stage, takes_a_burst_of_one_vlan_with_a_stranger_in_it) {
+TEST_F(ip_fast_stage, takes_a_burst_of_one_vlan_with_a_stranger_in_it) {
     ASSERT_TRUE(lab_.apply(std::string(router) +
                            "interfaces: [{port: west, vlan: 100, addresses: [10.0.4.254/24]}]\n"));
     const byte_vector good = ethernet(0x0800, ipv4({.destination = 0x0a090001}, udp(counted(20))));
@@ -445,7 +445,7 @@ TEST_F(plain_stage, takes_a_burst_of_one_vlan_with_a_stranger_in_it) {
 
 /// Interfaces alike, of another VRF, with reverse path checks, and with several MAC addresses; both families; egress
 /// interfaces with a tag and without.
-TEST_F(plain_stage, agrees_on_bursts_of_several_vlans) {
+TEST_F(ip_fast_stage, agrees_on_bursts_of_several_vlans) {
     std::string vlans = router;
     const std::string first = "routes: [", neighbours = "neighbours:\n  static:\n";
     vlans.replace(vlans.find(first), first.size(),
@@ -496,7 +496,7 @@ TEST_F(plain_stage, agrees_on_bursts_of_several_vlans) {
 }
 
 /// A frame without room for a tag takes the slow path, which drops it with a reason.
-TEST_F(plain_stage, leaves_frames_without_headroom_for_a_tag) {
+TEST_F(ip_fast_stage, leaves_frames_without_headroom_for_a_tag) {
     auto applied = lab_.apply(std::string(router) +
                               "    - {address: 10.1.7.2, mac: \"02:00:00:00:00:17\"}\n"
                               "interfaces: [{port: east, vlan: 7, addresses: [10.1.7.254/24]}]\n");
@@ -527,12 +527,12 @@ TEST_F(plain_stage, leaves_frames_without_headroom_for_a_tag) {
 }
 
 /// Control is to know that a neighbour is in use (RFC 4861 section 7.3.3).
-TEST_F(plain_stage, marks_the_next_hop_as_used) {
+TEST_F(ip_fast_stage, marks_the_next_hop_as_used) {
     for (const char* to : {"10.9.0.1", "2001:db8:9::1"}) {
         const ip_address destination = *parse_address(to);
-        next_hop& hop =
-            lab_.snapshot().hops[lab_.controller().routing().routes().lookup(destination)];
-        hop.used = false;
+        next_hop& nexthop =
+            lab_.snapshot().nexthops[lab_.controller().routing().routes().lookup(destination)];
+        nexthop.used = false;
         if (destination.v6)
             through(true, {ethernet(0x86dd, ipv6({.destination = {destination.bytes.begin(),
                                                                   destination.bytes.end()}},
@@ -540,23 +540,23 @@ TEST_F(plain_stage, marks_the_next_hop_as_used) {
         else
             through(true,
                     {ethernet(0x0800, ipv4({.destination = destination.v4()}, udp(counted(4))))});
-        EXPECT_TRUE(hop.used) << to;
+        EXPECT_TRUE(nexthop.used) << to;
     }
     EXPECT_EQ(by_plain_, 2U);
     // Together with another next hop, which is marked as used.
-    next_hop& hop =
+    next_hop& nexthop =
         lab_.snapshot()
-            .hops[lab_.controller().routing().routes().lookup(*parse_address("10.9.0.1"))];
-    hop.used = false;
+            .nexthops[lab_.controller().routing().routes().lookup(*parse_address("10.9.0.1"))];
+    nexthop.used = false;
     const byte_vector payload = udp(counted(4));
     through(true, {ethernet(0x0800, ipv4({.destination = 0x0a080001}, payload)),
                    ethernet(0x0800, ipv4({.destination = 0x0a090001}, payload))});
-    EXPECT_TRUE(hop.used);
+    EXPECT_TRUE(nexthop.used);
 }
 
 /// Routes lead to a first group before workers have the snapshot that tells of it: nothing is lost
 /// meanwhile.
-TEST_F(plain_stage, a_group_that_the_view_does_not_know_yet) {
+TEST_F(ip_fast_stage, a_group_that_the_view_does_not_know_yet) {
     const byte_vector frame =
         ethernet(0x0800, ipv4({.destination = 0x0a09'8001}, udp(counted(20))));
     const end_case configuration = through(true, {frame})[0];
@@ -568,7 +568,7 @@ TEST_F(plain_stage, a_group_that_the_view_does_not_know_yet) {
 }
 
 /// The slow path classifies by an egress list.
-TEST_F(plain_stage, leaves_what_a_list_judges_on_its_way_out) {
+TEST_F(ip_fast_stage, leaves_what_a_list_judges_on_its_way_out) {
     const byte_vector good = ethernet(0x0800, ipv4({.destination = 0x0a090001}, udp(counted(20))));
     compare({good, good});
     EXPECT_EQ(by_plain_, 2U);
@@ -581,9 +581,9 @@ TEST_F(plain_stage, leaves_what_a_list_judges_on_its_way_out) {
     EXPECT_EQ(by_plain_, 1U);
 }
 
-class plain_with_list : public plain_stage {
+class ip_fast_with_list : public ip_fast_stage {
   protected:
-    plain_with_list() {
+    ip_fast_with_list() {
         apply(std::string(router) +
               "acl:\n  - name: in\n    default: permit\n    rules:\n"
               "      - {action: count, protocol: udp}\n"
@@ -618,7 +618,7 @@ class plain_with_list : public plain_stage {
 
 /// Stage ip_fast classifies by an ingress list: the same verdicts, and every rule counts the same
 /// packets and bytes.
-TEST_F(plain_with_list, agrees_with_the_slow_path) {
+TEST_F(ip_fast_with_list, agrees_with_the_slow_path) {
     frames_at_random random;
     std::vector<uint64_t> with(counters().size()), without = with;
     uint64_t seen = 0, denied = 0;
@@ -649,7 +649,7 @@ TEST_F(plain_with_list, agrees_with_the_slow_path) {
 
 /// On VLAN interfaces: alone, in a burst of the same VLAN and in one of several, each packet has
 /// the same fate as without stage ip_fast.
-TEST_F(plain_with_list, matches_the_same_vlan_in_all_company) {
+TEST_F(ip_fast_with_list, matches_the_same_vlan_in_all_company) {
     apply(std::string(router) +
           "interfaces:\n"
           "  - {port: west, vlan: 100, addresses: [10.0.4.254/24], acl: {in: in}}\n"

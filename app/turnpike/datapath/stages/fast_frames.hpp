@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plain frames of a burst: unicast frames to us, in one segment, with an IPv4 header without options or an IPv6
-// header without extension headers, valid and forwardable (IPv4's part is packet/plain_ipv4.hpp).
+// Fast-path frames of a burst: unicast frames to us, in one segment, with an IPv4 header without options or an IPv6
+// header without extension headers, valid and forwardable (IPv4's part is packet/fast_ipv4.hpp).
 // Shared by stages ip_fast and vxlan_fast.
 #pragma once
 
@@ -12,16 +12,16 @@
 #include "datapath/burst.hpp"
 #include "datapath/own_addresses.hpp"
 #include "isa/simd/v128.hpp"
+#include "packet/fast_ipv4.hpp"
 #include "packet/headers.hpp"
 #include "packet/ipv6.hpp"
-#include "packet/plain_ipv4.hpp"
 
 namespace turnpike::datapath {
 namespace {
 
-static_assert(burst_max == packet::plain_burst);
+static_assert(burst_max == packet::fast_ipv4_frames);
 
-/// Read in place of frames that are too short to be plain, or in several segments.
+/// Read in place of frames that are too short for the fast path, or in several segments.
 alignas(64) uint8_t no_frame[128] = {};
 
 /// Start of each frame of a burst; an IPv4 header is readable there. Padded to a multiple of 16 for
@@ -114,9 +114,9 @@ bool is_plain_upper(uint8_t next_header) noexcept {
 ///
 ///   frame  2       6        10            14       18                        22 ..  34 .. 38
 ///          | us    | source | source type | 6 flow | length, next header, hops | source | destination
-class plain_ipv6 {
+class fast_ipv6 {
   public:
-    explicit plain_ipv6(const mac_address& us) noexcept {
+    explicit fast_ipv6(const mac_address& us) noexcept {
         uint16_t first;
         uint32_t rest;
         std::memcpy(&first, us.bytes, sizeof first);
@@ -143,24 +143,24 @@ class plain_ipv6 {
     template <class Burst>
     [[nodiscard]] packet_mask find_in(const Burst& b, packet_mask packets, const frames& f,
                                       uint32_t* l3_bytes) const noexcept {
-        packet_mask plain = 0, doubt = 0;
+        packet_mask fast = 0, doubt = 0;
         for (uint32_t i = 0; i < b.count; i += 4) {
             packet_mask in_doubt;
-            plain |= find(&f.first[i], &b.single_segment_bytes[i], &l3_bytes[i], in_doubt) << i;
+            fast |= find(&f.first[i], &b.single_segment_bytes[i], &l3_bytes[i], in_doubt) << i;
             doubt |= in_doubt << i;
         }
-        plain &= packets;
-        packet_mask not_plain = 0;
-        for_each(plain & doubt, [&](uint32_t i) {
+        fast &= packets;
+        packet_mask not_fast = 0;
+        for_each(fast & doubt, [&](uint32_t i) {
             const auto& ip = packet::header_at<packet::ipv6_header>(f.first[i] + l2_bytes);
             if (!is_plain_upper(ip.next_header) || ip.source == ip.destination)
-                not_plain |= packet_mask{1} << i;
+                not_fast |= packet_mask{1} << i;
         });
-        return plain & ~not_plain;
+        return fast & ~not_fast;
     }
 
-    /// Four frames, 50 bytes readable of each. Bit i: frame i is plain, unless `doubt` has it too.
-    /// doubt  out: frames whose upper layer may not be plain, or whose addresses may be equal
+    /// Four frames, 50 bytes readable of each. Bit i: frame i is for the fast path, unless `doubt` has it too.
+    /// doubt  out: frames whose upper layer may not be for it, or whose addresses may be equal
     packet_mask find(uint8_t* const* frame, const uint32_t* single_segment_bytes,
                      uint32_t* l3_bytes, packet_mask& doubt) const noexcept {
         const auto rows = [&](unsigned offset, v128(&column)[4]) {
@@ -190,9 +190,9 @@ class plain_ipv6 {
         const v128 alike =
             v128::equal<uint32_t>(head[1], ends[1]) & v128::equal<uint32_t>(head[3], ends[3]);
         doubt = v128::sign_bits(alike) | (v128::sign_bits(usual) ^ 0xf);
-        const v128 plain = v128::and_not(too_long, good);
-        v128::store(l3_bytes, l3 & plain);
-        return v128::sign_bits(plain);
+        const v128 fast = v128::and_not(too_long, good);
+        v128::store(l3_bytes, l3 & fast);
+        return v128::sign_bits(fast);
     }
 
     v128 to_, rest_to_;

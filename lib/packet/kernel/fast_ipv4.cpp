@@ -5,9 +5,9 @@
 //   frame  0    2          6          10      14     18         22         26       30          34
 //          | us | us       | source   | source| IPv4 | id       | TTL      | source | destination
 //          |    |          |          | type  | len  | fragment | checksum |        |
-//            to   rest_to    from       type    length identity   hops       source   destination
+//            to   rest_to    from       type    length identity   ttl       source   destination
 
-#include "packet/plain_ipv4.hpp"
+#include "packet/fast_ipv4.hpp"
 #include "isa/simd/simd.hpp"
 
 namespace {
@@ -16,7 +16,7 @@ namespace {
 template <class V>
 struct columns {
     V to;  ///< memory order: the low half is first
-    V rest_to, from, type, length, identity, hops, source, destination;
+    V rest_to, from, type, length, identity, ttl, source, destination;
 
     explicit columns(const uint8_t* const* frame) noexcept : to(V::load_u32_each(frame, 0)) {
         V first[4], second[4];
@@ -27,7 +27,7 @@ struct columns {
         type = first[2];
         length = first[3];
         identity = second[0];
-        hops = second[1];
+        ttl = second[1];
         source = second[2];
         destination = second[3];
     }
@@ -64,28 +64,27 @@ inline V martian(V address) noexcept {
 /// Decrement the TTL and update the checksum: RFC 1624 equation 3, where ~before + after is 0xfeff
 /// for any TTL over 0.
 template <class V>
-inline V one_hop_less(V hops) noexcept {
+inline V decrement_ttl(V ttl) noexcept {
     const V low = V::set1(0xffff);
-    const V sum = halves(V::and_not(hops, low) + V::set1(0xfeff));
+    const V sum = halves(V::and_not(ttl, low) + V::set1(0xfeff));
     // Adding 0xff to the TTL byte decrements it; the carry leaves the word.
-    return (V::and_not(low, hops) + V::set1(0xff00'0000)) | V::and_not(sum, low);
+    return (V::and_not(low, ttl) + V::set1(0xff00'0000)) | V::and_not(sum, low);
 }
 
 /// All ones for lanes whose packet passes every test.
 template <class V>
-inline V is_plain(const columns<V>& c, V frame_bytes, const station<V>& us) noexcept {
+inline V is_fast(const columns<V>& c, V frame_bytes, const station<V>& us) noexcept {
     const auto same = [](V a, V b) { return V::template equal<uint32_t>(a, b); };
     const V low = V::set1(0xffff);
     const V total = c.length & low;
-    const V good = same(c.to & low, us.to) & same(c.rest_to, us.rest_to) &
-                   same(c.from & V::set1(0x0100'0000), V::set1(0)) &
-                   same(c.type & low, V::set1(0x0800)) &
-                   same(V::template shift_right<24>(c.length), V::set1(0x45)) &
-                   V::greater(total, V::set1(19)) &
-                   V::greater(V::template shift_right<24>(c.hops), V::set1(1));
+    const V good =
+        same(c.to & low, us.to) & same(c.rest_to, us.rest_to) &
+        same(c.from & V::set1(0x0100'0000), V::set1(0)) & same(c.type & low, V::set1(0x0800)) &
+        same(V::template shift_right<24>(c.length), V::set1(0x45)) &
+        V::greater(total, V::set1(19)) & V::greater(V::template shift_right<24>(c.ttl), V::set1(1));
     // RFC 1812 section 5.2.2 (2): the one's complement sum of a correct header is 0xffff (RFC
     // 1071).
-    const V sum = halves(halves(halves(c.length) + halves(c.identity) + halves(c.hops) +
+    const V sum = halves(halves(halves(c.length) + halves(c.identity) + halves(c.ttl) +
                                 halves(c.source) + halves(c.destination)));
     // A fragment that would end beyond byte 65,535: offset * 8 + total > 65,535.
     const V max_offset = V::template shift_right<3>(V::and_not(c.length, low));
@@ -97,27 +96,27 @@ inline V is_plain(const columns<V>& c, V frame_bytes, const station<V>& us) noex
 
 template <class V>
 inline uint32_t find(const uint8_t* const* frame, const uint32_t* frame_bytes, uint32_t n,
-                     const turnpike::mac_address& mac, turnpike::packet::plain_ipv4& out) noexcept {
+                     const turnpike::mac_address& mac, turnpike::packet::fast_ipv4& out) noexcept {
     const station<V> us(mac);
-    uint32_t plain = 0;
+    uint32_t fast = 0;
     for (uint32_t i = 0; i < n; i += V::lanes) {
         const columns<V> c(frame + i);
-        const V good = is_plain(c, V::load(frame_bytes + i), us);
-        plain |= V::sign_bits(good) << i;
+        const V good = is_fast(c, V::load(frame_bytes + i), us);
+        fast |= V::sign_bits(good) << i;
         V::store(out.source + i, c.source);
         V::store(out.destination + i, c.destination);
         V::store(out.l3_bytes + i, c.length & good & V::set1(0xffff));
-        V::store(out.forwarded + i, one_hop_less(c.hops));
+        V::store(out.forwarded + i, decrement_ttl(c.ttl));
     }
-    return n < 32 ? plain & ((1u << n) - 1) : plain;
+    return n < 32 ? fast & ((1u << n) - 1) : fast;
 }
 
 }  // namespace
 
 namespace turnpike::packet::TURNPIKE_ISA {
 
-uint32_t find_plain_ipv4(const uint8_t* const* frame, const uint32_t* frame_bytes, uint32_t n,
-                         const mac_address& us, plain_ipv4& out) noexcept {
+uint32_t find_fast_ipv4(const uint8_t* const* frame, const uint32_t* frame_bytes, uint32_t n,
+                        const mac_address& us, fast_ipv4& out) noexcept {
     return find<simd>(frame, frame_bytes, n, us, out);
 }
 

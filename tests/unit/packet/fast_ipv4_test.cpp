@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Each kernel against what the single functions of this room say of the same frames.
-#include "packet/plain_ipv4.hpp"
+#include "packet/fast_ipv4.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using namespace test;
 constexpr mac_address us{{0x02, 0, 0, 0, 0, 0x0b}};  // mac_b of lib/packet_bytes.hpp
 
 /// Fit for the fast path, by the functions of the slow path.
-bool is_plain(const byte_vector& frame) {
+bool is_fast(const byte_vector& frame) {
     parsed p;
     if (parse(frame, static_cast<uint32_t>(frame.size()), p) != parse_status::done) return false;
     if (p.l3_drop != drop_reason::none || !p.is_ipv4() || p.vlan_tags != 0) return false;
@@ -33,31 +33,31 @@ bool is_plain(const byte_vector& frame) {
            check_ipv4_addresses(ip.source, ip.destination) == drop_reason::none;
 }
 
-class plain_frames : public ::testing::TestWithParam<std::string> {
+class fast_frames : public ::testing::TestWithParam<std::string> {
   protected:
     /// Frames are followed by a page without access, as soon as 34 bytes are there.
-    void compare(plain_ipv4_function* find, const std::vector<byte_vector>& frames) {
-        const uint8_t* first[plain_burst];
-        uint32_t sizes[plain_burst] = {};
+    void compare(fast_ipv4_function* find, const std::vector<byte_vector>& frames) {
+        const uint8_t* first[fast_ipv4_frames];
+        uint32_t sizes[fast_ipv4_frames] = {};
         const auto n = static_cast<uint32_t>(frames.size());
         std::vector<uint8_t*> copies;
         for (uint32_t i = 0; i < n; ++i) {
             const size_t bytes = std::max<size_t>(frames[i].size(), 34);
-            auto* copy = static_cast<uint8_t*>(memory_.take(bytes, 1));
+            auto* copy = static_cast<uint8_t*>(memory_.allocate(bytes, 1));
             std::copy(frames[i].begin(), frames[i].end(), copy);
             copies.push_back(copy);
             first[i] = copy;
             sizes[i] = static_cast<uint32_t>(frames[i].size());
         }
-        for (uint32_t i = n; i < plain_burst; ++i) first[i] = first[0];
-        plain_ipv4 out;
+        for (uint32_t i = n; i < fast_ipv4_frames; ++i) first[i] = first[0];
+        fast_ipv4 out;
         std::memset(&out, 0xa5, sizeof out);
         const uint32_t found = find(first, sizes, n, us, out);
         EXPECT_EQ(static_cast<uint64_t>(found) >> n, 0U);
         for (uint32_t i = 0; i < n; ++i) {
-            const bool plain = (found >> i & 1) != 0;
-            ASSERT_EQ(plain, is_plain(frames[i])) << ::testing::PrintToString(frames[i]);
-            if (!plain) {
+            const bool fast = (found >> i & 1) != 0;
+            ASSERT_EQ(fast, is_fast(frames[i])) << ::testing::PrintToString(frames[i]);
+            if (!fast) {
                 EXPECT_EQ(out.l3_bytes[i], 0U);
                 continue;
             }
@@ -67,26 +67,26 @@ class plain_frames : public ::testing::TestWithParam<std::string> {
             EXPECT_EQ(out.l3_bytes[i], uint32_t{ip.total_bytes});
             EXPECT_EQ(decrement_ttl(ip), drop_reason::none);
             EXPECT_EQ(out.forwarded[i], load_be<uint32_t>(copies[i] + 14 + 8));
-            ++plain_;
+            ++fast_;
         }
         for (uint8_t* copy : copies) memory_.release(copy);
     }
     guarded_memory memory_;
-    uint64_t plain_ = 0;
+    uint64_t fast_ = 0;
 };
 
-TEST_P(plain_frames, are_those_that_every_check_passes) {
-    TURNPIKE_KERNEL_OR_SKIP(kernel, plain_ipv4_kernels());
+TEST_P(fast_frames, are_those_that_every_check_passes) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, fast_ipv4_kernels());
     for (const frame_fixture& f : frame_fixtures()) compare(kernel->function, {f.bytes});
-    EXPECT_GT(plain_, 10U);
+    EXPECT_GT(fast_, 10U);
 }
 
 /// Any checksum, and any address: the middle of the header is random.
-TEST_P(plain_frames, of_random_headers_in_bursts_of_any_size) {
-    TURNPIKE_KERNEL_OR_SKIP(kernel, plain_ipv4_kernels());
+TEST_P(fast_frames, of_random_headers_in_bursts_of_any_size) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, fast_ipv4_kernels());
     std::mt19937 random(7);
     for (int round = 0; round < 600; ++round) {
-        std::vector<byte_vector> frames(1 + static_cast<uint32_t>(round) % plain_burst);
+        std::vector<byte_vector> frames(1 + static_cast<uint32_t>(round) % fast_ipv4_frames);
         for (byte_vector& f : frames) {
             ipv4_fields fields{.id = static_cast<uint16_t>(random()),
                                .fragment = static_cast<uint16_t>(random()),
@@ -107,12 +107,12 @@ TEST_P(plain_frames, of_random_headers_in_bursts_of_any_size) {
         }
         compare(kernel->function, frames);
     }
-    EXPECT_GT(plain_, 1000U);
+    EXPECT_GT(fast_, 1000U);
 }
 
 /// All 65,536 checksums, so that every carry of the update occurs.
-TEST_P(plain_frames, have_a_right_checksum_one_hop_further) {
-    TURNPIKE_KERNEL_OR_SKIP(kernel, plain_ipv4_kernels());
+TEST_P(fast_frames, have_a_right_checksum_one_hop_further) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, fast_ipv4_kernels());
     std::array<uint8_t, 64> frame{};
     const byte_vector bytes = ethernet(0x0800, ipv4({.id = 0}, counted(10)));
     std::copy(bytes.begin(), bytes.end(), frame.begin());
@@ -126,14 +126,14 @@ TEST_P(plain_frames, have_a_right_checksum_one_hop_further) {
         ip.ttl = 64;
         ip.checksum = 0;
         ip.checksum = checksum({frame.data() + 14, 20});
-        plain_ipv4 out;
+        fast_ipv4 out;
         ASSERT_EQ(kernel->function(first.data(), sizes.data(), 1, us, out), 1U) << id;
         ASSERT_EQ(decrement_ttl(ip), drop_reason::none);
         ASSERT_EQ(out.forwarded[0], load_be<uint32_t>(frame.data() + 14 + 8)) << id;
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(isa, plain_frames, ::testing::ValuesIn(kernel_names(plain_ipv4_kernels())),
+INSTANTIATE_TEST_SUITE_P(isa, fast_frames, ::testing::ValuesIn(kernel_names(fast_ipv4_kernels())),
                          isa_name);
 
 }  // namespace
