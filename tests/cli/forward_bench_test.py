@@ -21,7 +21,7 @@ from lib.hosts import wait_until  # noqa: E402
 
 PROGRAM = sys.argv.pop(1)
 SHORT_CELLS = "^patch/64/(turnpike|testpmd-mac|vpp)|^bridge_3125/64/turnpike"
-LONG_CELLS = "|^(trunk|vlan|stick|stranger|vxlan_in|vxlan_out)/64/turnpike|^(ip4_small|mixed)/64/(turnpike|l3fwd-lpm)"
+LONG_CELLS = "|^(trunk|vlan|stick|stranger|workers|vxlan_in|vxlan_out)/64/turnpike|^(ip4_small|mixed)/64/(turnpike|l3fwd-lpm)"
 SHORT = ("--json", "--quick", "--rounds", "1", "--seconds", "0.1")
 
 
@@ -155,12 +155,12 @@ def check_against_peer(cell, peer):
 
 def check_long_cells(cells, summary):
     for name in ("ip4_small/64/turnpike", "ip4_small/64/l3fwd-lpm", "mixed/64/turnpike", "mixed/64/l3fwd-lpm",
-                 "trunk/64/turnpike", "vlan/64/turnpike", "vxlan_in/64/turnpike", "vxlan_out/64/turnpike"):
+                 "trunk/64/turnpike", "vlan/64/turnpike", "workers/64/turnpike-two", "vxlan_in/64/turnpike", "vxlan_out/64/turnpike"):
         check_cell(cells[name])
     for name, is_long in (("vlan", 68), ("vxlan_in", 114), ("vxlan_out", 64)):
         assert cells[f"{name}/64/turnpike"]["frame_bytes"] == is_long, name
     check_against_peer(cells["ip4_small/64/turnpike"], "l3fwd lpm")
-    assert summary["ip4_small_vs_l3fwd_lpm"] > 0, summary
+    assert summary["ip4_small_vs_l3fwd_lpm"] > 0 and summary["two_workers_vs_one"] > 0, summary
 
 
 def test_a_peer_that_is_missing_or_fails_is_named():

@@ -59,8 +59,13 @@ class Machine:
     def plugin(self, name):
         return ["-d", name] if self.folders else []
 
+    def lcores(self, workers):
+        """Lcore 0 for control, and up to two workers: the second has a CPU that no other lcore has, or control's."""
+        cpus = [self.control_cpu, self.worker_cpu, self.all_cpus[2] if len(self.all_cpus) > 2 else self.control_cpu]
+        return ",".join(f"{lcore}@{cpu}" for lcore, cpu in enumerate(cpus[:1 + workers]))
+
     def eal(self, prefix, devices, pool, cpus=None):
-        words = ["-l", cpus or f"{self.control_cpu},{self.worker_cpu}", "--in-memory", "--no-pci",
+        words = ["--lcores", cpus or f"{self.control_cpu},{self.worker_cpu}", "--in-memory", "--no-pci",
                  f"--file-prefix={prefix}", *self.width_option(), *self.plugin("librte_net_simnic.so")]
         if pool:
             words += [*(self.plugin(f"librte_mempool_{pool}.so") if pool == "cache_aware" else []),

@@ -54,10 +54,10 @@ def measure_window(bench, forwarder, case):
     after = forwarder.counts()
     grown = {key: sum(b.get(key, 0) - a.get(key, 0) for a, b in zip(before, after)) for key in after[0] | after[-1]}
     return evaluate(grown, passed, bench.tsc_hz, (ran - (stolen_ns(cpu) - stolen)) / (passed * 1e9), after,
-                    case.workload.numbers.get("copies", 1))
+                    case.workload.numbers.get("copies", 1), forwarder.workers)
 
 
-def evaluate(grown, passed, tsc_hz, share, ports, copies):
+def evaluate(grown, passed, tsc_hz, share, ports, copies, workers):
     """copies: number of packets sent per received packet."""
     packets = grown["tx_good_packets"]
     if packets == 0:
@@ -66,7 +66,7 @@ def evaluate(grown, passed, tsc_hz, share, ports, copies):
     # A sink has no counters.
     back = packets if any(not {"gen_sent", "pcap_sent"} & p.keys() for p in ports) else \
         grown.get("gen_received", 0) + grown.get("pcap_received", 0)
-    return {"cpp": (tsc_hz * passed - grown["engine_cycles"]) / packets, "mpps": packets / passed / 1e6,
+    return {"cpp": (workers * tsc_hz * passed - grown["engine_cycles"]) / packets, "mpps": packets / passed / 1e6,
             "engine": grown["engine_cycles"] / packets, "lost": max(0.0, 1 - back / sent) if sent else 1.0,
             "share": share,
             **{f"lines_{k}": grown.get(f"pcie_lines_{k}", 0) / packets for k in LINES},
@@ -196,7 +196,7 @@ def measure_group(bench, cases, seen):
         if base is None or base.why:
             o.why = base.why if base else "its full rate was not measured"
             continue
-        ports = 1 if o.case.workload.wire.endswith("-one-way") else 2
+        ports = 1 if o.case.workload.wire.endswith("-one-way") else 2 * workloads.workers_of(o.case)
         rate = o.case.condition.load * base.median("mpps") * 1e6 / ports
         alone(bench, o, rate, max(5, bench.options.rounds))
     for o in outcomes:

@@ -125,15 +125,16 @@ def summary_of(seen):
     for way in ("vxlan_in", "vxlan_out"):
         out[f"{way}_vs_ovs"] = ratio(f"{way}_vs_ovs", way, ("ovs", "vxlan"))
         out[f"{way}_vs_bridge"] = of_ours(f"{way}_vs_bridge", way, "bridge_3125")
+    def pairwise(key, workload, modes, compare):
+        """The median of a comparison turn by turn: a disturbance longer than a turn affects both."""
+        if not all(outcome(key, workload, "turnpike", mode) for mode in modes):
+            return None
+        windows = (seen[Case(by_name[workload], "turnpike", mode, Condition()).name].windows for mode in modes)
+        return statistics.median(compare(a, b) for a, b in zip(*windows))
+
+    out["two_workers_vs_one"] = pairwise("two_workers_vs_one", "workers", ("one", "two"), lambda a, b: b["mpps"] / a["mpps"])
     out["acl10k_vs_l3fwd_acl"] = ratio("acl10k_vs_l3fwd_acl", "acl10k", ("l3fwd", "acl"))
-    key = "unused_feature_cycles"
-    if all(outcome(key, "unused", "turnpike", mode) for mode in ("without", "with")):
-        # Compare turn by turn: a disturbance longer than a turn affects both.
-        without, with_it = (seen[Case(by_name["unused"], "turnpike", mode, Condition()).name].windows
-                            for mode in ("without", "with"))
-        out[key] = statistics.median(b["cpp"] - a["cpp"] for a, b in zip(without, with_it))
-    else:
-        out[key] = None
+    out["unused_feature_cycles"] = pairwise("unused_feature_cycles", "unused", ("without", "with"), lambda a, b: b["cpp"] - a["cpp"])
     out["same_pool"] = {f"{w}_vs_{'_'.join(p)}": ratio(f"same_pool {w}", w, p, **same)
                         for w, p in (("patch", ("testpmd", "mac")), ("ip4_small", ("l3fwd", "lpm")))}
     out["why"] = why

@@ -6,7 +6,7 @@ import socket
 
 from machine import Unavailable
 from process import Forwarder, wait_until
-from workloads import ENDPOINTS, STICK_VLANS, TUNNELS_MTU, VLANS, devices_of
+from workloads import ENDPOINTS, STICK_VLANS, TUNNELS_MTU, VLANS, devices_of, workers_of
 
 
 def ports_of(devices, routed=True):
@@ -68,6 +68,16 @@ def stick(_case, devices, _inputs):
             "routes": [{"to": f"198.{18 + n // 4}.{n % 4 * 64}.0/18", "via": f"10.0.{n}.2"} for n in vlans]}
 
 
+def pairs(_case, devices, _inputs):
+    """Each worker has a pair of ports and forwards between them."""
+    ports = ports_of(devices, routed=False)
+    for n, port in enumerate(ports):
+        port |= {"addresses": [f"10.0.{n}.1/24"], "rx_workers": [1 + n // 2]}
+    return {"ports": ports,
+            "neighbours": {"static": [{"address": f"10.0.{n}.2", "mac": f"02:00:00:00:00:{n:02x}"} for n in range(len(ports))]},
+            "routes": [{"to": f"198.{18 + n}.{part * 64}.0/18", "via": f"10.0.{n}.2"} for n in range(len(ports)) for part in range(4)]}
+
+
 def routing(case, devices, inputs):
     return {"ports": ports_of(devices), "neighbours": neighbours(),
             "routes": [{"file": f"{inputs}/{table}.routes"} for table in case.workload.tables]}
@@ -105,7 +115,7 @@ def vxlan(_case, devices, _inputs):
 
 
 CONFIGURATIONS = {"patch": patch, "bridge": bridge, "trunk": trunk, "flood": flood, "learning": learning,
-                  "routing": routing, "vlan": vlan, "stick": stick, "acl": acl, "unused": unused, "vxlan": vxlan}
+                  "routing": routing, "pairs": pairs, "vlan": vlan, "stick": stick, "acl": acl, "unused": unused, "vxlan": vxlan}
 
 
 class Learner(Forwarder):
@@ -132,7 +142,12 @@ def start(bench, case, rate_pps=0):
     config = CONFIGURATIONS[case.workload.ours](case, devices, bench.folder)
     machine = bench.machine
     config["workers"] = [machine.worker_cpu]
-    config["eal"] = {"args": " ".join(machine.eal(forwarder.prefix, (), None))}
+    cpus = None
+    if case.workload.name == "workers":  # lcores 1 and 2; the second shares its CPU with control
+        forwarder.workers = workers_of(case)
+        config["workers"] = [1, 2][:forwarder.workers]
+        cpus = machine.lcores(forwarder.workers)
+    config["eal"] = {"args": " ".join(machine.eal(forwarder.prefix, (), None, cpus))}
     if new:
         forwarder.socket = f"{at}.socket"
         config["control"] = {"socket": forwarder.socket}

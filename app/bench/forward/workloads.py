@@ -82,6 +82,8 @@ WORKLOADS = [
     Workload("stick", "IPv4, 8 routes, 62,500 flows between eight VLANs of one port, by turns", "stick-one-way", "stick",
              inputs=("stick",)),
     Workload("stranger", "ip4_small with one IPv6 packet in 32", "stranger", "routing", inputs=("stranger",)),
+    Workload("workers", "IPv4, 8 routes, 62,500 flows between a pair of ports: one worker with a pair, or two with a pair each",
+             "gen4-pairs", "pairs", modes=("one", "two")),
 ]
 
 
@@ -132,9 +134,15 @@ def teller(case):
     return {"vxlan-in-one-way": 1, "vxlan-out-one-way": 0}.get(case.workload.wire)
 
 
+def workers_of(case):
+    return 2 if (case.workload.name, case.mode) == ("workers", "two") else 1
+
+
 def ports_of(case):
     if case.workload.wire == "flood":
         return 1 + case.workload.numbers["copies"]
+    if case.workload.wire == "gen4-pairs":
+        return 2 * workers_of(case)
     return 3 if case.workload.wire == "learning" or case.workload.wire.endswith("-idle") else 2
 
 
@@ -151,11 +159,11 @@ def wire_of(case, port, folder):
     if wire.startswith("vxlan"):
         slow = ",rate=10k" if port == teller(case) else ""
         return f"wire=pcap:{folder}/vxlan-{c.frame}-{port}.pcap{slow}"
-    if port == 2 or (wire.endswith("-one-way") and port == 1):
+    if (port == 2 and wire != "gen4-pairs") or (wire.endswith("-one-way") and port == 1):
         return "wire=sink"
     if wire.startswith("gen4") or wire == "vlan":
         tag = f",vlan={VLANS[port]}" if wire == "vlan" else ""
-        return f"{gen},l3flows=62500,src=198.{18 + port}.0.0,dst=198.{19 - port}.0.0{tag}"
+        return f"{gen},l3flows=62500,src=198.{18 + port}.0.0,dst=198.{18 + (port ^ 1)}.0.0{tag}"
     if "l2flows" in numbers:  # each to the other's source addresses: 06:00:NN:00:00:00 upwards
         more = f",vlan={VLANS[0]}" if wire == "trunk" else ""
         return (f"{gen},l2flows={numbers['l2flows']},draw={numbers.get('draw', 'turn')},"
