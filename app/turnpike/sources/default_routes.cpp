@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sources/default_routes.hpp"
 
+#include <fmt/format.h>
 #include <linux/fib_rules.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <functional>
@@ -14,6 +17,7 @@
 
 #include "netlink/link_socket.hpp"
 #include "netlink/parse.hpp"
+#include "state/default_route.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -160,6 +164,33 @@ std::set<std::string> with_upper_interfaces(const std::string& sysfs,
         }
     }
     return out;
+}
+
+std::string default_route_conflict(const std::string& device) {
+    std::string taken = state::interface_taken_by(device);
+    if (taken.empty()) return {};
+    // sysfs has an interface's first name; a device may have an alternative one.
+    std::array<char, IF_NAMESIZE> name{};
+    if (::if_indextoname(::if_nametoindex(taken.c_str()), name.data()) != nullptr)
+        taken = name.data();
+    for (const std::string& interface : with_upper_interfaces("/sys", taken)) {
+        const uint32_t index = ::if_nametoindex(interface.c_str());
+        if (index == 0) continue;  // another network namespace has it
+        const auto routes = read_default_routes(index);
+        if (!routes)
+            return fmt::format("it is unknown whether a default route leaves by {}: {}", interface,
+                               routes.error().text);
+        const auto found = routes->find(index);
+        if (found == routes->end()) continue;
+        return fmt::format(
+            "device '{}' takes all packets of {}, by which a default route of this machine "
+            "leaves{} "
+            "(ip route show table {}): it would be cut off; use another interface, give net_xsk a "
+            "`filter` (doc/xsk.md), or move the default route first (ip route replace default ...)",
+            device.substr(0, device.find(',')), taken,
+            interface == taken ? std::string() : ", as " + interface, found->second);
+    }
+    return {};
 }
 
 }  // namespace turnpike::sources

@@ -33,4 +33,9 @@ namespace turnpike::sources {
 [[nodiscard]] std::set<std::string> with_upper_interfaces(const std::string& sysfs,
                                                           const std::string& interface);
 
+/// Why a port may not have a device: a default route of the calling thread's network namespace leaves by its interface, or
+/// by one above it. Empty: it may.
+/// device  as in the configuration, "net_xsk0,iface=eth0"
+[[nodiscard]] std::string default_route_conflict(const std::string& device);
+
 }  // namespace turnpike::sources

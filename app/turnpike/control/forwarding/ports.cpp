@@ -2,7 +2,6 @@
 #include "control/forwarding/ports.hpp"
 
 #include <fmt/format.h>
-#include <net/if.h>
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 
@@ -31,35 +30,6 @@ using datapath::max_ports;
 int node_of(const std::string& device) {
     const auto pci = pmu::read_pci_device("/sys", device.substr(0, device.find(',')));
     return pci ? pci->node : -1;
-}
-
-/// Why a port may not have a device: a default route of the process's network namespace leaves by its interface, or by one
-/// above it. Empty: it may.
-std::string cuts_machine_off(const std::string& device) {
-    std::string taken = state::interface_taken_by(device);
-    if (taken.empty()) return {};
-    // sysfs has an interface's first name; a device may have an alternative one.
-    std::array<char, IF_NAMESIZE> name{};
-    if (::if_indextoname(::if_nametoindex(taken.c_str()), name.data()) != nullptr)
-        taken = name.data();
-    for (const std::string& interface : sources::with_upper_interfaces("/sys", taken)) {
-        const uint32_t index = ::if_nametoindex(interface.c_str());
-        if (index == 0) continue;  // another network namespace has it
-        const auto routes = sources::read_default_routes(index);
-        if (!routes)
-            return fmt::format("it is unknown whether a default route leaves by {}: {}", interface,
-                               routes.error().text);
-        const auto found = routes->find(index);
-        if (found == routes->end()) continue;
-        return fmt::format(
-            "device '{}' takes all packets of {}, by which a default route of this machine "
-            "leaves{} "
-            "(ip route show table {}): it would be cut off; use another interface, give net_xsk a "
-            "`filter` (doc/xsk.md), or move the default route first (ip route replace default ...)",
-            device.substr(0, device.find(',')), taken,
-            interface == taken ? std::string() : ", as " + interface, found->second);
-    }
-    return {};
 }
 
 /// Whether a port needs promiscuous mode.
@@ -262,7 +232,7 @@ class ports::prepared_ports : public prepared_change {
     }
 
     result<void> open(row& r) {
-        if (std::string why = cuts_machine_off(r.config->device); !why.empty())
+        if (std::string why = sources::default_route_conflict(r.config->device); !why.empty())
             return fail(EPERM, fmt::format("{}: port '{}'", r.config->where.text, r.name), why);
         // A killed process leaves the file of its socket, on which DPDK's vhost library then cannot listen.
         if (const std::string path = state::vhost_socket_of(r.config->device); !path.empty())
