@@ -435,10 +435,10 @@ uint32_t port::link_mbps() const noexcept {
     return known ? link.link_speed : 0;
 }
 
-uint64_t port::rx_missed() const noexcept {
+port::rx_losses port::losses() const noexcept {
     rte_eth_stats stats{};
-    const bool known = id_ != none && rte_eth_stats_get(id_, &stats) == 0;
-    return known ? stats.imissed + stats.rx_nombuf : 0;
+    if (id_ == none || rte_eth_stats_get(id_, &stats) != 0) return {};
+    return {.missed = stats.imissed, .no_buffer = stats.rx_nombuf};
 }
 
 std::map<std::string, uint64_t> port::xstats(std::string_view prefix) const {

@@ -121,8 +121,12 @@ class port {
     [[nodiscard]] int node() const noexcept;
     /// Link speed; 0: the device does not report it.
     [[nodiscard]] uint32_t link_mbps() const noexcept;
-    /// Packets that the device dropped because the RX ring was full or out of buffers.
-    [[nodiscard]] uint64_t rx_missed() const noexcept;
+    struct rx_losses {
+        uint64_t missed = 0;  ///< packets that the device dropped for lack of RX descriptors
+        uint64_t no_buffer =
+            0;  ///< failed allocations of buffers, which may be repeated for one packet
+    };
+    [[nodiscard]] rx_losses losses() const noexcept;
     /// The driver's extended statistics whose names begin with `prefix`.
     [[nodiscard]] std::map<std::string, uint64_t> xstats(std::string_view prefix) const;
 

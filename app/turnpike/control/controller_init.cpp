@@ -229,7 +229,9 @@ void controller::poll_ports() {
         seen.facts.link_mbps = port->device.link_mbps();
         seen.facts.node = port->device.node();
         seen.facts.removed = port->lost;
-        seen.facts.rx_missed = port->rx_missed();
+        const rxtx::port::rx_losses losses = port->losses();
+        seen.facts.rx_missed = losses.missed;
+        seen.facts.rx_no_buffer = losses.no_buffer;
         seen.pci_address = port->device.pci_address();
         seen.facts.pcie.counts = port->pcie_counts();
         seen.bill = port->config.bill;

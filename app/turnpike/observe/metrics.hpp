@@ -153,8 +153,12 @@ inline constexpr metric<port_report> ports[] = {
     {"tx_bytes", counter, "bytes", "bytes sent, without FCS",
      at<&port_report::totals, &port_totals::tx_bytes>},
     {"rx_missed", counter, "packets",
-     "packets dropped by the device for lack of receive descriptors or buffers (imissed)",
+     "packets dropped by the device for lack of receive descriptors (imissed)",
      at<&port_report::rx_missed>},
+    {"rx_no_buffer", counter, "",
+     "failed allocations of receive buffers by the driver (rx_nombuf); may be repeated for one "
+     "packet",
+     at<&port_report::rx_no_buffer>},
     {"originated", counter, "packets", "packets originated by turnpike",
      at<&port_report::totals, &port_totals::originated>},
     {"consumed", counter, "packets", "packets consumed by turnpike or the kernel",

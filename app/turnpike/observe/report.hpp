@@ -110,7 +110,7 @@ struct port_report {
     bool removed = false;    ///< the device was removed
     uint32_t link_mbps = 0;  ///< 0: unknown
     int node = -1;
-    uint64_t rx_missed = 0;
+    uint64_t rx_missed = 0, rx_no_buffer = 0;
     port_totals totals{};
     pcie_report pcie{};
 };

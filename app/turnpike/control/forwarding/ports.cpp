@@ -373,7 +373,7 @@ clock_lines ports::known_clocks() const noexcept {
 
 rxtx::port open_port::lose() noexcept {
     last.id = device.id();
-    last.rx_missed = device.rx_missed();
+    last.losses = device.losses();
     try {
         last.pcie_counts = device.xstats("pcie_");
     } catch (const std::bad_alloc&) {  // unknown then

@@ -50,14 +50,14 @@ struct open_port {
     /// Device data at the time of closing.
     struct {
         uint16_t id = 0;  ///< ethdev port id
-        uint64_t rx_missed = 0;
+        rxtx::port::rx_losses losses{};
         std::map<std::string, uint64_t> pcie_counts{};
     } last{};
 
     explicit open_port(rxtx::port d) : device(std::move(d)) {}
     [[nodiscard]] bool link_up() const noexcept { return !config.shutdown && device.link_up(); }
-    [[nodiscard]] uint64_t rx_missed() const noexcept {
-        return lost ? last.rx_missed : device.rx_missed();
+    [[nodiscard]] rxtx::port::rx_losses losses() const noexcept {
+        return lost ? last.losses : device.losses();
     }
     [[nodiscard]] std::map<std::string, uint64_t> pcie_counts() const {
         return lost ? last.pcie_counts : device.xstats("pcie_");

@@ -349,7 +349,7 @@ void controller::export_sflow_counters() {
                        .up = state != nullptr && state->link_up.load(std::memory_order_relaxed),
                        .rx_bytes = n.rx_bytes,
                        .rx_packets = n.rx_packets,
-                       .rx_discards = n.all_drops() + p->rx_missed(),
+                       .rx_discards = n.all_drops() + p->losses().missed,
                        .tx_bytes = n.tx_bytes,
                        .tx_packets = n.tx_packets});
         names.push_back(p->name);

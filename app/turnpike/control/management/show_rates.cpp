@@ -19,7 +19,7 @@ void add_port(std::vector<rated_object>& to, const open_port& p, const observe::
     to.push_back({.kind = rated_kind::port,
                   .life = p.life,
                   .name = p.name,
-                  .counts = {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes, p.rx_missed(),
+                  .counts = {n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes, p.losses().missed,
                              n.all_drops()}});
     for (size_t reason = 0; reason < n.drops.size(); ++reason)
         if (n.drops[reason] != 0)
