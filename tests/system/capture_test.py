@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Captures of a router between kernels, read by tshark, tcpdump and capinfos; readers that are slow, dead or gone."""
+import contextlib
 import json
 import os
 import re
@@ -60,12 +61,20 @@ def lost(text):
     return int(re.match(r"(\d+) packets written, (\d+) lost", text)[2])
 
 
-def test_ping_is_read_by_tshark_tcpdump_and_capinfos():
+@contextlib.contextmanager
+def router(name, **more):
+    """A router that forwards between two hosts: the host west, the control socket and a file `name`, as paths."""
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         west, dut, _east = cabled(lab)
-        path, file = os.path.join(folder, "control.sock"), os.path.join(folder, "west.pcapng")
-        running = start(lab, dut, control={"socket": path})
+        path = os.path.join(folder, "control.sock")
+        running = start(lab, dut, control={"socket": path}, **more)
         ping(west, EAST[0])
+        yield west, path, os.path.join(folder, name)
+        running.stop()
+
+
+def test_ping_is_read_by_tshark_tcpdump_and_capinfos():
+    with router("west.pcapng") as (west, path, file):
         before = time.time()
         c = Capture(path, "west", "--filter", "icmp and greater 130", "-w", file)  # no other ICMP message is as long
         west.run(f"ping -n -s 96 -c 5 -i 0.2 {EAST[0]}")
@@ -86,15 +95,10 @@ def test_ping_is_read_by_tshark_tcpdump_and_capinfos():
         info = subprocess.run(["capinfos", file], capture_output=True, text=True, check=True).stdout
         assert re.search(r"Number of packets:\s+10\b", info) and "nanoseconds (9)" in info, info
         assert "Capture application: turnpike" in info and "icmp" in info, info
-        running.stop()
 
 
 def test_drops_have_their_reason_as_comment():
-    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
-        west, dut, _east = cabled(lab)
-        path, file = os.path.join(folder, "control.sock"), os.path.join(folder, "drops.pcapng")
-        running = start(lab, dut, control={"socket": path}, neighbours={"reachable_ms": 300, "retransmit_ms": 100, "negative_ms": 5000})
-        ping(west, EAST[0])
+    with router("drops.pcapng", neighbours={"reachable_ms": 300, "retransmit_ms": 100, "negative_ms": 5000}) as (west, path, file):
         c = Capture(path, "any", "--drops", "-w", file)
         west.run("ping -n -c 1 -W 1 10.99.0.1", check=False)
         west.run(f"ping -n -c 1 -W 1 -t 1 {EAST[0]}", check=False)
@@ -115,16 +119,11 @@ def test_drops_have_their_reason_as_comment():
         c.end()
         assert Operator(path).show("drops")["drops"]["no_route"] - before == 3
         assert [row[0].split(": ")[1] for row in packets(file, "frame.comment")] == ["no_route"] * 3
-        running.stop()
 
 
 def test_packets_for_control_and_of_control():
     """ARP, and ICMP of the router itself, each with the reason why it is for control; but no forwarded packet."""
-    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
-        west, dut, _east = cabled(lab)
-        path, file = os.path.join(folder, "control.sock"), os.path.join(folder, "control.pcapng")
-        running = start(lab, dut, control={"socket": path})
-        ping(west, EAST[0])
+    with router("control.pcapng") as (west, path, file):
         c = Capture(path, "any", "--control", "--filter", "arp or icmp", "-w", file)
         west.run("ip neigh flush dev eth0")
         west.run(f"ping -n -c 3 -i 0.2 {EAST[0]}")
@@ -141,7 +140,6 @@ def test_packets_for_control_and_of_control():
         assert not [r for r in rows if r[3] == "0" and r[1][-1] == "1"], rows
         error, = [r[0] for r in rows if "icmp_error" in r[0]]
         assert "; dropped: ipv4_ttl: " in error, error
-        running.stop()
 
 
 def test_vlan_snaplen_count_direction_and_standard_output():
@@ -180,11 +178,8 @@ def test_vlan_snaplen_count_direction_and_standard_output():
 
 
 def test_rotation():
-    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
-        west, dut, _east = cabled(lab)
-        path, file = os.path.join(folder, "control.sock"), os.path.join(folder, "r.pcapng")
-        running = start(lab, dut, control={"socket": path})
-        ping(west, EAST[0])
+    with router("r.pcapng") as (west, path, file):
+        folder = os.path.dirname(file)
         c = Capture(path, "west", "--filter", "icmp and greater 130", "-w", file, "--rotate-size", "4K", "--files", "3")
         west.run(f"ping -n -s 96 -c 100 -i 0.01 {EAST[0]}")
         code, _out, said = c.end()
@@ -199,15 +194,11 @@ def test_rotation():
             assert rows and {r[1] for r in rows} == {"west"}, name
             sequence += [int(r[0]) for r in rows]
         assert sequence == sorted(sequence) and sequence[-1] == 100 and sequence[0] > 10, sequence
-        running.stop()
 
 
 def test_rotation_by_time():
-    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
-        west, dut, _east = cabled(lab)
-        path, file = os.path.join(folder, "control.sock"), os.path.join(folder, "t.pcapng")
-        running = start(lab, dut, control={"socket": path})
-        ping(west, EAST[0])
+    with router("t.pcapng") as (west, path, file):
+        folder = os.path.dirname(file)
         c = Capture(path, "west", "--filter", "icmp[0] = 8 and greater 130", "-w", file, "--rotate-time", "1")
         west.run(f"ping -n -s 96 -c 40 -i 0.1 {EAST[0]}")
         code, _out, said = c.end()
@@ -218,7 +209,6 @@ def test_rotation_by_time():
         # A file begins at least a second after the one before it, beside the time that a packet takes to turnpikectl.
         begins = [float(of_file[0][1]) for of_file in rows]
         assert all(later - earlier > 0.8 for earlier, later in zip(begins, begins[1:])), begins
-        running.stop()
 
 
 @tap.limit(180)
