@@ -21,6 +21,7 @@ from lib.hosts import wait_until  # noqa: E402
 
 PROGRAM = sys.argv.pop(1)
 SHORT_CELLS = "^patch/64/(turnpike|testpmd-mac|vpp)|^bridge_3125/64/turnpike"
+GUEST_CELLS = "|^vhost/64/(turnpike|ovs-flows)|^memif/64/(turnpike|testpmd-io)"
 LONG_CELLS = "|^(trunk|vlan|stick|stranger|workers|vxlan_in|vxlan_out)/64/turnpike|^(ip4_small|mixed)/64/(turnpike|l3fwd-lpm)"
 SHORT = ("--json", "--quick", "--rounds", "1", "--seconds", "0.1")
 
@@ -107,7 +108,7 @@ def test_every_cell_has_a_name_of_its_own():
     names = run.stdout.split()
     assert len(names) > 200 and len(set(names)) == len(names)
     for name in ("patch/64/testpmd-io", "ip4_small/64-cold/l3fwd-lpm", "acl10k/imix/l3fwd-acl", "mixed/64-50%/turnpike",
-                 "bridge_1M/64/ovs-normal", "flood/64/ovs-normal", "learning/64/turnpike-new", "vlan/64/ovs-vlan-routes", "vxlan_out/imix/ovs-vxlan", "ip6_full_zipf/64/grout-routes", "ip4_small/64-ring_mp_mc/turnpike"):
+                 "bridge_1M/64/ovs-normal", "flood/64/ovs-normal", "learning/64/turnpike-new", "vlan/64/ovs-vlan-routes", "vxlan_out/imix/ovs-vxlan", "vhost/64/ovs-flows", "memif/imix/testpmd-io", "ip6_full_zipf/64/grout-routes", "ip4_small/64-ring_mp_mc/turnpike"):
         assert name in names, name
 
 
@@ -122,7 +123,7 @@ def check_cell(cell):
 @tap.limit(110)
 def test_cells_and_summary():
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
-        printed, said = measured("--only", SHORT_CELLS + (LONG_CELLS if LONG else ""), "--picture", f"{folder}/it's <one>.svg")
+        printed, said = measured("--only", SHORT_CELLS + GUEST_CELLS + (LONG_CELLS if LONG else ""), "--picture", f"{folder}/it's <one>.svg")
         for file in ("it's <one>.svg", "it's <one>-dark.svg"):
             assert xml.etree.ElementTree.parse(f"{folder}/{file}").getroot().tag.endswith("svg")
         pngs = [line for line in said.splitlines() if ".png" in line]
@@ -144,8 +145,21 @@ def test_cells_and_summary():
     expected = cells["bridge_3125/64/turnpike"]["cpp_wall"] / cells["patch/64/turnpike"]["cpp_wall"]
     assert summary["bridge_vs_patch"] == expected, summary
     assert summary["bridge_vs_ovs_normal"] is None and "was not measured" in summary["why"]["bridge_vs_ovs_normal"]
+    check_guest_cells(cells, summary)
     if LONG:
         check_long_cells(cells, summary)
+
+
+def check_guest_cells(cells, summary):
+    """The busy cycles are compared, and ports in memory have no PCIe."""
+    for workload, forwarder, mode in (("vhost", "ovs", "flows"), ("memif", "testpmd", "io")):
+        ours, peer = cells[f"{workload}/64/turnpike"], cells[f"{workload}/64/{forwarder}-{mode}"]
+        for cell in (ours, peer):
+            machine.judge(cell["lost"] < 0.01, f"{cell['lost']:.2%} were lost: {cell}")
+            assert cell["mpps"] > 0 and cell["cpp_busy"] > 0 and cell["pcie"] is None and cell["engine"] == "guest", cell
+        assert ours["peer"] == f"{forwarder} {mode}" and ours["cycles"] == ours["cpp_busy"], ours
+        assert ours["peer_cycles"] == peer["cpp_busy"] and ours["ratio"] == peer["cpp_busy"] / ours["cpp_busy"], ours
+        assert summary[f"{workload}_vs_{forwarder}_{mode}"] == ours["cpp_busy"] / peer["cpp_busy"], summary
 
 
 def check_against_peer(cell, peer):
@@ -170,10 +184,11 @@ def test_a_peer_that_is_missing_or_fails_is_named():
             path = pathlib.Path(prefix, "bin", name)
             path.write_text(f"#!/bin/sh\n{words}\n", encoding="utf-8")
             path.chmod(0o755)
-        printed, said = measured("--only", "^patch/64/(testpmd-mac|l2fwd|vpp)|^ip4_small/64/grout", "--grout", prefix,
+        printed, said = measured("--only", "^patch/64/(testpmd-mac|l2fwd|vpp)|^ip4_small/64/grout|^memif/64/turnpike", "--grout", prefix,
                                  "--vpp", prefix, PATH=f"{prefix}/bin")
     why = {c["name"]: c["why"] for c in printed["cells"]}
     assert why["patch/64/testpmd-mac"] == "no dpdk-testpmd (Debian's package dpdk)", why
+    assert why["memif/64/turnpike"] == "no dpdk-testpmd (Debian's package dpdk)", why  # its guest
     assert "pkg-config" in why["patch/64/l2fwd-mac"] or "dpdk-doc" in why["patch/64/l2fwd-mac"], why
     assert why["patch/64/vpp-patch"] == f"--vpp {prefix}: no {prefix}/bin/vpp", why
     assert why["ip4_small/64/grout-routes"] == "exited with 3: no such device", why

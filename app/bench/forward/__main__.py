@@ -50,7 +50,7 @@ def svg(text):
 def parse_options(words):
     p = argparse.ArgumentParser(prog="turnpike-bench-forward", allow_abbrev=False, description=__doc__)
     p.add_argument("--json", action="store_true", help="print one JSON object (turnpike.bench/1) on standard output")
-    p.add_argument("--quick", action="store_true", help="64-byte frames, few of them cold: three minutes")
+    p.add_argument("--quick", action="store_true", help="64-byte frames, few of them cold: four minutes")
     p.add_argument("--only", type=pattern, metavar="PATTERN", help="cells whose names match this regular expression")
     p.add_argument("--list", action="store_true", help="print the cells' names and exit")
     p.add_argument("--rounds", type=number(1, int), help="windows per cell and sitting, in turn (5)")

@@ -65,7 +65,9 @@ class Machine:
         return ",".join(f"{lcore}@{cpu}" for lcore, cpu in enumerate(cpus[:1 + workers]))
 
     def eal(self, prefix, devices, pool, cpus=None):
-        words = ["--lcores", cpus or f"{self.control_cpu},{self.worker_cpu}", "--in-memory", "--no-pci",
+        """cpus: of the lcores (default: both), or a map of lcores to CPUs"""
+        cpus = cpus or f"{self.control_cpu},{self.worker_cpu}"
+        words = ["--lcores" if "@" in cpus else "-l", cpus, "--in-memory", "--no-pci",
                  f"--file-prefix={prefix}", *self.width_option(), *self.plugin("librte_net_simnic.so")]
         if pool:
             words += [*(self.plugin(f"librte_mempool_{pool}.so") if pool == "cache_aware" else []),

@@ -5,6 +5,7 @@ import subprocess
 import time
 
 import grout_vpp
+import guest
 import ovs
 import peers
 import turnpike
@@ -12,6 +13,7 @@ import workloads
 from machine import Unavailable
 from process import START_S, wait_until
 
+BUSY = {"turnpike": turnpike.busy_cycles, "testpmd": peers.busy_cycles, "ovs": ovs.busy_cycles}
 STARTS = {"turnpike": turnpike.start, "testpmd": peers.start_testpmd, "l2fwd": peers.start_l2fwd,
           "l3fwd": peers.start_l3fwd, "ovs": ovs.start, "grout": grout_vpp.start_grout, "vpp": grout_vpp.start_vpp}
 LINES = ("rd_cur", "itom", "rfo", "wil", "prd")
@@ -96,10 +98,16 @@ class Outcome:
     def least(self, key):
         return min(w[key] for w in self.quiet)
 
+    def cycles(self):
+        """Cycles per packet that are compared: with a guest, which may be slower than the forwarder, the busy ones."""
+        return statistics.median(self.busy) if self.case.workload.guest else self.median("cpp")
+
 
 def start(bench, case, rate_pps=0):
     forwarder = STARTS[case.forwarder](bench, case, rate_pps)
     try:
+        if case.workload.guest:
+            forwarder.guest = guest.start(bench, case, forwarder, rate_pps)
         # Each address at each port is a flow, whose first packets a learning switch processes in its slow path.
         flows, teller = case.workload.numbers.get("l2flows", 0), workloads.teller(case)
         forwarder.wait_until_it_forwards(4 * flows)
@@ -162,15 +170,17 @@ def by_turns(bench, outcomes):
 
 
 def alone(bench, outcome, rate_pps=0, windows=1):
-    """Starts one forwarder per round: a generator with a rate would send a burst after a pause."""
+    """Starts one forwarder per window: a generator with a rate would send a burst after a pause, and busy cycles are of a
+    forwarder without pauses."""
+    guest = outcome.case.workload.guest
     for _ in range(windows):
         try:
             with start(bench, outcome.case, rate_pps) as forwarder:
                 window = measure_window(bench, forwarder, outcome.case)
-                if rate_pps:
+                if rate_pps or guest:
                     outcome.windows.append(window)
-                elif outcome.case.ours:
-                    outcome.busy.append(turnpike.busy_cycles(forwarder))
+                if guest or (outcome.case.ours and not rate_pps):
+                    outcome.busy.append(BUSY[outcome.case.forwarder](forwarder))
         except FAILURES as why:
             outcome.why = outcome.why or explain(why)
             return
@@ -180,7 +190,12 @@ def measure_group(bench, cases, seen):
     """Outcomes of the cases. seen: earlier outcomes, for cases at half their rate."""
     outcomes = [Outcome(case) for case in cases]
     full = [o for o in outcomes if o.case.condition.load == 1]
-    if full:
+    if full and cases[0].workload.guest:
+        for _ in range(bench.options.sittings * bench.options.rounds):
+            for o in full:
+                if not o.why:
+                    alone(bench, o)
+    elif full:
         for _ in range(bench.options.sittings * cases[0].workload.times):
             by_turns(bench, [o for o in full if o.case.takes_turns and not o.why])
             for o in full:

@@ -2,6 +2,7 @@
 """Open vSwitch with DPDK as a contestant: a private database, switch and bridge in the run's folder; the bridge's
 local interface is in a network namespace that is removed with it."""
 import os
+import re
 import subprocess
 import tempfile
 
@@ -25,6 +26,15 @@ def table_flows(bench, tables, vlans=None):
                 flows.append(f"{family}={network},actions={tag}mod_dl_src:{MACS[int(port)]},"
                              f"mod_dl_dst:02:00:00:00:00:{int(port):02x},dec_ttl,output:sn{port}")
     return flows
+
+
+def interface(device):
+    """The words of ovs-vsctl for the interface of a device. A vhost-user port has its own type."""
+    kind, *words = device.split(",")
+    if kind.startswith("net_vhost"):
+        path = next(word.removeprefix("iface=") for word in words if word.startswith("iface="))
+        return "type=dpdkvhostuserclient", f'options:vhost-server-path="{path}"'
+    return "type=dpdk", f'options:dpdk-devargs="{device}"'
 
 
 class Switch(Forwarder):
@@ -62,8 +72,7 @@ class Switch(Forwarder):
             self.vsctl("add-br", bridge, "--", "set", "bridge", bridge, "datapath_type=netdev", "fail_mode=secure",
                        "other-config:mac-table-size=1000000")
         for number, device in enumerate(devices):
-            self.vsctl("add-port", bridge_of(number), f"sn{number}", "--", "set", "Interface", f"sn{number}", "type=dpdk",
-                       f'options:dpdk-devargs="{device}"')
+            self.vsctl("add-port", bridge_of(number), f"sn{number}", "--", "set", "Interface", f"sn{number}", *interface(device))
             error = self.vsctl("get", "Interface", f"sn{number}", "error").strip()
             if error != "[]":
                 raise Unavailable(error)
@@ -95,6 +104,15 @@ class Switch(Forwarder):
     def stop(self):
         super().stop()
         self.folder.cleanup()
+
+
+def busy_cycles(switch):
+    """Cycles per packet of its PMD thread's poll rounds with packets."""
+    printed = switch.ctl("dpif-netdev/pmd-stats-show")
+    found = re.search(r"avg processing cycles per packet: ([0-9.]+)", printed)
+    if not found:
+        raise Unavailable(f"ovs-appctl printed no cycles per packet: {printed.strip()[-300:]}")
+    return float(found[1])
 
 
 def start(bench, case, rate_pps=0):

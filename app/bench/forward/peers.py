@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DPDK's forwarders as contestants: testpmd, and l2fwd and l3fwd, which Debian ships as source code only."""
 import os
-import shutil
+import re
 import subprocess
 
 from machine import Unavailable
-from process import Forwarder
+from process import Forwarder, find_program
 from workloads import devices_of
 
 EXAMPLES = "/usr/share/dpdk/examples"
@@ -18,13 +18,6 @@ ROOM = """#include <rte_fib.h>
     ((conf)->max_routes = ROUTES6, (conf)->trie.num_tbl8 = ROUTES6 * 5 / 2, rte_fib6_create(name, socket, conf))
 """
 USUAL_ROOM = 65536
-
-
-def find_program(name, package):
-    program = shutil.which(name)
-    if not program:
-        raise Unavailable(f"no {name} (Debian's package {package})")
-    return program
 
 
 class Examples:
@@ -77,9 +70,20 @@ def run(*words):
 def start_testpmd(bench, case, rate_pps=0):
     forwarder = Forwarder(bench.machine, bench.folder, "testpmd")
     eal = bench.machine.eal(forwarder.prefix, devices_of(case, bench.folder, rate_pps), case.pool)
+    record = ["--record-core-cycles"] if case.workload.guest else []
     forwarder.start([find_program("dpdk-testpmd", "dpdk"), *eal, "--", f"--forward-mode={case.mode}",
-                     "--total-num-mbufs=16384", "--no-mlockall", "--no-flush-rx"])
+                     "--total-num-mbufs=16384", "--no-mlockall", "--no-flush-rx", *record])
     return forwarder
+
+
+def busy_cycles(testpmd):
+    """Cycles per packet of poll rounds with packets. Ends the process, which then prints them."""
+    testpmd.end()
+    with open(testpmd.log, encoding="utf-8", errors="replace") as log:
+        printed = re.findall(r"CPU cycles/packet=([0-9.]+)", log.read())
+    if not printed:
+        raise Unavailable(f"testpmd printed no cycles per packet: {testpmd.last_words()}")
+    return float(printed[-1])
 
 
 def start_l2fwd(bench, case, rate_pps=0):

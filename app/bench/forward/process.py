@@ -24,6 +24,13 @@ def wait_until(condition, what, seconds):
         time.sleep(0.02)
 
 
+def find_program(name, package):
+    program = shutil.which(name)
+    if not program:
+        raise Unavailable(f"no {name} (Debian's package {package})")
+    return program
+
+
 def file_prefix():
     """A unique name per run, so that the socket of a crashed run is not used."""
     return f"tpkforward{os.getpid()}n{next(_numbers)}"
@@ -68,6 +75,7 @@ class Forwarder:
         self.processes, self.telemetry = [], None
         self.note = None  # a remark for the report
         self.workers = 1
+        self.guest = None  # sends its packets where its own devices do not (guest.Guest)
 
     def start(self, command, environment=None):
         # A new session: the terminal's Ctrl-C must not reach the child; this process ends it.
@@ -93,11 +101,16 @@ class Forwarder:
         for process in self.processes:
             if process.poll() is not None:
                 raise Unavailable(f"exited with {process.returncode}: {self.last_words()}")
+        if self.guest:
+            self.guest.check_alive()
+
+    def connect_telemetry(self):
+        if self.telemetry is None:
+            self.telemetry = Telemetry(self.prefix, self.check_alive)
 
     def wait_until_it_forwards(self, learning=0):
         """Waits until it received that many more frames, or half a minute: it learns from each frame."""
-        if self.telemetry is None:
-            self.telemetry = Telemetry(self.prefix, self.check_alive)
+        (self.guest or self).connect_telemetry()
         self.wait_for_frames(learning)
 
     def wait_for_frames(self, learning):
@@ -113,6 +126,8 @@ class Forwarder:
         """Hook before the measurement."""
 
     def counts(self):
+        if self.guest:
+            return self.guest.counts()
         return [self.telemetry.ask(f"/ethdev/xstats,{port}") for port in range(self.ports)]
 
     def ran_ns(self):
@@ -127,13 +142,19 @@ class Forwarder:
         return sorted(all_ns, reverse=True)[self.workers - 1]
 
     def pause(self):
-        self.process.send_signal(signal.SIGSTOP)
+        self.signal_both(signal.SIGSTOP)
 
     def resume(self):
-        self.process.send_signal(signal.SIGCONT)
+        self.signal_both(signal.SIGCONT)
 
-    def stop(self):
-        """May be called again."""
+    def signal_both(self, number):
+        for one in filter(None, (self.guest, self)):
+            one.process.send_signal(number)
+
+    def end(self):
+        """Ends its processes; its output stays. The guest is stopped before: its driver must not use rings that go away."""
+        if self.guest and self.guest.processes:
+            self.guest.pause()
         if self.telemetry:
             self.telemetry.close()
             self.telemetry = None
@@ -147,6 +168,12 @@ class Forwarder:
             except (subprocess.TimeoutExpired, OSError):
                 process.kill()
                 process.wait()
+        if self.guest:
+            self.guest.stop()
+
+    def stop(self):
+        """May be called again."""
+        self.end()
         shutil.rmtree(f"{RUNTIME}/{self.prefix}", ignore_errors=True)
         for path in (self.log, self.errors):
             if os.path.exists(path):

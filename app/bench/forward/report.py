@@ -9,6 +9,8 @@ NOT_MEASURED = "was not measured"
 
 
 def pcie_of(outcome):
+    if outcome.case.workload.guest:
+        return None  # ports in memory
     def of(kind, keys):
         return {k: outcome.median(f"{kind}_{k}") for k in keys}
     lines = of("lines", LINES)
@@ -41,8 +43,8 @@ def peer_case(case):
 def cell_of(outcome, seen):
     case, c = outcome.case, outcome.case.condition
     cell = {"name": case.name, "forwarder": case.forwarder, "mode": case.mode or None, "workload": case.workload.name,
-            "frame_bytes": frame_bytes(case), "engine": "inline", "memory": c.memory, "load": c.load,
-            "pool": case.pool, **{k: None for k in ("mpps", "cpp_wall", "cpp_busy", "lost", "pcie", "peer", "ratio")}}
+            "frame_bytes": frame_bytes(case), "engine": "guest" if case.workload.guest else "inline",
+            "memory": c.memory, "load": c.load, "pool": case.pool, **{k: None for k in ("mpps", "cpp_wall", "cpp_busy", "lost", "pcie", "peer", "ratio")}}
     if outcome.windows:
         cell |= {"mpps": outcome.median("mpps"), "cpp_wall": outcome.median("cpp"),
                  "cpp_wall_min": outcome.least("cpp"), "engine_cycles": outcome.median("engine"),
@@ -60,16 +62,16 @@ def cell_of(outcome, seen):
     if peer:
         other = seen.get(peer.name)
         if other and other.windows and not other.why:
-            cell |= {"peer": f"{peer.forwarder} {peer.mode}", "peer_cycles": other.median("cpp")}
+            cell |= {"peer": f"{peer.forwarder} {peer.mode}", "peer_cycles": other.cycles()}
             if not outcome.why:
-                cell |= {"cycles": cell["cpp_wall"], "ratio": cell["peer_cycles"] / cell["cpp_wall"]}
+                cell |= {"cycles": outcome.cycles(), "ratio": other.cycles() / outcome.cycles()}
         else:
             cell.setdefault("why", f"{peer.name}: {other.why if other else NOT_MEASURED}")
     return cell
 
 
 def summary_of(seen):
-    """turnpike's cpp_wall / the peer's; null with a reason under `why`."""
+    """turnpike's cycles / the peer's; null with a reason under `why`."""
     by_name = {w.name: w for w in WORKLOADS}
     why = {}
 
@@ -79,7 +81,7 @@ def summary_of(seen):
         if found is None or found.why:
             why.setdefault(key, f"{case.name}: {found.why if found else NOT_MEASURED}")
             return None
-        return found.median("cpp")
+        return found.cycles()
 
     def ratio(key, workload, peer, ours=None, theirs=None):
         a = outcome(key, workload, "turnpike", **(ours or {}))
@@ -133,6 +135,9 @@ def summary_of(seen):
         return statistics.median(compare(a, b) for a, b in zip(*windows))
 
     out["two_workers_vs_one"] = pairwise("two_workers_vs_one", "workers", ("one", "two"), lambda a, b: b["mpps"] / a["mpps"])
+    out["vhost_vs_ovs_flows"] = ratio("vhost_vs_ovs_flows", "vhost", ("ovs", "flows"))
+    out["vhost_vs_testpmd_io"] = ratio("vhost_vs_testpmd_io", "vhost", ("testpmd", "io"))
+    out["memif_vs_testpmd_io"] = ratio("memif_vs_testpmd_io", "memif", ("testpmd", "io"))
     out["acl10k_vs_l3fwd_acl"] = ratio("acl10k_vs_l3fwd_acl", "acl10k", ("l3fwd", "acl"))
     out["unused_feature_cycles"] = pairwise("unused_feature_cycles", "unused", ("without", "with"), lambda a, b: b["cpp"] - a["cpp"])
     out["same_pool"] = {f"{w}_vs_{'_'.join(p)}": ratio(f"same_pool {w}", w, p, **same)
@@ -148,8 +153,9 @@ def line_of(outcome):
         return f"{name} {'-':>6} {'-':>6}  {outcome.why}"
     busy = f"{statistics.median(outcome.busy):6.0f}" if outcome.busy else f"{'':6}"
     pcie = pcie_of(outcome)
+    counts = f"{pcie['reads']:6.2f} {pcie['writes']:6.2f} {pcie['mmio']:6.2f}" if pcie else " " * 20
     return (f"{name} {outcome.median('mpps'):6.2f} {outcome.median('cpp'):6.1f} {outcome.least('cpp'):6.1f} {busy} "
-            f"{pcie['reads']:6.2f} {pcie['writes']:6.2f} {pcie['mmio']:6.2f}  {outcome.why or ''}").rstrip()
+            f"{counts}  {outcome.why or ''}").rstrip()
 
 
 HEADER = f"{'workload/traffic/forwarder':44} {'Mpps':>6} {'cycles':>6} {'least':>6} {'busy':>6} " \

@@ -37,6 +37,7 @@ class Workload:
     inputs: tuple = ()
     times: int = 1             # factor for the number of sittings: for effects smaller than those of page placement
     numbers: dict = field(default_factory=dict)
+    guest: str = ""            # vhost or memif: the forwarder's ports, at whose other side a guest plays the wire
 
 
 L3 = (("l3fwd", "lpm"), ("l3fwd", "fib"), ("ovs", "routes"), ("grout", "routes"), ("vpp", "routes"))
@@ -81,6 +82,9 @@ WORKLOADS = [
              inputs=("small4", "small6")),
     Workload("stick", "IPv4, 8 routes, 62,500 flows between eight VLANs of one port, by turns", "stick-one-way", "stick",
              inputs=("stick",)),
+    Workload("vhost", "like patch, between two vhost-user ports", "gen4", "patch", (("ovs", "flows"), ("testpmd", "io")),
+             guest="vhost"),
+    Workload("memif", "like patch, between two memif ports", "gen4", "patch", (("testpmd", "io"),), guest="memif"),
     Workload("stranger", "ip4_small with one IPv6 packet in 32", "stranger", "routing", inputs=("stranger",)),
     Workload("workers", "IPv4, 8 routes, 62,500 flows between a pair of ports: one worker with a pair, or two with a pair each",
              "gen4-pairs", "pairs", modes=("one", "two")),
@@ -171,8 +175,21 @@ def wire_of(case, port, folder):
     return f"wire=pcap:{folder}/{wire.removesuffix('-one-way')}-{c.frame}-{port}.pcap"
 
 
+def socket_of(case, folder, port):
+    """The socket of a port at which a guest is."""
+    return f"{folder}/{case.name.replace('/', '-')}.{port}"
+
+
 def devices_of(case, folder, rate_pps=0):
-    """EAL's device strings. rate_pps: per port; 0: as fast as the forwarder receives."""
+    """EAL's device strings of the forwarder's ports. rate_pps: of the wires (generators_of)."""
+    if not case.workload.guest:
+        return generators_of(case, folder, rate_pps)
+    kind = {"vhost": "net_vhost{0},iface={1},client=1", "memif": "net_memif{0},role=server,socket={1},socket-abstract=no,rsize=10"}
+    return [kind[case.workload.guest].format(port, socket_of(case, folder, port)) for port in range(ports_of(case))]
+
+
+def generators_of(case, folder, rate_pps=0):
+    """Device strings of the simulated NICs. rate_pps: per port; 0: as fast as the forwarder receives."""
     c = case.condition
     out = []
     for port in range(ports_of(case)):
@@ -190,6 +207,8 @@ def groups(conditions, quick):
         for w in WORKLOADS:
             if quick and (w.name in ("bridge_16k", "bridge_1M", "flood", "learning")
                           or (condition != Condition() and w.name not in ("patch", "ip4_small"))):
+                continue
+            if w.guest and condition.memory == "cold":  # the NIC evicts lines, and is the guest's
                 continue
             group = [Case(w, "turnpike", mode, condition) for mode in w.modes]
             group += [Case(w, forwarder, mode, condition) for forwarder, mode in w.peers]
