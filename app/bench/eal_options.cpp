@@ -29,13 +29,17 @@ bool names_device(const std::vector<std::string>& given) {
 }
 
 std::vector<std::string> eal_options(std::vector<std::string> given, const machine& here,
-                                     unsigned memory_mb, unsigned lcores) {
+                                     unsigned memory_mb, unsigned lcores,
+                                     const std::vector<std::string>& pci_devices) {
     std::vector<std::string> ours;
     if (!any_of(given, {"-l", "-c", "-S", "--lcores", "--service-corelist"})) {
         const unsigned most = std::min(lcores, here.cpus);
         ours.insert(ours.end(), {"-l", most > 1 ? "0-" + std::to_string(most - 1) : "0"});
     }
-    if (!any_of(given, {"-a", "--allow", "-b", "--block", "--no-pci"})) ours.push_back("--no-pci");
+    if (!any_of(given, {"-a", "--allow", "-b", "--block", "--no-pci"})) {
+        if (pci_devices.empty()) ours.push_back("--no-pci");
+        for (const std::string& device : pci_devices) ours.insert(ours.end(), {"-a", device});
+    }
     if (!any_of(given, {"--telemetry", "--no-telemetry"})) ours.push_back("--no-telemetry");
     if (!any_of(given, {"--log-level"})) ours.push_back("--log-level=lib.*:error");
     const bool memory =

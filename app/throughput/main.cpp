@@ -23,6 +23,7 @@
 #include "paper.hpp"
 #include "procedures.hpp"
 #include "result_page.hpp"
+#include "rxtx/pci_devices.hpp"
 #include "scale.hpp"
 #include "tables.hpp"
 #include "version.hpp"
@@ -53,11 +54,21 @@ std::string line_of(const char* file, const std::string& field) {
     return "";
 }
 
-bool start_eal(const std::vector<std::string>& given, const char* program, unsigned memory_mb) {
+/// The device strings of a run's ports.
+std::vector<std::string> devices_of(const run& settings) {
+    std::vector<std::string> out;
+    for (const auto* ports : {&settings.ports, &settings.latency.direct})
+        for (const run_port& port : *ports) out.push_back(port.device);
+    return out;
+}
+
+bool start_eal(const std::vector<std::string>& given, const char* program, unsigned memory_mb,
+               const std::vector<std::string>& devices) {
     const bench::machine here{.hugepages = line_of("/proc/meminfo", "HugePages_Free") != "0",
                               .cpus = static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN))};
     std::vector<std::string> words{program};
-    for (std::string& word : bench::eal_options(given, here, memory_mb, 1))
+    for (std::string& word :
+         bench::eal_options(given, here, memory_mb, 1, rxtx::pci_devices_in(devices)))
         words.push_back(std::move(word));
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -221,7 +232,7 @@ int perform(const run& settings, const options& o, const char* program) {
     constexpr unsigned memory_mb = 256;  // for each pair of ports
     const bool has_direct = !settings.latency.direct.empty();
     const auto pairs = static_cast<unsigned>(settings.ports.size() / 2) + (has_direct ? 1 : 0);
-    if (!start_eal(o.eal, program, pairs * memory_mb)) return exit_failed;
+    if (!start_eal(o.eal, program, pairs * memory_mb, devices_of(settings))) return exit_failed;
     catch_signals();
     json out{{"schema", run_schema},
              {"version", version},

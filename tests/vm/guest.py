@@ -25,6 +25,16 @@ KINDS = {
     "virtio": "virtio-net-pci,disable-legacy=on,ioeventfd=off,iommu_platform=on",
 }
 
+
+
+def binding(address, driver):
+    """The guest's command that binds a device to a driver."""
+    device = f"/sys/bus/pci/devices/{address}"
+    return (f"[ ! -e {device}/driver ] || echo {address} >{device}/driver/unbind; "
+            f"echo {driver} >{device}/driver_override; echo {address} >/sys/bus/pci/drivers_probe; "
+            f"[ $(basename $(readlink {device}/driver)) = {driver} ]")
+
+
 Nic = collections.namedtuple("Nic", "kind address mac cable")
 
 
@@ -74,10 +84,7 @@ class Guest:
         """All NICs to a driver of the guest's kernel that gives them to programs."""
         self.clear()
         for nic in (nic for pair in self.nics.values() for nic in pair):
-            device = f"/sys/bus/pci/devices/{nic.address}"
-            self.run(f"[ ! -e {device}/driver ] || echo {nic.address} >{device}/driver/unbind; "
-                     f"echo {driver} >{device}/driver_override; echo {nic.address} >/sys/bus/pci/drivers_probe; "
-                     f"[ $(basename $(readlink {device}/driver)) = {driver} ]")
+            self.run(binding(nic.address, driver))
 
     def spans(self, since=None):
         """The worker's calls of the kernel so far, and (observer.spans_of) its instructions between those since."""

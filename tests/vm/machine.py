@@ -141,9 +141,11 @@ class Shell:
 
 class Machine:
     """A guest with `devices` (QEMU's NIC arguments, one cable each), booted. Gone when the block is left.
+    wires        pairs of further NICs, which are connected with each other
     kernel_line  added to the kernel's command line; more: to QEMU's"""
 
-    def __init__(self, work, kernel, initramfs, devices=(), plugin=None, more=(), cpus=2, memory_mb=768, kernel_line=FORWARDER):
+    def __init__(self, work, kernel, initramfs, devices=(), plugin=None, more=(), cpus=2, memory_mb=768, kernel_line=FORWARDER,
+                 wires=()):
         self.work = work
         self.trace_log = os.path.join(work, "trace")
         self.cables = [Cable(os.path.join(work, f"nic{n}")) for n in range(len(devices))]
@@ -154,9 +156,10 @@ class Machine:
                    "-kernel", str(kernel), "-initrd", str(initramfs), "-append", KERNEL_LINE + kernel_line,
                    "-serial", f"file:{work}/console", "-chardev", f"socket,id=shell,path={work}/shell",
                    "-serial", "chardev:shell", "-qmp", f"unix:{work}/monitor", "-D", self.trace_log, *more]
-        for n, device in enumerate(devices):
-            command += ["-device", f"pcie-root-port,id=slot{n},chassis={n + 1},slot={n + 1}",
-                        "-netdev", f"stream,id=nic{n},server=off,addr.type=unix,addr.path={work}/nic{n}",
+        backends = [f"stream,server=off,addr.type=unix,addr.path={work}/nic{n}" for n in range(len(devices))]
+        backends += [f"hubport,hubid={n}" for n in range(len(wires)) for _ in range(2)]
+        for n, (device, backend) in enumerate(zip([*devices, *(end for wire in wires for end in wire)], backends)):
+            command += ["-device", f"pcie-root-port,id=slot{n},chassis={n + 1},slot={n + 1}", "-netdev", f"{backend},id=nic{n}",
                         "-device", f"{device},bus=slot{n},netdev=nic{n}"]
         if plugin:
             command += ["-plugin", plugin]

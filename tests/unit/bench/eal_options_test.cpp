@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace turnpike::bench {
@@ -26,6 +27,20 @@ TEST(bench_eal_options, ours_where_nothing_is_given) {
         merged("", without, 3),
         "-l 0-2 --no-pci --no-telemetry --log-level=lib.*:error --no-huge --no-shconf -m 512 ");
     EXPECT_EQ(merged("", with_pages, 9).substr(0, 7), "-l 0-3 ");
+}
+
+TEST(bench_eal_options, pci_devices_of_the_ports_only) {
+    const std::vector<std::string> devices{"0000:3b:00.0", "0000:3b:00.1,arg=1"};
+    const auto options = [&](std::vector<std::string> given) {
+        return eal_options(std::move(given), with_pages, 512, 1, devices);
+    };
+    EXPECT_EQ(options({"-l", "1", "--no-telemetry", "--log-level=8", "--in-memory"}),
+              (std::vector<std::string>{"-l", "1", "--no-telemetry", "--log-level=8", "--in-memory",
+                                        "-a", "0000:3b:00.0", "-a", "0000:3b:00.1,arg=1"}));
+    for (const char* given : {"-a5e:00.0", "--no-pci", "--block=5e:00.0"}) {
+        const auto merged = options({given});
+        EXPECT_EQ(std::count(merged.begin(), merged.end(), "-a"), 0) << given;
+    }
 }
 
 TEST(bench_eal_options, what_is_given_takes_away_no_other) {

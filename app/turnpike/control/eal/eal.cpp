@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <regex>
 #include <string_view>
 
 #include "base/owned_fd.hpp"
@@ -20,6 +19,7 @@
 #include "control/eal/hugepages.hpp"
 #include "control/forwarding/packet_pool.hpp"
 #include "observe/console.hpp"
+#include "rxtx/pci_devices.hpp"
 #include "state/lcores.hpp"
 
 namespace turnpike::control {
@@ -77,18 +77,6 @@ size_t cpus_allowed() {
 
 /// An address without a device: EAL then probes no PCI device at its start, and later the ones it is asked to.
 constexpr std::string_view no_pci_device = "ffff:ff:1f.7";
-
-/// The PCI addresses in a device string, the first with its arguments: "0000:3b:00.0,arg=1", and the members of
-/// "net_bonding0,slave=0000:3b:00.0,slave=0000:3b:00.1".
-std::vector<std::string> pci_devices_in(const std::string& device) {
-    static const std::regex address(
-        "(^|[^0-9a-fA-F:.])(([0-9a-fA-F]{1,8}:)?[0-9a-fA-F]{1,2}:[0-9a-fA-F]{1,2}"
-        "\\.[0-7])($|[^0-9a-fA-F:.])");
-    std::vector<std::string> out;
-    for (std::sregex_iterator at(device.begin(), device.end(), address), end; at != end; ++at)
-        out.push_back(at->position(2) == 0 ? device : at->str(2));
-    return out;
-}
 
 /// rte_eal_init(), without the 90 lines of usage that it prints to standard output for a wrong option.
 int init_without_usage(int argc, char** argv) {
@@ -157,20 +145,16 @@ std::vector<std::string> merge_eal_options(const std::vector<std::string>& file,
 }
 
 void allow_only_configured(std::vector<std::string>& options, const state::configuration& config) {
-    std::vector<std::string> allowed;
-    const auto add = [&](const std::string& device) {
-        for (std::string& one : pci_devices_in(device))
-            if (std::find(allowed.begin(), allowed.end(), one) == allowed.end())
-                allowed.push_back(std::move(one));
-    };
     for (const std::string& word : options) {
         if (!is_option(word)) continue;
         for (const std::string_view chosen : {"-a", "--no-pci"})
             if (family(word) == chosen) return;
     }
-    for (const auto& [name, p] : config.ports) add(p.device);
-    for (const std::string& word : options)
-        add(word);  // members in the arguments of a virtual device
+    std::vector<std::string> devices;
+    for (const auto& [name, p] : config.ports) devices.push_back(p.device);
+    // Members in the arguments of a virtual device.
+    devices.insert(devices.end(), options.begin(), options.end());
+    std::vector<std::string> allowed = rxtx::pci_devices_in(devices);
     if (allowed.empty()) allowed.emplace_back(no_pci_device);
     for (std::string& device : allowed) {
         options.emplace_back("-a");
