@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -14,13 +15,18 @@
 #include "acl/acl_dpdk.hpp"
 #include "acl_peer.hpp"
 #include "acl_updates.hpp"
+#include "draw.hpp"
+#include "fresh_rules.hpp"
 #include "harness.hpp"
+#include "slices.hpp"
 #include "widths.hpp"
 
 namespace turnpike::bench {
 namespace {
 
 constexpr size_t header_count = 1 << 15;
+/// rte_acl may take minutes to build fresh sets of more rules.
+constexpr size_t long_fresh_set = 1500;
 
 double ms_since(uint64_t start) {
     return static_cast<double>(rte_rdtsc() - start) * 1e3 / static_cast<double>(rte_get_tsc_hz());
@@ -32,16 +38,14 @@ double cycles_per_packet(const std::vector<const uint8_t*>& data, uint32_t burst
                          const Classify& classify) {
     alignas(64) uint32_t results[64 * acl::max_categories];
     const size_t half = data.size() / 2;
-    const auto pass = [&](size_t from) {
-        for (size_t i = from; i < from + half; i += burst) {
+    const auto pass = [&](size_t from, size_t end) {
+        for (size_t i = from; i < end; i += burst) {
             classify(const_cast<const uint8_t**>(&data[i]), results, burst);
             asm volatile("" ::"r"(results) : "memory");
         }
     };
-    pass(0);
-    const uint64_t start = rte_rdtsc_precise();
-    pass(half);
-    return static_cast<double>(rte_rdtsc_precise() - start) / static_cast<double>(half);
+    pass(0, half);
+    return median_cycles(half, 2 * half, burst, pass);
 }
 
 /// Measures one set with one number of categories, lib/acl and rte_acl.
@@ -87,16 +91,18 @@ class comparison {
         }
     }
 
-    void measure() {
+    void measure(std::span<const uint32_t> bursts, uint64_t header_seed) {
         if (ours_ == nullptr) return;
         for (const char* traffic : {"rules", "pareto", "random"}) {
-            const auto bytes = make_headers(set_, traffic, header_count);
+            const auto bytes = make_headers(set_, traffic, header_count, header_seed);
             std::vector<const uint8_t*> data;
             for (size_t i = 0; i < header_count; ++i)
                 data.push_back(bytes.data() + i * sizeof(Key));
-            for (const uint32_t burst : {32U, 64U}) measure(traffic, data, burst);
+            for (const uint32_t burst : bursts) measure(traffic, data, burst);
         }
     }
+
+    std::string statistics;  ///< of a fresh set
 
   private:
     void measure(const char* traffic, const std::vector<const uint8_t*>& data, uint32_t burst) {
@@ -148,6 +154,7 @@ class comparison {
         cell["build_ms"] = build_ms_;
         cell["bytes"] = stats.bytes();
         cell["replication"] = stats.replication;
+        if (!statistics.empty()) cell["statistics"] = statistics;
         if (v.peer) {
             const auto fewest = std::min_element(
                 peers_.begin(), peers_.end(),
@@ -159,12 +166,12 @@ class comparison {
         if (v.width_bits)
             harness_.print(fmt::format(
                 "{:9} {:6} {:6} burst {:2} cat {}  {:3} bits {:9} {:6.1f}  {:21} {:6.1f}  x{:.2f}  "
-                "noise {:.2f}  build {:.1f} ms",
+                "{}  build {:.1f} ms",
                 set_.name, set_.rules.size(), traffic, burst, categories_, *v.width_bits, v.isa,
                 v.cycles, v.peer ? peers[*v.peer].what.name : "none",
                 v.peer ? v.of_peers[*v.peer] : 0.0,
-                added["ratio"].is_number() ? added["ratio"].template get<double>() : 0.0, *v.noise,
-                build_ms_));
+                added["ratio"].is_number() ? added["ratio"].template get<double>() : 0.0,
+                noise_text(added), build_ms_));
     }
 
     harness& harness_;
@@ -223,15 +230,18 @@ void summarise_width(harness& h, uint16_t bits, nlohmann::json& into) {
 
 /// Tries to build rte_acl for this set in a child process, which can be killed at the deadline.
 /// Empty: success.
-std::string probe_peer(const harness& h, const std::vector<std::string>& self, const rule_set& set,
-                       const std::vector<std::string>& files) {
-    if (set.rules.size() < 20'000 || files.empty()) return {};
+std::string probe_peer(const harness& h, const std::vector<std::string>& argv) {
     const std::chrono::seconds limit(h.quick() ? 30 : 300);
-    std::vector<std::string> argv = self;
-    for (const auto& f : files) argv.insert(argv.end(), {"--rules", f});
-    argv.insert(argv.end(), {"--build-peer", set.name});
     if (run_child(argv, limit).exit_code == 0) return {};
     return fmt::format("rte_acl_build failed, or did not finish within {} s", limit.count());
+}
+
+std::string probe_peer_of_files(const harness& h, const rule_set& set,
+                                const std::vector<std::string>& files) {
+    if (set.rules.size() < 20'000 || files.empty()) return {};
+    std::vector<std::string> argv{"/proc/self/exe", "--build-peer", set.name};
+    for (const auto& f : files) argv.insert(argv.end(), {"--rules", f});
+    return probe_peer(h, argv);
 }
 
 template <class Key>
@@ -240,8 +250,57 @@ void measure_set(harness& h, std::span<const uint16_t> widths, const rule_set& s
     for (const unsigned categories : {1U, 4U}) {
         comparison<Key> c(h, widths, set, categories);
         c.add_peers(no_peer);
-        c.measure();
+        constexpr std::array<uint32_t, 2> bursts{32, 64};
+        c.measure(bursts, usual_header_seed);
     }
+}
+
+template <class Key>
+void measure_fresh_set(harness& h, std::span<const uint16_t> widths, const fresh_rules& drawn,
+                       const std::string& no_peer) {
+    for (const unsigned categories : {1U, 4U}) {
+        comparison<Key> c(h, widths, drawn.set, categories);
+        c.statistics = drawn.statistics;
+        c.add_peers(no_peer);
+        constexpr std::array<uint32_t, 1> bursts{32};
+        c.measure(bursts, drawn.header_seed);
+    }
+}
+
+fresh_rules draw_set(const fresh_options& fresh, int number) {
+    return draw_rules(
+        fmt::format("fresh-{}", number),
+        seed_of_set(static_cast<uint64_t>(fresh.seed), static_cast<unsigned>(number)));
+}
+
+/// In a child process, for probe_peer().
+int build_peer_of_fresh(const fresh_options& fresh, const std::string& name) {
+    for (int number = 1; number <= fresh.sets; ++number)
+        if (name == fmt::format("fresh-{}", number))
+            return build_peer(draw_set(fresh, number).set, 1, 0).context != nullptr ? 0 : 1;
+    return 1;
+}
+
+void measure_fresh(harness& h, std::span<const uint16_t> widths, const fresh_options& fresh) {
+    for (int number = 1; number <= fresh.sets; ++number) {
+        const fresh_rules drawn = draw_set(fresh, number);
+        h.say(fmt::format("{}: {}", drawn.set.name, drawn.statistics));
+        const std::string no_peer =
+            drawn.set.rules.size() < long_fresh_set
+                ? std::string()
+                : probe_peer(h, {"/proc/self/exe", "--fresh", std::to_string(fresh.sets), "--seed",
+                                 std::to_string(fresh.seed), "--build-peer", drawn.set.name});
+        drawn.set.kind == acl::family::ipv4
+            ? measure_fresh_set<acl::key4>(h, widths, drawn, no_peer)
+            : measure_fresh_set<acl::key6>(h, widths, drawn, no_peer);
+    }
+    h.summary()["seed"] = fresh.seed;
+    for (const uint16_t bits : widths)
+        for (const int categories : {1, 4})
+            h.summary()[std::to_string(bits)][fmt::format("{}_categories", categories)] =
+                summarise_fresh(h.cells(), "set", bits, [categories](const nlohmann::json& c) {
+                    return c["categories"] == categories;
+                });
 }
 
 int run(int argc, char** argv) {
@@ -253,8 +312,15 @@ int run(int argc, char** argv) {
     h.add_option("--only", only, "measure only sets with these names; acl selects all of acl*");
     h.add_flag("--no-updates", no_updates, "skip updates with a concurrent reader");
     h.add_option("--build-peer", build_peer_of, "only build rte_acl for this set");
+    fresh_options fresh;
+    h.add_fresh(fresh);
     if (const auto code = h.start(argc, argv, 3072)) return *code;
     const auto widths = h.permit_widths();
+    if (fresh.sets > 0 && !build_peer_of.empty()) return build_peer_of_fresh(fresh, build_peer_of);
+    if (fresh.sets > 0) {
+        measure_fresh(h, widths, fresh);
+        return h.finish();
+    }
     std::vector<rule_set> sets = files.empty() ? generate_sets() : std::vector<rule_set>{};
     for (const auto& path : files) {
         auto file = acl::read_rules(path);
@@ -284,7 +350,7 @@ int run(int argc, char** argv) {
             return std::find(only.begin(), only.end(), s->name) == only.end();
         });
     for (const rule_set* s : each) {
-        const auto no_peer = probe_peer(h, {"/proc/self/exe"}, *s, files);
+        const auto no_peer = probe_peer_of_files(h, *s, files);
         s->kind == acl::family::ipv4 ? measure_set<acl::key4>(h, widths, *s, no_peer)
                                      : measure_set<acl::key6>(h, widths, *s, no_peer);
     }

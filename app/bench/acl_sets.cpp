@@ -115,8 +115,9 @@ Key key_of(const rule& r, std::mt19937_64& random) {
 }
 
 template <class Key>
-std::vector<uint8_t> headers_of(const rule_set& set, const std::string& kind, size_t count) {
-    std::mt19937_64 random(42);
+std::vector<uint8_t> headers_of(const rule_set& set, const std::string& kind, size_t count,
+                                uint64_t seed) {
+    std::mt19937_64 random(seed);
     std::vector<Key> keys;
     while (keys.size() < count) {
         size_t times = 1;
@@ -138,7 +139,9 @@ std::vector<uint8_t> headers_of(const rule_set& set, const std::string& kind, si
     return bytes;
 }
 
-void number(rule_set& set) {
+}  // namespace
+
+void number_rules(rule_set& set) {
     const auto count = static_cast<uint32_t>(set.rules.size());
     for (uint32_t i = 0; i < count; ++i) {
         set.rules[i].priority = count - i;
@@ -146,8 +149,7 @@ void number(rule_set& set) {
     }
 }
 
-/// Sort as in ClassBench's filters: more specific rules first.
-void sort_and_number(rule_set& set) {
+void sort_by_specificity(rule_set& set) {
     const auto bits = [](const rule& r) {
         unsigned n = 0;
         for (const uint8_t b : r.source.mask) n += unsigned(__builtin_popcount(b));
@@ -156,10 +158,7 @@ void sort_and_number(rule_set& set) {
     };
     std::stable_sort(set.rules.begin(), set.rules.end(),
                      [&](const rule& a, const rule& b) { return bits(a) > bits(b); });
-    number(set);
 }
-
-}  // namespace
 
 std::vector<rule_set> generate_sets() {
     std::vector<rule_set> sets;
@@ -170,7 +169,8 @@ std::vector<rule_set> generate_sets() {
                 maker make(s, kind, size);
                 rule_set set{std::string(s.name) + version + suffix, kind, {}};
                 while (set.rules.size() < size) set.rules.push_back(make.any());
-                sort_and_number(set);
+                sort_by_specificity(set);
+                number_rules(set);
                 sets.push_back(std::move(set));
                 if (kind == acl::family::ipv6) break;  // one set of each size
             }
@@ -188,13 +188,14 @@ std::vector<rule_set> concatenations(const std::vector<rule_set>& sets) {
         to.rules.insert(to.rules.end(), set.rules.begin(), set.rules.end());
     }
     std::erase_if(all, [](const rule_set& s) { return s.rules.size() < 20'000; });
-    for (rule_set& s : all) number(s);
+    for (rule_set& s : all) number_rules(s);
     return all;
 }
 
-std::vector<uint8_t> make_headers(const rule_set& set, const std::string& kind, size_t count) {
-    return set.kind == acl::family::ipv4 ? headers_of<acl::key4>(set, kind, count)
-                                         : headers_of<acl::key6>(set, kind, count);
+std::vector<uint8_t> make_headers(const rule_set& set, const std::string& kind, size_t count,
+                                  uint64_t seed) {
+    return set.kind == acl::family::ipv4 ? headers_of<acl::key4>(set, kind, count, seed)
+                                         : headers_of<acl::key6>(set, kind, count, seed);
 }
 
 }  // namespace turnpike::bench

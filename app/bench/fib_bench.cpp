@@ -9,11 +9,13 @@
 #include <utility>
 
 #include "base/byte_order.hpp"
+#include "draw.hpp"
 #include "eal/memory.hpp"
 #include "fib/fib4.hpp"
 #include "fib/fib6.hpp"
 #include "fib/fib_dpdk.hpp"
 #include "fib_updates.hpp"
+#include "fresh_routes.hpp"
 #include "lookup_cell.hpp"
 #include "widths.hpp"
 
@@ -50,14 +52,14 @@ template <class Family>
 class comparison {
   public:
     comparison(harness& h, std::span<const uint16_t> widths, std::string name, routes table,
-               unsigned width_bytes, uint64_t distinct)
+               unsigned width_bytes, uint64_t distinct, const locality& how = {})
         : harness_(h),
           widths_(compared_widths(Family::kernels(), widths)),
           name_(std::move(name)),
           table_(std::move(table)),
           width_(width_bytes),
-          distinct_(distinct) {
-        assign_next_hops(table_, distinct);
+          distinct_(distinct),
+          locality_(how) {
         for (const auto& r : table_)
             ours_routes_.push_back({Family::from(r.prefix), r.length, r.next_hop});
     }
@@ -83,7 +85,8 @@ class comparison {
         if (traffic_kind_ != traffic_kind) {
             traffic_kind_ = traffic_kind;
             traffic_.clear();
-            for (const auto& a : make_traffic(table_, Family::number, traffic_kind, lookups))
+            for (const auto& a :
+                 make_traffic(table_, Family::number, traffic_kind, lookups, locality_))
                 traffic_.push_back(Family::from(a));
         }
         std::vector<side> peers, ours;
@@ -116,6 +119,7 @@ class comparison {
 
     uint64_t bytes() const { return ours_->stats().bytes(); }
     double load_seconds = 0;
+    std::string statistics;  ///< of a fresh table
     double peer_load_seconds() const { return peers_[0].load_seconds; }
     typename Family::table_type& ours() { return *ours_; }
     const routes& table() const { return table_; }
@@ -132,17 +136,18 @@ class comparison {
         cell["traffic"] = traffic_kind_;
         cell["burst"] = burst;
         cell["mlookups"] = static_cast<double>(rte_get_tsc_hz()) / v.cycles / 1e6;
+        if (!statistics.empty()) cell["statistics"] = statistics;
         if (peers_[0].refused != 0) cell["peer_refused_routes"] = peers_[0].refused;
         const auto& added = harness_.add_cell(std::move(cell));
         if (v.width_bits)
             harness_.print(fmt::format(
                 "v{} {:5} {}B {:5} hops {:7} burst {:3}  {:3} bits {:6} {:6.2f}  {:22} {:6.2f}  "
-                "x{:.2f}  noise {:.2f}",
+                "x{:.2f}  {}",
                 Family::number, name_, width_, distinct_, traffic_kind_, burst, *v.width_bits,
                 v.isa, v.cycles, v.peer ? peers[*v.peer].what.name : "none",
                 v.peer ? v.of_peers[*v.peer] : 0.0,
                 added["ratio"].is_number() ? added["ratio"].template get<double>() : 0.0,
-                *v.noise));
+                noise_text(added)));
     }
 
     harness& harness_;
@@ -151,6 +156,7 @@ class comparison {
     routes table_;
     unsigned width_;
     uint64_t distinct_;
+    locality locality_;
     std::vector<typename Family::route_type> ours_routes_;
     std::unique_ptr<typename Family::table_type> ours_;
     std::vector<peer_table<typename Family::address_type>> peers_;
@@ -185,7 +191,9 @@ template <class Family>
 void measure_table(harness& h, std::span<const uint16_t> widths, const std::string& name,
                    const routes& table, unsigned width, uint64_t distinct,
                    const std::string& only_traffic) {
-    comparison<Family> c(h, widths, name, table, width, distinct);
+    routes assigned = table;
+    assign_next_hops(assigned, distinct);
+    comparison<Family> c(h, widths, name, std::move(assigned), width, distinct);
     const bool full = name == "full";
     if constexpr (Family::number == 4)
         if (full && width == 4 && distinct == 60'000 &&
@@ -230,6 +238,32 @@ void summarise_by_width(harness& h, std::span<const uint16_t> widths) {
     }
 }
 
+template <class Family>
+void measure_fresh(harness& h, std::span<const uint16_t> widths, const fresh_options& fresh) {
+    for (int number = 1; number <= fresh.sets; ++number) {
+        fresh_table drawn = draw_table(
+            Family::number,
+            seed_of_set(static_cast<uint64_t>(fresh.seed), static_cast<unsigned>(number)));
+        const std::string name = fmt::format("fresh-{}", number);
+        h.say(fmt::format("v{} {}: {}", Family::number, name, drawn.statistics));
+        comparison<Family> c(h, widths, name, std::move(drawn.table), drawn.width_bytes,
+                             drawn.next_hops, drawn.traffic);
+        c.statistics = std::move(drawn.statistics);
+        if (!c.load()) continue;
+        for (const char* traffic : {"prefix", "zipf"}) c.measure(traffic, drawn.burst);
+    }
+}
+
+void summarise_fresh_tables(harness& h, std::span<const uint16_t> widths,
+                            const fresh_options& fresh) {
+    h.summary()["seed"] = fresh.seed;
+    for (const uint16_t bits : widths)
+        for (const int family : {4, 6})
+            h.summary()[std::to_string(bits)][fmt::format("v{}", family)] = summarise_fresh(
+                h.cells(), "table", bits,
+                [family](const nlohmann::json& c) { return c["family"] == family; });
+}
+
 int run(int argc, char** argv) {
     harness h("fib", "IPv4 and IPv6 longest-prefix match beside rte_fib, rte_fib6 and rte_lpm");
     std::string file, only_traffic;
@@ -239,8 +273,16 @@ int run(int argc, char** argv) {
         "file of prefixes, one ADDRESS/LENGTH per line, plain or .gz, instead of the generator");
     h.add_option("--family", only_family, "only 4 or 6");
     h.add_option("--traffic", only_traffic, "only uniform, prefix, zipf or one; or only updates");
+    fresh_options fresh;
+    h.add_fresh(fresh);
     if (const auto code = h.start(argc, argv, 3072)) return *code;
     const auto widths = h.permit_widths();
+    if (fresh.sets > 0) {
+        if (only_family != 6) measure_fresh<family4>(h, widths, fresh);
+        if (only_family != 4) measure_fresh<family6>(h, widths, fresh);
+        summarise_fresh_tables(h, widths, fresh);
+        return h.finish();
+    }
     struct shape {
         unsigned width;
         uint64_t distinct;

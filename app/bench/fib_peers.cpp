@@ -3,8 +3,8 @@
 #include <rte_fib.h>
 #include <rte_lpm.h>
 
+#include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "base/byte_order.hpp"
 #include "fib6_compat.hpp"
@@ -145,6 +145,13 @@ peer_table<ipv6_address> with_rte_fib6(const routes& table, unsigned width_bytes
     return peer;
 }
 
+bool same_prefixes(const routes& a, const routes& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const fib::entry& x, const fib::entry& y) {
+                          return x.prefix == y.prefix && x.length == y.length;
+                      });
+}
+
 }  // namespace
 
 std::vector<peer_table<uint32_t>> ipv4_peers(const routes& table, unsigned width_bytes) {
@@ -152,9 +159,13 @@ std::vector<peer_table<uint32_t>> ipv4_peers(const routes& table, unsigned width
     peers.push_back(with_rte_fib(table, width_bytes));
     // Shared by all widths and next hops of a table, since its speed does not depend on them:
     // rte_lpm_add takes half a minute for a full table.
-    static std::map<size_t, peer_table<uint32_t>> lpm_tables;
-    auto& lpm = lpm_tables[table.size()];
-    if (lpm.variants.empty()) lpm = with_rte_lpm(table);
+    static peer_table<uint32_t> lpm;
+    static routes loaded;
+    if (!same_prefixes(loaded, table)) {
+        lpm = {};
+        lpm = with_rte_lpm(table);
+        loaded = table;
+    }
     peers.push_back(lpm);
     return peers;
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "fresh.hpp"
 #include "interleave.hpp"
 
 namespace CLI {
@@ -56,6 +57,8 @@ class harness {
     void add_option(const std::string& name, std::vector<std::string>& into,
                     const std::string& help, const std::vector<std::string>& one_of = {});
     void add_flag(const std::string& name, bool& into, const std::string& help);
+    /// Options --fresh and --seed; start() draws and prints the seed unless it is given.
+    void add_fresh(fresh_options& into);
     /// An EAL option for a device ("--vdev=dma_skeleton0"), used if the user's options select none.
     void default_device(std::string option) { default_device_ = std::move(option); }
     /// Parse, and start EAL: with `eal_memory_mb` if there are no hugepages, on up to `lcores`
@@ -82,6 +85,7 @@ class harness {
     std::optional<int> parse(std::vector<std::string> all);
 
     std::string name_, default_device_;
+    fresh_options* fresh_ = nullptr;
     std::unique_ptr<CLI::App> app_;
     bool json_ = false;
     bool quick_ = false;

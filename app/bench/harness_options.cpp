@@ -4,10 +4,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "harness.hpp"
 
 namespace turnpike::bench {
+namespace {
+
+constexpr int max_seed = 2'147'483'647;
+
+}  // namespace
 
 harness::harness(std::string name, std::string what)
     : name_(std::move(name)),
@@ -40,10 +46,25 @@ void harness::add_flag(const std::string& name, bool& into, const std::string& h
     app_->add_flag(name, into, help);
 }
 
+void harness::add_fresh(fresh_options& into) {
+    fresh_ = &into;
+    CLI::Option* const fresh =
+        app_->add_option("--fresh", into.sets,
+                         "measure that many newly generated sets (50) instead of the usual ones")
+            ->expected(0, 1)
+            ->default_str("50")
+            ->check(CLI::Range(1, 1'000'000));
+    app_->add_option("--seed", into.seed, "generate the sets of that seed again")
+        ->needs(fresh)
+        ->check(CLI::Range(1, max_seed));
+}
+
 std::optional<int> harness::parse(std::vector<std::string> all) {
     try {
         std::reverse(all.begin(), all.end());  // CLI11 consumes arguments from the back
         app_->parse(all);
+        if (fresh_ != nullptr && fresh_->sets > 0 && fresh_->seed == 0)
+            fresh_->seed = static_cast<int>(1 + std::random_device()() % max_seed);
     } catch (const CLI::ParseError& e) {
         return app_->exit(e) == 0 ? 0 : 2;
     }

@@ -16,6 +16,7 @@
 #include "hash/table.hpp"
 #include "hash/table_dpdk.hpp"
 #include "hash_peer.hpp"
+#include "slices.hpp"
 #include "widths.hpp"
 
 namespace turnpike::bench {
@@ -72,23 +73,13 @@ size_t lookups_for(uint32_t keys) {
     return timed_lookups * (keys > timed_lookups && keys <= 1'000'000 ? 9 : 2);
 }
 
-/// Timed in short slices; the result is the median slice, since interruptions affect few of them.
-/// Cycles per lookup.
 template <class Lookup>
 double cycles_per_key(size_t keys, uint32_t burst, const Lookup& lookup) {
-    constexpr size_t slice = timed_lookups / 32;
     const auto pass = [&](size_t from, size_t end) {
         for (size_t i = from; i < end; i += burst) lookup(i);
     };
-    size_t at = keys - timed_lookups;
-    pass(0, at);
-    std::vector<double> seen;
-    for (; at < keys; at += slice) {
-        const uint64_t start = rte_rdtsc_precise();
-        pass(at, at + slice);
-        seen.push_back(static_cast<double>(rte_rdtsc_precise() - start));
-    }
-    return median(std::move(seen)) / static_cast<double>(slice);
+    pass(0, keys - timed_lookups);
+    return median_cycles(keys - timed_lookups, keys, burst, pass);
 }
 
 /// Measures one table of one shape.
@@ -163,13 +154,12 @@ class comparison {
         if (!added["chosen"].get<bool>() || !added["ratio"].is_number()) return;
         harness_.print(fmt::format(
             "{:2} B {} B {:8} keys {:3} % {:7} burst {}  {:3} bits {:9} {:6.1f}  {:18} {:6.1f}  "
-            "x{:.2f} noise {:.3f}",
+            "x{:.2f} {}",
             sizeof(Key), sizeof(Value), keys_, added["hit_rate"].get<unsigned>(),
             added["traffic"].get<std::string>(), added["burst"].get<unsigned>(),
             added["width_bits"].get<unsigned>(), added["isa"].get<std::string>(),
             added["cycles"].get<double>(), added["peer"].get<std::string>(),
-            added["peer_cycles"].get<double>(), added["ratio"].get<double>(),
-            added["noise"].get<double>()));
+            added["peer_cycles"].get<double>(), added["ratio"].get<double>(), noise_text(added)));
     }
 
     harness& harness_;

@@ -2,14 +2,13 @@
 // The lookup benchmarks' inner loop, and the peers of both families.
 #pragma once
 
-#include <rte_cycles.h>
-
 #include <memory>
 #include <vector>
 
 #include "harness.hpp"
 #include "net/ip.hpp"
 #include "routes.hpp"
+#include "slices.hpp"
 
 namespace turnpike::bench {
 
@@ -21,16 +20,14 @@ double cycles_per_lookup(const std::vector<Address>& traffic, uint32_t burst,
                          const Lookup& lookup) {
     alignas(64) uint64_t nexthop[512];
     const size_t half = traffic.size() / 2 / burst * burst;
-    const auto pass = [&](size_t from) {
-        for (size_t i = from; i < from + half; i += burst) {
+    const auto pass = [&](size_t from, size_t end) {
+        for (size_t i = from; i < end; i += burst) {
             lookup(&traffic[i], nexthop, burst);
             asm volatile("" ::"r"(nexthop) : "memory");
         }
     };
-    pass(0);
-    const uint64_t start = rte_rdtsc_precise();
-    pass(half);
-    return static_cast<double>(rte_rdtsc_precise() - start) / static_cast<double>(half);
+    pass(0, half);
+    return median_cycles(half, 2 * half, burst, pass);
 }
 
 /// A peer's loaded table, with all its lookup functions.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <random>
 #include <stdexcept>
@@ -36,12 +37,6 @@ constexpr length_share shares6[] = {{24, 1},  {28, 2},   {29, 44}, {30, 7},   {3
                                     {39, 14}, {40, 134}, {41, 9},  {42, 23},  {43, 10}, {44, 144},
                                     {45, 16}, {46, 30},  {47, 32}, {48, 755}, {56, 1},  {64, 2}};
 
-address plus(address a, unsigned length) {  // the next prefix of that length
-    const address one = address{}.with(length - 1, 1, 1);
-    const uint64_t low = a.low + one.low;
-    return {a.high + one.high + (low < a.low), low};
-}
-
 /// Address ranges that the registries allocate from.
 address any_allocation(int family, std::mt19937_64& random) {
     if (family == 4)
@@ -54,6 +49,12 @@ address any_allocation(int family, std::mt19937_64& random) {
 }
 
 }  // namespace
+
+address next_prefix(const address& a, unsigned length) {
+    const address one = address{}.with(length - 1, 1, 1);
+    const uint64_t low = a.low + one.low;
+    return {a.high + one.high + (low < a.low), low};
+}
 
 routes read_routes(const std::string& file, int family) {
     auto in = yaml::lines::open(file);
@@ -94,7 +95,7 @@ routes generate_routes(int family, size_t count) {
         for (uint64_t run = 1 + random() % 24; run > 0 && table.size() < count; --run) {
             if (random() % 4 != 0 && seen.try_emplace({at.high, at.low, length}, true).second)
                 table.push_back({at, static_cast<uint8_t>(length), 0});
-            at = plus(at, length);
+            at = next_prefix(at, length);
         }
     }
     return table;
@@ -156,33 +157,47 @@ std::vector<address> uniform_traffic(routes table, int family, size_t count,
     return out;
 }
 
+std::vector<address> zipf_traffic(const std::function<address()>& by_prefix, size_t count,
+                                  const locality& how, std::mt19937_64& random) {
+    std::vector<address> flow, out;
+    std::vector<double> up_to;
+    double total = 0;
+    for (size_t i = 0; i < how.flows; ++i) {
+        flow.push_back(by_prefix());
+        up_to.push_back(total += std::pow(static_cast<double>(i + 1), -how.exponent));
+    }
+    std::uniform_real_distribution<double> where(0, total);
+    while (out.size() < count)
+        out.push_back(flow[static_cast<size_t>(
+            std::lower_bound(up_to.begin(), up_to.end(), where(random)) - up_to.begin())]);
+    return out;
+}
+
+/// Repeats addresses, 1 to 2 * train - 1 times each; the number of addresses stays.
+void form_trains(std::vector<address>& all, uint64_t train, std::mt19937_64& random) {
+    for (size_t at = 0; at < all.size();)
+        for (uint64_t n = 1 + random() % (2 * train - 1), first = at++; --n > 0 && at < all.size();)
+            all[at++] = all[first];
+}
+
 }  // namespace
 
 std::vector<address> make_traffic(const routes& table, int family, const std::string& kind,
-                                  size_t count) {
-    std::mt19937_64 random(7);
-    if (kind == "uniform") return uniform_traffic(table, family, count, random);
+                                  size_t count, const locality& how) {
+    std::mt19937_64 random(how.seed);
     const auto by_prefix = [&] { return within(table[random() % table.size()], family, random); };
     std::vector<address> out;
-    out.reserve(count);
-    if (kind == "prefix") {
+    if (kind == "uniform") {
+        out = uniform_traffic(table, family, count, random);
+    } else if (kind == "prefix") {
+        out.reserve(count);
         while (out.size() < count) out.push_back(by_prefix());
     } else if (kind == "zipf") {
-        constexpr size_t flows = 1'000'000;
-        std::vector<address> flow;
-        std::vector<double> up_to;
-        double total = 0;
-        for (size_t i = 0; i < flows; ++i) {
-            flow.push_back(by_prefix());
-            up_to.push_back(total += 1.0 / static_cast<double>(i + 1));
-        }
-        std::uniform_real_distribution<double> where(0, total);
-        while (out.size() < count)
-            out.push_back(flow[static_cast<size_t>(
-                std::lower_bound(up_to.begin(), up_to.end(), where(random)) - up_to.begin())]);
+        out = zipf_traffic(by_prefix, count, how, random);
     } else {
         out.assign(count, within(table.back(), family, random));
     }
+    if (how.train > 1) form_trains(out, how.train, random);
     return out;
 }
 

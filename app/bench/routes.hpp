@@ -26,9 +26,19 @@ routes eight_routes(int family);
 /// next hop = 1 + hash(prefix) % distinct
 void assign_next_hops(routes& table, uint64_t distinct);
 
-/// uniform: over routed addresses; prefix: a random prefix, then an address in it; zipf: Zipf(1.0)
-/// over a million flows drawn like prefix; one: a single flow.
+/// The next prefix of that length.
+fib::address next_prefix(const fib::address& a, unsigned length);
+
+struct locality {
+    uint64_t seed = 7;
+    uint64_t flows = 1'000'000;  ///< zipf: number of flows,
+    double exponent = 1;         ///< and how unequal they are
+    uint64_t train = 1;          ///< consecutive packets of one address, on average
+};
+
+/// uniform: over routed addresses; prefix: a random prefix, then an address in it; zipf: flows drawn
+/// like prefix; one: a single flow.
 std::vector<fib::address> make_traffic(const routes& table, int family, const std::string& kind,
-                                       size_t count);
+                                       size_t count, const locality& how = {});
 
 }  // namespace turnpike::bench

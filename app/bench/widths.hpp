@@ -38,16 +38,22 @@ struct verdict {
     std::optional<uint16_t> width_bits;  ///< the width at which it is selected; nullopt: none
     double cycles;
     std::optional<double> noise;  ///< relative difference between two measurements of the same side
+    unsigned takes;               ///< runs; the least noisy one counts
     std::optional<size_t>
         peer;  ///< the best that the width permits (any, if the kernel is not selected)
     std::vector<double> of_peers;  ///< [peers]
 };
+/// A row of more noise is taken again once, and marked if that does not help.
+constexpr double max_noise = 0.1;
+
 /// Run all in turn; kernels selected at a width run twice. Verdicts in the order of `ours`, a
 /// kernel selected at several widths once for each.
 std::vector<verdict> compare(std::span<const side> peers, std::span<const side> ours,
                              std::span<const compared_width> widths, unsigned repetitions);
-/// {isa, chosen, width_bits, cycles, noise, peer, peer_cycles} of a verdict; `why` if there is no
-/// peer.
+/// {isa, chosen, width_bits, cycles, noise, takes, noisy, peer, peer_cycles} of a verdict; `why` if
+/// there is no peer.
 nlohmann::json cell_of(const verdict& v, std::span<const side> peers, const std::string& why);
+/// The noise of a cell, for a line of text: "noise 0.02"; a noisy one: "noise 0.13 (noisy)".
+std::string noise_text(const nlohmann::json& cell);
 
 }  // namespace turnpike::bench

@@ -23,6 +23,8 @@ BENCHES = {
     "mempool": (["--op", "get_put"], None, ("handler",)),
     "pmd": ([], None, ("driver", "burst")),
 }
+# {bench: a seed of small sets}
+FRESH = {"acl": "1", "fib": "1"}
 
 
 def bench(*options):
@@ -71,6 +73,26 @@ def test_its_cells_are_whole():
             assert peer > 0 and abs(cell["ratio"] - peer / cell["cycles"]) < 1e-9, cell
     summary = dict(numbers(report["summary"]))
     assert summary and all(value > 0 for path, value in summary.items() if "counting" not in path), report["summary"]
+
+
+def test_fresh_sets_are_those_of_their_seed():
+    if NAME not in FRESH:
+        run = bench("--fresh")
+        assert run.returncode == 2 and "--fresh" in run.stderr, run
+        return
+    sets = []
+    for _ in range(2):
+        run = bench("--json", "--quick", "--fresh", "1", "--seed", FRESH[NAME])
+        assert run.returncode == 0, run.stderr
+        assert f"--fresh 1 --seed {FRESH[NAME]}" in run.stderr, run.stderr
+        report = json.loads(run.stdout)
+        assert report["summary"]["seed"] == int(FRESH[NAME]), report["summary"]
+        rows = [part for part in report["summary"]["256"].values() if part]
+        assert rows and all(part["sets"] == 1 and part["geomean"] >= part["least"] > 0 for part in rows), report["summary"]
+        sets.append({cell["statistics"] for cell in report["cells"]})
+    assert sets[0] == sets[1] and sets[0], sets
+    run = bench("--seed", "1")
+    assert run.returncode == 2 and "--fresh" in run.stderr, run
 
 
 def test_wrong_words_are_refused():

@@ -65,5 +65,30 @@ TEST(bench_widths, noise_is_of_the_same_side_twice) {
     EXPECT_EQ(cell["why"], "nobody can");
 }
 
+TEST(bench_widths, a_noisy_row_is_taken_again_and_marked_if_it_stays_noisy) {
+    const auto row = [](std::vector<double> seen) {
+        size_t at = 0;
+        const std::vector<side> one{{{"avx2", [&] { return seen.at(at++); }}, 256}};
+        const auto v = compare({}, one, std::vector<compared_width>{{256, "avx2"}}, 1);
+        EXPECT_EQ(at, seen.size()) << "each is used";
+        return v.at(0);
+    };
+    const verdict quiet = row({100, 109});
+    EXPECT_EQ(quiet.takes, 1U);
+    EXPECT_EQ(cell_of(quiet, {}, "")["noisy"], false);
+
+    const verdict later = row({100, 150, 120, 124});
+    EXPECT_EQ(later.takes, 2U);
+    EXPECT_EQ(later.cycles, 120);
+    EXPECT_EQ(cell_of(later, {}, "")["noisy"], false);
+    EXPECT_EQ(noise_text(cell_of(later, {}, "")), "noise 0.03");
+
+    const verdict noisy = row({100, 120, 100, 150});
+    EXPECT_EQ(noisy.takes, 2U);
+    EXPECT_DOUBLE_EQ(*noisy.noise, 0.2) << "the quieter of both counts";
+    EXPECT_EQ(cell_of(noisy, {}, "")["noisy"], true);
+    EXPECT_EQ(noise_text(cell_of(noisy, {}, "")), "noise 0.20 (noisy)");
+}
+
 }  // namespace
 }  // namespace turnpike::bench
