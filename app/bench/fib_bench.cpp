@@ -77,6 +77,10 @@ class comparison {
             return harness_.print(ok.error().message()), false;
         load_seconds =
             static_cast<double>(rte_rdtsc() - start) / static_cast<double>(rte_get_tsc_hz());
+        for (compared_width& width : widths_) {  // measured, with this table
+            (void)ours_->select_kernel(width.bits, "");
+            width.kernel = ours_->kernel();
+        }
         peers_ = Family::peers(table_, width_);
         return true;
     }

@@ -98,6 +98,10 @@ class comparison {
         auto made = hash::table<Key, Value>::create(config);
         if (!made) return harness_.print(made.error().message()), false;
         ours_ = std::move(*made);
+        for (compared_width& width : widths_) {  // measured
+            (void)ours_->select_kernel(width.bits, "");
+            width.kernel = ours_->kernel();
+        }
         for (uint32_t n = 0; n < keys_; ++n)
             if (auto ok = ours_->put(numbered<Key>(n), static_cast<Value>(n)); !ok)
                 return harness_.print(ok.error().message()), false;

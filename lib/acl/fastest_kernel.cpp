@@ -2,19 +2,15 @@
 #include "acl/fastest_kernel.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <limits>
 
 #include "acl/acl.hpp"
 #include "base/byte_order.hpp"
+#include "isa/fastest.hpp"
 
 namespace turnpike::acl {
 namespace {
 
-constexpr unsigned rounds = 5;  ///< the shortest counts: others were interrupted
 constexpr unsigned burst = 32, max_bursts = 16;
-constexpr unsigned wide = 256;
-constexpr double clearly_faster = 0.97;
 
 using row = isa::kernel<classify_function>;
 
@@ -34,15 +30,13 @@ class stopwatch {
         }
     }
 
-    bool can_compare() const noexcept { return bursts_ != 0; }
-
     double nanoseconds(const row& r) const noexcept {
         uint32_t results[burst * 4];
-        const auto start = std::chrono::steady_clock::now();
-        for (size_t i = 0; i < bursts_; ++i)
-            r.function(table_, at_.data() + i * burst, results, burst, categories_);
-        return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start)
-            .count();
+        if (bursts_ == 0) return 0;
+        return isa::nanoseconds_of([&] {
+            for (size_t i = 0; i < bursts_; ++i)
+                r.function(table_, at_.data() + i * burst, results, burst, categories_);
+        });
     }
 
   private:
@@ -59,21 +53,9 @@ template <unsigned Words>
 const row& fastest_kernel(const view& table, std::span<const std::array<uint32_t, Words>> keys,
                           uint16_t max_simd_bitwidth) noexcept {
     const auto all = classify_kernels();
-    const auto permitted = [&](const row& r) { return isa::may_run(r, max_simd_bitwidth); };
-    // The scalar kernel, the last one, is always permitted.
-    const row& first = *std::find_if(all.begin(), all.end() - 1, permitted);
     const stopwatch<Words> watch(table, keys);
-    if (!watch.can_compare() || first.simd_bitwidth < wide) return first;
-    std::array<double, 8> least;
-    least.fill(std::numeric_limits<double>::max());
-    for (unsigned round = 0; round < rounds; ++round)
-        for (size_t i = 0; i < all.size(); ++i)
-            if (permitted(all[i]) && all[i].simd_bitwidth >= wide)
-                least[i] = std::min(least[i], watch.nanoseconds(all[i]));
-    const auto best =
-        static_cast<size_t>(std::min_element(least.begin(), least.end()) - least.begin());
-    const auto chosen = static_cast<size_t>(&first - all.data());
-    return least[best] < clearly_faster * least[chosen] ? all[best] : first;
+    return isa::fastest(all, max_simd_bitwidth,
+                        [&watch](const row& r) { return watch.nanoseconds(r); });
 }
 
 template const row& fastest_kernel<ipv4_words>(const view&,

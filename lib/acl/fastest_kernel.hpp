@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Selects a kernel by measuring it: which one is fastest depends on the CPU (a 512-bit operation of a
-// Zen 4 takes two cycles, of a Zen 5 one) and on the length of the table's leaves.
+// Selects a kernel by measuring it with a table's rules (isa/fastest.hpp).
 #pragma once
 
 #include <array>
@@ -12,9 +11,8 @@
 
 namespace turnpike::acl {
 
-/// Classifies the keys with each kernel for 256 bits or more that the CPU and the width permit, some
-/// rounds by turns: some 50 microseconds each. Returns the fastest; the first one that is permitted
-/// if none is faster by 3 percent, or if there is nothing to compare.
+/// Classifies the keys with each kernel that isa::fastest() measures: some 50 microseconds each.
+/// Without keys it returns the first one that is permitted.
 ///
 /// keys     words in host order, as of trial_keys(); none: nothing is measured
 /// Threads  any that may read the view. Errors none; allocates nothing.

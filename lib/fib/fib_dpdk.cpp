@@ -10,6 +10,7 @@ config eal_config(std::string name, int socket) {
     config c;
     c.name = std::move(name);
     c.max_simd_bitwidth = eal::max_simd_bitwidth();
+    c.measure_kernels = true;
     c.allocator = eal::memory_on(socket);
     return c;
 }

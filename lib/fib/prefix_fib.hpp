@@ -2,9 +2,11 @@
 // Longest-prefix match of an address family: what fib4.hpp and fib6.hpp share.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "fib/table.hpp"
 
@@ -64,8 +66,9 @@ class prefix_fib {
     /// Threads   many. Errors none.
     void lookup_bulk(std::span<const address_type> dst,
                      std::span<uint64_t> next_hop) const noexcept {
-        lookup_(*table_.readers_view(), Family::first_word(dst), next_hop.data(),
-                static_cast<uint32_t>(dst.size()));
+        kernel_.load(std::memory_order_relaxed)
+            ->function(*table_.readers_view(), Family::first_word(dst), next_hop.data(),
+                       static_cast<uint32_t>(dst.size()));
     }
 
     /// The next hop of exactly this prefix. Writer's thread.
@@ -77,17 +80,30 @@ class prefix_fib {
     [[nodiscard]] level_bytes bytes_by_level() const noexcept { return table_.bytes_by_level(); }
     /// Argument for the family's kernels; valid until the reader's next quiescence.
     const view* readers_view() const noexcept { return table_.readers_view(); }
-    /// The name of the selected kernel.
-    std::string_view kernel() const noexcept { return kernel_; }
-    /// Select another kernel; call it before readers start. Errors as create().
+    /// The name of the selected kernel. Threads any.
+    std::string_view kernel() const noexcept {
+        return kernel_.load(std::memory_order_relaxed)->name;
+    }
+    /// Select another kernel. Errors as create().
     [[nodiscard]] result<void> select_kernel(uint16_t max_simd_bitwidth, std::string_view name);
 
   private:
+    using kernel_type = isa::kernel<typename Family::lookup_function>;
+
     explicit prefix_fib(const config& c);
+    result<void> measured(result<void> changed) noexcept;
+    void measure_kernels();
+    std::vector<address_type> trial_addresses() const;
+    address_type address_within(const address& prefix, unsigned length, uint64_t high,
+                                uint64_t low) const;
+
     mutable table table_;
     std::string name_;
-    typename Family::lookup_function* lookup_ = nullptr;
-    std::string_view kernel_;
+    const bool measures_;
+    bool automatic_ = true;
+    uint16_t max_simd_bitwidth_ = 0;
+    table_form measured_form_;
+    std::atomic<const kernel_type*> kernel_{nullptr};
 };
 
 }  // namespace turnpike::fib

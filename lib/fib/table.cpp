@@ -273,6 +273,11 @@ level_bytes table::bytes_by_level() const noexcept {
     return bytes;
 }
 
+table_form table::form() const noexcept {
+    const view& seen = *readers_view();
+    return {rebuilds_, seen.search.levels, seen.trees != nullptr};
+}
+
 statistics table::stats() const noexcept {
     const generation& g = *generation_;
     uint32_t distinct = 0;

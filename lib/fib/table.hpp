@@ -36,7 +36,10 @@ struct config {
     uint64_t default_next_hop = 0;   ///< result if no route matches
     bool network_order = false;      ///< fib4: lookups pass addresses in network byte order
     uint16_t max_simd_bitwidth = isa::any_simd_bitwidth;
-    std::string kernel = {};          ///< a kernel's name; empty: automatic
+    std::string kernel = {};  ///< a kernel's name; empty: automatic
+    /// Automatic: the kernel that is the fastest with the table's routes (isa/fastest.hpp), measured
+    /// whenever the form of the table changes; false: the first one that is permitted.
+    bool measure_kernels = false;
     memory allocator = {};            ///< for memory that lookups read
     rcu::defer_free defer_free = {};  ///< required if lookups run during changes
     uint64_t max_bytes =
@@ -75,6 +78,14 @@ struct route_change {
 /// shared by root slots without longer routes.
 using level_bytes = std::array<uint64_t, rib::max_levels + 1>;
 
+/// Properties of a table on which its fastest kernel depends.
+struct table_form {
+    uint64_t rebuilds = 0;       ///< sizes: a table that grows is rebuilt
+    uint32_t search_levels = 0;  ///< of a short table
+    bool trees = false;
+    bool operator==(const table_form&) const = default;
+};
+
 class table {
   public:
     table(const config& c, shape s, bool ipv4);
@@ -103,6 +114,8 @@ class table {
     [[nodiscard]] level_bytes bytes_by_level() const noexcept;
 
     const view* readers_view() const noexcept { return view_.load(std::memory_order_acquire); }
+    table_form form() const noexcept;
+    uint32_t size() const noexcept { return rib_->size(); }
 
   private:
     struct node_before {  // a node's state before its rebuild

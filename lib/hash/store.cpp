@@ -3,6 +3,7 @@
 
 #include <sys/random.h>
 
+#include "hash/fastest_kernel.hpp"
 #include "hash/writer.hpp"
 #include "isa/kernel_table.hpp"
 
@@ -93,8 +94,11 @@ result<std::unique_ptr<store>> store::create(const config& c, shape form) {
 result<void> store::select_kernel(uint16_t max_simd_bitwidth, std::string_view name) {
     const auto row = isa::choose(lookup_kernels(), config_.name, max_simd_bitwidth, name);
     if (!row) return tl::unexpected<error>(row.error());
-    lookup = (*row)->function;
-    kernel = (*row)->name;
+    const bool automatic = name.empty() || name == "auto";
+    const auto* chosen =
+        config_.measure_kernels && automatic ? &fastest_kernel(form_, max_simd_bitwidth) : *row;
+    lookup = chosen->function;
+    kernel = chosen->name;
     return {};
 }
 

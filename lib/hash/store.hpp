@@ -31,7 +31,10 @@ struct config {
     uint32_t max_entries = 1 << 20;  ///< put() beyond it fails with ENOSPC
     uint32_t expected_entries = 0;   ///< initial capacity; the table grows from it
     uint16_t max_simd_bitwidth = isa::any_simd_bitwidth;
-    std::string kernel = {};          ///< a kernel's name; empty: automatic
+    std::string kernel = {};  ///< a kernel's name; empty: automatic
+    /// Automatic: the kernel that is the fastest on this CPU for keys and values of these sizes
+    /// (fastest_kernel.hpp); false: the first one that is permitted.
+    bool measure_kernels = false;
     memory allocator = {};            ///< for memory that lookups read
     rcu::defer_free defer_free = {};  ///< required if lookups run during changes
     std::optional<secret> keys = {};  ///< the hash's secret; empty: drawn at random
@@ -74,11 +77,12 @@ class store {
     [[nodiscard]] result<void> select_kernel(uint16_t max_simd_bitwidth, std::string_view name);
 
   protected:
-    explicit store(const config& c) : config_(c) {}
+    store(const config& c, shape form) : config_(c), form_(form) {}
     void show(const view* v) noexcept { __atomic_store_n(&shown_, v, __ATOMIC_RELEASE); }
     /// An error without text if even the text has no memory.
     [[nodiscard]] tl::unexpected<error> refused(int code, const char* text) const noexcept;
     config config_;
+    const shape form_;
 
   private:
     const view* shown_ = nullptr;

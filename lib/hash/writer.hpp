@@ -27,7 +27,7 @@ class writer final : public store {
     using value = typename B::value;
 
     writer(const config& c, shape form, const secret& keys)
-        : store(c), form_(form), keys_(keys), region_(keys) {}
+        : store(c, form), keys_(keys), region_(keys) {}
 
     /// Create the empty table. ENOMEM.
     [[nodiscard]] result<void> start() {
@@ -255,7 +255,6 @@ class writer final : public store {
             {[](void* it, uint64_t) { delete static_cast<generation*>(it); }, old.release(), 0});
     }
 
-    shape form_;
     secret keys_;
     std::unique_ptr<generation> now_, before_;
     uint64_t entries_ = 0, growths_ = 0, until_move_ = 0, retry_at_ = 0;

@@ -103,6 +103,7 @@ def test_two_workers():
         assert iperf(lab, hosts[0], hosts[1], "10.0.1.2", FLOWS)["sum_received"]["bytes"] > 1_000_000
         report = running.stop()
         assert all(w["packets"] > 20 for w in report["workers"]), report["workers"]
+        assert report["isa"]["fdb"], report["isa"]
 
 
 def vlans_and_routing_between_them(device):

@@ -332,6 +332,7 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
     r.punt = punt_counts_->report();
     if (rules) r.acls = acls_->report();
     if (!acls_->kernel().empty()) r.isa["acl"] = acls_->kernel();
+    if (bridges_->table() != nullptr) r.isa["fdb"] = bridges_->table()->kernel();
     poll_pool();
     r.mempool = pool_facts_;
     r.mempool.in_use = rte_mempool_in_use_count(pool_);

@@ -237,6 +237,41 @@ INSTANTIATE_TEST_SUITE_P(isa, fib,
                          ::testing::ValuesIn(turnpike::test::kernel_names(lookup4_kernels())),
                          turnpike::test::isa_name);
 
+bool permitted(std::string_view kernel, uint16_t width, auto kernels) {
+    const auto row = std::find_if(kernels.begin(), kernels.end(),
+                                  [&](const auto& r) { return r.name == kernel; });
+    return row != kernels.end() && isa::may_run(*row, width);
+}
+
+/// Grows through every form of a table: short ones of each depth, nodes, rebuilds.
+template <class Family>
+void a_measured_kernel_is_one_that_the_width_permits() {
+    for (const uint16_t width : std::initializer_list<uint16_t>{64, 128, 256, 512}) {
+        prefixes<Family> random(9);
+        bench<Family> b({.name = "test", .max_simd_bitwidth = width, .measure_kernels = true});
+        const std::string first(b.table->kernel());
+        for (int i = 0; i < (turnpike::test::emulated ? 100 : 1'000); ++i) {
+            const unsigned length = random.any_length();
+            b.add(random.any_address().masked(length), length, random() % 250);
+            ASSERT_TRUE(permitted(b.table->kernel(), width, Family::kernels()))
+                << b.table->kernel();
+        }
+        if (width <= 256) {
+            EXPECT_EQ(b.table->kernel(), first) << "one of 256 bits: nothing to compare";
+        }
+        b.check_edges(random);
+        // A kernel that was selected by name stays.
+        ASSERT_TRUE(b.table->select_kernel(width, "scalar"));
+        ASSERT_TRUE(b.table->load({}));
+        ASSERT_TRUE(b.table->add(Family::from({}), 0, 1));
+        EXPECT_EQ(b.table->kernel(), "scalar");
+        ASSERT_TRUE(b.table->select_kernel(width, "auto"));
+        EXPECT_TRUE(permitted(b.table->kernel(), width, Family::kernels()));
+    }
+}
+TEST(fib4_kernels, measured) { a_measured_kernel_is_one_that_the_width_permits<ipv4>(); }
+TEST(fib6_kernels, measured) { a_measured_kernel_is_one_that_the_width_permits<ipv6>(); }
+
 TEST(fib4_edges, default_route_first_and_last) {
     for (const bool first : {true, false}) {
         bench<ipv4> b({.name = "test", .default_next_hop = 9});

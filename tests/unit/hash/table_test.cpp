@@ -241,6 +241,33 @@ TEST(hash_table, says_what_is_wrong_with_its_sizes) {
     EXPECT_EQ((*table<key8, uint32_t>::create({.max_simd_bitwidth = 64}))->kernel(), "scalar");
 }
 
+template <class Key, class Value>
+void a_measured_kernel_is_one_that_the_width_permits() {
+    const auto all = lookup_kernels();
+    for (const uint16_t width : std::initializer_list<uint16_t>{64, 128, 256, 512}) {
+        const auto usual = made<Key, Value>({.max_simd_bitwidth = width});
+        for (unsigned again = 0; again < 2; ++again) {  // measured, then remembered
+            auto t = made<Key, Value>({.max_simd_bitwidth = width, .measure_kernels = true});
+            const auto row = std::find_if(all.begin(), all.end(),
+                                          [&](const auto& r) { return r.name == t->kernel(); });
+            ASSERT_NE(row, all.end());
+            EXPECT_TRUE(isa::may_run(*row, width)) << t->kernel();
+            if (width <= 256) {
+                EXPECT_EQ(t->kernel(), usual->kernel()) << "one of 256 bits: nothing to compare";
+            }
+            ASSERT_TRUE(t->select_kernel(width, "scalar"));
+            EXPECT_EQ(t->kernel(), "scalar");
+        }
+    }
+    const auto by_name = made<Key, Value>({.kernel = "scalar", .measure_kernels = true});
+    EXPECT_EQ(by_name->kernel(), "scalar");
+}
+TEST(hash_table, a_measured_kernel_is_one_that_the_width_permits){
+#define CALL(Key, Value) a_measured_kernel_is_one_that_the_width_permits<Key, Value>()
+    FOR_ALL_SHAPES(CALL)
+#undef CALL
+}
+
 TEST(hash_table, values_of_any_four_or_eight_bytes) {
     struct where {
         uint16_t port, queue;

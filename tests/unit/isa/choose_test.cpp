@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 #include <vector>
 
+#include "isa/fastest.hpp"
 #include "isa/isa.hpp"
 
 namespace turnpike::isa {
@@ -121,6 +123,53 @@ TEST(detect, sse42_avx2_and_avx512_as_the_kernel_says) {
                       cpu_flags(f),
                       [&](std::string_view flag) { return flags.contains(kernels_name(flag)); }))
             << "feature " << f;
+}
+
+/// The name of the fastest kernel, by their times; counts the measured rounds of each.
+std::string measured(uint16_t width, features have, const std::map<std::string_view, double>& times,
+                     std::map<std::string_view, unsigned>* rounds = nullptr) {
+    const auto& row = fastest(
+        table, width,
+        [&](const kernel<function>& r) {
+            if (rounds != nullptr) ++(*rounds)[r.name];
+            return times.at(r.name);
+        },
+        have);
+    return std::string(row.name);
+}
+
+TEST(fastest, is_the_one_of_the_shortest_time) {
+    EXPECT_EQ(measured(512, everything, {{"avx512", 100}, {"avx2", 90}}), "avx2");
+    EXPECT_EQ(measured(512, everything, {{"avx512", 90}, {"avx2", 100}}), "avx512");
+    EXPECT_EQ(measured(512, everything, {{"avx512", 100}, {"avx2", 98}}), "avx512")
+        << "hardly faster: the first one stays";
+}
+
+TEST(fastest, the_shortest_round_of_each_counts) {
+    unsigned round = 0;
+    const auto& row = fastest(
+        table, 512,
+        [&](const kernel<function>& r) {
+            // Interruptions in every round of AVX2 but one.
+            return r.name == "avx2" ? (++round == 4 ? 50.0 : 1000.0) : 100.0;
+        },
+        everything);
+    EXPECT_EQ(row.name, "avx2");
+}
+
+TEST(fastest, narrow_kernels_and_single_ones_are_not_measured) {
+    std::map<std::string_view, unsigned> rounds;
+    EXPECT_EQ(measured(512, everything, {{"avx512", 2}, {"avx2", 1}}, &rounds), "avx2");
+    EXPECT_EQ(rounds.size(), 2U);
+    EXPECT_EQ(rounds["avx512"], rounds["avx2"]) << "by turns";
+    rounds.clear();
+    EXPECT_EQ(measured(256, everything, {}, &rounds), "avx2");
+    EXPECT_EQ(measured(512, feature_sse42, {}, &rounds), "sse42");
+    EXPECT_EQ(measured(512, feature_none, {}, &rounds), "scalar");
+    EXPECT_TRUE(rounds.empty());
+    EXPECT_TRUE(has_choice(table, 512, everything));
+    EXPECT_FALSE(has_choice(table, 256, everything));
+    EXPECT_FALSE(has_choice(table, 512, feature_avx2 | feature_sse42));
 }
 
 }  // namespace
