@@ -11,15 +11,19 @@
 namespace turnpike::acl {
 
 TURNPIKE_KERNEL(classify_function, classify)
+#if defined(__x86_64__)
 namespace avx512 {
 classify_function classify_x16;  // 256-bit vectors with AVX-512 instructions
 }
+#endif
 
 std::span<const isa::kernel<classify_function>> classify_kernels() noexcept {
     // Ordered by the results of `turnpike-bench-acl` (doc/bench-acl.md).
     static constexpr isa::kernel<classify_function> table[] = {
+#if defined(__x86_64__)
         {"avx512x32", isa::feature_avx512, 512, avx512::classify},
         {"avx512x16", isa::feature_avx512, 256, avx512::classify_x16},
+#endif
         TURNPIKE_KERNEL_ROWS_TO_AVX2(classify),
     };
     return table;

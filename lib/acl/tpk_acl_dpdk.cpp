@@ -130,8 +130,8 @@ turnpike::result<std::unique_ptr<acl::table<Words>>> build_table(tpk_acl_ctx& ct
 /// The kernel for an algorithm. classify_alg calls this for every burst: it must not allocate.
 int select(enum tpk_acl_classify_alg alg, acl::classify_function** function,
            std::string_view* name) noexcept {
-    static constexpr std::string_view names[] = {"", "scalar", "sse42",     "avx2",
-                                                 {}, {},       "avx512x16", "avx512x32"};
+    static constexpr std::string_view names[] = {"",     "scalar", "sse42",     "avx2",
+                                                 "neon", {},       "avx512x16", "avx512x32"};
     const auto number = static_cast<unsigned>(alg);
     if (number >= std::size(names)) return -EINVAL;
     if (number != 0 && names[number].empty()) return -ENOTSUP;

@@ -4,6 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace turnpike::isa {
 
 namespace {
@@ -12,7 +17,8 @@ constexpr std::string_view sse42_flags[] = {"sse4.2", "popcnt"};
 constexpr std::string_view avx2_flags[] = {"avx2", "bmi", "bmi2", "popcnt"};
 constexpr std::string_view avx512_flags[] = {
     "avx2", "bmi", "bmi2", "popcnt", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"};
-constexpr feature all_features[] = {feature_sse42, feature_avx2, feature_avx512};
+constexpr std::string_view neon_flags[] = {"simd"};
+constexpr feature all_features[] = {feature_sse42, feature_avx2, feature_avx512, feature_neon};
 
 }  // namespace
 
@@ -24,6 +30,8 @@ std::span<const std::string_view> cpu_flags(feature of) noexcept {
             return avx2_flags;
         case feature_avx512:
             return avx512_flags;
+        case feature_neon:
+            return neon_flags;
         default:
             return {};
     }
@@ -61,6 +69,8 @@ features ask_cpu() noexcept {
     note("avx512vl", __builtin_cpu_supports("avx512vl"));
     note("avx512cd", __builtin_cpu_supports("avx512cd"));
     return features_of(std::span(cpu).first(n));
+#elif defined(__aarch64__)
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0 ? features_of(neon_flags) : feature_none;
 #else
     return feature_none;
 #endif
@@ -75,6 +85,8 @@ features detect() noexcept {
 
 std::span<const std::string_view> tokens(features have) noexcept {
     static constexpr std::array<std::string_view, 4> all{"scalar", "sse42", "avx2", "avx512"};
+    static constexpr std::array<std::string_view, 2> of_arm{"scalar", "neon"};
+    if (have & feature_neon) return of_arm;
     size_t n = 1;
     if (have & feature_sse42) n = 2;
     if (have & feature_avx2) n = 3;

@@ -4,7 +4,7 @@
 // A kernel is compiled once per instruction set (root meson.build, isa_flags); each object exports
 // one function, and a library lists them in an ordered table of `kernel` rows, best first. choose()
 // takes the first row that the CPU supports and the permitted SIMD width allows, which is DPDK's
-// rule (rte_vect_get_max_simd_bitwidth: 64 scalar, 128 SSE, 256 AVX2, 512 AVX-512), or the row
+// rule (rte_vect_get_max_simd_bitwidth: 64 scalar, 128 SSE and NEON, 256 AVX2, 512 AVX-512), or the row
 // named.
 #pragma once
 
@@ -17,8 +17,8 @@
 
 namespace turnpike::isa {
 
-/// CPU features usable under this OS (__builtin_cpu_supports checks XSAVE). One bit per set of
-/// compiler flags in isa_flags: a kernel may use every instruction that its flags permit, whatever
+/// CPU features usable under this OS (__builtin_cpu_supports checks XSAVE; on AArch64 the kernel's
+/// auxiliary vector lists them). One bit per set of compiler flags in isa_flags: a kernel may use every instruction that its flags permit, whatever
 /// the CPU model implies (a virtual machine may mask any of them).
 enum feature : uint32_t {
     feature_none = 0,
@@ -26,18 +26,19 @@ enum feature : uint32_t {
     feature_sse42 = 1u << 0,   ///< SSE4.2, POPCNT
     feature_avx2 = 1u << 1,    ///< AVX2, BMI1, BMI2, POPCNT
     feature_avx512 = 1u << 2,  ///< feature_avx2 and AVX-512 F, BW, DQ, VL, CD
+    feature_neon = 1u << 3,    ///< AArch64's Advanced SIMD
 };
 using features = uint32_t;
 
 /// The features of this CPU and OS. Threads: any.
 features detect() noexcept;
 
-/// The CPU flags of a feature, by the compiler's names ("bmi2" is -mbmi2), as in isa_flags.
+/// The CPU flags of a feature, by the compiler's names ("bmi2" is -mbmi2, "simd" -march=armv8-a+simd), as in isa_flags.
 std::span<const std::string_view> cpu_flags(feature of) noexcept;
 /// The features of a CPU with these flags.
 features features_of(std::span<const std::string_view> cpu) noexcept;
 
-/// The tokens of `have`, narrowest first: {"scalar", "sse42", "avx2", "avx512"} at most.
+/// The tokens of `have`, narrowest first: {"scalar", "sse42", "avx2", "avx512"} or {"scalar", "neon"} at most.
 std::span<const std::string_view> tokens(features have) noexcept;
 
 /// Default of --max-simd-bitwidth for programs without EAL: no limit.

@@ -18,6 +18,12 @@ std::vector<std::string> kernel_names(std::span<const isa::kernel<Function>> tab
     return names;
 }
 
+/// The table's kernel of the narrowest vectors: of 128 bits.
+template <class Function>
+std::string narrowest_vectors(std::span<const isa::kernel<Function>> table) {
+    return std::string(table[table.size() - 2].name);
+}
+
 inline std::string isa_name(const ::testing::TestParamInfo<std::string>& info) {
     return info.param;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocks of 16 bytes, such as descriptors. A vector has `count` blocks:
 //
-//   each(at)             block k from the 16 bytes at at(k)
+//   each(at)             block k from the 16 bytes at at(k), aligned to 8: both words together, or the upper first
 //   pairs(of)            block k from {low, high} = of(k), two 64-bit words
 //   all(low, high)       the same block `count` times
 //   a & b, a | b, a + b  bitwise; sums of 64-bit words

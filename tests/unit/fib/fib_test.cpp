@@ -388,8 +388,9 @@ TEST(fib4_limits, max_routes_is_enospc_and_replace_still_works) {
 TEST(fib4_limits, what_is_refused_and_why) {
     EXPECT_EQ(fib4::create({.next_hop_bytes = 3}).error().code, EINVAL);
     EXPECT_EQ(fib6::create({.next_hop_bytes = 1}).error().code, EINVAL);
-    EXPECT_EQ(fib4::create({.kernel = "neon"}).error().code, EINVAL);
-    EXPECT_EQ(fib4::create({.max_simd_bitwidth = 64, .kernel = "avx2"}).error().code, ENOTSUP);
+    EXPECT_EQ(fib4::create({.kernel = "mmx"}).error().code, EINVAL);
+    const std::string vectors = turnpike::test::narrowest_vectors(lookup4_kernels());
+    EXPECT_EQ(fib4::create({.max_simd_bitwidth = 64, .kernel = vectors}).error().code, ENOTSUP);
     auto t = *fib4::create({.next_hop_bytes = 1});
     EXPECT_EQ(t->add(0, 33, 1).error().code, EINVAL);
     EXPECT_EQ(t->add(1, 24, 1).error().code, EINVAL);
