@@ -284,7 +284,7 @@ int build_peer_of_fresh(const fresh_options& fresh, const std::string& name) {
 void measure_fresh(harness& h, std::span<const uint16_t> widths, const fresh_options& fresh) {
     for (int number = 1; number <= fresh.sets; ++number) {
         const fresh_rules drawn = draw_set(fresh, number);
-        h.say(fmt::format("{}: {}", drawn.set.name, drawn.statistics));
+        h.print(fmt::format("{}: {}", drawn.set.name, drawn.statistics));
         const std::string no_peer =
             drawn.set.rules.size() < long_fresh_set
                 ? std::string()

@@ -249,7 +249,7 @@ void measure_fresh(harness& h, std::span<const uint16_t> widths, const fresh_opt
             Family::number,
             seed_of_set(static_cast<uint64_t>(fresh.seed), static_cast<unsigned>(number)));
         const std::string name = fmt::format("fresh-{}", number);
-        h.say(fmt::format("v{} {}: {}", Family::number, name, drawn.statistics));
+        h.print(fmt::format("v{} {}: {}", Family::number, name, drawn.statistics));
         comparison<Family> c(h, widths, name, std::move(drawn.table), drawn.width_bytes,
                              drawn.next_hops, drawn.traffic);
         c.statistics = std::move(drawn.statistics);

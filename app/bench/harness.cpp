@@ -106,8 +106,8 @@ std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb,
     }
     if (const auto code = parse(std::move(all))) return code;
     if (fresh_ != nullptr && fresh_->sets > 0)
-        say(fmt::format("{} fresh sets; the same again: --fresh {} --seed {}", fresh_->sets,
-                        fresh_->sets, fresh_->seed));
+        print(fmt::format("{} fresh sets; the same again: --fresh {} --seed {}", fresh_->sets,
+                          fresh_->sets, fresh_->seed));
     const machine here{.hugepages = field_of("/proc/meminfo", "HugePages_Free") != "0",
                        .cpus = static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN))};
     if (!default_device_.empty() && !names_device(given)) given.push_back(default_device_);

@@ -12,8 +12,8 @@ namespace turnpike::bench {
 namespace {
 
 /// One interleaved run.
-std::vector<verdict> take(std::span<const side> peers, std::span<const side> ours,
-                          std::span<const compared_width> widths, unsigned repetitions) {
+std::vector<verdict> measure(std::span<const side> peers, std::span<const side> ours,
+                             std::span<const compared_width> widths, unsigned repetitions) {
     std::vector<contender> all;
     for (const side& p : peers) all.push_back(p.what);
     for (const side& o : ours) all.push_back(o.what);
@@ -57,9 +57,9 @@ double noise_of(std::span<const verdict> all) {
 
 std::vector<verdict> compare(std::span<const side> peers, std::span<const side> ours,
                              std::span<const compared_width> widths, unsigned repetitions) {
-    auto first = take(peers, ours, widths, repetitions);
+    auto first = measure(peers, ours, widths, repetitions);
     if (noise_of(first) <= max_noise) return first;
-    auto second = take(peers, ours, widths, repetitions);
+    auto second = measure(peers, ours, widths, repetitions);
     auto& better = noise_of(second) < noise_of(first) ? second : first;
     for (verdict& v : better) v.takes = 2;
     return std::move(better);

@@ -21,12 +21,12 @@ struct interval_search {
     /// Bounds: their first 32 bits (IPv6: of the first 64 bits). As in a tree, a bound is less one
     /// and has its sign turned.
     const uint32_t* high;
-    const uint32_t* low;       ///< IPv6: the next 32 bits, with the sign turned too
-    const uint32_t* entries;   ///< [2^levels], as in a tree
-    const uint64_t* nexthops;  ///< [2^levels] next hops of the entries that are leaves
-    const uint32_t* hops32;    ///< the same; nullptr if one does not fit 32 bits
-    uint32_t levels;           ///< layout::search_least_levels to search_levels; 0: no search
-    bool leaves;               ///< all entries are leaves
+    const uint32_t* low;         ///< IPv6: the next 32 bits, with the sign turned too
+    const uint32_t* entries;     ///< [2^levels], as in a tree
+    const uint64_t* nexthops;    ///< [2^levels] next hops of the entries that are leaves
+    const uint32_t* nexthops32;  ///< the same; nullptr if one does not fit 32 bits
+    uint32_t levels;             ///< layout::search_least_levels to search_levels; 0: no search
+    bool leaves;                 ///< all entries are leaves
 };
 
 /// Input of a lookup; immutable once published.

@@ -92,7 +92,7 @@ size_t search_bytes(unsigned levels, bool ipv4) {
     const size_t bounds = layout::search_level_at(levels) * sizeof(uint32_t);
     const size_t words = in_lines((size_t{1} << levels) * sizeof(uint32_t));
     return in_lines(bounds) * (ipv4 ? 1 : 2) +
-           4 * words;  // entries and hops32, twice that for hops
+           4 * words;  // entries and nexthops32, twice that for hops
 }
 
 /// Write a search to `at`.
@@ -109,7 +109,7 @@ interval_search lay_search(std::span<const interval64> intervals, unsigned level
         ipv4 ? nullptr : reinterpret_cast<uint32_t*>(allocate(layout::search_level_at(levels) * 4));
     auto* const entries = reinterpret_cast<uint32_t*>(allocate(count * sizeof(uint32_t)));
     auto* const nexthops = reinterpret_cast<uint64_t*>(allocate(count * sizeof(uint64_t)));
-    auto* const hops32 = reinterpret_cast<uint32_t*>(allocate(count * sizeof(uint32_t)));
+    auto* const nexthops32 = reinterpret_cast<uint32_t*>(allocate(count * sizeof(uint32_t)));
     for (unsigned level = 0; level < levels; ++level) {
         const unsigned first = layout::search_level_at(level);
         for (unsigned i = 0; i < layout::search_level_at(level + 1) - first; ++i) {
@@ -129,11 +129,11 @@ interval_search lay_search(std::span<const interval64> intervals, unsigned level
         const uint32_t id = entry >> 1;
         const bool leaf = (entry & layout::node_bit) == 0;
         nexthops[i] = !leaf ? 0 : nodes.nexthops != nullptr ? nodes.nexthops[id] : id - 1;
-        hops32[i] = static_cast<uint32_t>(nexthops[i]);
+        nexthops32[i] = static_cast<uint32_t>(nexthops[i]);
         leaves &= leaf;
         narrow &= nexthops[i] >> 32 == 0;
     }
-    return {high, low, entries, nexthops, narrow ? hops32 : nullptr, levels, leaves};
+    return {high, low, entries, nexthops, narrow ? nexthops32 : nullptr, levels, leaves};
 }
 
 }  // namespace

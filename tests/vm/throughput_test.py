@@ -60,7 +60,7 @@ class Guest:
         return self.machine.shell.run(command, seconds)
 
     def clear(self):
-        """Turnpike's hook before its start: every test here ends its own."""
+        """Turnpike's hook before its start: each of these tests ends the processes that it started."""
 
     def measure(self, devices):
         """turnpike-throughput's result and table."""

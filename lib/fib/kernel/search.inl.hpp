@@ -35,8 +35,8 @@ inline V interval_of(const turnpike::fib::interval_search& s, V at, V high, Low.
 template <class V, unsigned Levels>
 inline void store_nexthops(const turnpike::fib::interval_search& s, V at,
                            uint64_t* nexthop) noexcept {
-    if (s.hops32 != nullptr) {
-        V::store_wide(nexthop, V::template look_up<Levels>(s.hops32, at));
+    if (s.nexthops32 != nullptr) {
+        V::store_wide(nexthop, V::template look_up<Levels>(s.nexthops32, at));
         return;
     }
     uint32_t number[V::lanes];

@@ -68,7 +68,7 @@ void every_level(const std::string& kernel, uint64_t spread, unsigned next_hop_b
         unsigned levels = layout::search_least_levels;
         while (1U << levels < 2 * count + 1) ++levels;
         EXPECT_EQ(l.table->readers_view()->search.levels, levels) << count;
-        EXPECT_EQ(l.table->readers_view()->search.hops32 != nullptr, spread * 6 >> 32 == 0);
+        EXPECT_EQ(l.table->readers_view()->search.nexthops32 != nullptr, spread * 6 >> 32 == 0);
         l.check_bursts();
         if (::testing::Test::HasFatalFailure()) return;
     }
