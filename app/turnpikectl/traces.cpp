@@ -110,13 +110,13 @@ std::string route_text(const json& route) {
     return out;
 }
 
-std::string station_text(const json& station) {
-    std::string out = "to " + text_of(station, "mac") + ": ";
-    if (!station.value("port", json()).is_null())
-        return out + "FDB entry at " + text_of(station, "port");
+std::string fdb_entry_text(const json& entry) {
+    std::string out = "to " + text_of(entry, "mac") + ": ";
+    if (!entry.value("port", json()).is_null())
+        return out + "FDB entry at " + text_of(entry, "port");
     out += "no FDB entry";
     const char* between = " in this VLAN; ";
-    for (const json& other : station.value("elsewhere", json::array())) {
+    for (const json& other : entry.value("elsewhere", json::array())) {
         out +=
             between + ("VLAN " + text_of(other, "vlan")) + " has it at " + text_of(other, "port");
         between = ", ";
@@ -141,7 +141,7 @@ std::vector<std::string> step_lines(const json& step) {
     if (step.contains("pass")) add("pass " + text_of(step, "pass"));
     std::vector<std::string> lines = {says};
     if (step.contains("route")) lines.push_back(route_text(step["route"]));
-    if (step.contains("fdb_entry")) lines.push_back(station_text(step["fdb_entry"]));
+    if (step.contains("fdb_entry")) lines.push_back(fdb_entry_text(step["fdb_entry"]));
     for (const json& acl : step.value("acl", json::array())) add_acl(lines, acl);
     if (step.contains("member")) {
         json nexthop = step["member"];

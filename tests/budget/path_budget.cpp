@@ -164,7 +164,7 @@ byte_vector tagged_frame(uint32_t i) {
 
 /// A bridge and four endpoints behind `underlay`, the other port its member; stations that an operator placed, behind the
 /// port or by turns behind the endpoints.
-std::string tunnelled(bool out_of, const std::string& more = "", const std::string& of_up = "") {
+std::string vxlan_bridge(bool out_of, const std::string& more = "", const std::string& of_up = "") {
     const std::string address = ", addresses: [10.0.9.1/24]" + of_up;
     std::string out = out_of ? ports(address) : ports("", address);
     std::string neighbours = "neighbours:\n  static:\n", tunnels = "tunnels:\n", members, fdb;
@@ -251,12 +251,12 @@ const std::map<std::string, workload> workloads = {
     {"bridge", {bridged("", false), l2_frame}},
     {"bridge_l2", {bridged("", false, ", acl: {l2_in: frames}") + l2_list(), l2_frame}},
     {"trunk", {bridged(", mode: trunk", true), tagged_frame}},
-    {"decap", {tunnelled(true), vxlan_frame}},
-    {"encap", {tunnelled(false), station_frame}},
-    {"decap_sums", {tunnelled(true, sums), summed_frame}},
-    {"decap_sums_device", {tunnelled(true, sums, by_device), summed_frame, false, true}},
-    {"encap_sums", {tunnelled(false, sums), long_frame}},
-    {"encap_sums_device", {tunnelled(false, sums, by_device), long_frame, false, true}},
+    {"decap", {vxlan_bridge(true), vxlan_frame}},
+    {"encap", {vxlan_bridge(false), station_frame}},
+    {"decap_sums", {vxlan_bridge(true, sums), summed_frame}},
+    {"decap_sums_device", {vxlan_bridge(true, sums, by_device), summed_frame, false, true}},
+    {"encap_sums", {vxlan_bridge(false, sums), long_frame}},
+    {"encap_sums_device", {vxlan_bridge(false, sums, by_device), long_frame, false, true}},
     {"patch", {ports() + "xconnects: [[west, east]]\n", v4_frame}},
     {"ipv4", {routing(), v4_frame}},
     {"ipv4_one_hop", {routing("", nexthops::one), v4_frame}},
@@ -327,7 +327,7 @@ const std::map<std::string, workload> worst = {
     {"worst_chain_ecmp", {routing("", nexthops::shared), [](uint32_t i) { return chain(i, 24); }}},
     {"worst_chain_acl",
      {routing(", acl: {in: edge}") + list(), [](uint32_t i) { return chain(i, 24); }}},
-    {"worst_chain_encap", {tunnelled(false), station_chain}},
+    {"worst_chain_encap", {vxlan_bridge(false), station_chain}},
     {"worst_expired", {routing(), expired}},
     {"worst_fragments",
      {ports(", addresses: [10.0.1.1/24]", ", addresses: [10.0.2.1/24], mtu: 576") +

@@ -186,7 +186,7 @@ def test_turnpikectl():
         assert ctl("reload") == "changed: 700 routes\n"
         # 3000 rules of an ACL take three pages of 1024, which turnpikectl joins; a table of the ACLs has none of them.
         rules = [{"action": "deny", "name": f"r{i}", "protocol": "udp", "destination_ports": i + 1} for i in range(3000)]
-        operator = Operator(path)
+        operator = Operator(path, seconds=60)  # TSan compiles the list slowly
         operator.result("change", do=[{"add": {"acl": {"name": "long", "rules": rules}}},
                                       {"replace": {"port": {"name": "west", "acl": {"in": "long"}}}}])
         operator.close()

@@ -172,12 +172,12 @@ uint32_t route_set::exchange(const ip_prefix& to, uint32_t target) {
     if (targets_.use_count() > 1 && at(to).value_or(none) == target) return target;
     target_list& known = own_targets();
     route_table& mine = own_table();
-    std::vector<edit>* const told = at_->others == 0 ? nullptr : &at_->last_other->edits;
-    if (told != nullptr && told->size() == told->capacity())
-        told->reserve(std::max<size_t>(64, 2 * told->size()));
+    std::vector<edit>* const last_edits = at_->others == 0 ? nullptr : &at_->last_other->edits;
+    if (last_edits != nullptr && last_edits->size() == last_edits->capacity())
+        last_edits->reserve(std::max<size_t>(64, 2 * last_edits->size()));
     const uint32_t was = mine.exchange(to, target);
     if (was == target) return was;
-    if (told != nullptr) told->push_back({to, was, target});
+    if (last_edits != nullptr) last_edits->push_back({to, was, target});
     if (target != none) {
         ++known.uses[target];
         ++size_;

@@ -15,12 +15,12 @@ using namespace test;
 using datapath::drop_reason;
 using lab = tunnel_lab;
 
-const std::string spared_tunnels =
+const std::string suppressed_tunnels =
     "tunnels:\n" + one_tunnel("t2", "10.0.9.2") + one_tunnel("t3", "10.0.9.3");
-const std::string spared = underlay() + spared_tunnels +
-                           bridge(
-                               "{port: p0}, {port: p1}, {port: t2, neigh_suppress: true}, "
-                               "{port: t3, neigh_suppress: true}");
+const std::string suppressed = underlay() + suppressed_tunnels +
+                               bridge(
+                                   "{port: p0}, {port: p1}, {port: t2, neigh_suppress: true}, "
+                                   "{port: t3, neigh_suppress: true}");
 
 uint32_t ip_of(uint8_t n) { return 0x0a010000U + n; }
 ipv6_address ip6_of(uint8_t n) {
@@ -64,7 +64,7 @@ std::string counted_out(const lab::outputs& out) {
 }
 
 TEST(neigh_suppress, who_is_known_is_answered_for) {
-    lab l(spared);
+    lab l(suppressed);
     EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "012") << "nobody knows";
     // The reply is forwarded, and its binding is learnt.
     EXPECT_EQ(l.send(2, in_ipv4(vxlan(arp_answer(2, 1))))[0], one(arp_answer(2, 1)));
@@ -81,7 +81,7 @@ TEST(neigh_suppress, who_is_known_is_answered_for) {
 }
 
 TEST(neigh_suppress, probes_and_announcements_go_to_all) {
-    lab l(spared);
+    lab l(suppressed);
     EXPECT_EQ(counted_out(l.send(2, in_ipv4(vxlan(arp_frame(1, 2, ip_of(2), ip_of(2)))))), "110");
     EXPECT_EQ(counted_out(l.send(0, arp_frame(1, 1, 0, ip_of(2)))), "012");
     EXPECT_EQ(counted_out(l.send(0, arp_frame(1, 1, ip_of(1), ip_of(1)))), "012");
@@ -93,7 +93,7 @@ TEST(neigh_suppress, probes_and_announcements_go_to_all) {
 /// The pages show all learnt bindings, in order.
 TEST(neigh_suppress, learnt_bindings_are_shown) {
     using nlohmann::json;
-    lab l(spared);
+    lab l(suppressed);
     const auto shown = [&](json request, const char* name = "neigh-suppress") {
         request["request"] = "show";
         request["what"] = name;
@@ -119,7 +119,7 @@ TEST(neigh_suppress, learnt_bindings_are_shown) {
 /// An entry lasts as long as its station; an address that moved to another host belongs to that
 /// host.
 TEST(neigh_suppress, is_as_old_as_its_station) {
-    lab l(spared);
+    lab l(suppressed);
     const byte_vector asks = question(1, 2);
     l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
     EXPECT_EQ(counted_out(l.send(0, asks)), "110");
@@ -141,7 +141,7 @@ TEST(neigh_suppress, is_as_old_as_its_station) {
 
 /// Nobody is believed who speaks for another.
 TEST(neigh_suppress, believes_who_speaks_for_himself) {
-    lab l(spared);
+    lab l(suppressed);
     byte_vector false_arp = arp_answer(2, 1), bad = arp_answer(2, 1);
     false_arp[11] = 9;  // Ethernet's source
     bad[15] = 2;        // no Ethernet
@@ -158,7 +158,7 @@ TEST(neigh_suppress, believes_who_speaks_for_himself) {
 }
 
 TEST(neigh_suppress, over_ipv6) {
-    lab l(spared);
+    lab l(suppressed);
     EXPECT_EQ(counted_out(l.send(0, solicitation_frame(1, 2))), "012");
     l.send(2, in_ipv4(vxlan(
                   advertisement_frame(2, 1, packet::nd_flag_solicited | packet::nd_flag_router))));
@@ -175,7 +175,7 @@ TEST(neigh_suppress, over_ipv6) {
 
 /// Each domain has its own bindings; a reply has the VLAN tag of its request.
 TEST(neigh_suppress, in_vlans) {
-    lab l(underlay() + spared_tunnels +
+    lab l(underlay() + suppressed_tunnels +
           bridge("{port: p0, mode: trunk}, {port: p1, mode: access, vlan: 10}, {port: t2, mode: "
                  "access, vlan: 10, neigh_suppress: true}, {port: t3, mode: trunk, neigh_suppress: "
                  "true}"));
@@ -193,7 +193,7 @@ TEST(neigh_suppress, in_vlans) {
 
 /// In a flood, requests beyond control's rate are flooded without suppression, and none is lost.
 TEST(neigh_suppress, in_a_flood) {
-    lab l(spared);
+    lab l(suppressed);
     l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
     size_t flooded = 0, answered = 0;
     constexpr size_t asked = 20 * 30;
@@ -212,7 +212,7 @@ TEST(neigh_suppress, comes_and_goes) {
     lab l(two_tunnels);
     l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
     EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "012");
-    ASSERT_TRUE(l.apply(spared));
+    ASSERT_TRUE(l.apply(suppressed));
     l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
     EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "110");
     ASSERT_TRUE(l.apply(two_tunnels));

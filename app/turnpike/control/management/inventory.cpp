@@ -13,11 +13,11 @@ void add_interfaces(controller& c, observe::inventory& to) {
     const auto counted = c.counted_interfaces();
     for (const auto& [name, says] : c.running().interfaces) {
         const datapath::interface& i = c.snapshot().interfaces[c.interfaces().indexes().at(name)];
-        const bool tunnelled = c.running().is_tunnel(says);
+        const bool tunnel = c.running().is_tunnel(says);
         to.interfaces.push_back(
             {.name = name,
              .kind = std::string(state::interface_kind_names[static_cast<size_t>(says.kind)]),
-             .port = tunnelled ? std::string() : says.port,
+             .port = tunnel ? std::string() : says.port,
              .bridge = says.bridge,
              .vrf =
                  says.kind == state::interface_kind::routed ? vrf_label(says.vrf) : std::string(),
