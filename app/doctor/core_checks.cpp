@@ -260,13 +260,15 @@ void check_clock(const machine& m, const plan&, std::vector<diagnosis>& out) {
         m.text("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     const std::string info = m.text("/proc/cpuinfo");
     const auto has = [&](std::string_view flag) { return info.find(flag) != std::string::npos; };
-    if (!info.empty() && !(has("constant_tsc") && has("nonstop_tsc")))
+    // AArch64's counter (CNTVCT_EL0) has one rate on every CPU: Arm ARM, "The Generic Timer".
+    const bool arm = has("CPU implementer");
+    if (!info.empty() && !arm && !(has("constant_tsc") && has("nonstop_tsc")))
         out.push_back(
             {.level = severity::warning,
              .subject = "time stamp counter",
              .text = "it is not constant (no constant_tsc and nonstop_tsc in /proc/cpuinfo)",
              .reason = "cycles per packet and latencies are counted by it"});
-    if (!source.empty() && source != "tsc" && source != "kvm-clock")
+    if (!source.empty() && source != "tsc" && source != "kvm-clock" && source != "arch_sys_counter")
         out.push_back(
             {.level = severity::warning,
              .subject = "clock source",

@@ -229,7 +229,8 @@ void check_iommu(const machine& m, const plan& p, std::vector<diagnosis>& out) {
         return;
     }
     const bool unsafe = m.text("/sys/module/vfio/parameters/enable_unsafe_noiommu_mode") == "Y";
-    const bool amd = m.text("/proc/cpuinfo").find("AuthenticAMD") != std::string::npos;
+    const std::string info = m.text("/proc/cpuinfo");
+    const auto has = [&](std::string_view word) { return info.find(word) != std::string::npos; };
     out.push_back(
         {.level = unsafe ? severity::note : severity::warning,
          .subject = "IOMMU",
@@ -237,8 +238,11 @@ void check_iommu(const machine& m, const plan& p, std::vector<diagnosis>& out) {
          .reason = "vfio-pci gives a device to a program through the IOMMU, which keeps it out of "
                    "other memory",
          .remedy = {
-             fmt::format("{} iommu=pt on the kernel's command line, and VT-d or AMD-Vi in the BIOS",
-                         amd ? "amd_iommu=on" : "intel_iommu=on"),
+             has("CPU implementer")  // AArch64's
+                 ? "iommu.passthrough=1 on the kernel's command line, and the SMMU in the firmware"
+                 : fmt::format(
+                       "{} iommu=pt on the kernel's command line, and VT-d or AMD-Vi in the BIOS",
+                       has("AuthenticAMD") ? "amd_iommu=on" : "intel_iommu=on"),
              "in a guest without an IOMMU: echo Y > "
              "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"}});
 }
