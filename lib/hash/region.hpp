@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "base/cache_line.hpp"
 #include "hash/bucket.hpp"
 
 namespace turnpike::hash {
@@ -149,7 +150,7 @@ class region_writer {
     std::vector<uint64_t> seen_;
     uint64_t displaced_ = 0, moves_ = 0;
     // readers poll it: on a cache line that rarely changes otherwise
-    alignas(64) uint64_t changes_ = 0;
+    alignas(cache_line_bytes) uint64_t changes_ = 0;
 };
 
 }  // namespace turnpike::hash

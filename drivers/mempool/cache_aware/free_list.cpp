@@ -13,6 +13,8 @@ constexpr unsigned retries = 16;
 inline void pause() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
 #endif
 }
 

@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "base/barrier.hpp"
+#include "base/cache_line.hpp"
 
 namespace turnpike::cache_aware {
 
@@ -31,7 +32,7 @@ class free_list {
 
     /// Memory for a list of at most `objects` and lcores 0 to `lcores` - 1.
     static size_t bytes_for(uint32_t objects, unsigned lcores) noexcept;
-    /// Create a list in zeroed memory of bytes_for(), aligned to 64. It needs no destruction.
+    /// Create a list in zeroed memory of bytes_for(), aligned as a free_list. It needs no destruction.
     /// Returns nullptr if there are more lcores than max_lcores.
     ///
     /// asymmetric  owners rely on barrier::everywhere(); otherwise each operation has a fence
@@ -52,7 +53,7 @@ class free_list {
 
   private:
     /// A stash. The first line is written by the owner and, rarely, a claimant; objects follow.
-    struct alignas(64) stash {
+    struct alignas(cache_line_bytes) stash {
         std::atomic<uint32_t> busy;
         std::atomic<uint32_t> claim;
         std::atomic<uint32_t> held;
@@ -115,9 +116,9 @@ class free_list {
     char* bundles_at_;
     /// Bitmap of stashes that ever held objects.
     std::atomic<uint64_t> in_use_[(max_lcores + guests) / 64];
-    alignas(64) stack full_;
+    alignas(cache_line_bytes) stack full_;
     std::atomic<uint32_t> full_bundles_;
-    alignas(64) stack empty_;
+    alignas(cache_line_bytes) stack empty_;
 };
 
 // The common case is inline: a few instructions around the copy.

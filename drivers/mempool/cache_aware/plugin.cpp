@@ -76,7 +76,7 @@ int alloc(rte_mempool* mp) {
         static_cast<pool*>(rte_zmalloc_socket("cache_aware", sizeof(pool), 64, mp->socket_id));
     if (p == nullptr) return no_memory(*mp, "its description", sizeof(pool));
     const size_t bytes = free_list::bytes_for(mp->size, RTE_MAX_LCORE);
-    void* memory = rte_zmalloc_socket("cache_aware", bytes, 64, mp->socket_id);
+    void* memory = rte_zmalloc_socket("cache_aware", bytes, alignof(free_list), mp->socket_id);
     if (memory == nullptr) {
         rte_free(p);
         return no_memory(*mp, "the list of free objects", bytes);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/cache_line.hpp"
 #include "base/result.hpp"
 #include "counters/counter.hpp"
 #include "frames.hpp"
@@ -64,7 +65,7 @@ class rx_queue {
     void wake() noexcept;
 
     // Members that every poll uses share cache lines.
-    alignas(64) gate gate_{};
+    alignas(cache_line_bytes) gate gate_{};
     const settings s_;
     rx_ring rx_{};
     fill_ring fill_{};

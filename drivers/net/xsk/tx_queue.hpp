@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/cache_line.hpp"
 #include "counters/counter.hpp"
 #include "frames.hpp"
 #include "gate.hpp"
@@ -28,13 +29,14 @@ class socket;
 
 /// State shared between the TX queue and the RX queue of the same socket.
 struct left_doorbell {
-    alignas(64) std::atomic<bool> waits{false};  ///< descriptors are pending without a doorbell
-    std::atomic<bool> down{false};               ///< the doorbell failed: the interface is down
-    std::atomic<bool> polled{false};             ///< the RX queue was polled since the last burst
-    std::atomic<uint64_t> rung_at{0};            ///< TSC cycles
-    std::atomic<uint64_t> calls{0};              ///< doorbells rung outside the TX queue
-    std::atomic<uint64_t> failed{0};             ///< calls that failed permanently
-    std::atomic<int> failed_with{0};             ///< errno of the first of them
+    alignas(cache_line_bytes) std::atomic<bool> waits{
+        false};                        ///< descriptors are pending without a doorbell
+    std::atomic<bool> down{false};     ///< the doorbell failed: the interface is down
+    std::atomic<bool> polled{false};   ///< the RX queue was polled since the last burst
+    std::atomic<uint64_t> rung_at{0};  ///< TSC cycles
+    std::atomic<uint64_t> calls{0};    ///< doorbells rung outside the TX queue
+    std::atomic<uint64_t> failed{0};   ///< calls that failed permanently
+    std::atomic<int> failed_with{0};   ///< errno of the first of them
 };
 
 /// Threads  burst(), free_sent(): the queue's; polled(): the RX queue's; ring_left(), any_left(): any that
@@ -112,7 +114,7 @@ class tx_queue {
     void note(int code) noexcept;
 
     // Members that every burst uses share cache lines.
-    alignas(64) gate gate_{};
+    alignas(cache_line_bytes) gate gate_{};
     const settings s_;
     tx_ring tx_{};
     completion_ring completion_{};

@@ -31,7 +31,7 @@ class list_of {
   public:
     list_of(uint32_t n, bool asymmetric, unsigned of_lcores = lcores) : n_(n) {
         const size_t bytes = (free_list::bytes_for(n, of_lcores) + 63) / 64 * 64;
-        memory_.reset(static_cast<char*>(std::aligned_alloc(64, bytes)));
+        memory_.reset(static_cast<char*>(std::aligned_alloc(alignof(free_list), bytes)));
         std::memset(memory_.get(), 0, bytes);
         list_ = free_list::create(memory_.get(), n, of_lcores, asymmetric);
         if (list_ == nullptr) return;

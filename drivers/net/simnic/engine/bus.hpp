@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/cache_line.hpp"
 #include "counters/counter.hpp"
 #include "descriptor.hpp"
 #include "engine/eviction.hpp"
@@ -17,7 +18,7 @@ namespace turnpike::simnic {
 /// A tail register (a doorbell): one past the last descriptor that the host has posted.
 ///
 /// Threads  the queue's host thread writes, the engine reads.
-struct alignas(64) tail_register {
+struct alignas(cache_line_bytes) tail_register {
     std::atomic<uint32_t> value{0};
     counters::counter writes{};
 

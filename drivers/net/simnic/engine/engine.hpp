@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/cache_line.hpp"
 #include "engine/bus.hpp"
 #include "engine/rss.hpp"
 #include "engine/rx_ring.hpp"
@@ -142,7 +143,7 @@ class engine {
     uint64_t last_tsc_ = 0, wire_time_ = 0, stall_cycles_ = 0, patience_cycles_ = 0;
     uint64_t tail_moved_at_ = 0;
     uint32_t tx_turn_ = 0;  // the next queue to serve
-    alignas(64) std::atomic<bool> busy_{false};
+    alignas(cache_line_bytes) std::atomic<bool> busy_{false};
     std::atomic<uint32_t> wanted_{0};
 };
 

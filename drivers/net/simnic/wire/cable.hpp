@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/cache_line.hpp"
 #include "base/result.hpp"
 #include "counters/counter.hpp"
 #include "wire/wire.hpp"
@@ -36,8 +37,8 @@ class frame_fifo {
     static constexpr uint32_t skip = UINT32_MAX;  ///< in place of a length: continue at the start
 
     std::unique_ptr<uint8_t[]> ring_;
-    alignas(64) std::atomic<uint64_t> put_{0};
-    alignas(64) std::atomic<uint64_t> got_{0};
+    alignas(cache_line_bytes) std::atomic<uint64_t> put_{0};
+    alignas(cache_line_bytes) std::atomic<uint64_t> got_{0};
 };
 
 /// Both directions, and which device holds which end.
