@@ -95,6 +95,7 @@ acl_peer build_peer(const rule_set& set, unsigned categories, size_t max_size) {
     }
     const acl_peer::variant all[] = {{"scalar", RTE_ACL_CLASSIFY_SCALAR, 64},
                                      {"sse", RTE_ACL_CLASSIFY_SSE, 128},
+                                     {"neon", RTE_ACL_CLASSIFY_NEON, 128},
                                      {"avx2", RTE_ACL_CLASSIFY_AVX2, 256},
                                      {"avx512x16", RTE_ACL_CLASSIFY_AVX512X16, 256},
                                      {"avx512x32", RTE_ACL_CLASSIFY_AVX512X32, 512}};

@@ -44,8 +44,13 @@ side open_side(std::string driver, const io_settings& s) {
 std::vector<side> open_simnics(const harness& h) {
     const uint16_t permitted = h.max_simd_bitwidth();
     std::vector<side> all;
-    for (const auto& [isa, bits] :
-         {std::pair{"scalar", 64}, {"sse42", 128}, {"avx2", 256}, {"avx512", 512}}) {
+#if defined(__aarch64__)
+    constexpr std::pair<const char*, int> isas[] = {{"scalar", 64}, {"neon", 128}};
+#else
+    constexpr std::pair<const char*, int> isas[] = {
+        {"scalar", 64}, {"sse42", 128}, {"avx2", 256}, {"avx512", 512}};
+#endif
+    for (const auto& [isa, bits] : isas) {
         const auto width = static_cast<uint16_t>(bits);
         if (!eal::permit_simd_bitwidth(width)) {
             all.push_back(

@@ -9,6 +9,12 @@
 namespace turnpike::pmu {
 namespace {
 
+#if defined(__x86_64__)
+constexpr bool has_rdpmc = true;
+#else
+constexpr bool has_rdpmc = false;
+#endif
+
 size_t page_bytes() noexcept { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 }  // namespace
@@ -22,7 +28,7 @@ result<user_counter> user_counter::map(int event) {
     if (at == MAP_FAILED) return fail(errno, "", "cannot map the event's page");
     user_counter made;
     made.page_.reset(static_cast<const perf_event_mmap_page*>(at));
-    if (!made.page_->cap_user_rdpmc)
+    if (!has_rdpmc || !made.page_->cap_user_rdpmc)
         return fail(ENOTSUP, "",
                     "user-space reads of this counter are not permitted (RDPMC; "
                     "see /sys/bus/event_source/devices/cpu/rdpmc)");
@@ -34,7 +40,7 @@ std::optional<uint64_t> user_counter::read() const noexcept {
 #if defined(__x86_64__)
         return static_cast<uint64_t>(__builtin_ia32_rdpmc(static_cast<int>(counter)));
 #else
-        static_cast<void>(counter);  // unreachable: other architectures have no RDPMC
+        static_cast<void>(counter);  // unreachable: map() refuses
         return 0;
 #endif
     });

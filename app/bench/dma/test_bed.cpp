@@ -9,6 +9,7 @@
 
 #include "contents.hpp"
 #include "interleave.hpp"
+#include "isa/flush.hpp"
 
 namespace turnpike::bench::dma {
 namespace {
@@ -34,9 +35,8 @@ void touch_lines(std::span<std::byte> bytes) noexcept {
 }
 
 void flush_lines(std::span<std::byte> bytes) noexcept {
-    for (size_t at = 0; at < bytes.size(); at += host_line_bytes)
-        __builtin_ia32_clflush(&bytes[at]);
-    __builtin_ia32_mfence();
+    for (size_t at = 0; at < bytes.size(); at += isa::flush_bytes()) isa::flush_line(&bytes[at]);
+    isa::flush_fence();
 }
 
 }  // namespace

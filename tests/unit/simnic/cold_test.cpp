@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // memory=cold: frames and completions equal memory=warm's, and have to be fetched from memory.
 #include <gtest/gtest.h>
-#include <immintrin.h>
 
 #include <algorithm>
 #include <numeric>
@@ -14,12 +13,21 @@ namespace {
 
 using test::lab, test::loop, test::ring_size;
 
+/// Later instructions wait for earlier loads.
+void wait_for_loads() {
+#if defined(__x86_64__)
+    __builtin_ia32_lfence();
+#else
+    asm volatile("dsb ld; isb" ::: "memory");
+#endif
+}
+
 uint64_t cycles_to_load(const volatile uint8_t* at) {
-    _mm_mfence();
+    settle();
     const uint64_t start = counters::tsc();
-    _mm_lfence();
+    wait_for_loads();
     (void)*at;
-    _mm_lfence();
+    wait_for_loads();
     return counters::tsc() - start;
 }
 
@@ -43,7 +51,7 @@ bool caches_show() {
     for (const uint32_t i : shuffled(128)) {
         const size_t at = i * 8192;
         warm.push_back(cycles_to_load(&(bytes[at] = 2)));
-        _mm_clflush(&bytes[at]);
+        isa::flush_line(&bytes[at]);
         cold.push_back(cycles_to_load(&bytes[at]));
     }
     return median(cold) > median(warm) * 3 / 2;

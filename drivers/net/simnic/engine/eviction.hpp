@@ -2,12 +2,14 @@
 // memory=cold: evict device writes from every cache to memory, as on a machine without DDIO. A
 // driver that does not prefetch then pays for the cache miss.
 //
-// Source: Intel SDM volume 2, CLFLUSHOPT, CLFLUSH; volume 1 section 11.4.4 (MFENCE orders them).
+// Source: Intel SDM volume 2, CLFLUSHOPT; of the others: isa/flush.hpp.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string_view>
+
+#include "isa/flush.hpp"
 
 namespace turnpike::simnic {
 
@@ -18,13 +20,13 @@ struct eviction {
     void (*evict)(const void* at, uint32_t bytes) noexcept;
 };
 
-/// Fastest first; the last one runs on any x86-64.
+/// Fastest first; the last one runs on any CPU of the architecture.
 [[nodiscard]] std::span<const eviction> evictions() noexcept;
 
 /// The first one that this CPU supports.
 [[nodiscard]] const eviction& fastest_eviction() noexcept;
 
 /// Wait until evicted lines are in memory.
-inline void settle() noexcept { __builtin_ia32_mfence(); }
+inline void settle() noexcept { isa::flush_fence(); }
 
 }  // namespace turnpike::simnic
