@@ -39,7 +39,7 @@ std::string read_device(const reader& from, const value_type& type) {
 
 std::string read_line(const reader& from, const value_type& type) {
     std::string line = read_text(from, type);
-    const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; };
+    const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
     if (std::any_of(line.begin(), line.end(), is_control))
         from.refuse("should be one line of text without control characters");
     return line;
