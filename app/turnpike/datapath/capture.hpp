@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/cache_line.hpp"
 #include "datapath/graph.hpp"
 
 namespace turnpike::datapath {
@@ -83,8 +84,8 @@ class capture_ring {
     const size_t size_;
     const std::unique_ptr<uint8_t[]> bytes_;  ///< not initialised: unused pages take no memory
     uint64_t next_ = 0;                       ///< producer's: behind the reserved records
-    alignas(64) std::atomic<uint64_t> head_{0};
-    alignas(64) mutable std::atomic<uint64_t> tail_{0};
+    alignas(cache_line_bytes) std::atomic<uint64_t> head_{0};
+    alignas(cache_line_bytes) mutable std::atomic<uint64_t> tail_{0};
 };
 
 /// Selects the packets of a capture.

@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/cache_line.hpp"
 #include "counters/counter.hpp"
 #include "datapath/acl_list.hpp"
 #include "net/ip.hpp"
@@ -27,7 +28,7 @@ struct rte_mbuf;
 namespace turnpike::datapath {
 
 /// Threads  written by one worker; counters are read by any.
-struct alignas(64) mirror_worker_state {
+struct alignas(cache_line_bytes) mirror_worker_state {
     uint32_t skipped = 0;  ///< frames since the last copy
     counters::counter packets,
         bytes;                      ///< copies, as mirrored: without an RSPAN tag or outer headers
