@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/bgp-edge unmodified, between two upstreams and a network, by BIRD and by FRR."""
+"""examples/bgp-edge unmodified, between two upstreams and a network, by BIRD and by FRR; and with net_simnic in net_xsk's place."""
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
@@ -35,15 +36,24 @@ protocol bgp v6 {{ local {us6} as {number}; neighbor {edge6} as 64500; connect d
 """
 
 
-def drives(daemon):
+def drives(daemon, simulated=False):
+    """simulated: on simulated NICs, whose wires are TAPs"""
     with Lab() as lab:
         dut, edge = lab.host("dut", True), lab.host("edge")
         hosts = {}
+        config = example("turnpike.yaml").replace("namespace: edge", f"namespace: {edge.ns}")
+        if simulated:
+            config = re.sub(r"net_xsk(\d),iface=(\w+)", r"net_simnic\1,wire=tap:\2", config)
+            running = Turnpike(lab, dut, config)
         for n, (name, v4, v6) in enumerate((("up1", "192.0.2.1/30", "2001:db8:ffff:1::1/64"),
                                             ("up2", "192.0.2.5/30", "2001:db8:ffff:2::1/64"),
                                             ("lan", "198.51.100.2/24", "2001:db8:1::2/64")), 1):
             hosts[name] = lab.host(name)
-            lab.cable(hosts[name], "eth0", dut, f"eth{n}")
+            if simulated:
+                dut.run(f"ip link set eth{n} netns {hosts[name].ns} name eth0")
+                hosts[name].run("ip link set eth0 up")
+            else:
+                lab.cable(hosts[name], "eth0", dut, f"eth{n}")
             hosts[name].run(f"ip addr add {v4} dev eth0")
             hosts[name].run(f"ip addr add {v6} dev eth0 nodad")
         hosts["lan"].run("ip route add default via 198.51.100.1")
@@ -51,7 +61,8 @@ def drives(daemon):
         for name in ("up1", "up2"):
             hosts[name].run("ip addr add 8.8.8.8/32 dev lo")
             hosts[name].run("ip addr add 2001:4860::8/128 dev lo")
-        running = Turnpike(lab, dut, example("turnpike.yaml").replace("namespace: edge", f"namespace: {edge.ns}"))
+        if not simulated:
+            running = Turnpike(lab, dut, config)
         if daemon == "bird":
             Bird(lab, edge, example("bird.conf"))
         else:
@@ -86,6 +97,10 @@ def test_bird():
 
 def test_frr():
     drives("frr")
+
+
+def test_on_simnic():
+    drives("bird", simulated=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The configurations of examples/, each as it is, between kernels."""
+"""The configurations of examples/ between kernels: each as it is, on net_xsk, and with net_simnic in its place."""
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
@@ -14,31 +15,51 @@ from lib.routed import answers, ping  # noqa: E402
 EXAMPLES = os.path.join(os.path.dirname(__file__), "../../examples")
 
 
-def started(lab, dut, name):
-    with open(os.path.join(EXAMPLES, name, "turnpike.yaml"), encoding="utf-8") as file:
-        running = Turnpike(lab, dut, file.read())
-    return running, Operator("/run/turnpike/control.sock")
+class Network:
+    """An example's turnpike and the hosts at its ports.
+    device  xsk: as the example has it, on veth; simnic: simulated NICs, whose wires are TAPs"""
+
+    def __init__(self, lab, name, device):
+        self.lab, self.name, self.simulated = lab, name, device == "simnic"
+        self.dut = lab.host("dut", True)
+        self.stations = []
+
+    def station(self, port, name, *addresses, gateways=(), mtu=1500):
+        """A host with a cable to eth<port> of the device under test, which start() lays."""
+        host = self.lab.host(name)
+        self.stations.append((host, port, addresses, gateways, mtu))
+        return host
+
+    def start(self):
+        """(turnpike, its operator)"""
+        with open(os.path.join(EXAMPLES, self.name, "turnpike.yaml"), encoding="utf-8") as file:
+            config = file.read()
+        if self.simulated:
+            config, count = re.subn(r"net_xsk(\d),iface=(\w+)", r"net_simnic\1,wire=tap:\2", config)
+            assert count == len(self.stations), config
+        else:
+            for host, port, _, _, mtu in self.stations:
+                self.lab.cable(host, "eth0", self.dut, f"eth{port}", mtu)
+        running = Turnpike(self.lab, self.dut, config)
+        for host, port, addresses, gateways, mtu in self.stations:
+            if self.simulated:
+                self.dut.run(f"ip link set eth{port} netns {host.ns} name eth0")
+                host.run(f"ip link set eth0 mtu {mtu} up")
+            for address in addresses:
+                host.run(f"ip addr add {address} dev eth0" + (" nodad" if ":" in address else ""))
+            for gateway in gateways:
+                host.run(f"ip {'-6 ' if ':' in gateway else ''}route add default via {gateway}")
+        return running, Operator("/run/turnpike/control.sock")
 
 
-def station(lab, dut, port, name, *addresses, gateways=(), interface="eth0"):
-    """A host with a cable to eth<port> of the device under test."""
-    host = lab.host(name)
-    lab.cable(host, "eth0", dut, f"eth{port}")
-    for address in addresses:
-        host.run(f"ip addr add {address} dev {interface}" + (" nodad" if ":" in address else ""))
-    for gateway in gateways:
-        host.run(f"ip {'-6 ' if ':' in gateway else ''}route add default via {gateway}")
-    return host
-
-
-def test_router():
+def check_router(device):
     with Lab() as lab:
-        dut = lab.host("dut", True)
-        office = station(lab, dut, 1, "office", "10.0.1.2/24", "2001:db8:1::2/64", gateways=("10.0.1.1", "2001:db8:1::1"))
-        station(lab, dut, 2, "lab", "10.0.2.2/24", "2001:db8:2::2/64", gateways=("10.0.2.1", "2001:db8:2::1"))
-        station(lab, dut, 3, "uplink", "192.0.2.1/30", "2001:db8:ffff::1/64", "8.8.8.8/32", "2001:4860::8/128",
-                gateways=("192.0.2.2", "2001:db8:ffff::2"))
-        running, _ = started(lab, dut, "router")
+        network = Network(lab, "router", device)
+        office = network.station(1, "office", "10.0.1.2/24", "2001:db8:1::2/64", gateways=("10.0.1.1", "2001:db8:1::1"))
+        network.station(2, "lab", "10.0.2.2/24", "2001:db8:2::2/64", gateways=("10.0.2.1", "2001:db8:2::1"))
+        network.station(3, "uplink", "192.0.2.1/30", "2001:db8:ffff::1/64", "8.8.8.8/32", "2001:4860::8/128",
+                        gateways=("192.0.2.2", "2001:db8:ffff::2"))
+        running, _ = network.start()
         for to in ("10.0.2.2", "2001:db8:2::2", "8.8.8.8", "2001:4860::8"):
             ping(office, to)
         refused = office.run("ping -n -c 1 -W 2 10.9.9.9", check=False)
@@ -48,13 +69,13 @@ def test_router():
         assert running.stop()["drops"].get("urpf", 0) >= 1
 
 
-def test_bridge():
+def check_bridge(device):
     with Lab() as lab:
-        dut = lab.host("dut", True)
-        desk = station(lab, dut, 1, "desk", "10.0.10.2/24", "2001:db8:10::2/64", gateways=("10.0.10.1", "2001:db8:10::1"))
-        camera = station(lab, dut, 2, "camera", "10.0.20.2/24", gateways=("10.0.20.1",))
-        station(lab, dut, 3, "trunk")
-        running, operator = started(lab, dut, "bridge")
+        network = Network(lab, "bridge", device)
+        desk = network.station(1, "desk", "10.0.10.2/24", "2001:db8:10::2/64", gateways=("10.0.10.1", "2001:db8:10::1"))
+        camera = network.station(2, "camera", "10.0.20.2/24", gateways=("10.0.20.1",))
+        network.station(3, "trunk")
+        running, operator = network.start()
         ping(desk, "10.0.10.1")
         ping(desk, "2001:db8:10::1")
         ping(desk, "10.0.20.2")
@@ -64,12 +85,12 @@ def test_bridge():
         running.stop()
 
 
-def test_firewall():
+def check_firewall(device):
     with Lab() as lab:
-        dut = lab.host("dut", True)
-        inside = station(lab, dut, 1, "inside", "10.0.1.5/24", "10.0.1.80/24", gateways=("10.0.1.1",))
-        outside = station(lab, dut, 2, "outside", "198.51.100.9/24", gateways=("198.51.100.1",))
-        running, operator = started(lab, dut, "firewall")
+        network = Network(lab, "firewall", device)
+        inside = network.station(1, "inside", "10.0.1.5/24", "10.0.1.80/24", gateways=("10.0.1.1",))
+        outside = network.station(2, "outside", "198.51.100.9/24", gateways=("198.51.100.1",))
+        running, operator = network.start()
         ping(inside, "198.51.100.9")
         assert not answers(outside, "10.0.1.5")
         serve = "python3 -m http.server --bind {} {}"
@@ -85,17 +106,15 @@ def test_firewall():
         running.stop()
 
 
-def test_vxlan_gateway():
+def check_vxlan_gateway(device):
     with Lab() as lab:
-        dut = lab.host("dut", True)
-        far = station(lab, dut, 1, "far", "10.0.9.2/24")
-        far.run("ip link set eth0 mtu 1550")
-        dut.run("ip link set eth1 mtu 1550")
-        near = station(lab, dut, 2, "near", "10.1.0.2/24", gateways=("10.1.0.1",))
+        network = Network(lab, "vxlan-gateway", device)
+        far = network.station(1, "far", "10.0.9.2/24", mtu=1550)
+        near = network.station(2, "near", "10.1.0.2/24", gateways=("10.1.0.1",))
+        running, _ = network.start()
         far.run("ip link add vx type vxlan id 100 local 10.0.9.2 remote 10.0.9.1 dstport 4789")
         far.run("ip link set vx up")
         far.run("ip addr add 10.1.0.3/24 dev vx")
-        running, _ = started(lab, dut, "vxlan-gateway")
         for to in ("10.1.0.1", "10.1.0.3"):
             ping(near, to)
         ping(near, "10.1.0.3", "-s 1472 -M do")
@@ -103,15 +122,55 @@ def test_vxlan_gateway():
         running.stop()
 
 
-def test_patch():
+def check_patch(device):
     with Lab() as lab:
-        dut = lab.host("dut", True)
-        left = station(lab, dut, 1, "left", "10.0.1.1/24", "2001:db8::1/64")
-        station(lab, dut, 2, "right", "10.0.1.2/24", "2001:db8::2/64")
-        running, _ = started(lab, dut, "patch")
+        network = Network(lab, "patch", device)
+        left = network.station(1, "left", "10.0.1.1/24", "2001:db8::1/64")
+        network.station(2, "right", "10.0.1.2/24", "2001:db8::2/64")
+        running, _ = network.start()
         ping(left, "10.0.1.2")
         ping(left, "2001:db8::2")
         assert not sum(running.stop()["drops"].values())
+
+
+def test_router():
+    check_router("xsk")
+
+
+def test_router_on_simnic():
+    check_router("simnic")
+
+
+def test_bridge():
+    check_bridge("xsk")
+
+
+def test_bridge_on_simnic():
+    check_bridge("simnic")
+
+
+def test_firewall():
+    check_firewall("xsk")
+
+
+def test_firewall_on_simnic():
+    check_firewall("simnic")
+
+
+def test_vxlan_gateway():
+    check_vxlan_gateway("xsk")
+
+
+def test_vxlan_gateway_on_simnic():
+    check_vxlan_gateway("simnic")
+
+
+def test_patch():
+    check_patch("xsk")
+
+
+def test_patch_on_simnic():
+    check_patch("simnic")
 
 
 if __name__ == "__main__":
