@@ -4,6 +4,7 @@
 and BFD every 50 ms. A spine is killed under numbered traffic: its flows soon use the other one, and the other's flows
 lose nothing. After a restart it gets its share again."""
 import os
+import re
 import sys
 import time
 
@@ -15,6 +16,7 @@ from lib.dut import Turnpike  # noqa: E402
 from lib.flows import Counting, Traffic, by_flow, lost_of  # noqa: E402
 from lib.frames import mac  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
+from lib.routed import ping  # noqa: E402
 
 EXAMPLE = os.path.join(os.path.dirname(__file__), "../../examples/leaf-spine")
 FLOWS = 64
@@ -31,21 +33,42 @@ def example(name):
 
 
 class Fabric:
-    def __init__(self, lab):
-        self.lab = lab
+    """simulated: on simulated NICs, whose wires are TAPs; bridges of a kernel are the cables between them"""
+
+    def __init__(self, lab, simulated=False):
+        self.lab, self.simulated = lab, simulated
         self.racks = {name: lab.host(name, True) for name in ("rack1", "rack2")}
         self.boxes = {name: lab.host(name, True) for name in ("leaf1", "leaf2", "spine1", "spine2")}
         self.kernels = {name: lab.host("k" + name) for name in self.boxes}
-        for one, one_if, other, other_if in CABLES:
+        for one, one_if, other, other_if in () if simulated else CABLES:
             lab.cable(self.racks.get(one) or self.boxes[one], one_if, self.boxes[other], other_if)
         self.running = {name: self.start(name) for name in self.boxes}
+        if simulated:
+            self.connect_taps()
         self.frr = {name: Frr(lab, self.kernels[name], example(f"{name}.conf"), ("bfdd", "bgpd")) for name in self.boxes}
+
+    def connect_taps(self):
+        cables = self.lab.host("cables", True)
+        for number, (one, one_if, other, other_if) in enumerate(CABLES):
+            if one in self.racks:
+                self.boxes[other].run(f"ip link set {other_if} netns {self.racks[one].ns} name {one_if}")
+                self.racks[one].run(f"ip link set {one_if} up")
+                continue
+            cables.run(f"ip link add cable{number} type bridge mcast_snooping 0")
+            cables.run(f"ip link set cable{number} up")
+            for box, interface in ((one, one_if), (other, other_if)):
+                self.boxes[box].run(f"ip link set {interface} netns {cables.ns} name {box}-{interface}")
+                cables.run(f"ip link set {box}-{interface} master cable{number} up")
 
     def start(self, name):
         """As in the example, except that four share two CPUs, and one /run."""
         config = example(f"{name}.yaml").replace(f"namespace: {name}", f"namespace: {self.kernels[name].ns}")
+        if self.simulated:
+            # Simulated NICs have the same MAC addresses in each process by default.
+            box = list(self.boxes).index(name)
+            config = re.sub(r"net_xsk(\d),iface=(\w+)", rf"net_simnic\1,wire=tap:\2,mac=02:53:4e:00:0{box}:0\1", config)
         config += f"idle: {{sleep_us: 200}}\ncontrol: {{socket: /run/{name}.sock}}\n"
-        if name == "leaf2":  # the rack has no kernel that would reply
+        if name == "leaf2" and not self.simulated:  # the rack has no kernel that would reply
             config += f"neighbours: {{static: [{{address: 10.2.0.2, mac: \"{self.racks['rack2'].mac('eth0')}\"}}]}}\n"
         return Turnpike(self.lab, self.boxes[name], config)
 
@@ -114,6 +137,19 @@ def test_a_spine_that_dies():
         fabric.running["spine1"] = fabric.start("spine1")
         wait_until(fabric.whole, "both leaves have both ways again", 30)
         print(f"# started again, it has its part after {time.monotonic() - began:.1f} s")
+        for running in fabric.running.values():
+            running.stop()
+
+
+@tap.limit(200)
+def test_on_simnic():
+    with Lab() as lab:
+        fabric = Fabric(lab, simulated=True)
+        for n, (name, rack) in enumerate(fabric.racks.items(), 1):
+            rack.run(f"ip addr add 10.{n}.0.2/24 dev eth0")
+            rack.run(f"ip route add default via 10.{n}.0.1")
+        wait_until(fabric.whole, "both leaves have both ways", 60)
+        ping(fabric.racks["rack1"], "10.2.0.2")
         for running in fabric.running.values():
             running.stop()
 
