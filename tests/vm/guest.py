@@ -76,7 +76,7 @@ class Guest:
 
     def clear(self):
         """Kills the processes that a failed test left running, and drains frames in flight."""
-        self.run("[ ! -s /tmp/pid ] || { kill -CONT $(cat /tmp/pid); kill -KILL $(cat /tmp/pid); wait; rm /tmp/pid; }")
+        self.run("[ ! -s /tmp/pid ] || { kill -CONT $(cat /tmp/pid); kill -KILL $(cat /tmp/pid); wait $job; rm /tmp/pid; }")
         for cable in self.machine.cables:
             cable.receive(1 << 16, seconds=0)
 
@@ -117,18 +117,21 @@ class _Traced:
 
 
 class Turnpike:
-    """turnpike in the guest; stopped, and its report checked, by stop(). One that a test left behind goes before the next."""
+    """turnpike in the guest; stopped, and its report checked, by stop(). One that a test left behind goes before the next.
+    config  as data, to which defaults are added, or as YAML
+    folder  where it is started"""
 
-    def __init__(self, guest, config, wait_for_links=0):
+    def __init__(self, guest, config, wait_for_links=0, folder="/"):
         self.guest = guest
-        config = {"eal": {"args": "-l 0-1 --in-memory --no-telemetry"}, "idle": {"sleep_us": 100},
-                  "control": {"socket": "/run/turnpike.sock"}, **config}
+        if not isinstance(config, str):
+            config = {"eal": {"args": "-l 0-1 --in-memory --no-telemetry"}, "idle": {"sleep_us": 100},
+                      "control": {"socket": "/run/turnpike.sock"}, **config}
         self.config = config
         guest.clear()
-        guest.machine.shell.write("/tmp/turnpike.yaml", json.dumps(config))  # JSON is YAML
+        guest.machine.shell.write("/tmp/turnpike.yaml", config if isinstance(config, str) else json.dumps(config))  # JSON is YAML
         # Its parent is not the shell that reads our commands: a signal breaks off what that reads when a child stops.
-        guest.run(f"({TURNPIKE} --config /tmp/turnpike.yaml --report /tmp/report.json >/tmp/log 2>&1 & echo $! >/tmp/pid; "
-                  "wait $!; echo $? >/tmp/code) &")
+        guest.run(f"(cd {folder}; {TURNPIKE} --config /tmp/turnpike.yaml --report /tmp/report.json >/tmp/log 2>&1 & echo $! >/tmp/pid; "
+                  "wait $!; echo $? >/tmp/code) & job=$!")
         guest.run("while [ ! -s /tmp/pid ]; do usleep 1000; done; pid=$(cat /tmp/pid)")
         self._wait_for("turnpike: forwarding", 1)
         self._wait_for("link up", wait_for_links)
@@ -172,6 +175,6 @@ class Turnpike:
         self.go_on()
 
     def stop(self):
-        code = self.guest.run("kill $pid; wait; rm /tmp/pid; cat /tmp/code").strip()
+        code = self.guest.run("kill $pid; wait $job; rm /tmp/pid; cat /tmp/code").strip()
         assert code == "0", f"turnpike in the guest: exit code {code}:\n{self.log()}"
         return dut.check_report(json.loads(self.guest.run("cat /tmp/report.json")))

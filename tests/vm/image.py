@@ -13,6 +13,7 @@ PARTS = TOP / ".vm"
 MODULES = ("uio", "uio_pci_generic", "irqbypass", "vfio", "vfio_virqfd", "vfio_iommu_type1", "vfio-pci-core", "vfio-pci")
 VIRTIO_MODULES = ("virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "failover",
                   "net_failover", "virtio_net")
+TUNNEL_MODULES = ("tun", "udp_tunnel", "ip6_udp_tunnel", "vxlan")
 DRIVERS = ("bus_pci", "bus_vdev", "mempool_ring", "net_e1000", "net_vmxnet3", "net_virtio")
 TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "gcc": "gcc"}
 
