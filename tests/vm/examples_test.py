@@ -59,7 +59,7 @@ class Guest:
         return self.machine.shell.run(command, seconds)
 
     def clear(self):
-        """Ends what a failed test left."""
+        """Ends the processes that a failed test left."""
         self.run("[ ! -s /tmp/pid ] || { kill -KILL $(cat /tmp/pid); wait $job; rm /tmp/pid; }")
 
 
