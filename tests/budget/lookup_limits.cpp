@@ -8,9 +8,9 @@
 // Kernels are those of AVX2, since valgrind knows no AVX-512. Tables are in huge pages where the kernel
 // gives them (madvise).
 #include <fmt/format.h>
+#include <rte_cycles.h>
 #include <sys/mman.h>
 #include <valgrind/callgrind.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <functional>
@@ -166,9 +166,9 @@ double median_cycles(size_t operations, const std::function<void(size_t from, si
     const size_t slice = std::max<size_t>(operations / slices / burst, 1) * burst;
     std::vector<uint64_t> seen;
     for (size_t at = 0; at + slice <= operations; at += slice) {
-        const uint64_t start = __rdtsc();
+        const uint64_t start = rte_rdtsc();
         run(at, at + slice);
-        seen.push_back(__rdtsc() - start);
+        seen.push_back(rte_rdtsc() - start);
     }
     std::ranges::nth_element(seen, seen.begin() + static_cast<long>(seen.size() / 2));
     return static_cast<double>(seen[seen.size() / 2]) / static_cast<double>(slice);
