@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <new>
+#include <span>
 
 #include "fib/table.hpp"
 
@@ -48,11 +49,13 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
                   pending_update& c) {
     std::array<slot_run, 256> runs;
     size_t count = 0;
+    bool extends = false;  // no run extends a child's: node_link() needs the child's slot alone
     const auto add = [&](uint32_t last, slot_entry entry) {
-        if (count > 0 && runs[count - 1].entry == entry)
+        if (extends && runs[count - 1].entry == entry)
             runs[count - 1].last = last;
         else
             runs[count++] = {last, entry};
+        extends = true;
     };
     bool built = true;
     walk(
@@ -65,13 +68,14 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
             if (built && (all || below.entry == rib_node::unbuilt || below.changed ||
                           below.background != handle))
                 built = build(below, level + 1, handle, all, g, c);
-            add(child.slot, below.entry | layout::node_bit);
+            runs[count++] = {child.slot, entry_of(below, level)};
+            extends = false;
         });
     if (!built) return false;
     alignas(8) uint8_t bytes[layout::max_node_bytes];
     const uint32_t size = encode_node(kind(level), {runs.data(), count}, g.coding().bytes, bytes);
     const uint32_t units = arena::units(size);
-    c.log.push_back({&node, node.entry, node.units, node.background});
+    c.log.push_back({&node, node.entry, node.units, node.background, node.only_leaf});
     const uint32_t offset = g.nodes.allocate(units);
     if (offset == arena::none) {
         c.log.pop_back();
@@ -82,7 +86,24 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
     node.units = units;
     node.background = background;
     node.changed = false;
+    const bool equal = std::all_of(runs.begin() + 1, runs.begin() + static_cast<long>(count),
+                                   [&](const slot_run& r) { return r.entry == runs[0].entry; });
+    node.only_leaf = equal && (runs[0].entry & layout::node_bit) == 0 ? runs[0].entry : 0;
     return true;
+}
+
+/// The entry of a child's slot in a node of a level: if all slots of the child lead to one leaf, that
+/// leaf, so that lookups end above the child. (A block's slots have no entry but an ID.)
+uint32_t table::entry_of(const rib_node& child, unsigned level) const noexcept {
+    return child.only_leaf != 0 && kind(level) != node_kind::block ? child.only_leaf
+                                                                   : child.entry | layout::node_bit;
+}
+
+/// The level of the node to build for a change below the node at `level` of a path: lookups end above
+/// a node with one leaf, and a change in it may alter that, so its slot is to be written too.
+unsigned table::first_to_build(const rib::path& p, unsigned level) noexcept {
+    while (level > 1 && p.nodes[level - 2]->only_leaf != 0) --level;
+    return level;
 }
 
 /// The arena bytes of a node and of its subtree.
@@ -147,7 +168,16 @@ bool table::build_path(const address& a, const rib::path& p, pending_update& c) 
     const unsigned known = p.count - p.made;
     const uint32_t root_slot = a.bits(0, shape_.root_bits);
     if (known == 0) return build_root(root_slot, 1, false, g, c);
-    return build_known(a, *p.nodes[known - 1], known > 1 ? p.nodes[known - 2] : nullptr, known, c);
+    const unsigned level = first_to_build(p, known);
+    struct nodes_below {
+        std::span<rib_node* const> nodes;
+        void set(bool changed) const {
+            for (rib_node* n : nodes) n->changed = changed;
+        }
+        ~nodes_below() { set(false); }
+    } const below{std::span(p.nodes).subspan(level, known - level)};
+    below.set(true);
+    return build_known(a, *p.nodes[level - 1], level > 1 ? p.nodes[level - 2] : nullptr, level, c);
 }
 
 /// Build a node that readers use, and publish it.
@@ -162,7 +192,7 @@ bool table::build_known(const address& a, rib_node& node, const rib_node* parent
         uint8_t* parent = g.nodes.base() + parent_node->entry;
         const uint32_t slot = a.bits(shape_.start(above), shape_.stride(above));
         link = node_link(kind(above), parent, g.coding().bytes, slot);
-        entry |= layout::node_bit;
+        entry = entry_of(node, above);
     }
     c.stores.push_back({link, 1, entry});
     return true;

@@ -65,7 +65,7 @@ class table::exchange_under_way {
 
 bool table::exchange_under_way::make() {
     done_.reserve(changes_.size());
-    marked_.reserve(stretch);
+    marked_.reserve(stretch * rib::max_levels);
     roots_.reserve(stretch);
     for (unsigned step = 0; step < steps; ++step)
         for (size_t i = 0; i < (steps - step) * steps_ahead; ++i) expect(i, step);
@@ -164,11 +164,14 @@ void table::exchange_under_way::mark(const route_change& c, const rib::path& exi
             roots_.push_back({slot, 1});
         return;
     }
-    rib_node& node = *existing.nodes[level - 1];
-    if (node.changed) return;
-    node.changed = true;
-    levels_ |= 1U << level;
-    marked_.push_back({&node, level > 1 ? existing.nodes[level - 2] : nullptr, c.prefix, level});
+    for (const unsigned first = first_to_build(existing, level); level >= first; --level) {
+        rib_node& node = *existing.nodes[level - 1];
+        if (node.changed) return;
+        node.changed = true;
+        levels_ |= 1U << level;
+        marked_.push_back(
+            {&node, level > 1 ? existing.nodes[level - 2] : nullptr, c.prefix, level});
+    }
 }
 
 /// Build from the root down: a rebuilt node includes changed nodes below it. Returns false without

@@ -48,6 +48,7 @@ struct rib_node {
     uint32_t background = 0;   ///< handle of the route that covers the whole node
     uint32_t entry = unbuilt;  ///< offset of its node in the lookup table
     uint32_t units = 0;        ///< size of that node, in arena units
+    uint32_t only_leaf = 0;    ///< all slots of that node lead to this leaf; 0: to several
     bool changed = false;      ///< changed since it was built
 
     std::vector<node_route>::iterator find(uint32_t key);

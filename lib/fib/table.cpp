@@ -102,6 +102,7 @@ void table::roll_back(pending_update& c, generation& g) noexcept {
         b->node->entry = b->entry;
         b->node->units = b->units;
         b->node->background = b->background;
+        b->node->only_leaf = b->only_leaf;
     }
     c.clear();
 }

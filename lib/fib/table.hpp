@@ -120,7 +120,7 @@ class table {
   private:
     struct node_before {  // a node's state before its rebuild
         rib_node* node;
-        uint32_t entry, units, background;
+        uint32_t entry, units, background, only_leaf;
     };
     struct slot_store {  // one entry for adjacent slots
         uint32_t* at;
@@ -148,6 +148,8 @@ class table {
                pending_update& c);
     uint64_t measure(const rib_node& node, unsigned level, uint32_t background,
                      const id_coding& coding) const;
+    uint32_t entry_of(const rib_node& child, unsigned level) const noexcept;
+    static unsigned first_to_build(const rib::path& p, unsigned level) noexcept;
     bool build_root(uint32_t first, uint32_t count, bool all, generation& g, pending_update& c);
     bool build_path(const address& a, const rib::path& p, pending_update& c);
     bool build_known(const address& a, rib_node& node, const rib_node* parent_node, unsigned level,

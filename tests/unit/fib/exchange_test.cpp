@@ -137,6 +137,8 @@ TEST(fib4_exchange, sorted) { random_batches<ipv4_changes>(1, true, 100, 0); }
 TEST(fib4_exchange, in_any_order) { random_batches<ipv4_changes>(2, false, 100, 0); }
 TEST(fib4_exchange, ids_grow) { random_batches<ipv4_changes>(3, true, 100'000, 0); }
 TEST(fib4_exchange, a_short_table) { random_batches<ipv4_changes>(8, false, 100, 127); }
+TEST(fib4_exchange, few_next_hops) { random_batches<ipv4_changes>(9, false, 2, 0); }
+TEST(fib6_exchange, few_next_hops) { random_batches<ipv6_changes>(10, false, 2, 0); }
 TEST(fib6_exchange, sorted) { random_batches<ipv6_changes>(4, true, 100, 0); }
 TEST(fib6_exchange, in_any_order) { random_batches<ipv6_changes>(5, false, 100, 0); }
 TEST(fib6_exchange, ids_grow) { random_batches<ipv6_changes>(6, true, 100'000, 0); }

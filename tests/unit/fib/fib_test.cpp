@@ -2,6 +2,7 @@
 // Both families against the oracle: any order of changes, every burst size, every kernel, failures.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <deque>
 #include <map>
 
@@ -79,7 +80,8 @@ struct nexthops_case {
     uint32_t distinct;
     uint64_t spread;
 };
-constexpr nexthops_case nexthops_cases[] = {{"narrow", 200, 1},
+constexpr nexthops_case nexthops_cases[] = {{"few", 2, 1},  // nodes whose slots lead to one leaf
+                                            {"narrow", 200, 1},
                                             {"table8", 200, 0x1234'5678'9abc},
                                             {"wide", 60'000, 1},
                                             {"table16", 3'000, 0x1'0000'0001}};
@@ -271,6 +273,40 @@ void a_measured_kernel_is_one_that_the_width_permits() {
 }
 TEST(fib4_kernels, measured) { a_measured_kernel_is_one_that_the_width_permits<ipv4>(); }
 TEST(fib6_kernels, measured) { a_measured_kernel_is_one_that_the_width_permits<ipv6>(); }
+
+TEST(fib6_edges, a_lookup_ends_above_nodes_of_one_leaf) {
+    bench<ipv6> b({.name = "test", .short_routes = 0});
+    const address provider{0x2001'0db8'0000'0000, 0}, site{0x2001'0db8'0001'0000, 0},
+        subnet{0x2001'0db8'0001'0002, 0};
+    const auto page_entry = [&] {
+        const view& v = *b.table->readers_view();
+        const uint32_t page = v.root[0x2001];
+        uint32_t entry;
+        std::memcpy(&entry,
+                    v.nodes + (page & ~(layout::page_align - 1)) +
+                        4 * (0x0dU >> (page & layout::page_shift_mask)),
+                    sizeof entry);
+        return entry;
+    };
+    prefixes<ipv6> random(3);
+    b.add({0x2001'0d00'0000'0000, 0}, 24, 1);
+    b.add(provider, 32, 1);
+    EXPECT_EQ(page_entry() & layout::node_bit, 0U) << "as the route around it";
+    b.add(site, 48, 1);
+    b.add(subnet, 64, 1);
+    EXPECT_EQ(page_entry() & layout::node_bit, 0U);
+    b.add(subnet, 64, 2);  // changes the deepest node: all above it are linked again
+    EXPECT_EQ(page_entry() & layout::node_bit, layout::node_bit);
+    b.check_edges(random);
+    b.remove(subnet, 64);
+    b.add(site, 48, 2);
+    b.check_edges(random);
+    b.add(site, 48, 1);
+    b.add(provider, 32, 3);
+    b.check_edges(random);
+    b.remove(provider, 32);
+    b.check_edges(random);
+}
 
 TEST(fib4_edges, default_route_first_and_last) {
     for (const bool first : {true, false}) {
