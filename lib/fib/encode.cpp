@@ -15,8 +15,9 @@ unsigned runs_from(uint64_t ends, unsigned at) {
 
 uint32_t encode_block(std::span<const slot_run> slots, unsigned id_bytes, uint8_t* to) {
     uint32_t id[layout::block_slots];  // ID of each run
+    uint32_t link[layout::block_slots] = {};
     unsigned runs = 0, links = 0, first = 0;
-    uint64_t ends = 0, escaping = 0;
+    uint64_t ends = 0;
     for (const slot_run& r : slots) {
         const uint32_t now = leads_on(r.entry) ? layout::escape_id : r.entry >> 1;
         if (runs > 0 && id[runs - 1] == now)
@@ -25,7 +26,7 @@ uint32_t encode_block(std::span<const slot_run> slots, unsigned id_bytes, uint8_
             id[runs++] = now;
         ends |= uint64_t{1} << r.last;
         if (leads_on(r.entry)) {
-            escaping |= uint64_t{1} << r.last;
+            link[r.last] = r.entry;
             ++links;
         }
         if (id_bytes == 1) std::memset(to + first, static_cast<int>(now), r.last + 1 - first);
@@ -37,17 +38,23 @@ uint32_t encode_block(std::span<const slot_run> slots, unsigned id_bytes, uint8_
         for (unsigned i = runs; i-- > 0; at += id_bytes)
             std::memcpy(at, &id[i], id_bytes);  // little-endian: the low bytes
     }
-    if (links != 0) {
-        uint8_t* tail = to + layout::escapes_at(id_bytes, runs);
-        std::memcpy(tail, &escaping, sizeof escaping);
-        tail += sizeof escaping;
-        for (const slot_run& r : slots)
-            if (leads_on(r.entry)) {
-                std::memcpy(tail, &r.entry, sizeof r.entry);
-                tail += sizeof r.entry;
-            }
-    }
+    if (links != 0) std::memcpy(to + layout::escapes_at(id_bytes, runs), link, sizeof link);
     return node_bytes(node_kind::block, runs, links, id_bytes);
+}
+
+template <class Id>
+void fill_ids(std::span<const slot_run> slots, uint8_t* to) {
+    unsigned first = 0;
+    for (const slot_run& r : slots)
+        for (const auto id = static_cast<Id>(r.entry >> 1); first <= r.last; ++first)
+            std::memcpy(to + first * sizeof id, &id, sizeof id);
+}
+
+uint32_t encode_host_node(std::span<const slot_run> slots, unsigned id_bytes, uint8_t* to) {
+    if (id_bytes == 1) fill_ids<uint8_t>(slots, to);
+    if (id_bytes == 2) fill_ids<uint16_t>(slots, to);
+    if (id_bytes == 4) fill_ids<uint32_t>(slots, to);
+    return node_bytes(node_kind::host_node, 0, 0, id_bytes);
 }
 
 uint32_t encode_byte_node(std::span<const slot_run> slots, uint8_t* to) {
@@ -77,13 +84,15 @@ uint32_t encode_page(std::span<const slot_run> slots, uint8_t* to) {
 uint32_t node_bytes(node_kind kind, unsigned runs, unsigned links, unsigned id_bytes) noexcept {
     if (kind == node_kind::page) return 256 * sizeof(slot_entry);
     if (kind == node_kind::byte_node) return layout::byte_node_entries_at + 4 * runs;
-    if (links != 0) return layout::escapes_at(id_bytes, runs) + 8 + 4 * links;
+    if (kind == node_kind::host_node) return layout::host_slots * id_bytes;
+    if (links != 0) return layout::escapes_at(id_bytes, runs) + 4 * layout::block_slots;
     return id_bytes == 1 ? layout::block_slots : layout::block_runs_at + id_bytes * runs;
 }
 
 uint32_t encode_node(node_kind kind, std::span<const slot_run> runs, unsigned id_bytes,
                      uint8_t* to) noexcept {
     if (kind == node_kind::block) return encode_block(runs, id_bytes, to);
+    if (kind == node_kind::host_node) return encode_host_node(runs, id_bytes, to);
     return kind == node_kind::page ? encode_page(runs, to) : encode_byte_node(runs, to);
 }
 
@@ -97,10 +106,8 @@ uint32_t* node_link(node_kind kind, uint8_t* node, unsigned id_bytes, unsigned s
         return reinterpret_cast<uint32_t*>(node + layout::byte_node_entries_at) + run;
     }
     std::memcpy(&word, node, sizeof word);  // bitmap of run ends, unless IDs are bytes
-    uint8_t* tail = node + layout::escapes_at(id_bytes, runs_from(word, 0));
-    std::memcpy(&word, tail, sizeof word);
-    const uint64_t before = word & ((uint64_t{1} << slot) - 1);
-    return reinterpret_cast<uint32_t*>(tail + sizeof word) + std::popcount(before);
+    return reinterpret_cast<uint32_t*>(node + layout::escapes_at(id_bytes, runs_from(word, 0))) +
+           slot;
 }
 
 }  // namespace turnpike::fib

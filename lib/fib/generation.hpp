@@ -46,8 +46,10 @@ class generation {
 
     bool valid() const noexcept { return root_ != nullptr && nodes.valid() && nexthops_valid_; }
     const view* published() const noexcept { return &view_; }
-    /// Decide on prefetching by the current size of the nodes; call it only before publication.
+    /// Decide how lookups go by the current nodes; call it only before publication.
     void settle() noexcept;
+    /// A block has links.
+    void has_escapes() noexcept { escapes_ = true; }
 
     /// The slot value of a leaf; stores a new handle's next hop in the side table.
     slot_entry leaf(uint32_t handle, uint64_t value) noexcept;
@@ -70,6 +72,7 @@ class generation {
     uint32_t* root_ = nullptr;
     uint64_t* nexthops_ = nullptr;
     bool nexthops_valid_ = true;
+    bool escapes_ = false;
     view view_{};
     std::unordered_map<slot_entry, uint32_t> uniform_;  // leaf -> the root's entry
 };

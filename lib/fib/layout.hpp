@@ -36,7 +36,8 @@ struct view {
     const uint64_t* nexthops;  ///< [ids]; nullptr: an ID is its next hop plus one
     uint8_t id_bytes;          ///< 1, 2 or 4: bytes per ID in IPv4 blocks
     bool network_order;        ///< IPv4 addresses are in network byte order
-    bool prefetch;             ///< the nodes do not fit L1
+    bool prefetch;             ///< the nodes do not fit L2
+    bool escapes;              ///< IPv4: some blocks have links
     /// All routes of a short table. Kernels without permutations, and of short bursts, use the trees
     /// (IPv6) or the nodes (IPv4).
     interval_search search;
@@ -47,7 +48,7 @@ struct view {
 
 namespace layout {
 
-/// IDs count from 1. 0 in a block: a prefix longer than /24, see the byte node. hops[0] is all
+/// IDs count from 1. 0 in a block: a prefix longer than /24, see the host node. hops[0] is all
 /// ones, as the next hop 0 - 1 would be.
 constexpr uint32_t escape_id = 0;
 /// Number of next hops for IDs of `bytes`. Links shift an ID by one.
@@ -62,8 +63,7 @@ constexpr unsigned root4_bits = 18;
 constexpr unsigned block_slots = 64;
 /// id_bytes 1: u8 id[64]. id_bytes 2, 4: u64 run ends, then the runs' ids, last run first.
 constexpr unsigned block_runs_at = 8;
-/// After a block with escapes, at escapes_at(): u64 bitmap of slots that escape, u32 byte node
-/// each.
+/// After a block with escapes, at escapes_at(): u32 link per slot, 0 if the slot does not escape.
 constexpr unsigned escapes_at(unsigned id_bytes, unsigned runs) {
     return id_bytes == 1 ? block_slots : (block_runs_at + id_bytes * runs + 7) / 8 * 8;
 }
@@ -75,7 +75,10 @@ constexpr uint32_t page_shift_mask = 31;
 constexpr uint32_t page_align = 64;
 constexpr uint32_t uniform_page_shift = 8;
 
-// Below a page, and for IPv4's last byte: byte nodes of 256 slots.
+// Below a block, for the last byte: host nodes of 256 IDs.
+constexpr unsigned host_slots = 256;
+
+// Below a page: byte nodes of 256 slots.
 // u64 run ends[4], u8 number of run ends in the words after each [4], 4 bytes unused, u32 entry
 // per run, last first.
 constexpr unsigned byte_node_after_at = 32;

@@ -137,7 +137,8 @@ class table {
     };
 
     node_kind kind(unsigned level) const noexcept {
-        return level > 1 ? node_kind::byte_node : ipv4_ ? node_kind::block : node_kind::page;
+        if (ipv4_) return level > 1 ? node_kind::host_node : node_kind::block;
+        return level > 1 ? node_kind::byte_node : node_kind::page;
     }
     enum class rebuild_reason : uint8_t { load, growth };
 

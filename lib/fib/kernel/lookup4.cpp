@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// IPv4: root, block, ID; two dependent loads and no data-dependent branch. Addresses that match
-// prefixes longer than /24 are rare and are looked up in a separate pass.
+// IPv4: root, block, ID; two dependent loads and no data-dependent branch. Addresses in a /24 with longer
+// prefixes are listed, and looked up in a second pass: link, ID.
 //
 // Loads are scalar on purpose: gathers of the same two levels were slower on Zen 4. Only the
 // popcount and the search for equal addresses differ by instruction set. Short tables are searched
@@ -45,22 +45,27 @@ struct lookup4_way {
         return Hops ? __atomic_load_n(nexthops + id, __ATOMIC_RELAXED) : id - 1;
     }
 
-    /// The ID of an address whose block has escape_id. This reads the root again, and a writer may
-    /// have replaced the block by one without the escape: so read the ID again too, from the block
-    /// whose tail is used.
-    static uint64_t escaped_id(const fib::view& t, uint32_t x) noexcept {
-        const uint8_t* tail = t.nodes + root_entry(t.root, x);
-        if (const uint64_t id = id_at(first_read(tail, x), x); id != layout::escape_id) return id;
-        tail += layout::escapes_at(sizeof(Id), sizeof(Id) == 1 ? 0 : V::popcount(load_word(tail)));
-        const uint64_t before = load_word(tail) & ((uint64_t{1} << slot(x)) - 1);
-        const uint32_t link = load_entry(tail + 8 + 4 * V::popcount(before));
-        return byte_entry<V>(t.nodes, link, x & 0xff) >> 1;
+    /// Where the ID of an address is whose block has escape_id: in a host node.
+    static const uint8_t* in_host_node(const uint8_t* nodes, const uint8_t* first,
+                                       uint32_t x) noexcept {
+        const uint8_t* block = sizeof(Id) == 1 ? first - slot(x) : first;
+        const unsigned runs = sizeof(Id) == 1 ? 0 : V::popcount(load_word(block));
+        const uint32_t link =
+            load_entry(block + layout::escapes_at(sizeof(Id), runs) + 4 * slot(x));
+        return nodes + (link - layout::node_bit) + (x & 0xff) * sizeof(Id);
     }
 
-    /// Look up n <= chunk4 addresses. Returns true if some have escape_id; their next hops are all
-    /// ones then.
-    static bool pass(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
-                     uint32_t n) noexcept {
+    /// Where the first pass was, for the second one.
+    struct escaped {
+        const uint8_t* first[chunk4];  ///< first_read() of each address of the chunk
+        uint64_t mask = 0;             ///< bit n - 1 - i: address i of n has escape_id
+    };
+
+    /// Look up n <= chunk4 addresses. Next hops of addresses that escape are those of escape_id.
+    /// Without List, only the highest bit of `out.mask` is set, if any escapes.
+    template <bool Prefetch, bool List>
+    static void pass(const fib::view& t, const uint32_t* dst, uint64_t* nexthop, uint32_t n,
+                     escaped& out) noexcept {
         // a local copy: the compiler reloads members of t after an acquire load
         const uint32_t* const root = t.root;
         const uint8_t* const nodes = t.nodes;
@@ -69,32 +74,79 @@ struct lookup4_way {
         const auto first = [&](uint32_t x) { return first_read(nodes + root_entry(root, x), x); };
         const auto finish = [&](uint32_t i, uint32_t x, const uint8_t* at) {
             const uint64_t id = id_at(at, x);
-            seen |= id - 1;  // negative for escape_id
+            const uint64_t less_one = id - 1;  // negative for escape_id
+            seen = List ? 2 * seen + (less_one >> 63) : seen | less_one;
             nexthop[i] = next_hop(nexthops, id);
         };
-        if (t.prefetch) {
-            const uint8_t* at[chunk4];
+        if constexpr (Prefetch) {
 #pragma GCC unroll 4
-            for (uint32_t i = 0; i < n; ++i) V::prefetch(at[i] = first(host(dst[i])));
+            for (uint32_t i = 0; i < n; ++i) V::prefetch(out.first[i] = first(host(dst[i])));
 #pragma GCC unroll 4
-            for (uint32_t i = 0; i < n; ++i) finish(i, host(dst[i]), at[i]);
+            for (uint32_t i = 0; i < n; ++i) finish(i, host(dst[i]), out.first[i]);
         } else {
 #pragma GCC unroll 4
-            for (uint32_t i = 0; i < n; ++i) finish(i, host(dst[i]), first(host(dst[i])));
+            for (uint32_t i = 0; i < n; ++i) {
+                const uint8_t* const at = first(host(dst[i]));
+                if (List) out.first[i] = at;
+                finish(i, host(dst[i]), at);
+            }
         }
-        return seen >> 63 != 0;
+        out.mask = List ? seen : seen >> 63;
+    }
+
+    template <bool Prefetch>
+    static void with_escapes(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
+                             uint32_t n) noexcept {
+        escaped some;
+        pass<Prefetch, true>(t, dst, nexthop, n, some);
+        const uint8_t* const nodes = t.nodes;
+        const uint64_t* const nexthops = t.nexthops;
+        const auto finish = [&](uint32_t i, const uint8_t* at) {
+            Id id;
+            __builtin_memcpy(&id, at, sizeof id);
+            nexthop[i] = next_hop(nexthops, id);
+        };
+        const uint8_t* at[chunk4];
+        for (uint64_t left = some.mask; left != 0; left &= left - 1) {
+            const uint32_t i = n - 1 - static_cast<uint32_t>(__builtin_ctzll(left));
+            at[i] = in_host_node(nodes, some.first[i], host(dst[i]));
+            if (Prefetch)
+                V::prefetch(at[i]);
+            else
+                finish(i, at[i]);
+        }
+        if (!Prefetch) return;
+        for (uint64_t left = some.mask; left != 0; left &= left - 1) {
+            const uint32_t i = n - 1 - static_cast<uint32_t>(__builtin_ctzll(left));
+            finish(i, at[i]);
+        }
+    }
+
+    template <bool Prefetch>
+    static void all(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
+                    uint32_t n) noexcept {
+        if (!t.escapes) {
+            escaped none;
+            pass<Prefetch, false>(t, dst, nexthop, n, none);
+            if (__builtin_expect(none.mask == 0, 1)) return;
+        }
+        with_escapes<Prefetch>(t, dst, nexthop, n);
     }
 
     static void chunk(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
                       uint32_t n) noexcept {
-        if (n > 1 && train<V, 4>(dst, n, host(0xffff'ff00)) && !pass(t, dst, nexthop, 1)) {
-            repeat(nexthop, n);
-            return;
+        if (n > 1 && train<V, 4>(dst, n, host(0xffff'ff00))) {
+            escaped none;
+            pass<false, false>(t, dst, nexthop, 1, none);
+            if (none.mask == 0) {
+                repeat(nexthop, n);
+                return;
+            }
         }
-        if (__builtin_expect(!pass(t, dst, nexthop, n), 1)) return;
-        for (uint32_t i = 0; i < n; ++i)
-            if (nexthop[i] == ~uint64_t{0})  // or a next hop of that value: it is found again
-                nexthop[i] = next_hop(t.nexthops, escaped_id(t, host(dst[i])));
+        if (t.prefetch)
+            all<true>(t, dst, nexthop, n);
+        else
+            all<false>(t, dst, nexthop, n);
     }
 
     static void burst(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
@@ -125,14 +177,15 @@ struct search4 {
 
     template <unsigned Levels>
     void run() const noexcept {
-        each_vector<V>(n, [this](uint32_t i) {
-            const V key = V::load(dst + i);
-            store_nexthops<V, Levels>(
-                s,
-                interval_of<V, Levels>(s, V::set1(0),
-                                       (Swap ? V::swap_bytes(key) : key) ^ V::set1(search_sign)),
-                nexthop + i);
-        });
+        each_vector<V>(
+            n, [this](uint32_t i) __attribute__((always_inline)) {
+                const V key = V::load(dst + i);
+                store_nexthops<V, Levels>(
+                    s,
+                    interval_of<V, Levels>(
+                        s, V::set1(0), (Swap ? V::swap_bytes(key) : key) ^ V::set1(search_sign)),
+                    nexthop + i);
+            });
     }
 };
 

@@ -167,10 +167,11 @@ struct search6 {
 
     template <unsigned Levels>
     void run() const noexcept {
-        each_vector<V>(n, [this](uint32_t i) {
-            store_nexthops<V, Levels>(s, interval6<V, Levels>(s, dst + i * address_bytes),
-                                      nexthop + i);
-        });
+        each_vector<V>(
+            n, [this](uint32_t i) __attribute__((always_inline)) {
+                store_nexthops<V, Levels>(s, interval6<V, Levels>(s, dst + i * address_bytes),
+                                          nexthop + i);
+            });
     }
 };
 
@@ -186,9 +187,10 @@ struct search6_halves {
     void run() const noexcept {
         const fib::interval_search s = t.search;
         uint32_t number[chunk6];
-        each_vector<V>(n, [&](uint32_t i) {
-            V::store(number + i, interval6<V, Levels>(s, dst + i * address_bytes));
-        });
+        each_vector<V>(
+            n, [&](uint32_t i) __attribute__((always_inline)) {
+                V::store(number + i, interval6<V, Levels>(s, dst + i * address_bytes));
+            });
         uint8_t list[chunk6 + 1];
         uint64_t left = 0;
         for (uint32_t i = 0; i < n; ++i) {
