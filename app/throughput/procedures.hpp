@@ -4,6 +4,7 @@
 // section 7 (percentiles and packet delay variation), RFC 9004 (buffer of back-to-back frames), RFC 9971 (MLRsearch).
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>

@@ -2,6 +2,7 @@
 // A run: ports, traffic, rates and procedures, from a YAML file (doc/throughput.md). Every error has file:line.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -3,6 +3,7 @@
 // for the flows' addresses at this port, and resolves the device's address.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 

@@ -22,7 +22,7 @@ std::string text(const json& of, const char* name) {
     const json value = of.is_object() ? of.value(name, json()) : json();
     return value.is_string() ? printable(value.get<std::string>()) : value.dump();
 }
-const json& member(const json& of, const std::string& name) {
+const json& member(const json& of, std::string_view name) {
     static const json none = json::object();
     const auto at = of.is_object() ? of.find(name) : of.end();
     return at == of.end() ? none : *at;

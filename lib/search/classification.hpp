@@ -9,6 +9,7 @@
 //              the rest up to the duration sum is missing: all of it low-loss (optimistic) or high-loss (pessimistic)
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 

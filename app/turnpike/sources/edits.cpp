@@ -204,8 +204,9 @@ void edit_bridge(configuration& into, verb v, const reader& from) {
 }
 
 void edit_member(configuration& into, verb v, const reader& from) {
-    const state::bridge& b = bridge_of(into, from.at("bridge"));
-    const std::string port = from.at("port").text(), bridge = from.at("bridge").text();
+    const reader name = from.at("bridge");
+    const state::bridge& b = bridge_of(into, name);
+    const std::string port = from.at("port").text(), bridge = name.text();
     const std::string what = fmt::format("member '{}' of bridge '{}'", port.substr(0, 80), bridge);
     if (v == del) from.expect_map({"bridge", "port"});
     check_there(from, v, b.member(port) != nullptr, what);

@@ -16,7 +16,6 @@ namespace turnpike::sources {
 namespace {
 
 using namespace state;
-using fmt::format;
 
 ip_prefix prefix_of(const acl::address_match& m, bool v6) {
     unsigned length = 0;
@@ -28,7 +27,7 @@ ip_prefix prefix_of(const acl::address_match& m, bool v6) {
 }
 
 std::string text_of(const acl::port_range& r) {
-    return r.first == r.last ? format("{}", r.first) : format("{}-{}", r.first, r.last);
+    return r.first == r.last ? fmt::format("{}", r.first) : fmt::format("{}-{}", r.first, r.last);
 }
 
 bool asks(const acl::rule& r, uint16_t bit) { return (r.tcp_flags.mask & bit) != 0; }
@@ -57,7 +56,7 @@ void add_vlan(condition_list& to, const acl::masked<uint16_t>& vlan) {
     if (vlan.mask == 0) return;
     to.emplace_back("vlan", vlan.mask == acl_key::tagged
                                 ? std::string("untagged")
-                                : format("{}", vlan.value & ~acl_key::tagged));
+                                : fmt::format("{}", vlan.value & ~acl_key::tagged));
 }
 
 /// Conditions on the upper-layer header and other fields.
@@ -68,13 +67,13 @@ void add_details(condition_list& to, const acl::rule& r) {
     if (!any) to.emplace_back("destination_ports", text_of(r.destination_port));
     if (asks(r, acl_key::has_tcp_flags))
         to.emplace_back("tcp_flags", quoted(flags_text(r.tcp_flags)));
-    if (r.icmp_type) to.emplace_back("icmp_type", format("{}", *r.icmp_type));
-    if (r.icmp_code) to.emplace_back("icmp_code", format("{}", *r.icmp_code));
-    if (r.dscp.mask != 0) to.emplace_back("dscp", format("{}", r.dscp.value >> 2));
+    if (r.icmp_type) to.emplace_back("icmp_type", fmt::format("{}", *r.icmp_type));
+    if (r.icmp_code) to.emplace_back("icmp_code", fmt::format("{}", *r.icmp_code));
+    if (r.dscp.mask != 0) to.emplace_back("dscp", fmt::format("{}", r.dscp.value >> 2));
     add_vlan(to, r.vlan);
     if (asks(r, acl_key::later_fragment))
         to.emplace_back("fragments",
-                        format("{}", (r.tcp_flags.value & acl_key::later_fragment) != 0));
+                        fmt::format("{}", (r.tcp_flags.value & acl_key::later_fragment) != 0));
 }
 
 condition_list frame_conditions(const acl_rule& r) {
@@ -90,7 +89,7 @@ condition_list frame_conditions(const acl_rule& r) {
         const auto named = std::find_if(named_ethertypes.begin(), named_ethertypes.end(),
                                         [&](const auto& n) { return n.type == m.type; });
         out.emplace_back("ethertype", named == named_ethertypes.end()
-                                          ? format("{:#06x}", m.type.first)
+                                          ? fmt::format("{:#06x}", m.type.first)
                                           : std::string(named->name));
     }
     add_vlan(out, m.vlan);
@@ -101,7 +100,7 @@ condition_list packet_conditions(const acl_rule& r) {
     condition_list out;
     if (r.ipv4 != r.ipv6) out.emplace_back("family", r.ipv6 ? "ipv6" : "ipv4");
     if (r.match.protocol.mask != 0)
-        out.emplace_back("protocol", format("{}", r.match.protocol.value));
+        out.emplace_back("protocol", fmt::format("{}", r.match.protocol.value));
     const acl::address_match any{};
     if (r.match.source != any)
         out.emplace_back("source", quoted(prefix_of(r.match.source, r.ipv6).text()));
@@ -114,21 +113,21 @@ condition_list packet_conditions(const acl_rule& r) {
 /// ClassBench's last field: the inverse of extract_extra_field() of yaml_acl_rule.cpp.
 std::string extra_text(const acl::rule& r) {
     if (asks(r, acl_key::has_tcp_flags))
-        return format("0x{:04x}/0x{:04x}", (r.tcp_flags.value & 0xff) << 8,
-                      (r.tcp_flags.mask & 0xff) << 8);
+        return fmt::format("0x{:04x}/0x{:04x}", (r.tcp_flags.value & 0xff) << 8,
+                           (r.tcp_flags.mask & 0xff) << 8);
     if (r.icmp_type)
-        return format("0x{:04x}/0x{:04x}", *r.icmp_type << 8 | r.icmp_code.value_or(0),
-                      r.icmp_code ? 0xffff : 0xff00);
+        return fmt::format("0x{:04x}/0x{:04x}", *r.icmp_type << 8 | r.icmp_code.value_or(0),
+                           r.icmp_code ? 0xffff : 0xff00);
     return "0x0000/0x0000";
 }
 
 std::string classbench_text(const acl_rule& r) {
-    return format("@{}\t{}\t{} : {}\t{} : {}\t0x{:02x}/0x{:02x}\t{}",
-                  prefix_of(r.match.source, r.ipv6).text(),
-                  prefix_of(r.match.destination, r.ipv6).text(), r.match.source_port.first,
-                  r.match.source_port.last, r.match.destination_port.first,
-                  r.match.destination_port.last, r.match.protocol.value, r.match.protocol.mask,
-                  extra_text(r.match));
+    return fmt::format("@{}\t{}\t{} : {}\t{} : {}\t0x{:02x}/0x{:02x}\t{}",
+                       prefix_of(r.match.source, r.ipv6).text(),
+                       prefix_of(r.match.destination, r.ipv6).text(), r.match.source_port.first,
+                       r.match.source_port.last, r.match.destination_port.first,
+                       r.match.destination_port.last, r.match.protocol.value, r.match.protocol.mask,
+                       extra_text(r.match));
 }
 
 }  // namespace
@@ -140,7 +139,7 @@ std::string quoted(const std::string& text) {
             out += '\\';
             out += c;
         } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-            out += format("\\u{:04x}", static_cast<unsigned char>(c));
+            out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
         } else {
             out += c;
         }
@@ -153,16 +152,16 @@ std::vector<std::pair<std::string_view, std::string>> conditions(const acl_rule&
 }
 
 std::string rule_text(const acl_rule& r, bool l2) {
-    std::string out = format("{{action: {}", acl_action_names[static_cast<size_t>(r.action)]);
+    std::string out = fmt::format("{{action: {}", acl_action_names[static_cast<size_t>(r.action)]);
     if (!r.name.empty()) out += ", name: " + quoted(r.name);
-    for (const auto& [key, value] : conditions(r, l2)) out += format(", {}: {}", key, value);
+    for (const auto& [key, value] : conditions(r, l2)) out += fmt::format(", {}: {}", key, value);
     return out + "}";
 }
 
 void add_list(std::string& out, const acl_list& list) {
-    out += format("  - name: {}\n{}    default: {}\n    memory_mb: {}\n", quoted(list.name),
-                  list.l2 ? "    layer: 2\n" : "", list.default_permits ? "permit" : "deny",
-                  list.memory_mb);
+    out += fmt::format("  - name: {}\n{}    default: {}\n    memory_mb: {}\n", quoted(list.name),
+                       list.l2 ? "    layer: 2\n" : "", list.default_permits ? "permit" : "deny",
+                       list.memory_mb);
     bool any = false;
     const acl_rule* block = nullptr;  // the previous rule of a block in ClassBench format
     for (const acl_rule& r : list.rules) {
@@ -175,8 +174,8 @@ void add_list(std::string& out, const acl_list& list) {
             continue;
         }
         if (block == nullptr || block->action != r.action || block->ipv6 != r.ipv6)
-            out += format("      - action: {}\n        lines: |\n",
-                          acl_action_names[static_cast<size_t>(r.action)]);
+            out += fmt::format("      - action: {}\n        lines: |\n",
+                               acl_action_names[static_cast<size_t>(r.action)]);
         out += "          " + classbench_text(r) + "\n";
         block = &r;
     }

@@ -12,7 +12,6 @@
 namespace turnpike::sources {
 namespace {
 
-using fmt::format_to;
 using state::configuration;
 using state::interface_kind;
 
@@ -37,7 +36,7 @@ class writer {
   private:
     template <class... T>
     void add(fmt::format_string<T...> text, T&&... values) {
-        format_to(std::back_inserter(out_), text, std::forward<T>(values)...);
+        fmt::format_to(std::back_inserter(out_), text, std::forward<T>(values)...);
     }
 
     /// The last setting is a map of its own lines, `neighbours`.
@@ -150,13 +149,13 @@ class writer {
         std::string out;
         for (const state::route_member& m : t.members) {
             if (t.members.size() > 1) out += " nexthop";
-            if (m.via) format_to(std::back_inserter(out), " via {}", m.via->text());
-            if (!t.recursive) format_to(std::back_inserter(out), " dev {}", m.interface);
-            if (m.weight != 1) format_to(std::back_inserter(out), " weight {}", m.weight);
+            if (m.via) fmt::format_to(std::back_inserter(out), " via {}", m.via->text());
+            if (!t.recursive) fmt::format_to(std::back_inserter(out), " dev {}", m.interface);
+            if (m.weight != 1) fmt::format_to(std::back_inserter(out), " weight {}", m.weight);
             if (m.onlink) out += " onlink";
         }
         if (t.recursive) out += " recursive";
-        if (t.mtu != 0) format_to(std::back_inserter(out), " mtu {}", t.mtu);
+        if (t.mtu != 0) fmt::format_to(std::back_inserter(out), " mtu {}", t.mtu);
         return out + '\n';
     }
 
