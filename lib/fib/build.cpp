@@ -9,6 +9,14 @@
 #include "fib/table.hpp"
 
 namespace turnpike::fib {
+namespace {
+
+// IPv6: each route of a table of direct nodes has a node of 1 KB, more or less: with more routes than that, it is not
+// measured whether they fit.
+constexpr uint64_t least_direct_bytes_per_route = 64;
+
+}  // namespace
+
 /// Visit the routes that cover a node's slots, in order: run(last slot, handle) for slots without a
 /// child, child(child, handle) for a slot with one, with the handle of the covering route.
 template <class Run, class Child>
@@ -69,12 +77,13 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
                           below.background != handle))
                 built = build(below, level + 1, handle, all, g, c);
             runs[count++] = {child.slot, entry_of(below, level)};
-            if (kind(level) == node_kind::block) g.has_escapes();
+            if (kind(level, g.coding()) == node_kind::block) g.has_escapes();
             extends = false;
         });
     if (!built) return false;
     alignas(8) uint8_t bytes[layout::max_node_bytes];
-    const uint32_t size = encode_node(kind(level), {runs.data(), count}, g.coding().bytes, bytes);
+    const uint32_t size =
+        encode_node(kind(level, g.coding()), {runs.data(), count}, g.coding().bytes, bytes);
     const uint32_t units = arena::units(size);
     c.log.push_back({&node, node.entry, node.units, node.background, node.only_leaf});
     const uint32_t offset = g.nodes.allocate(units);
@@ -96,8 +105,8 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
 /// The entry of a child's slot in a node of a level: if all slots of the child lead to one leaf, that
 /// leaf, so that lookups end above the child. (A block's slots have no entry but an ID.)
 uint32_t table::entry_of(const rib_node& child, unsigned level) const noexcept {
-    return child.only_leaf != 0 && kind(level) != node_kind::block ? child.only_leaf
-                                                                   : child.entry | layout::node_bit;
+    return child.only_leaf != 0 && !(ipv4_ && level == 1) ? child.only_leaf
+                                                          : child.entry | layout::node_bit;
 }
 
 /// The level of the node to build for a change below the node at `level` of a path: lookups end above
@@ -122,11 +131,11 @@ uint64_t table::measure(const rib_node& node, unsigned level, uint32_t backgroun
         },
         [&](const rib_node::child& child, uint32_t handle) {
             below += measure(*child.node, level + 1, handle, coding);
-            runs += before != link || kind(level) != node_kind::block;
+            runs += before != link || kind(level, coding) != node_kind::block;
             ++links;
             before = link;
         });
-    const uint32_t own = node_bytes(kind(level), runs, links, coding.bytes);
+    const uint32_t own = node_bytes(kind(level, coding), runs, links, coding.bytes);
     return below + arena::bytes_of(arena::units(own));
 }
 
@@ -192,7 +201,7 @@ bool table::build_known(const address& a, rib_node& node, const rib_node* parent
         const unsigned above = level - 1;
         uint8_t* parent = g.nodes.base() + parent_node->entry;
         const uint32_t slot = a.bits(shape_.start(above), shape_.stride(above));
-        link = node_link(kind(above), parent, g.coding().bytes, slot);
+        link = node_link(kind(above, g.coding()), parent, g.coding().bytes, slot);
         entry = entry_of(node, above);
     }
     c.stores.push_back({link, 1, entry});
@@ -214,7 +223,7 @@ uint64_t table::arena_bytes_needed(const id_coding& coding, rebuild_reason why) 
     bytes += uniform * arena::bytes_of(coding.root_leaf_units(ipv4_));
     // Also room for copies during changes; expect a table that grew to grow again.
     const uint64_t room = why == rebuild_reason::load ? bytes / 8 : bytes;
-    return std::min(bytes + room + 32 * 1024, config_.max_bytes);
+    return bytes + room + 32 * 1024;
 }
 
 /// Rebuild everything into a new generation. Returns false without memory; nothing changes then.
@@ -227,11 +236,16 @@ bool table::rebuild(rebuild_reason why) noexcept {
 }
 
 bool table::build_whole(rebuild_reason why) {
-    const id_coding coding = id_coding::fitting(*nexthops_, ipv4_);
-    const uint64_t bytes = arena_bytes_needed(coding, why);
+    id_coding coding = id_coding::fitting(*nexthops_, ipv4_);
+    coding.direct = !ipv4_ && rib_->size() <= config_.direct_bytes / least_direct_bytes_per_route;
+    uint64_t bytes = arena_bytes_needed(coding, why);
+    if (coding.direct && bytes > std::min(config_.direct_bytes, config_.max_bytes)) {
+        coding.direct = false;
+        bytes = arena_bytes_needed(coding, why);
+    }
     auto next = std::make_unique<generation>(
-        config_.allocator,
-        generation::plan{shape_.root_bits, ipv4_, config_.network_order, coding, bytes});
+        config_.allocator, generation::plan{shape_.root_bits, ipv4_, config_.network_order, coding,
+                                            std::min(bytes, config_.max_bytes)});
     if (!next->valid()) return false;
     pending_update c;
     bool built = false;

@@ -20,13 +20,13 @@ id_coding id_coding::fitting(const next_hops& all, bool ipv4) {
         if (all.in_use(h)) greatest = std::max(greatest, all.value(h));
     for (const uint8_t bytes : {uint8_t{1}, uint8_t{2}, uint8_t{4}}) {
         if (!ipv4 && bytes != 4) continue;
-        if (greatest < layout::id_limit(ipv4 ? bytes : 2)) return {bytes, true, 0};
+        if (greatest < layout::id_limit(ipv4 ? bytes : 2)) return {bytes, false, true, 0};
         if (all.bound() < layout::id_limit(bytes)) {
             const uint32_t room = std::bit_ceil(std::max(256U, all.bound() + all.bound() / 8));
-            return {bytes, false, std::max(room, bytes == 2 ? 4096U : 256U)};
+            return {bytes, false, false, std::max(room, bytes == 2 ? 4096U : 256U)};
         }
     }
-    return {4, false, std::bit_ceil(all.bound() + all.bound() / 8)};
+    return {4, false, false, std::bit_ceil(all.bound() + all.bound() / 8)};
 }
 
 uint32_t id_coding::limit() const noexcept {
@@ -55,8 +55,13 @@ generation::generation(const memory& from, const plan& p)
         nexthops_valid_ = nexthops_ != nullptr;
         if (nexthops_valid_) nexthops_[layout::escape_id] = ~uint64_t{0};
     }
-    view_ = {root_, nodes.base(), nexthops_, p.coding.bytes, p.network_order,
-             true,  true,         {},        nullptr};
+    view_.root = root_;
+    view_.nodes = nodes.base();
+    view_.nexthops = nexthops_;
+    view_.id_bytes = p.coding.bytes;
+    view_.network_order = p.network_order;
+    view_.prefetch = view_.escapes = true;
+    view_.direct = p.coding.direct;
 }
 
 generation::~generation() {

@@ -17,6 +17,7 @@ namespace turnpike::fib {
 /// Encoding of next-hop handles as IDs in the lookup table.
 struct id_coding {
     uint8_t bytes = 1;      ///< bytes per ID in IPv4 blocks
+    bool direct = false;    ///< IPv6: nodes below a page are pages, too
     bool identity = true;   ///< an ID is its next hop: no side table
     uint32_t nexthops = 0;  ///< size of the side table otherwise
 

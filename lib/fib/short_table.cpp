@@ -146,8 +146,8 @@ std::vector<short_table::route>::iterator short_table::position(const address& a
                             });
 }
 
-void short_table::know(const rib& all) noexcept {
-    if (known_ || all.size() > most_ / 2) return;
+void short_table::know(const rib& all, bool replaced) noexcept {
+    if (known_ || all.size() > (replaced && !ipv4_ ? most_ : most_ / 2)) return;
     try {
         routes_.reserve(all.size());
         all.for_each([&](const address& a, unsigned length, uint32_t handle) {

@@ -48,9 +48,12 @@ class short_table {
     short_table(uint32_t most, bool ipv4) noexcept
         : most_(std::min(most, ipv4 ? max_routes4 : max_routes)), ipv4_(ipv4) {}
 
-    /// Load all routes of `all` if there are few and they are not loaded yet. The limit is half of
-    /// most_, so that a table near the limit does not switch back and forth.
-    void know(const rib& all) noexcept;
+    /// Load all routes of `all` if there are few and they are not loaded yet.
+    ///
+    /// replaced  `all` has just been loaded. Otherwise, and for IPv4, whose searches of so many intervals are
+    ///           no faster than the nodes, the limit is half of most_: a table near the limit does not switch back
+    ///           and forth.
+    void know(const rib& all, bool replaced = false) noexcept;
     void forget() noexcept;
     /// Add a route, or change its next hop.
     void put(const address& a, unsigned length, uint32_t handle) noexcept;

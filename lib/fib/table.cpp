@@ -238,6 +238,7 @@ result<void> table::load(std::vector<entry> routes) {
             rib_->append(routes[i].prefix, routes[i].length, acquired.back());
         }
         short_.forget();
+        short_.know(*rib_, true);
         if (rib_->size() <= config_.max_routes && rebuild(rebuild_reason::load)) {
             old_rib->for_each([&](const address&, unsigned, uint32_t h) { release_handle(h); });
             return {};

@@ -47,6 +47,9 @@ struct config {
     /// Up to this many routes (IPv4: 127 at most), also keep the table as intervals, which are faster
     /// to search.
     uint32_t short_routes = short_table::max_routes;
+    /// IPv6: up to this size, nodes are tables of 256 entries: larger than run-length compressed ones,
+    /// and faster.
+    uint64_t direct_bytes = 4 << 20;
 };
 
 struct statistics {
@@ -136,9 +139,9 @@ class table {
         }
     };
 
-    node_kind kind(unsigned level) const noexcept {
+    node_kind kind(unsigned level, const id_coding& coding) const noexcept {
         if (ipv4_) return level > 1 ? node_kind::host_node : node_kind::block;
-        return level > 1 ? node_kind::byte_node : node_kind::page;
+        return level > 1 && !coding.direct ? node_kind::byte_node : node_kind::page;
     }
     enum class rebuild_reason : uint8_t { load, growth };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // IPv6. A short table is searched (search.inl.hpp), or is a tree of intervals, two or three nodes
-// deep, in L1. Others: root, page, then byte nodes. A chunk descends together, one level per pass, so
+// deep, in L1. Others: root, page, then direct or byte nodes. A chunk descends together, one level per pass, so
 // that its loads overlap; addresses that reached a leaf leave the work list, which is compacted without
 // branches.
 
@@ -28,7 +28,7 @@ inline uint64_t meet(const uint8_t* nodes, uint8_t* slot, uint64_t entry) noexce
 }
 
 /// met  [n] out: the leaf of each address
-template <class V, bool Prefetch>
+template <class V, bool Prefetch, bool Direct>
 inline void lookup6_leaves(const fib::view& t, const uint8_t* dst, uint64_t* met,
                            uint64_t n) noexcept {
     // a local copy: the compiler reloads members of t after an acquire load
@@ -51,8 +51,10 @@ inline void lookup6_leaves(const fib::view& t, const uint8_t* dst, uint64_t* met
     const uint8_t* byte = dst + 3;  // the byte of the first address that this pass reads
     const auto step = [&](uint64_t at) {
         const uint8_t slot = byte[at * (address_bytes / place_bytes)];
+        const uint64_t link = load_word(slots + at);
         return meet<V, Prefetch>(nodes, slots + at,
-                                 byte_entry<V>(nodes, load_word(slots + at), slot));
+                                 Direct ? load_entry(nodes + link - layout::node_bit + slot * 4)
+                                        : byte_entry<V>(nodes, link, slot));
     };
     unsigned now = 0;
     if (left == n) {  // the common case: no list to read
@@ -77,6 +79,41 @@ inline void lookup6_leaves(const fib::view& t, const uint8_t* dst, uint64_t* met
             left += step(at);
         }
     }
+}
+
+/// Vectors that can gather.
+template <class V>
+concept gathers = requires(V v) {
+    V::gather(nullptr, v);
+};
+
+/// A table of direct nodes, a vector of n >= V::lanes addresses at a time.
+///
+/// met  [n] out: the leaf of each address
+template <gathers V>
+inline void lookup6_direct(const fib::view& t, const uint8_t* dst, uint64_t* met,
+                           uint32_t n) noexcept {
+    const V one = V::set1(layout::node_bit), byte = V::set1(0xff);
+    const auto offset = [](V slot) { return V::shift_left_by(slot, 2); };
+    each_vector<V>(
+        n, [&](uint32_t i) __attribute__((always_inline)) {
+            const uint8_t* const at = dst + i * address_bytes;
+            V word, next;
+            V::load_rows_be(at, word, next);
+            const V page = V::gather(t.root, offset(V::template shift_right<16>(word)));
+            const V slot = V::shift_right_each(V::template shift_right<8>(word) & byte,
+                                               page & V::set1(layout::page_shift_mask));
+            V entry =
+                V::gather(t.nodes, (page & V::set1(~(layout::page_align - 1))) + offset(slot));
+            for (unsigned level = 3; V::any(entry & one); ++level) {
+                if (level % 4 == 0) word = next;
+                if (level == 8) V::load_rows_be(at + 8, word, next);
+                const V slot_below = V::shift_right_by(word, 24 - level % 4 * 8) & byte;
+                entry = V::gather_where(entry & one, t.nodes - layout::node_bit,
+                                        entry + offset(slot_below), entry);
+            }
+            V::store_wide(met + i, entry);
+        });
 }
 
 template <class V, unsigned Levels>
@@ -213,16 +250,26 @@ inline void lookup6_trees(const fib::view& t, const uint8_t* dst, uint64_t* met,
 }
 
 template <class V>
+inline void lookup6_pages(const fib::view& t, const uint8_t* dst, uint64_t* met,
+                          uint32_t n) noexcept {
+    if constexpr (gathers<V>)
+        if (n >= V::lanes) return lookup6_direct<V>(t, dst, met, n);
+    lookup6_leaves<V, false, true>(t, dst, met, n);
+}
+
+template <class V>
 inline void lookup6_chunk(const fib::view& t, const uint8_t* dst, uint64_t* nexthop,
                           uint32_t n) noexcept {
     const uint32_t all = n;
     if (n > 1 && train<V, address_bytes>(dst, n, ~uint32_t{0})) n = 1;
     if (t.trees != nullptr)
         lookup6_trees<V>(t, dst, nexthop, n);
+    else if (t.direct)
+        lookup6_pages<V>(t, dst, nexthop, n);
     else if (t.prefetch)
-        lookup6_leaves<V, true>(t, dst, nexthop, n);
+        lookup6_leaves<V, true, false>(t, dst, nexthop, n);
     else
-        lookup6_leaves<V, false>(t, dst, nexthop, n);
+        lookup6_leaves<V, false, false>(t, dst, nexthop, n);
     resolve6(t.nexthops, nexthop, n);
     if (n < all) repeat(nexthop, all);
 }

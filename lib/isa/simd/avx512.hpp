@@ -146,6 +146,17 @@ struct avx512 {
                                             look_up<Bits - 1>(table + half, i).v)};
         }
     }
+    static avx512 shift_right_each(avx512 a, avx512 n) noexcept {
+        return {_mm512_srlv_epi32(a.v, n.v)};
+    }
+    static avx512 gather(const void* at, avx512 offset) noexcept {
+        return {_mm512_i32gather_epi32(offset.v, at, 1)};
+    }
+    static avx512 gather_where(avx512 bits, const void* at, avx512 offset,
+                               avx512 otherwise) noexcept {
+        return {_mm512_mask_i32gather_epi32(otherwise.v, _mm512_test_epi32_mask(bits.v, bits.v),
+                                            offset.v, at, 1)};
+    }
     static avx512 descend(avx512 i, avx512 key, avx512 bound) noexcept {
         return step(i, _mm512_cmpgt_epi32_mask(key.v, bound.v));
     }

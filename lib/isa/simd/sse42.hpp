@@ -44,6 +44,11 @@
 //   load_rows_be(at, first, second)   lane i = the first, second big-endian u32 of the 16 bytes at
 //                                at + 16 * i
 //   store_wide(to, a)            lanes as u64
+//
+// Only of AVX-512:
+//   shift_right_each(a, n)       each lane by its own n
+//   gather(at, offset)           lane i = the u32 at `at` + offset[i] bytes, offset[i] below 2^31
+//   gather_where(bits, at, offset, otherwise)   the same for lanes with any of `bits`; others: `otherwise`
 #pragma once
 
 #include <immintrin.h>

@@ -59,10 +59,12 @@ void change_together(typename Family::table_type& table, std::atomic<uint64_t> (
 }
 
 template <class Family>
-void churn(uint32_t short_routes = 0) {
+void churn(uint32_t short_routes = 0, uint64_t direct_bytes = config{}.direct_bytes) {
     turnpike::test::epochs<reader_count> domain;
-    auto table = *Family::table_type::create(
-        {.next_hop_bytes = 8, .defer_free = domain.hook(), .short_routes = short_routes});
+    auto table = *Family::table_type::create({.next_hop_bytes = 8,
+                                              .defer_free = domain.hook(),
+                                              .short_routes = short_routes,
+                                              .direct_bytes = direct_bytes});
     // The version announced last. Whether a /24 or /28 is there a reader cannot know, but a /16
     // always is, so the default next hop never shows.
     std::atomic<uint64_t> newest[groups][3] = {};
@@ -121,6 +123,7 @@ void churn(uint32_t short_routes = 0) {
 }
 TEST(fib4_churn, nested_prefixes_answer_old_or_new) { churn<ipv4>(); }
 TEST(fib6_churn, nested_prefixes_answer_old_or_new) { churn<ipv6>(); }
+TEST(fib6_churn, compressed_nodes) { churn<ipv6>(0, 0); }
 TEST(fib4_churn, changed_together) { churn<ipv4_together>(); }
 TEST(fib6_churn, changed_together) { churn<ipv6_together>(150); }
 /// 64 to 192 routes, of which 127 are short.

@@ -78,7 +78,9 @@ class lab {
 template <class Family>
 void random_batches(uint32_t seed, bool sorted, uint32_t next_hops, uint32_t short_routes) {
     prefixes<Family> random(seed);
-    lab<Family> l({.next_hop_bytes = 8, .short_routes = short_routes});
+    lab<Family> l({.next_hop_bytes = 8,
+                   .short_routes = short_routes,
+                   .direct_bytes = seed % 2 == 0 ? config{}.direct_bytes : 0});
     std::vector<std::pair<address, unsigned>> known;
     for (int round = 0; round < (turnpike::test::slow ? 30 : 60); ++round) {
         struct wish {

@@ -274,6 +274,29 @@ void a_measured_kernel_is_one_that_the_width_permits() {
 TEST(fib4_kernels, measured) { a_measured_kernel_is_one_that_the_width_permits<ipv4>(); }
 TEST(fib6_kernels, measured) { a_measured_kernel_is_one_that_the_width_permits<ipv6>(); }
 
+TEST(fib6_edges, nodes_are_direct_while_they_fit) {
+    bench<ipv6> b({.name = "test", .short_routes = 0, .direct_bytes = 256 * 1024});
+    bench<ipv6> limited({.name = "test", .max_bytes = 64 * 1024, .short_routes = 0});
+    prefixes<ipv6> random(5);
+    const auto network = [](uint32_t i) {
+        return address{0x2001'0db8'0000'0000, 0}.with(32, 32, i * 101 << 16);
+    };
+    for (uint32_t i = 0; i < 600; ++i) {
+        b.add(network(i), 48, 1 + i % 5);
+        if (i < 100) limited.add(network(i), 48, 1 + i % 5);
+        if (i % 100 == 0) b.check_edges(random);
+        if (i == 20) {
+            EXPECT_TRUE(b.table->readers_view()->direct);
+        }
+    }
+    EXPECT_FALSE(b.table->readers_view()->direct) << "256 nodes of 1 KB";
+    EXPECT_FALSE(limited.table->readers_view()->direct);
+    b.check_edges(random);
+    limited.check_edges(random);
+    while (b.routes.size() > 3) b.remove(network(static_cast<uint32_t>(b.routes.size() - 1)), 48);
+    b.check_edges(random);
+}
+
 TEST(fib6_edges, a_lookup_ends_above_nodes_of_one_leaf) {
     bench<ipv6> b({.name = "test", .short_routes = 0});
     const address provider{0x2001'0db8'0000'0000, 0}, site{0x2001'0db8'0001'0000, 0},
@@ -345,7 +368,7 @@ TEST(fib6_edges, drift_of_parents_and_children) {
 }
 
 // Root 2^18 and 2^16 entries of 4 bytes; a block of 64 slots is one line, and four more for links; a host node
-// with IDs of one byte four; a page 1 KB; a byte node with two boundaries 40 + 3 * 4 bytes, one line.
+// with IDs of one byte four; a page 1 KB; a byte node with two boundaries 40 + 3 * 4 bytes, one line; a direct node as a page.
 TEST(fib4_edges, bytes_by_level) {
     auto t = *fib4::create({});
     ASSERT_TRUE(t->add(0x0a000000, 24, 1));
@@ -355,11 +378,14 @@ TEST(fib4_edges, bytes_by_level) {
     EXPECT_EQ(t->stats().live_bytes, 320U + 256 + 64);  // and what all other slots share
 }
 TEST(fib6_edges, bytes_by_level) {
-    auto t = *fib6::create({});
-    ASSERT_TRUE(t->add({0x20, 1, 0x0d, 0xb8}, 32, 1));
-    EXPECT_EQ(t->bytes_by_level(), (level_bytes{1 << 18, 1024, 64}));
-    ASSERT_TRUE(t->remove({0x20, 1, 0x0d, 0xb8}, 32));
-    EXPECT_EQ(t->bytes_by_level(), (level_bytes{1 << 18}));
+    for (const uint64_t direct_bytes : {uint64_t{0}, config{}.direct_bytes}) {
+        auto t = *fib6::create({.direct_bytes = direct_bytes});
+        ASSERT_TRUE(t->add({0x20, 1, 0x0d, 0xb8}, 32, 1));
+        EXPECT_EQ(t->bytes_by_level(),
+                  (level_bytes{1 << 18, 1024, direct_bytes == 0 ? 64U : 1024U}));
+        ASSERT_TRUE(t->remove({0x20, 1, 0x0d, 0xb8}, 32));
+        EXPECT_EQ(t->bytes_by_level(), (level_bytes{1 << 18}));
+    }
 }
 
 /// An allocator with a budget.
