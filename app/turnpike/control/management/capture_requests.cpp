@@ -108,6 +108,8 @@ owned_fd writable(int descriptor) {
 }
 
 json status_json(uint64_t number, const capture_session& s) {
+    // Read first: the counters of a capture that is done are its last ones.
+    const bool done = s.done.load(std::memory_order_acquire);
     uint64_t accepted = 0, lost = 0;
     json ports = json::array();
     for (const captured_port& p : s.ports) {
@@ -125,7 +127,7 @@ json status_json(uint64_t number, const capture_session& s) {
             {"bytes", s.bytes.load(std::memory_order_relaxed)},
             {"lost", lost + s.unwritten.load(std::memory_order_relaxed)},
             {"timed_by_device", s.timed_by_device.load(std::memory_order_relaxed)},
-            {"done", s.done.load(std::memory_order_acquire)},
+            {"done", done},
             {"why", why.empty() ? json(nullptr) : json(why)}};
 }
 
