@@ -7,8 +7,6 @@
 
 namespace turnpike::bench {
 
-static_assert(walked[2] == RTE_MEMPOOL_ALIGN + sizeof(rte_mbuf) + RTE_PKTMBUF_HEADROOM);
-
 pool make_pool(const pool_wish& wish) {
     static unsigned number = 0;
     const auto element = wish.object_bytes - RTE_MEMPOOL_ALIGN;

@@ -2,6 +2,7 @@
 // A mempool of packet buffers for a benchmark, with any handler and flags.
 #pragma once
 
+#include <rte_mbuf.h>
 #include <rte_mempool.h>
 
 #include <array>
@@ -30,5 +31,7 @@ pool make_pool(const pool_wish& wish);
 
 /// Offsets of the lines that a walk touches, from the start of the object (its header): the mbuf's
 /// two and, after the headroom, the packet's first.
-inline constexpr std::array<uint32_t, 3> walked{64, 128, 320};
+inline constexpr std::array<uint32_t, 3> walked{
+    RTE_MEMPOOL_ALIGN, RTE_MEMPOOL_ALIGN + RTE_CACHE_LINE_MIN_SIZE,
+    RTE_MEMPOOL_ALIGN + sizeof(rte_mbuf) + RTE_PKTMBUF_HEADROOM};
 }  // namespace turnpike::bench

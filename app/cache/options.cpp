@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "base/cache_line.hpp"
 #include "version.hpp"
 
 namespace turnpike::cache_tool {
@@ -19,7 +20,10 @@ constexpr const char* about =
     "  turnpike-cache --object 2048 --objects 8192\n"
     "  turnpike-cache --object 2048 --figure sets       (writes sets.svg and sets.png)\n";
 
-constexpr uint32_t header_bytes = 64, mbuf_bytes = 128, headroom_bytes = 128, line_bytes = 64;
+// DPDK's layout: an object's header takes RTE_MEMPOOL_ALIGN, to which objects are padded, and an mbuf two times
+// RTE_CACHE_LINE_MIN_SIZE.
+constexpr uint32_t align_bytes = cache_line_bytes, header_bytes = align_bytes;
+constexpr uint32_t line_bytes = 64, mbuf_bytes = 2 * line_bytes, headroom_bytes = 128;
 
 /// Arguments as given.
 struct arguments {
@@ -40,7 +44,8 @@ std::vector<uint32_t> touched_of(uint32_t object) {
 result<request> check(const arguments& a, request r) {
     uint64_t bytes = a.object.value_or(header_bytes + mbuf_bytes + 2176);
     if (a.buffer_size) bytes = uint64_t{header_bytes} + mbuf_bytes + *a.buffer_size;
-    r.layout.bytes = static_cast<uint32_t>((bytes + line_bytes - 1) / line_bytes * line_bytes);
+    r.layout.align = align_bytes;
+    r.layout.bytes = static_cast<uint32_t>((bytes + align_bytes - 1) / align_bytes * align_bytes);
     r.layout.hot = a.hot.empty() ? touched_of(r.layout.bytes) : a.hot;
     for (const uint32_t line : r.layout.hot)
         if (line >= r.layout.bytes)

@@ -4,6 +4,7 @@
 // Source: Documentation/ABI/testing/sysfs-devices-system-cpu, /sys/devices/system/cpu/cpu*/cache.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -27,6 +28,10 @@ struct level {
     }
     /// Addresses this far apart map to the same set.
     [[nodiscard]] uint64_t way_bytes() const noexcept { return uint64_t{sets} * line_bytes; }
+    /// Sets of units of `bytes`, a line or several.
+    [[nodiscard]] uint32_t sets_of(uint32_t bytes) const noexcept {
+        return std::max<uint32_t>(1, static_cast<uint32_t>(way_bytes() / bytes));
+    }
 };
 
 struct geometry {

@@ -29,10 +29,11 @@ uint64_t max_lines(uint64_t lines, uint64_t sets) noexcept {
 }
 
 histogram measured(const level& of, std::span<const uint64_t> objects,
-                   std::span<const uint32_t> hot) {
-    histogram h{std::vector<uint32_t>(of.sets)};
+                   std::span<const uint32_t> hot, uint32_t align) {
+    const uint32_t unit = std::max(align, of.line_bytes);
+    histogram h{std::vector<uint32_t>(of.sets_of(unit))};
     for (const uint64_t object : objects)
-        for (const uint32_t offset : hot) ++h.lines[(object + offset) / of.line_bytes % of.sets];
+        for (const uint32_t offset : hot) ++h.lines[(object + offset) / unit % h.lines.size()];
     return h;
 }
 

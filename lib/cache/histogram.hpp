@@ -28,8 +28,9 @@ struct histogram {
 ///
 /// objects  [n] their addresses: physical ones, or addresses that equal them below the page size
 /// hot      byte offsets of each object's hot lines
+/// align    of the objects: where it is several lines, their sets count as one
 [[nodiscard]] histogram measured(const level& of, std::span<const uint64_t> objects,
-                                 std::span<const uint32_t> hot);
+                                 std::span<const uint32_t> hot, uint32_t align = 1);
 
 /// Addresses of `objects` objects in memory that starts at an address.
 [[nodiscard]] std::vector<uint64_t> places(const placement& by, uint64_t objects,

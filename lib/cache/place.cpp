@@ -26,20 +26,23 @@ struct verdict {
     }
 };
 
-/// Place objects at one cache level, in memory that starts at `address`, and check after each.
+/// Place objects at one cache level, in memory that starts at `address`, and check after each. Where objects are aligned to
+/// several lines, no placement changes which of them an object takes: those sets count as one.
 void fill(const placement& p, const level& l, const std::vector<uint32_t>& hot, uint64_t address,
           uint64_t objects, verdict& v) {
-    std::vector<uint32_t> lines(l.sets);
+    const uint32_t unit = std::max(p.align, l.line_bytes);
+    const uint32_t sets = l.sets_of(unit), room = l.ways * (unit / l.line_bytes);
+    std::vector<uint32_t> lines(sets);
     uint32_t fullest = 0;
     uint64_t uneven = 0;
     unsigned too_many = 0;
     for (uint64_t n = 1; n <= objects; ++n) {
         const uint64_t start = p.next(address);
         for (const uint32_t offset : hot)
-            fullest = std::max(fullest, ++lines[(start + offset) / l.line_bytes % l.sets]);
-        const uint64_t allowed = max_lines(n * hot.size(), l.sets);
+            fullest = std::max(fullest, ++lines[(start + offset) / unit % sets]);
+        const uint64_t allowed = max_lines(n * hot.size(), sets);
         too_many = fullest > allowed ? static_cast<unsigned>(fullest - allowed) : 0;
-        if (too_many != 0 && fullest > l.ways) {  // otherwise the cache holds all of them anyway
+        if (too_many != 0 && fullest > room) {  // otherwise the cache holds all of them anyway
             ++uneven;
             v.on_the_way = std::max(v.on_the_way, too_many);
         }

@@ -148,6 +148,21 @@ TEST_P(placements, are_even_at_the_sizes_people_use) {
     }
 }
 
+/// DPDK aligns objects to 128 bytes on AArch64, whose lines have 64 on most CPUs.
+TEST_P(placements, are_even_where_objects_are_aligned_to_two_lines) {
+    const std::vector<uint32_t> hot{128, 192, 384};
+    for (const uint32_t bytes : {1024u, 2048u, 2176u, 2304u, 2432u, 4096u, 8192u, 9216u}) {
+        const object_layout layout{.bytes = bytes, .hot = hot, .align = 128};
+        const placement placed = place(layout, caches_, page_2m, 8192);
+        SCOPED_TRACE(testing::Message() << bytes << " bytes: " << placed.text());
+        EXPECT_LE(placed.overhead(), 0.04);
+        const auto objects = places(placed, 8192, 0x7f0012345000);
+        for (const uint64_t o : objects) ASSERT_EQ(o % 128, 0u);
+        for (const level& l : caches_.levels)
+            EXPECT_TRUE(measured(l, objects, hot, 128).even()) << "L" << l.number;
+    }
+}
+
 /// The article's finding: 8192 buffers of 2048 bytes leave most sets unused, 2368 bytes do not.
 TEST(histograms, of_packed_buffers_are_as_published) {
     const auto arm = *parse_geometry("1:256x4");

@@ -160,7 +160,7 @@ TEST_F(cache_aware_pools, honour_flags) {
           RTE_MEMPOOL_F_SP_PUT | RTE_MEMPOOL_F_SC_GET,
           RTE_MEMPOOL_F_NO_SPREAD | RTE_MEMPOOL_F_NO_CACHE_ALIGN | RTE_MEMPOOL_F_NO_IOVA_CONTIG}) {
         SCOPED_TRACE(flags);
-        const pool mp = make(500, 1984, flags);
+        const pool mp = make(500, 2048 - RTE_MEMPOOL_ALIGN, flags);
         ASSERT_TRUE(mp) << rte_strerror(rte_errno);
         expect_well_placed(*mp);
         if ((flags & RTE_MEMPOOL_F_NO_SPREAD) != 0) {
@@ -196,13 +196,16 @@ TEST_F(cache_aware_pools, spread_packet_buffers_over_the_sets) {
         for (const place& o : places_of(*mp)) objects.push_back(o.at);
         const std::vector<uint32_t> hot{0, 64, 256};
         const auto caches = cache::geometry_or_typical();
-        EXPECT_TRUE(cache::measured(*caches.find(1), objects, hot).even()) << room;
+        EXPECT_TRUE(cache::measured(*caches.find(1), objects, hot, RTE_MEMPOOL_ALIGN).even())
+            << room;
         if (rte_eal_has_hugepages() != 0) {
-            EXPECT_TRUE(cache::measured(*caches.find(2), objects, hot).even()) << room;
+            EXPECT_TRUE(cache::measured(*caches.find(2), objects, hot, RTE_MEMPOOL_ALIGN).even())
+                << room;
         }
-        const double dense = 4095.0 * (room + 192);
+        const double one =
+            RTE_ALIGN_CEIL(RTE_MEMPOOL_ALIGN + sizeof(rte_mbuf) + room, size_t{RTE_MEMPOOL_ALIGN});
         EXPECT_LE(static_cast<double>(objects.back() - objects.front()),
-                  dense * 1.04 + 2 * (room + 192));
+                  4095 * one * 1.04 + 2 * one);
     }
 }
 
