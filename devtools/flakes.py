@@ -47,6 +47,8 @@ def _cpu():
     except OSError:
         return "unknown"
     field = dict(re.findall(r"^(.*?)\s*: (.*)$", info, re.MULTILINE))
+    if "CPU implementer" in field:  # AArch64's kernel prints numbers only
+        return f"implementer {field['CPU implementer']}, part {field.get('CPU part', '?')}"
     return f"{field.get('model name', 'unknown')} {field.get('cpu family', '?')}/{field.get('model', '?')}"
 
 

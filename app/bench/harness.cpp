@@ -23,6 +23,7 @@
 
 #include "eal/simd_bitwidth.hpp"
 #include "eal_options.hpp"
+#include "isa/cpu_name.hpp"
 #include "isa/isa.hpp"
 #include "version.hpp"
 
@@ -155,7 +156,7 @@ int harness::finish() {
                                   {"bench", name_},
                                   {"version", version},
                                   {"host",
-                                   {{"cpu", field_of("/proc/cpuinfo", "model name")},
+                                   {{"cpu", isa::cpu_name()},
                                     {"tsc_hz", rte_get_tsc_hz()},
                                     {"max_simd_bitwidth", max_simd_bitwidth()},
                                     {"isas", isas}}},

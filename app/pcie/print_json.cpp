@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "isa/cpu_name.hpp"
 #include "isa/isa.hpp"
 #include "pcie/json.hpp"
 #include "print.hpp"
@@ -14,12 +14,9 @@ using nlohmann::json;
 
 /// The envelope's host, for the format only: the model does not depend on it.
 json host() {
-    json cpu;
-    std::ifstream info("/proc/cpuinfo");
-    for (std::string line; cpu.is_null() && std::getline(info, line);)
-        if (line.starts_with("model name")) cpu = line.substr(line.find(':') + 2);
+    const std::string cpu = isa::cpu_name();
     const auto isas = isa::tokens(isa::detect());
-    return {{"cpu", cpu},
+    return {{"cpu", cpu.empty() ? json() : json(cpu)},
             {"tsc_hz", nullptr},
             {"max_simd_bitwidth", isa::any_simd_bitwidth},
             {"isas", std::vector<std::string>(isas.begin(), isas.end())}};

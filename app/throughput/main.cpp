@@ -19,6 +19,7 @@
 
 #include "../bench/eal_options.hpp"
 #include "comparison.hpp"
+#include "isa/cpu_name.hpp"
 #include "options.hpp"
 #include "paper.hpp"
 #include "procedures.hpp"
@@ -81,7 +82,7 @@ bool start_eal(const std::vector<std::string>& given, const char* program, unsig
 void describe_setup(json& out) {
     const std::string isolated = line_of("/sys/devices/system/cpu/isolated", "");
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    const std::string cpu = line_of("/proc/cpuinfo", "model name");
+    const std::string cpu = isa::cpu_name();
     out["host"] = {
         {"cpu", cpu}, {"cpus", cpus}, {"isolated_cpus", isolated}, {"tsc_hz", rte_get_tsc_hz()}};
     out["kind"] = isolated.empty() ? "functional rate" : "rate";

@@ -49,7 +49,12 @@ class Machine:
     @staticmethod
     def cpu_name():
         with open("/proc/cpuinfo", encoding="utf-8") as file:
-            return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
+            fields = dict(line.split(":", 1) for line in reversed(file.read().splitlines()) if ":" in line)
+        field = {name.strip(): value.strip() for name, value in fields.items()}
+        if "model name" in field:
+            return field["model name"]
+        # AArch64's kernel prints numbers only.
+        return f"implementer {field['CPU implementer']}, part {field['CPU part']}" if "CPU implementer" in field else "unknown"
 
     def environment(self):
         """EAL refuses a plug-in's path if it contains a world-writable folder, but passes a bare name to the dynamic
