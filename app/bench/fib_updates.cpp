@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "base/cache_line.hpp"
 #include "fib/fib4.hpp"
 #include "fib/fib_dpdk.hpp"
 #include "rcu/qsbr.hpp"
@@ -42,7 +43,7 @@ class reader {
 
   private:
     std::atomic<bool> stop_{false};
-    alignas(64) std::atomic<uint64_t> looked_up_{0};
+    alignas(cache_line_bytes) std::atomic<uint64_t> looked_up_{0};
     std::thread thread_;
 };
 

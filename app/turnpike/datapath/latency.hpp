@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/cache_line.hpp"
 #include "counters/latency_histogram.hpp"
 #include "datapath/burst.hpp"
 #include "rxtx/tx_queue.hpp"
@@ -25,7 +26,7 @@ using counters::latency_histogram;
 
 /// The sampled packet of a worker, and its histograms.
 /// Threads  the worker's; histograms are read by any
-class alignas(64) latency_sampler : public rxtx::awaited_packet {
+class alignas(cache_line_bytes) latency_sampler : public rxtx::awaited_packet {
   public:
     /// ports  numbers of ports are below it
     latency_sampler(uint16_t ports, uint64_t mbuf_flag, double ns_per_cycle, uint64_t seed)

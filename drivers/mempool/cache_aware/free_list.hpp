@@ -62,7 +62,7 @@ class free_list {
 
         void** objects() noexcept { return reinterpret_cast<void**>(this + 1); }
     };
-    struct alignas(64) bundle {
+    struct alignas(cache_line_bytes) bundle {
         std::atomic<uint32_t> next;
 
         void** objects() noexcept { return reinterpret_cast<void**>(this + 1); }

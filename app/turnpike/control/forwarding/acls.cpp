@@ -6,6 +6,8 @@
 #include <numeric>
 #include <set>
 
+#include "base/cache_line.hpp"
+
 namespace turnpike::control {
 namespace {
 
@@ -47,7 +49,7 @@ acls::~acls() = default;
 std::unique_ptr<acls::binding> acls::make(const list& of, size_t workers, const binding* before) {
     auto b = std::make_unique<binding>();
     b->live.list = of;
-    constexpr size_t line_apart = 64 / sizeof(datapath::acl_counter);
+    constexpr size_t line_apart = cache_line_bytes / sizeof(datapath::acl_counter);
     const uint32_t ids = of->id_limit();
     for (size_t w = 0; w < workers; ++w)
         b->live.counters.push_back(std::make_unique<datapath::acl_counter[]>(ids + line_apart));
