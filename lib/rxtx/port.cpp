@@ -338,6 +338,10 @@ result<void> port::start() {
     if (const int code = rte_eth_dev_start(id_); code != 0)
         return with_reason(fail(-code, where_, driver_ + " does not start"), log);
     started_ = true;
+    rte_eth_dev_info info;
+    keeps_sent_ = rte_eth_dev_info_get(id_, &info) == 0 &&
+                  info.tx_desc_lim.nb_max != UINT16_MAX &&  // ethdev's value for no ring
+                  rte_eth_tx_done_cleanup(id_, 0, 0) == -ENOTSUP;
     return {};
 }
 
@@ -377,6 +381,7 @@ port& port::operator=(port&& other) noexcept {
     rx_offloads_ = other.rx_offloads_;
     tx_offloads_ = other.tx_offloads_;
     several_buffers_ = other.several_buffers_;
+    keeps_sent_ = other.keeps_sent_;
     descriptors_rx_ = other.descriptors_rx_;
     descriptors_tx_ = other.descriptors_tx_;
     name_ = std::move(other.name_);

@@ -106,6 +106,9 @@ class port {
     [[nodiscard]] uint16_t tx_queues() const noexcept { return tx_queues_; }
     /// Its TX queues must be called every tx_call_ms (driver_facts.hpp), with or without packets.
     [[nodiscard]] bool needs_periodic_tx() const noexcept;
+    /// Sent packets stay in its TX rings until later ones are sent: the driver cannot free them on request
+    /// (rte_eth_tx_done_cleanup()). False before start(), and for a driver without rings of descriptors, which copies packets.
+    [[nodiscard]] bool keeps_sent() const noexcept { return keeps_sent_; }
     /// TX supports packets in several buffers.
     [[nodiscard]] bool sends_several_buffers() const noexcept { return several_buffers_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -147,6 +150,7 @@ class port {
     uint16_t descriptors_rx_ = 0, descriptors_tx_ = 0;
     uint64_t rx_offloads_ = 0, tx_offloads_ = 0;
     bool several_buffers_ = false;
+    bool keeps_sent_ = false;
     std::string name_{}, where_{}, device_{}, driver_{};
 };
 

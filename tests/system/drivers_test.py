@@ -3,6 +3,7 @@
 """A cross-connect over every kind of driver that runs without hardware."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap, vhost_frontend  # noqa: E402
+from lib.control_socket import Operator  # noqa: E402
 from lib.dut import Turnpike, check_report, patch_config, router_config  # noqa: E402
 from lib.hosts import Lab, receive_frame, wait_until  # noqa: E402
 from lib.routed import OURS, answers, set_addresses, iperf  # noqa: E402
@@ -33,6 +35,31 @@ def test_ring_and_null():
 def test_two_queues_on_a_port():
     report = run_patch({"device": "net_null0", "rx_queues": 2}, {"device": "net_null1", "rx_queues": 2})
     assert report["balance"]["tx"] > 1_000
+
+
+def test_rings_that_keep_sent_packets_need_buffers_too():
+    """net_simnic frees sent packets only as it sends others: in a pool that receive and transmit rings use up, nothing is received again."""
+    with Lab() as lab, tempfile.TemporaryDirectory() as folder:
+        dut, socket = lab.host("dut"), f"{folder}/control"
+
+        def started(buffers, wait):
+            return Turnpike(lab, dut, patch_config("net_simnic0,wire=gen", "net_simnic1,wire=gen", mempool={"buffers": buffers},
+                                                   control={"socket": socket}), wait=wait)
+
+        refused = started(2 * 1024 + 256, wait=False)
+        wait_until(lambda: refused.process.poll() == 1, "too few buffers are refused", 30)
+        needed = re.search(r"mempool: 2304 buffers are too few: .*transmit rings.*net_simnic.* hold up to (\d+)", refused.output())
+        assert needed, refused.output()
+        running = started(int(needed[1]), wait=True)
+        operator = Operator(socket)
+
+        def received():
+            return [p["rx_packets"] for p in operator.show("ports")["ports"]]
+
+        time.sleep(1)
+        before = received()
+        wait_until(lambda: all(now > then + 10_000 for now, then in zip(received(), before)), "both ports receive on")
+        running.stop()
 
 
 def test_pcap_forwards_what_the_file_holds():

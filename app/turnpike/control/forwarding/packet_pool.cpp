@@ -94,6 +94,18 @@ result<rte_mempool*> make_packet_pool(const state::configuration& config, uint32
     return pool;
 }
 
+result<void> check_pool(const state::configuration& config, uint32_t buffers,
+                        const keeping_rings& rings, uint32_t workers) {
+    constexpr uint64_t cached = lcore_cache + lcore_cache / 2;  // a mempool cache is flushed above
+    const uint64_t least = buffers_least(config) + rings.packets + (workers + 1) * cached;
+    if (rings.packets == 0 || buffers >= least) return {};
+    return fail(EINVAL, config.file,
+                fmt::format("mempool: {} buffers are too few: the ports' receive rings, the "
+                            "transmit rings of {}, which keeps sent packets, and caches hold up "
+                            "to {}; leave mempool.buffers out, or use fewer descriptors",
+                            buffers, rings.driver, least));
+}
+
 namespace {
 
 /// The owner may change the length meanwhile: no order is needed, so TSan is not asked.

@@ -4,6 +4,9 @@
 
 #include <rte_mempool.h>
 
+#include <cstdint>
+#include <string>
+
 #include "base/result.hpp"
 #include "observe/report.hpp"
 #include "state/configuration.hpp"
@@ -21,6 +24,19 @@ namespace turnpike::control {
 ///         single-thread one; ENOMEM: out of hugepages
 [[nodiscard]] result<rte_mempool*> make_packet_pool(const state::configuration& config,
                                                     uint32_t workers);
+
+/// Transmit rings whose packets return to the pool only as later ones are sent.
+struct keeping_rings {
+    uint64_t packets = 0;  ///< their descriptors
+    std::string driver{};  ///< of one of them
+};
+
+/// Check that a pool of `buffers` has more than receive rings, these transmit rings and the mempool caches hold: otherwise
+/// nothing might be received again, so that nothing is sent that frees a buffer.
+///
+/// Errors  EINVAL: too few buffers
+[[nodiscard]] result<void> check_pool(const state::configuration& config, uint32_t buffers,
+                                      const keeping_rings& rings, uint32_t workers);
 
 /// Number of free mbufs outside of lcore caches, which only their lcore can take. Approximate while
 /// workers run.

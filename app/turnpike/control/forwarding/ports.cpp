@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/hardware.hpp"
+#include "control/forwarding/packet_pool.hpp"
 #include "control/forwarding/queues.hpp"
 #include "control/forwarding/workers.hpp"
 #include "observe/console.hpp"
@@ -141,7 +142,10 @@ class ports::prepared_ports : public prepared_change {
             c_.open_rest = [this] { return open_rest(); };
         else
             share_queues();
-        return {};
+        return check_pool(after_, of_.pool_->size, keeping_tx(),
+                          static_cast<uint32_t>(std::count_if(
+                              c_.workers.begin(), c_.workers.end(),
+                              [](const transaction::worker& w) { return w.forwards; })));
     }
 
     /// This object now owns the removed ports, and closes them when it is destroyed, after a grace period.
@@ -201,6 +205,19 @@ class ports::prepared_ports : public prepared_change {
             });
             return reaches(after_, std::string(from->name), std::string(port));
         });
+    }
+
+    /// The transmit rings in use whose drivers keep sent packets.
+    keeping_rings keeping_tx() const {
+        keeping_rings out;
+        for (const row& r : rows_) {
+            const rxtx::port& device = (r.port != nullptr ? r.port : r.waits_for)->device;
+            if (!device.keeps_sent()) continue;
+            out.packets += uint64_t{r.config->descriptors} *
+                           std::min<size_t>(device.tx_queues(), senders_to(r.name).size());
+            out.driver = device.driver();
+        }
+        return out;
     }
 
     rxtx::port_settings settings_of(const row& r) const {
