@@ -54,7 +54,7 @@ kernel_route route_of(const netlink::route& r) {
 
 /// Without the flags that change by themselves.
 kernel_route without_state(kernel_route r) {
-    r.expires = false;
+    r.expires = r.from_address = false;
     for (kernel_path& p : r.paths) p.dead = p.linkdown = false;
     return r;
 }
@@ -275,6 +275,11 @@ bool change_path(kernel_path& p, const kernel_route& of, bool v6, const interfac
 /// rt6_qualify_for_ecmp()
 bool is_sibling(const kernel_route& r) noexcept {
     return r.next_hop == 0 && r.protocol != RTPROT_RA && !r.paths.empty() && r.paths.front().via;
+}
+
+bool is_connected(const kernel_route& r) noexcept {
+    return r.type == RTN_UNICAST && r.protocol == RTPROT_KERNEL && r.next_hop == 0 &&
+           r.paths.size() == 1 && !r.paths.front().via;
 }
 
 bool apply_to_stack(route_stack& to, const netlink::route& r) {

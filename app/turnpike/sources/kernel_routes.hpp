@@ -48,6 +48,8 @@ struct kernel_route {
     uint32_t mtu = 0;
     bool mtu_locked = false;
     bool expires = false;
+    bool from_address =
+        false;  ///< a connected network that turnpike derives from an address, or ignores
     uint64_t metrics = 0;  ///< digest
     std::vector<kernel_path> paths{};
 
@@ -56,6 +58,9 @@ struct kernel_route {
 
 /// Whether an IPv6 route forms a multipath route with others of its prefix and metric.
 [[nodiscard]] bool is_sibling(const kernel_route& r) noexcept;
+
+/// Whether it is a connected network, which the kernel, or a daemon in its place, adds beside an address.
+[[nodiscard]] bool is_connected(const kernel_route& r) noexcept;
 
 /// The routes of a prefix: sorted by source prefix, TOS and metric; equal ones in the kernel's order.
 struct route_stack {

@@ -101,7 +101,7 @@ bool netlink_rib::mark_route(const netlink::route& r) {
     if (r.table == RT_TABLE_LOCAL) {
         if (r.gone)
             l.local_routes.erase(r.to);
-        else if (r.type == RTN_LOCAL)
+        else if (is_local(r))
             l.local_routes.insert(r.to);
         return false;
     }

@@ -94,7 +94,11 @@ void netlink_rib::set_ours(followed ours) {
         if (const auto here = addresses_.find(index);
             !ours_.interfaces.contains(index) && here != addresses_.end())
             for (const auto& [a, network] : here->second) add_local(host_of(a.address), -1);
-    ours_ = std::move(ours);
+    const names before = std::exchange(ours_, std::move(ours)).interfaces;
+    for (const auto& [index, name] : before)
+        if (!ours_.interfaces.contains(index)) store_networks_of(index);
+    for (const auto& [index, name] : ours_.interfaces)
+        if (!before.contains(index)) store_networks_of(index);
     for (auto& [number, t] : tables_)
         for (kernel_table::stack_id s = 0; s < t.kernel.stacks(); ++s)
             if (t.kernel.uses_of(s) != 0 && derive_stack(t, s)) t.stale.insert(s);
@@ -272,6 +276,7 @@ void netlink_rib::apply_followed_address(const netlink::address& a) {
         other = std::exchange(at->second, network) != network;
     }
     if (!changed && !other) return;
+    store_again(a.local.network());
     if (name_of(a.interface) != nullptr) return show_addresses();
     if (changed) add_local(host_of(a.local.address), leaves ? -1 : 1);
 }
@@ -391,16 +396,51 @@ void netlink_rib::apply_route(const netlink::route& r) {
     store(r.table, *t, r.to, s);
 }
 
-void netlink_rib::store(uint32_t number, table& t, const ip_prefix& to, const route_stack& s) {
+/// Whether the kernel's connected network of an interface needs no route: turnpike derives it from an address, or ignores
+/// it as it ignores the address. A daemon adds one (NetworkManager) beside an address with IFA_F_NOPREFIXROUTE. The
+/// networks of other interfaces are the kernel's; IPv6 ones may be a router advertisement's, without an address.
+bool netlink_rib::is_from_address(const ip_prefix& to, uint32_t interface) const {
+    const bool is_ours = name_of(interface) != nullptr;
+    if (!is_ours && !to.address.v6) return false;
+    if (to.address.v6 && ours_.accept_ra.contains(interface)) return true;
+    const auto here = addresses_.find(interface);
+    return here == addresses_.end() ||
+           std::none_of(here->second.begin(), here->second.end(), [&](const auto& a) {
+               return a.first.network() == to && !(is_ours && a.second);
+           });
+}
+
+void netlink_rib::store_again(const ip_prefix& network) {
+    for (auto& [number, t] : tables_)
+        if (const kernel_table::stack_id s = t.kernel.at(network); s != kernel_table::none)
+            store(number, t, network, t.kernel.stack(s));
+}
+
+void netlink_rib::store_networks_of(uint32_t interface) {
+    if (const auto v4 = ipv4_addresses_.find(interface); v4 != ipv4_addresses_.end())
+        for (const auto& [local, remote] : v4->second)
+            store_again(remote ? host_of(*remote) : local.network());
+    if (const auto all = addresses_.find(interface); all != addresses_.end())
+        for (const auto& [a, network] : all->second) store_again(a.network());
+}
+
+void netlink_rib::store(uint32_t number, table& t, const ip_prefix& to, route_stack s) {
+    for (kernel_route& r : s.routes)
+        r.from_address = is_connected(r) && is_from_address(to, r.paths.front().interface);
     t.kernel.set(to, s);
     for (const kernel_table::stack_id changed : t.kernel.consume_changed())
         derive_stack(t, changed);
     show(number, to);
 }
 
+/// The kernel delivers packets to IPv6 anycast destinations, too.
+bool netlink_rib::is_local(const netlink::route& r) noexcept {
+    return r.type == RTN_LOCAL || (r.type == RTN_ANYCAST && r.to.address.v6);
+}
+
 /// The kernel's own local routes follow from addresses.
 void netlink_rib::apply_local_route(const netlink::route& r) {
-    if (r.type != RTN_LOCAL || r.protocol == RTPROT_KERNEL || !is_followed(r.to.address)) return;
+    if (!is_local(r) || r.protocol == RTPROT_KERNEL || !is_followed(r.to.address)) return;
     const bool changed =
         r.gone ? local_routes_.erase(r.to) != 0 : local_routes_.insert(r.to).second;
     if (changed) add_local(r.to, r.gone ? -1 : 1);

@@ -138,6 +138,7 @@ class netlink_rib {
     void apply_address(const netlink::address& a);
     void apply_followed_address(const netlink::address& a);
     static bool is_stored(const netlink::route& r) noexcept;
+    static bool is_local(const netlink::route& r) noexcept;
     void apply_route(const netlink::route& r);
     void apply_local_route(const netlink::route& r);
     void apply_next_hop(const netlink::next_hop& h);
@@ -153,7 +154,10 @@ class netlink_rib {
     void add_local(const ip_prefix& to, int count);
     bool derive_stack(table& t, kernel_table::stack_id s);
     void derive_changed(table& t);
-    void store(uint32_t number, table& t, const ip_prefix& to, const route_stack& s);
+    void store(uint32_t number, table& t, const ip_prefix& to, route_stack s);
+    [[nodiscard]] bool is_from_address(const ip_prefix& to, uint32_t interface) const;
+    void store_again(const ip_prefix& network);
+    void store_networks_of(uint32_t interface);
     void show(uint32_t number, const ip_prefix& to);
     void show_stale(uint32_t number, table& t);
     void show_addresses();

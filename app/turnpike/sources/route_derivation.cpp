@@ -26,23 +26,24 @@ bool accepts_ra(const kernel_route& r, const derivation_context& with) {
     });
 }
 
-/// Connected and local routes of the kernel are derived from addresses, except for prefixes that a router advertised.
+/// The kernel's routes that turnpike derives from addresses, except for prefixes that a router advertised.
 bool is_ignored(const kernel_route& r, bool v6, const derivation_context& with) {
     if (r.protocol == RTPROT_RA) return !accepts_ra(r, with);
     switch (r.type) {
         case RTN_UNICAST:
-            if (v6 && r.next_hop == 0 && accepts_ra(r, with)) return false;
-            [[fallthrough]];
+            return r.from_address && !(v6 && accepts_ra(r, with));
         case RTN_LOCAL:
-            return r.protocol == RTPROT_KERNEL && r.next_hop == 0 &&
-                   !(r.paths.size() == 1 && r.paths.front().via);
+        case RTN_BROADCAST:
+        case RTN_ANYCAST:
+        case RTN_MULTICAST:
+            return r.protocol == RTPROT_KERNEL;
         case RTN_BLACKHOLE:
         case RTN_UNREACHABLE:
         case RTN_PROHIBIT:
         case RTN_THROW:
             return false;
         default:
-            return true;  // broadcast, multicast, anycast
+            return true;
     }
 }
 
@@ -147,6 +148,7 @@ derived_route target_by(const kernel_route& r, bool v6, const derivation_context
 derived_route derive_from(const kernel_route& r, bool v6, const derivation_context& with) {
     if (const auto type = type_without_paths(r.type))
         return {route_target{.type = *type, .protocol = r.protocol, .metric = r.metric}};
+    if (r.type != RTN_UNICAST) return unfollowed(r, not_followed::type);
     return target_by(r, v6, with);
 }
 

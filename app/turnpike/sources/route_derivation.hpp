@@ -20,6 +20,7 @@ namespace turnpike::sources {
 /// Reasons why turnpike cannot forward by a route.
 /// interface  via interfaces that are not mirrored
 /// paths      several paths without a gateway
+/// type       broadcast, multicast or anycast
 enum class not_followed : uint8_t {
     none,
     interface,
@@ -27,10 +28,11 @@ enum class not_followed : uint8_t {
     source_prefix,
     tos,
     fdb,
-    paths
+    paths,
+    type
 };
-inline constexpr std::array<std::string_view, 7> not_followed_names = {
-    "none", "interface", "encapsulation", "source_prefix", "tos", "fdb", "paths"};
+inline constexpr std::array<std::string_view, 8> not_followed_names = {
+    "none", "interface", "encapsulation", "source_prefix", "tos", "fdb", "paths", "type"};
 
 using nexthop_objects = std::unordered_map<uint32_t, netlink::next_hop>;
 

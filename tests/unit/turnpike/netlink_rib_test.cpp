@@ -306,6 +306,72 @@ TEST_F(netlink_rib_test, addresses_without_a_network) {
     EXPECT_TRUE(rib_.learned().addresses.empty());
 }
 
+/// As NetworkManager adds it: `noprefixroute`, and the network as a route of protocol kernel, in any order.
+TEST_F(netlink_rib_test, a_connected_network_that_a_daemon_adds) {
+    const auto at_west = [&](const char* a, uint32_t flags, bool gone = false) {
+        receive(address(west, a, gone, IFA_F_PERMANENT | flags));
+    };
+    const route_event v4{.to = "10.0.7.0/24", .metric = 100, .protocol = RTPROT_KERNEL};
+    const route_event v6{.to = "2001:db8:7::/64", .metric = 100, .protocol = RTPROT_KERNEL};
+    at_west("10.0.7.1/24", IFA_F_NOPREFIXROUTE);
+    receive(v4);
+    receive(v6);
+    EXPECT_EQ(via("10.0.7.0/24"), "link west");
+    EXPECT_EQ(via("2001:db8:7::/64"), "none") << "a router advertisement's, perhaps";
+    at_west("2001:db8:7::1/64", IFA_F_NOPREFIXROUTE);
+    EXPECT_EQ(via("2001:db8:7::/64"), "link west");
+    at_west("2001:db8:7::1/64", 0);
+    EXPECT_EQ(via("2001:db8:7::/64"), "none") << "it follows from the address";
+    at_west("2001:db8:7::1/64", IFA_F_NOPREFIXROUTE);
+    receive(gone(v6));
+    EXPECT_EQ(via("2001:db8:7::/64"), "none");
+    receive(gone(v4));
+    EXPECT_EQ(via("10.0.7.0/24"), "none");
+    EXPECT_FALSE(rib_.is_doubtful());
+}
+
+TEST_F(netlink_rib_test, the_networks_of_other_interfaces_use_no_shorter_prefix) {
+    receive({.to = "0.0.0.0/0", .via = "10.0.2.2", .by = east});
+    receive(address(management, "192.0.2.1/24"));
+    receive({.to = "192.0.2.0/24", .by = management, .protocol = RTPROT_KERNEL});
+    receive(address(management, "2001:db8:77::1/64"));
+    receive({.to = "2001:db8:77::/64", .by = management, .protocol = RTPROT_KERNEL});
+    // Any host on the management link can advertise a prefix.
+    receive({.to = "2001:db8:78::/64", .by = management, .protocol = RTPROT_KERNEL});
+    EXPECT_EQ(find("192.0.2.0/24")->type, route_type::not_followed);
+    EXPECT_EQ(find("2001:db8:77::/64")->type, route_type::not_followed);
+    EXPECT_EQ(find("2001:db8:78::/64"), nullptr);
+    EXPECT_EQ(rib_.count_not_followed()[static_cast<size_t>(not_followed::interface)], 2U);
+    receive(address(management, "2001:db8:77::1/64", true));
+    EXPECT_EQ(find("2001:db8:77::/64"), nullptr);
+    // The interface is mirrored from now on: its networks follow from its addresses.
+    rib_.set_ours({.interfaces = {{west, "west"}, {east, "east"}, {management, "north"}},
+                   .vrfs = {{10, "red"}}});
+    receive(address(management, "192.0.2.1/24"));
+    EXPECT_EQ(find("192.0.2.0/24"), nullptr);
+    EXPECT_EQ(rib_.others(), 0U);
+}
+
+TEST_F(netlink_rib_test, types_by_which_the_kernel_forwards_nothing) {
+    for (const auto& [to, type] : {std::pair{"10.25.1.1/32", RTN_BROADCAST},
+                                   {"10.26.0.0/16", RTN_ANYCAST},
+                                   {"10.27.0.0/16", RTN_MULTICAST}}) {
+        receive({.to = to, .type = static_cast<uint8_t>(type)});
+        ASSERT_NE(find(to), nullptr) << to;
+        EXPECT_EQ(find(to)->type, route_type::not_followed) << to;
+        receive(
+            {.to = to, .protocol = RTPROT_KERNEL, .type = static_cast<uint8_t>(type), .table = 10});
+        EXPECT_EQ(find(to, "red"), nullptr) << "a VRF's own: " << to;
+    }
+    EXPECT_EQ(rib_.count_not_followed()[static_cast<size_t>(not_followed::type)], 3U);
+    const route_event anycast{
+        .to = "2001:db8:28::/48", .type = RTN_ANYCAST, .table = RT_TABLE_LOCAL};
+    receive(anycast);
+    EXPECT_EQ(find("2001:db8:28::/48")->type, route_type::local);
+    receive(gone(anycast));
+    EXPECT_EQ(find("2001:db8:28::/48"), nullptr);
+}
+
 TEST_F(netlink_rib_test, permanent_neighbours) {
     const auto neighbour = [](const char* at, uint16_t state, uint8_t flags = 0, uint32_t on = west,
                               const char* mac = "02:00:00:00:00:0e") {
