@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The examples on PCI devices, in a guest. Each is started from its folder with the addresses of NICs in place of net_xsk; the
-hosts around it, and BIRD with the configuration of examples/bgp-edge, are in network namespaces of the guest."""
+hosts around it, and the routing daemons of its folder, are in network namespaces of the guest."""
 import atexit
 import os
 import pathlib
@@ -18,8 +18,9 @@ from lib import tap  # noqa: E402
 from machine import FORWARDER, Machine  # noqa: E402
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-IP, BIRD = "/usr/bin/ip", "/usr/sbin/bird"
-PROGRAMS = (IP, BIRD)
+IP, BIRD, FRR = "/usr/bin/ip", "/usr/sbin/bird", "/usr/lib/frr"
+DAEMONS = ("zebra", "bfdd", "bgpd")
+PROGRAMS = (IP, BIRD, *(f"{FRR}/{name}" for name in DAEMONS))
 MODULES = (*image.MODULES, *image.VIRTIO_MODULES, *image.TUNNEL_MODULES)
 BOOT_LINE = FORWARDER.replace("hugepages=160", "hugepages=256")
 ANSWER_S, ROUTES_S = 30, 120
@@ -48,7 +49,9 @@ class Guest:
         for n in range(len(ends)):
             self.run(f"for i in /sys/class/net/*; do [ $(cat $i/address) != 02:00:00:00:01:{n:02x} ] || break; done; "
                      f"{IP} link set $(basename $i) name nic{n}")
-        self.run("ip link set lo up")
+        self.run("ip link set lo up; mkdir -p /etc /var/tmp/frr /run/frr")
+        self.machine.shell.write("/etc/passwd", "root:x:0:0::/:/bin/sh\nfrr:x:105:113::/:/bin/false\n")
+        self.machine.shell.write("/etc/group", "root:x:0:\nfrr:x:113:\nfrrvty:x:112:frr\n")
 
     def close(self):
         if self.machine:
@@ -99,9 +102,9 @@ class Site:
     def kind(self, port):
         return (self.first + port - 1) % len(KINDS)
 
-    def start(self):
+    def start(self, file="turnpike.yaml"):
         """turnpike with the example's file, in which only the devices are others."""
-        text = (EXAMPLES / self.name / "turnpike.yaml").read_text("utf-8")
+        text = (EXAMPLES / self.name / file).read_text("utf-8")
         text, count = re.subn(r"net_xsk\d,iface=eth(\d)", lambda found: self.vm.nics[self.kind(int(found[1]))], text)
         assert count >= 2 and "net_" not in text, text
         self.running = Turnpike(self.vm, text + "idle: {sleep_us: 100}\ncontrol: {socket: /run/turnpike.sock}\n", folder=self.folder)
@@ -135,6 +138,16 @@ class Site:
         self.vm.machine.shell.write(f"/tmp/{namespace}.conf", config)
         self.daemon(namespace, f"{BIRD} -f -c /tmp/{namespace}.conf -s /tmp/{namespace}.ctl")
 
+    def frr(self, namespace, config):
+        at = f"/run/frr/{namespace}"
+        self.vm.run(f"rm -rf {at}; mkdir -p {at}")
+        self.vm.machine.shell.write(f"{at}/frr.conf", config)
+        self.vm.run("chown -R frr:frr /run/frr /var/tmp/frr")
+        for name in DAEMONS:
+            self.daemon(namespace, f"{FRR}/{name} -f {at}/frr.conf -i {at}/{name}.pid -z {at}/zserv.api --vty_socket {at} "
+                                   f"-A 127.0.0.1 -P 0 --log stdout")
+            self.succeeds(namespace, f"test -S {at}/{name}.vty", ROUTES_S)
+
     def succeeds(self, namespace, command, seconds=ANSWER_S):
         """The command succeeds within that time. The first packets wait for links and neighbours."""
         deadline = time.monotonic() + seconds
@@ -145,6 +158,16 @@ class Site:
     def pings(self, namespace, *targets, options="", seconds=ANSWER_S):
         for to in targets:
             self.succeeds(namespace, f"ping {'-6' if ':' in to else '-4'} -c 1 -W 2 {options} {to}", seconds)
+
+    def reaches(self, prefix, interfaces, seconds=ROUTES_S):
+        """A learned route by these interfaces within that time."""
+        deadline = time.monotonic() + seconds
+        while True:
+            routes = self.running.ask(f"show routes {prefix}")["routes"]
+            if routes and routes[0]["origin"] == "learned" and {m["interface"] for m in routes[0].get("members", routes)} == interfaces:
+                return
+            assert time.monotonic() < deadline, routes
+            time.sleep(0.5)
 
     def stop(self):
         report = self.running.stop()
@@ -246,6 +269,36 @@ def test_bgp_edge():
         routes = site.running.ask("show routes")["routes"]
         for to in ("0.0.0.0/0", "::/0"):
             assert any(route["to"] == to and route["origin"] == "learned" for route in routes), routes
+        site.stop()
+
+
+def for_emulated_cpus(config):
+    """FRR's configuration with longer timers: BFD loses a session that is not served for 150 ms, and BGP breaks off an attempt to
+    connect that takes a second."""
+    for at_full_speed, emulated in (("interval 50", "interval 1000"), ("connect 1", "connect 10"), ("ra-interval 1", "ra-interval 5")):
+        assert at_full_speed in config, at_full_speed
+        config = config.replace(at_full_speed, emulated)
+    return config
+
+
+@tap.limit(400)
+def test_leaf_spine():
+    """leaf1; its spines are Linux with FRR, and have the other rack's network."""
+    with Site("leaf-spine", 0) as site:
+        site.namespace("leaf1")
+        site.host("rack1", 1, "10.1.0.2/24", gateways=("10.1.0.1",))
+        for n in (1, 2):
+            site.host(f"spine{n}", n + 1, interface="down1")
+            site.vm.run(f"{IP} -n spine{n} address add 10.2.0.2/24 dev lo")
+        site.start("leaf1.yaml")
+        for name in ("leaf1", "spine1", "spine2"):
+            config = (EXAMPLES / f"leaf-spine/{name}.conf").read_text("utf-8")
+            if name != "leaf1":
+                assert config.endswith("exit\n")
+                config = config.removesuffix("exit\n") + " address-family ipv4 unicast\n  network 10.2.0.0/24\n exit-address-family\nexit\n"
+            site.frr(name, for_emulated_cpus(config))
+        site.pings("rack1", "10.2.0.2", seconds=ROUTES_S)
+        site.reaches("10.2.0.0/24", {"up1", "up2"})
         site.stop()
 
 
