@@ -3,13 +3,15 @@
 import json
 import socket
 
+from lib.build import SLOWDOWN
+
 
 class Operator:
     """A connection to a control socket."""
 
     def __init__(self, path, seconds=10):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(seconds)
+        self.socket.settimeout(seconds * SLOWDOWN)
         self.socket.connect(path)
         self.lines = self.socket.makefile("rb")
         self.greeting = self.receive()

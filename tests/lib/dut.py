@@ -10,23 +10,11 @@ import time
 import yaml
 
 from lib import tap
+from lib.build import BUILD, SLOWDOWN
 
-BUILD = os.environ.get("TURNPIKE_BUILD", os.path.join(os.path.dirname(__file__), "../../build"))
 PROGRAM = os.path.join(BUILD, "app/turnpike/turnpike")
 # Many instances run on few CPUs, mostly waiting. A configuration that a test writes as text is used as it is.
 IDLE = {"sleep_us": 1000}
-
-
-def _sanitized():
-    """Whether the build has a sanitizer, which makes it several times slower."""
-    try:
-        with open(os.path.join(BUILD, "meson-info/intro-buildoptions.json"), encoding="utf-8") as file:
-            return next(o["value"] for o in json.load(file) if o["name"] == "sanitize") != "none"
-    except OSError:  # an installed turnpike
-        return False
-
-
-SANITIZED = _sanitized()
 LONG = os.environ.get("TURNPIKE_LONG") == "1"
 
 
@@ -84,7 +72,7 @@ class Turnpike:
             return file.read()
 
     def wait_for(self, text, seconds=20):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * SLOWDOWN
         while text not in self.output():
             if self.process.poll() is not None:
                 raise ended_badly(self.process.returncode, self.output())
@@ -94,7 +82,7 @@ class Turnpike:
 
     def finish(self, seconds=20):
         """Wait for its exit; returns the exit code."""
-        return self.process.wait(seconds)
+        return self.process.wait(seconds * SLOWDOWN)
 
     def stop(self, signal_number=signal.SIGTERM):
         """Stop it like an operator; returns its report, checked."""

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 from lib import tap
-from lib.dut import BUILD
+from lib.build import BUILD
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 PROGRAMS = ("turnpike", "turnpikectl", "throughput")

@@ -17,6 +17,7 @@ import subprocess
 import time
 
 from lib import tap
+from lib.build import BUILD, SLOWDOWN
 
 CLONE_NEWNET = 0x40000000
 ETH_P_ALL = 0x0003
@@ -25,15 +26,15 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def wait_until(condition, what, seconds=10.0):
-    """Poll until condition() is true; returns its value. what: the error text, or a function that makes it at timeout, to
+    """Poll until condition() is true; returns its value. seconds: of an ordinary build; what: the error text, or a function that makes it at timeout, to
     include the state then."""
-    end, pause = time.monotonic() + seconds, 0.001
+    end, pause = time.monotonic() + seconds * SLOWDOWN, 0.001
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
+            raise AssertionError(f"not within {seconds * SLOWDOWN} s: {what() if callable(what) else what}")
         time.sleep(pause)
         pause = min(0.02, 1.5 * pause)
 
@@ -131,7 +132,6 @@ def receive_frame(s, timeout=2.0):
 
 # Tests stop processes by SIGTERM, SIGINT or SIGKILL; a process raises these signals by itself.
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGSYS}
-BUILD = os.path.abspath(os.environ.get("TURNPIKE_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
 
 
 def crashed(process):

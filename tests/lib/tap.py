@@ -15,6 +15,7 @@ import sys
 import traceback
 
 from lib import machine
+from lib.build import SLOWDOWN
 
 LIMIT_S = 120
 ALONE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../devtools/alone")
@@ -56,7 +57,7 @@ def _on_term(_signal, _frame):
 
 def _run(number, name, function):
     machine.begin_case()
-    signal.alarm(getattr(function, "limit_s", LIMIT_S))
+    signal.alarm(SLOWDOWN * getattr(function, "limit_s", LIMIT_S))
     try:
         function()
     except Skip as why:

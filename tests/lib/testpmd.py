@@ -5,7 +5,8 @@ import re
 import shutil
 import subprocess
 
-BUILD = os.environ.get("TURNPIKE_BUILD", os.path.join(os.path.dirname(__file__), "../../build"))
+from lib.build import BUILD
+
 PLUGIN_FOLDER = os.path.join(BUILD, "drivers/net/simnic")
 POOL_FOLDER = os.path.join(BUILD, "drivers/mempool/cache_aware")
 POOL_EAL = ["-d", "librte_mempool_cache_aware.so", "--mbuf-pool-ops-name=cache_aware"]

@@ -78,7 +78,8 @@ def test_samples_are_within_the_binomial_bound():
             assert sources == {bytes((198, 18, source - 1))}, sources
             assert all(s["frame_bytes"] == 64 and s["stripped"] == 4 and len(s["header"]) == 60 for s in mine)
             flows_seen = {s["header"][26:34] for s in mine}
-            assert len(flows_seen) > 80, f"{len(flows_seen)} of 100 flows"
+            # 200 samples leave 13 of 100 flows unseen, with a standard deviation of 2.8: five of these.
+            assert len(flows_seen) > 72, f"{len(flows_seen)} of 100 flows"
         shown = operator.show("sflow")["sflow"]
         assert shown["lost_samples"] == 0 and shown["unsent"] == 0 and shown["samples"] >= len(flows), shown
         running.stop()
@@ -150,7 +151,8 @@ def test_sent_packets_are_sampled():
         flows = samples_of_more_than(RATE, collector)
         for source in (1, 2):
             mine = [s for s in flows if s["source"] == source]
-            assert all((s["rate"], s["input"], s["output"]) == (ONE_IN, 3 - source, source) for s in mine), mine[0]
+            others = [s for s in mine if (s["rate"], s["input"], s["output"]) != (ONE_IN, 3 - source, source)]
+            assert not others, others
             pool = mine[-1]["pool"]
             off = abs(len(mine) - pool / ONE_IN)
             print(f"# port {source}: {len(mine)} samples of {pool} sent packets, 1 in {pool / len(mine):.1f}")

@@ -11,11 +11,12 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import tap  # noqa: E402
+from lib.build import SLOWDOWN  # noqa: E402
 from lib.dut import BUILD, LONG  # noqa: E402
 
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../devtools/soak")
 MINUTES = 30 if LONG else 0.3
-RATE = 50_000  # the rings hold the packets of 80 ms: beside other tests, a worker waits for its CPU
+RATE = 50_000 // SLOWDOWN  # the rings hold the packets of 80 ms: beside other tests, a worker waits for its CPU
 
 
 def module():
@@ -30,7 +31,7 @@ def test_every_event_under_load():
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         file = os.path.join(folder, "result.json")
         done = subprocess.run([sys.executable, PROGRAM, "--minutes", str(MINUTES), "--rate", str(RATE), "--build", BUILD, "--json", file],
-                              capture_output=True, text=True, timeout=60 * MINUTES + 100, check=False)
+                              capture_output=True, text=True, timeout=60 * MINUTES + 100 * SLOWDOWN, check=False)
         print("".join(f"# {line}\n" for line in done.stdout.splitlines()), end="")
         assert done.returncode == 0, (done.stdout[-3000:], done.stderr[-3000:])
         with open(file, encoding="utf-8") as text:

@@ -11,15 +11,16 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import tap  # noqa: E402
+from lib.build import SANITIZED, SLOWDOWN  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
-from lib.dut import LONG, SANITIZED, Turnpike, router_config  # noqa: E402
+from lib.dut import LONG, Turnpike, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.telemetry import Telemetry  # noqa: E402
 
 # A worker that shares its CPU is descheduled for tens of milliseconds: the rings hold the packets of 80, or with a sanitizer
 # of 800.
 RATE, DESCRIPTORS = "5k" if SANITIZED else "50k", 4096
-FORWARDS_AGAIN_S = 15 if SANITIZED else 3
+FORWARDS_AGAIN_S = 3 * SLOWDOWN
 COUNTED = {"rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "rates"}  # of an interface
 SEED = 20240229  # of the random changes; with TURNPIKE_LONG=1 a new one each time
 LISTS = {"acl": [{"name": "l", "default": "permit", "rules": []}]}

@@ -14,7 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import frames, machine, tap  # noqa: E402
-from lib.dut import BUILD  # noqa: E402
+from lib.build import BUILD, SLOWDOWN  # noqa: E402
 from lib.hosts import wait_until  # noqa: E402
 from lib.terminal import Terminal  # noqa: E402
 
@@ -46,7 +46,7 @@ class Run:
     def end(self, code=0, seconds=60):
         """The result, or without a result file None; standard output and standard error."""
         try:
-            out, errors = self.process.communicate(timeout=seconds)
+            out, errors = self.process.communicate(timeout=seconds * SLOWDOWN)
         finally:
             self.process.kill()
         assert self.process.returncode == code, (self.process.returncode, out, errors)
