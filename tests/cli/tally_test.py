@@ -292,6 +292,21 @@ def test_a_stall_is_sampled():
             sampler.wait()
 
 
+def test_stress_goes_on_after_a_failure():
+    """And names the failed case."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder, "second.py")
+        script.write_text(SCRIPT.format(top=TOP, folder=folder, cases="def test_second(): assert count('second') != 2, 'twice'\n"), encoding="utf-8")
+        pathlib.Path(folder, "meson.build").write_text(
+            f"project('turnpike')\ntest('second', find_program('/usr/bin/python3'), args: '{script}', protocol: 'tap')\n", encoding="utf-8")
+        build = f"{folder}/build"
+        subprocess.run(["meson", "setup", build, folder], check=True, capture_output=True)
+        done = subprocess.run([f"{TOP}/devtools/stress", "second", "--times", "3", "--build", build], capture_output=True, text=True,
+                              check=False, env=environment(TMPDIR=folder))
+    assert done.returncode == 1 and done.stdout.endswith("second: 2 of 3 passed\n"), done.stdout + done.stderr
+    assert "second: run 2 failed, log " in done.stdout and "not ok 1 - second" in done.stdout and "AssertionError: twice" in done.stdout, done.stdout
+
+
 def test_the_manifest_is_what_ran():
     done = subprocess.run([f"{TOP}/devtools/tally", "--manifest", the_run()[0]], capture_output=True, text=True, check=True)
     assert "build good 2\n" in done.stdout and "build gtest 2\n" in done.stdout, done.stdout
