@@ -32,9 +32,9 @@ struct link {
 struct address {
     bool gone = false;
     uint32_t interface = 0;
-    ip_prefix local{};                   ///< our address, with the prefix length of its network
-    bool peer = false;                   ///< point-to-point: the network is the peer's
-    std::optional<ip_address> remote{};  ///< the peer's address, if it is another
+    ip_prefix local{};  ///< our address, with the prefix length of its network
+    std::optional<ip_address>
+        remote{};  ///< point-to-point: the peer's address, whose network it is
     uint8_t scope = 0;
     uint32_t flags = 0;  ///< IFA_F_*
     bool operator==(const address&) const = default;

@@ -157,7 +157,6 @@ std::optional<content> read_address(const nlmsghdr* m) {
         .gone = m->nlmsg_type == RTM_DELADDR,
         .interface = b.head.ifa_index,
         .local = prefix_of(local ? local : other, v6, b.head.ifa_prefixlen, "ifa_prefixlen"),
-        .peer = local && other && *local != *other,
         .remote = local && other && *local != *other ? other : std::nullopt,
         .scope = b.head.ifa_scope,
         .flags = b.with.number<uint32_t>(IFA_FLAGS, "IFA_FLAGS").value_or(b.head.ifa_flags)};

@@ -145,16 +145,13 @@ void netlink_rib::find_gone() {
             const auto compare = [&](uint32_t index, const ip_prefix& local,
                                      const std::optional<ip_address>& remote) {
                 if (is_asked(index) && !l.addresses.contains({index, local, remote}))
-                    add(netlink::address{.gone = true,
-                                         .interface = index,
-                                         .local = local,
-                                         .peer = remote.has_value(),
-                                         .remote = remote});
+                    add(netlink::address{
+                        .gone = true, .interface = index, .local = local, .remote = remote});
             };
             for (const auto& [index, all] : ipv4_addresses_)
                 for (const auto& [local, remote] : all) compare(index, local, remote);
             for (const auto& [index, all] : addresses_)
-                for (const auto& [local, network] : all) compare(index, local, std::nullopt);
+                for (const auto& [a, network] : all) compare(index, a.first, a.second);
             break;
         }
         case part_kind::neighbours:

@@ -19,6 +19,12 @@ bool is_followed(const ip_address& a) noexcept { return a.is_host() && !a.is_lin
 
 ip_prefix host_of(const ip_address& a) { return {a, static_cast<uint8_t>(a.bits())}; }
 
+/// The network that the kernel connects with an address.
+ip_prefix network_of(const std::pair<ip_prefix, std::optional<ip_address>>& local_and_peer) {
+    const auto& [local, peer] = local_and_peer;
+    return ip_prefix{peer.value_or(local.address), local.length}.network();
+}
+
 /// Whether packets to a destination are routed: not multicast or link-local.
 bool is_routed(const ip_prefix& to) noexcept {
     return !to.address.is_link_local() && !(to.length >= 4 && to.address.is_multicast());
@@ -93,7 +99,7 @@ void netlink_rib::set_ours(followed ours) {
     for (const auto& [index, name] : ours.interfaces)
         if (const auto here = addresses_.find(index);
             !ours_.interfaces.contains(index) && here != addresses_.end())
-            for (const auto& [a, network] : here->second) add_local(host_of(a.address), -1);
+            for (const auto& [a, network] : here->second) add_local(host_of(a.first.address), -1);
     const names before = std::exchange(ours_, std::move(ours)).interfaces;
     for (const auto& [index, name] : before)
         if (!ours_.interfaces.contains(index)) store_networks_of(index);
@@ -208,7 +214,8 @@ void netlink_rib::apply_link(const netlink::link& l) {
         ipv4_addresses_.erase(l.index);
         if (const auto here = addresses_.find(l.index); here != addresses_.end()) {
             if (name_of(l.index) == nullptr)
-                for (const auto& [a, network] : here->second) add_local(host_of(a.address), -1);
+                for (const auto& [a, network] : here->second)
+                    add_local(host_of(a.first.address), -1);
             addresses_.erase(here);
             show_addresses();
         }
@@ -259,24 +266,25 @@ void netlink_rib::apply_address(const netlink::address& a) {
 
 /// An address without IFA_F_PERMANENT comes from a router advertisement or DHCP, which any host on the link can send; an
 /// IPv6 one is followed where the operator accepts advertisements.
-/// One with IFA_F_NOPREFIXROUTE has no connected network.
+/// An address with IFA_F_NOPREFIXROUTE, or with a peer, has no connected network, but perhaps a route of the kernel's.
 void netlink_rib::apply_followed_address(const netlink::address& a) {
-    if (a.peer || !is_followed(a.local.address)) return;
+    if (!is_followed(a.local.address)) return;
     const bool is_accepted = (a.flags & IFA_F_PERMANENT) != 0 ||
                              (a.local.address.v6 && ours_.accept_ra.contains(a.interface));
     const bool leaves = a.gone || !is_accepted;
     auto& here = addresses_[a.interface];
+    const local_and_peer key{a.local, a.remote};
     bool changed = false, other = false;
     if (leaves) {
-        changed = here.erase(a.local) != 0;
+        changed = here.erase(key) != 0;
     } else {
-        const bool network = (a.flags & IFA_F_NOPREFIXROUTE) == 0;
-        const auto [at, is_new] = here.try_emplace(a.local, network);
+        const bool network = (a.flags & IFA_F_NOPREFIXROUTE) == 0 && !a.remote;
+        const auto [at, is_new] = here.try_emplace(key, network);
         changed = is_new;
         other = std::exchange(at->second, network) != network;
     }
     if (!changed && !other) return;
-    store_again(a.local.network());
+    store_again(network_of(key));
     if (name_of(a.interface) != nullptr) return show_addresses();
     if (changed) add_local(host_of(a.local.address), leaves ? -1 : 1);
 }
@@ -292,8 +300,11 @@ void netlink_rib::show_addresses() {
     learned_.addresses.clear();
     for (const auto& [index, all] : addresses_)
         if (const std::string* name = name_of(index); name != nullptr && !all.empty())
-            for (const auto& [a, network] : all)
-                learned_.addresses[*name].push_back(network ? a : host_of(a.address));
+            for (const auto& [a, network] : all) {
+                const ip_prefix shown = network ? a.first : host_of(a.first.address);
+                auto& to = learned_.addresses[*name];
+                if (std::find(to.begin(), to.end(), shown) == to.end()) to.push_back(shown);
+            }
     changed_ = true;
 }
 
@@ -406,7 +417,7 @@ bool netlink_rib::is_from_address(const ip_prefix& to, uint32_t interface) const
     const auto here = addresses_.find(interface);
     return here == addresses_.end() ||
            std::none_of(here->second.begin(), here->second.end(), [&](const auto& a) {
-               return a.first.network() == to && !(is_ours && a.second);
+               return network_of(a.first) == to && !(is_ours && a.second);
            });
 }
 
@@ -418,10 +429,9 @@ void netlink_rib::store_again(const ip_prefix& network) {
 
 void netlink_rib::store_networks_of(uint32_t interface) {
     if (const auto v4 = ipv4_addresses_.find(interface); v4 != ipv4_addresses_.end())
-        for (const auto& [local, remote] : v4->second)
-            store_again(remote ? host_of(*remote) : local.network());
+        for (const local_and_peer& a : v4->second) store_again(network_of(a));
     if (const auto all = addresses_.find(interface); all != addresses_.end())
-        for (const auto& [a, network] : all->second) store_again(a.network());
+        for (const auto& [a, network] : all->second) store_again(network_of(a));
 }
 
 void netlink_rib::store(uint32_t number, table& t, const ip_prefix& to, route_stack s) {

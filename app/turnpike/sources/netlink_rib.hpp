@@ -167,8 +167,10 @@ class netlink_rib {
     state::learned learned_{};
     std::map<uint32_t, table> tables_{};  ///< followed ones, by number
     std::map<uint32_t, link_state> links_{};
-    std::map<uint32_t, std::map<ip_prefix, bool>> addresses_{};  ///< by ifindex; with a network
-    std::map<uint32_t, std::set<std::pair<ip_prefix, std::optional<ip_address>>>> ipv4_addresses_{};
+    using local_and_peer = std::pair<ip_prefix, std::optional<ip_address>>;
+    std::map<uint32_t, std::map<local_and_peer, bool>>
+        addresses_{};  ///< by ifindex; with a network that turnpike derives
+    std::map<uint32_t, std::set<local_and_peer>> ipv4_addresses_{};
     std::map<ip_prefix, int> locals_{};   ///< beside mirrored interfaces' addresses, counted
     std::set<ip_prefix> local_routes_{};  ///< of the local table, which the kernel did not add
     std::map<uint32_t, std::map<ip_address, mac_address>>

