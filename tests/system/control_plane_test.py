@@ -265,7 +265,7 @@ def test_an_interface_that_is_set_down_forwards_nothing():
         box.run("ip link set west up")
         wait_until(lambda: all(states().values()), "it is followed")
         wait_until(carrier, "daemons see it at the VLAN interface")
-        assert "the kernel's interface is set up again" in running.output()
+        assert "west: the kernel's interface is set up again" in running.output()
         for address in ("10.0.1.1", "10.0.2.2", "2001:db8:2::2"):
             wait_until(lambda a=address: answers(west, a), f"{address} answers")
         ping(east, "10.9.0.1")

@@ -50,12 +50,13 @@ void host_stack::poll_admin_status(uint64_t now_ms) {
         to_learn_ = true;
         next_carrier_ms_ = 0;  // of VLAN interfaces
         if (!status_lines_.allow(now_ms)) continue;
-        observe::log(observe::log_level::warning,
-                     !is_down ? "the kernel's interface is set up again"
-                     : follows
-                         ? "the kernel's interface is set down: the interface forwards nothing"
-                         : "the kernel's interface is set down; the interface forwards on",
-                     {{"interface", a->name}});
+        observe::log(
+            observe::log_level::warning,
+            a->name + (!is_down ? ": the kernel's interface is set up again"
+                       : follows
+                           ? ": the kernel's interface is set down: the interface forwards nothing"
+                           : ": the kernel's interface is set down; the interface forwards on"),
+            {{"interface", a->name}});
     }
 }
 
@@ -192,9 +193,10 @@ bool host_stack::adopt(job& j, uint64_t now_ms) {
         a->carrier = false;
         a->due_ms = 0;  // the next jobs do the rest
         watch(a->device.fd(), at->first);
-        observe::log(observe::log_level::warning,
-                     "the kernel's interface was deleted, renamed or moved, and is made again",
-                     {{"interface", a->name}});
+        observe::log(
+            observe::log_level::warning,
+            a->name + ": the kernel's interface was deleted, renamed or moved, and is made again",
+            {{"interface", a->name}});
         return true;
     }
     if (j.link_set) {
@@ -217,7 +219,8 @@ void host_stack::adopt(batch& b, uint64_t now_ms) {
     bool any = b.opened != nullptr;
     if (any) {
         netns_.swap(b.opened);
-        observe::log(observe::log_level::warning, "the network namespace was made again",
+        observe::log(observe::log_level::warning,
+                     "the network namespace was made again: " + netns_->network_namespace,
                      {{"namespace", netns_->network_namespace}});
     }
     bool repairs = b.opens;
