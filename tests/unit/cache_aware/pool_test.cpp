@@ -202,8 +202,8 @@ TEST_F(cache_aware_pools, spread_packet_buffers_over_the_sets) {
             EXPECT_TRUE(cache::measured(*caches.find(2), objects, hot, RTE_MEMPOOL_ALIGN).even())
                 << room;
         }
-        const double one =
-            RTE_ALIGN_CEIL(RTE_MEMPOOL_ALIGN + sizeof(rte_mbuf) + room, size_t{RTE_MEMPOOL_ALIGN});
+        const auto one = static_cast<double>(
+            RTE_ALIGN_CEIL(RTE_MEMPOOL_ALIGN + sizeof(rte_mbuf) + room, size_t{RTE_MEMPOOL_ALIGN}));
         EXPECT_LE(static_cast<double>(objects.back() - objects.front()),
                   4095 * one * 1.04 + 2 * one);
     }
