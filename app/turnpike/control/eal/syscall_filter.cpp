@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/eal/syscall_filter.hpp"
 
+#include <sched.h>
 #include <seccomp.h>
 
 #include <cerrno>
@@ -68,6 +69,18 @@ result<void> deny_syscalls() {
             error != 0)
             return failed(-error, "a rule for " + std::string(name) + " is refused");
     }
+    // A process is a clone that shares no thread group. clone3() has its flags in memory, where a filter cannot
+    // read them: ENOSYS makes the C library start threads by clone().
+    const scmp_arg_cmp is_process{
+        .arg = 0, .op = SCMP_CMP_MASKED_EQ, .datum_a = CLONE_THREAD, .datum_b = 0};
+    if (const int error = seccomp_rule_add_array(filter.get(), SCMP_ACT_ERRNO(EPERM),
+                                                 SCMP_SYS(clone), 1, &is_process);
+        error != 0)
+        return failed(-error, "a rule for clone is refused");
+    if (const int error =
+            seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+        error != 0)
+        return failed(-error, "a rule for clone3 is refused");
     if (const int error = seccomp_load(filter.get()); error != 0)
         return failed(-error, "the kernel refuses the filter");
     return {};
