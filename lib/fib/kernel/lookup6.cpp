@@ -107,7 +107,7 @@ inline void lookup6_direct(const fib::view& t, const uint8_t* dst, uint64_t* met
                 V::gather(t.nodes, (page & V::set1(~(layout::page_align - 1))) + offset(slot));
             for (unsigned level = 3; V::any(entry & one); ++level) {
                 if (level % 4 == 0) word = next;
-                if (level == 8) V::load_rows_be(at + 8, word, next);
+                if (level == 8) V::template load_rows_be<1>(at, word, next);
                 const V slot_below = V::shift_right_by(word, 24 - level % 4 * 8) & byte;
                 entry = V::gather_where(entry & one, t.nodes - layout::node_bit,
                                         entry + offset(slot_below), entry);

@@ -171,9 +171,11 @@ struct avx512 {
             _mm512_shuffle_epi8(a.v, _mm512_broadcast_i32x4(_mm_setr_epi8(
                                          3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12)))};
     }
+    template <unsigned Half = 0>
     static void load_rows_be(const uint8_t* at, avx512& first, avx512& second) noexcept {
         const auto* from = reinterpret_cast<const uint32_t*>(at);
-        const __m512i starts = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+        const __m512i starts =
+            _mm512_add_epi64(_mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), _mm512_set1_epi64(Half));
         const __m512i low = _mm512_permutex2var_epi64(load(from).v, starts, load(from + 16).v);
         const __m512i high =
             _mm512_permutex2var_epi64(load(from + 32).v, starts, load(from + 48).v);

@@ -42,7 +42,7 @@
 //                                by the first, then by the second
 //   swap_bytes(a)                each lane in the other byte order
 //   load_rows_be(at, first, second)   lane i = the first, second big-endian u32 of the 16 bytes at
-//                                at + 16 * i
+//                                at + 16 * i; AVX-512, load_rows_be<1>: the third, fourth
 //   store_wide(to, a)            lanes as u64
 //
 // Only of AVX-512:

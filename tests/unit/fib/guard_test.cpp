@@ -28,16 +28,19 @@ void look_up(const typename Family::table_type& table, const oracle& expected,
     }
 }
 
+/// max_bytes  of the arena: random routes fill it to its end, or are no more than max_routes
 template <class Family>
-void ends_before_the_guard(const std::string& kernel) {
+void ends_before_the_guard(const std::string& kernel, uint64_t max_bytes = 48 * 1024,
+                           unsigned max_routes = ~0U,
+                           uint32_t short_routes = config{}.short_routes) {
     for (const uint64_t spread :
          {uint64_t{1}, uint64_t{300}, uint64_t{70'000}, uint64_t{1} << 40}) {
         guarded_memory pages;
-        // The arena has the minimum size for the routes: they fill it to its end.
         auto table = *Family::table_type::create({.next_hop_bytes = 8,
                                                   .kernel = kernel,
                                                   .allocator = pages.hook(),
-                                                  .max_bytes = 48 * 1024});
+                                                  .max_bytes = max_bytes,
+                                                  .short_routes = short_routes});
         oracle expected;
         std::vector<address> at;
         const address last = address{~uint64_t{0}, ~uint64_t{0}}.masked(Family::bits);
@@ -53,10 +56,11 @@ void ends_before_the_guard(const std::string& kernel) {
         }
         prefixes<Family> random(41);
         unsigned refused = 0;
-        while (refused < 3) {
+        while (refused < 3 && table->stats().routes < max_routes) {
             const unsigned length = random.any_length();
             refused += !add(random.any_address().masked(length), length, random() % 50 * spread);
         }
+        EXPECT_EQ(table->readers_view()->direct, max_routes != ~0U);
         // The pages catch what reaches too far, with or without a sanitizer.
         for (const size_t n : {1U, 3U, 7U, 16U, 63U, 64U, 65U})
             if (!turnpike::test::slow || n == 7 || (!turnpike::test::emulated && n == 65))
@@ -74,6 +78,10 @@ TEST_P(fib_guard, ipv4) {
 TEST_P(fib_guard, ipv6) {
     TURNPIKE_KERNEL_OR_SKIP(kernel, lookup6_kernels());
     ends_before_the_guard<ipv6>(GetParam());
+}
+TEST_P(fib_guard, ipv6_direct_nodes) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, lookup6_kernels());
+    ends_before_the_guard<ipv6>(GetParam(), config{}.max_bytes, 320, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(isa, fib_guard,
