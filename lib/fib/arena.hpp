@@ -44,7 +44,7 @@ class arena {
 
   private:
     static constexpr uint32_t unit = 16, line = 64, line_units = line / unit;
-    static constexpr uint32_t size_classes = 72;  // up to layout::max_node_bytes
+    static constexpr uint32_t size_classes = 560;  // up to layout::max_tree_bytes
     void add_free(uint32_t offset, uint32_t units) noexcept;
     uint32_t split_free(uint32_t units) noexcept;
 

@@ -6,6 +6,7 @@
 #include <new>
 #include <span>
 
+#include "fib/interval_tree.hpp"
 #include "fib/table.hpp"
 
 namespace turnpike::fib {
@@ -50,11 +51,92 @@ void table::walk(const rib_node& node, unsigned level, uint32_t background, Run 
     emit_to(cover[0].last);
 }
 
+/// Whether nodes of a level have the last 64 bits of addresses: with few routes they are trees.
+bool table::may_be_tree(unsigned level) const noexcept {
+    return !ipv4_ && shape_.start(level) == 64;
+}
+
+/// Append the intervals of a node's slots. False if there are more than a tree holds.
+///
+/// from  the last 64 bits of the node's first address
+bool table::collect(const rib_node& node, unsigned level, uint32_t background, uint64_t from,
+                    std::vector<low_interval>& to) const {
+    const unsigned below = shape_.address_bits - shape_.start(level) - shape_.stride(level);
+    uint32_t at = 0;
+    bool fits = true;
+    const auto start = [&] { return from | uint64_t{at} << below; };
+    walk(
+        node, level, background,
+        [&](uint32_t last, uint32_t handle) {
+            if (to.empty() || to.back().handle != handle) to.push_back({start(), handle});
+            at = last + 1;
+        },
+        [&](const rib_node::child& child, uint32_t handle) {
+            fits = fits && to.size() <= layout::tree_entries(layout::tree_levels) &&
+                   collect(*child.node, level + 1, handle, start(), to);
+            at = child.slot + 1;
+        });
+    return fits && to.size() <= layout::tree_entries(layout::tree_levels);
+}
+
+/// Write a node to the arena. Returns false without room.
+bool table::store_node(rib_node& node, const uint8_t* bytes, uint32_t size, generation& g,
+                       pending_update& c) {
+    const uint32_t units = arena::units(size);
+    c.log.emplace_back(node);
+    const uint32_t offset = g.nodes.allocate(units);
+    if (offset == arena::none) {
+        c.log.pop_back();
+        return false;
+    }
+    std::memcpy(g.nodes.base() + offset, bytes, size);
+    node.entry = offset;
+    node.units = units;
+    node.changed = false;
+    return true;
+}
+
+/// The nodes below a tree leave the lookup table.
+void table::unbuild_below(rib_node& node, pending_update& c) {
+    for (const rib_node::child& child : node.children) {
+        rib_node& below = *child.node;
+        below.changed = false;
+        if (below.entry != rib_node::unbuilt) {
+            c.log.emplace_back(below);
+            below.entry = rib_node::unbuilt;
+            below.units = 0;
+        }
+        unbuild_below(below, c);
+    }
+}
+
+bool table::build_tree(rib_node& node, std::span<const low_interval> intervals, generation& g,
+                       pending_update& c) {
+    std::vector<interval64> all;
+    all.reserve(intervals.size());
+    for (const low_interval& i : intervals)
+        all.push_back({i.from, g.leaf(i.handle, nexthops_->value(i.handle))});
+    const unsigned levels = tree_levels_for(all.size());
+    alignas(64) uint8_t bytes[layout::max_tree_bytes];
+    (void)lay_tree(all, bytes);
+    unbuild_below(node, c);
+    if (!store_node(node, bytes, static_cast<uint32_t>(tree_bytes(levels)), g, c)) return false;
+    node.tree_levels = static_cast<uint8_t>(levels);
+    node.only_leaf = all.size() == 1 ? all[0].entry : 0;
+    return true;
+}
+
 /// Build a node, and the nodes below whose background changed (`all`: all of them), without
 /// touching nodes that readers use. Its new offset goes to node.entry, its old one to the log.
 /// Returns false without room; call roll_back() then.
 bool table::build(rib_node& node, unsigned level, uint32_t background, bool all, generation& g,
                   pending_update& c) {
+    if (may_be_tree(level))
+        if (std::vector<low_interval> few; collect(node, level, background, 0, few)) {
+            if (!build_tree(node, few, g, c)) return false;
+            node.background = background;
+            return true;
+        }
     std::array<slot_run, 256> runs;
     size_t count = 0;
     bool extends = false;  // no run extends a child's: node_link() needs the child's slot alone
@@ -84,18 +166,9 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
     alignas(8) uint8_t bytes[layout::max_node_bytes];
     const uint32_t size =
         encode_node(kind(level, g.coding()), {runs.data(), count}, g.coding().bytes, bytes);
-    const uint32_t units = arena::units(size);
-    c.log.push_back({&node, node.entry, node.units, node.background, node.only_leaf});
-    const uint32_t offset = g.nodes.allocate(units);
-    if (offset == arena::none) {
-        c.log.pop_back();
-        return false;
-    }
-    std::memcpy(g.nodes.base() + offset, bytes, size);
-    node.entry = offset;
-    node.units = units;
+    if (!store_node(node, bytes, size, g, c)) return false;
     node.background = background;
-    node.changed = false;
+    node.tree_levels = 0;
     const bool equal = std::all_of(runs.begin() + 1, runs.begin() + static_cast<long>(count),
                                    [&](const slot_run& r) { return r.entry == runs[0].entry; });
     node.only_leaf = equal && (runs[0].entry & layout::node_bit) == 0 ? runs[0].entry : 0;
@@ -105,8 +178,8 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
 /// The entry of a child's slot in a node of a level: if all slots of the child lead to one leaf, that
 /// leaf, so that lookups end above the child. (A block's slots have no entry but an ID.)
 uint32_t table::entry_of(const rib_node& child, unsigned level) const noexcept {
-    return child.only_leaf != 0 && !(ipv4_ && level == 1) ? child.only_leaf
-                                                          : child.entry | layout::node_bit;
+    if (child.only_leaf != 0 && !(ipv4_ && level == 1)) return child.only_leaf;
+    return child.entry | layout::node_bit | uint32_t{child.tree_levels} << layout::link_levels_at;
 }
 
 /// The level of the node to build for a change below the node at `level` of a path: lookups end above
@@ -119,6 +192,10 @@ unsigned table::first_to_build(const rib::path& p, unsigned level) noexcept {
 /// The arena bytes of a node and of its subtree.
 uint64_t table::measure(const rib_node& node, unsigned level, uint32_t background,
                         const id_coding& coding) const {
+    if (may_be_tree(level))
+        if (std::vector<low_interval> few; collect(node, level, background, 0, few))
+            return arena::bytes_of(
+                arena::units(static_cast<uint32_t>(tree_bytes(tree_levels_for(few.size())))));
     constexpr uint32_t link = ~0u;  // not a handle; stands for all links of a block
     uint32_t before = link - 1;
     unsigned runs = 0, links = 0;
@@ -175,7 +252,8 @@ bool table::build_root(uint32_t first, uint32_t count, bool all, generation& g, 
 /// already use, so that one store publishes it.
 bool table::build_path(const address& a, const rib::path& p, pending_update& c) {
     generation& g = *generation_;
-    const unsigned known = p.count - p.made;
+    unsigned known = p.count - p.made;
+    while (known > 0 && p.nodes[known - 1]->entry == rib_node::unbuilt) --known;  // below a tree
     const uint32_t root_slot = a.bits(0, shape_.root_bits);
     if (known == 0) return build_root(root_slot, 1, false, g, c);
     const unsigned level = first_to_build(p, known);

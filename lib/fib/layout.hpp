@@ -95,6 +95,14 @@ constexpr unsigned tree_bounds_at(unsigned level) {
     for (; level > 0; --level, wide *= tree_ways) nodes += wide;
     return nodes * tree_node_bounds;
 }
+/// Entries of a tree.
+constexpr unsigned tree_entries(unsigned levels) {
+    unsigned n = 1;
+    for (; levels > 0; --levels) n *= tree_ways;
+    return n;
+}
+/// A tree in the arena: its bounds, then its entries, all of them leaves. A link to it has its levels, too.
+constexpr uint32_t link_levels_at = 1, link_levels_mask = 3, link_offset_mask = ~uint32_t{15};
 /// Maps 64 unsigned bits to a signed integer in the same order.
 constexpr int64_t tree_key(uint64_t bits) { return static_cast<int64_t>(bits ^ uint64_t{1} << 63); }
 
@@ -105,7 +113,9 @@ constexpr unsigned search_level_at(unsigned level) {
     return level <= 4 ? level * search_line : (1U << level) + 3 * search_line;
 }
 
-constexpr unsigned max_node_bytes = byte_node_entries_at + 256 * 4;
+constexpr unsigned max_node_bytes = byte_node_entries_at + 256 * 4;  // of a node of slots
+constexpr unsigned max_tree_bytes =
+    tree_bounds_at(tree_levels) * 8 + (tree_entries(tree_levels) * 4 + 63) / 64 * 64;
 
 }  // namespace layout
 }  // namespace turnpike::fib

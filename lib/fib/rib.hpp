@@ -49,7 +49,9 @@ struct rib_node {
     uint32_t entry = unbuilt;  ///< offset of its node in the lookup table
     uint32_t units = 0;        ///< size of that node, in arena units
     uint32_t only_leaf = 0;    ///< all slots of that node lead to this leaf; 0: to several
-    bool changed = false;      ///< changed since it was built
+    /// That node is a tree of so many levels, and no node below it is built; 0: it is not.
+    uint8_t tree_levels = 0;
+    bool changed = false;  ///< changed since it was built
 
     std::vector<node_route>::iterator find(uint32_t key);
     std::vector<child>::iterator child_at(uint32_t slot);

@@ -6,6 +6,8 @@
 #include <new>
 #include <tuple>
 
+#include "fib/interval_tree.hpp"
+
 namespace turnpike::fib {
 namespace {
 
@@ -13,11 +15,6 @@ namespace {
 struct interval {
     address from;
     uint32_t handle;
-};
-
-struct interval64 {
-    uint64_t from;
-    slot_entry entry;
 };
 
 /// The last address of a prefix.
@@ -36,48 +33,6 @@ template <class Intervals, class Interval>
 void append(Intervals& to, const Interval& i) {
     if (!to.empty() && to.back().from == i.from) to.pop_back();
     to.push_back(i);
-}
-
-unsigned levels_for(size_t intervals) {
-    unsigned levels = 1;
-    for (size_t room = layout::tree_ways; room < intervals; room *= layout::tree_ways) ++levels;
-    return levels;
-}
-
-constexpr size_t entries_of(unsigned levels) {
-    size_t n = 1;
-    for (; levels > 0; --levels) n *= layout::tree_ways;
-    return n;
-}
-
-constexpr size_t in_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-size_t bytes_of(unsigned levels) {
-    return layout::tree_bounds_at(levels) * sizeof(int64_t) +
-           in_lines(entries_of(levels) * sizeof(uint32_t));
-}
-
-/// Write a tree to `at`.
-tree lay(std::span<const interval64> intervals, uint8_t* at) {
-    const unsigned levels = levels_for(intervals.size());
-    auto* const bounds = reinterpret_cast<int64_t*>(at);
-    auto* const entries = reinterpret_cast<uint32_t*>(bounds + layout::tree_bounds_at(levels));
-    const size_t room = entries_of(levels);
-    for (size_t i = 0; i < room; ++i)
-        entries[i] = intervals[std::min(i, intervals.size() - 1)].entry;
-    size_t below = room;  // entries below a node of the level
-    for (unsigned level = 0; level < levels; ++level) {
-        int64_t* to = bounds + layout::tree_bounds_at(level);
-        for (size_t first = 0; first < room; first += below)
-            for (size_t i = 1; i < layout::tree_ways; ++i) {
-                const size_t behind = first + i * (below / layout::tree_ways);
-                // No key is above the highest bound.
-                *to++ = layout::tree_key(behind < intervals.size() ? intervals[behind].from - 1
-                                                                   : ~uint64_t{0});
-            }
-        below /= layout::tree_ways;
-    }
-    return {bounds, entries, levels};
 }
 
 /// Levels of a search of so many intervals; 0: too many.
@@ -240,8 +195,8 @@ std::unique_ptr<interval_trees> short_table::build(const memory& from, generatio
     size_t bytes = search_bytes(search_levels, ipv4_);
     if (!ipv4_) bytes += in_lines(trees.size() * sizeof(tree));
     for (const auto& t : trees) {
-        if (t.size() > entries_of(layout::tree_levels)) return nullptr;
-        if (!ipv4_) bytes += bytes_of(levels_for(t.size()));
+        if (t.size() > layout::tree_entries(layout::tree_levels)) return nullptr;
+        if (!ipv4_) bytes += tree_bytes(tree_levels_for(t.size()));
     }
     auto* const block = static_cast<uint8_t*>(from.allocate(from.context, bytes, 64));
     if (block == nullptr) return nullptr;
@@ -259,8 +214,8 @@ std::unique_ptr<interval_trees> short_table::build(const memory& from, generatio
     uint8_t* const all_trees = block + search_bytes(search_levels, ipv4_);
     uint8_t* at = all_trees + in_lines(trees.size() * sizeof(tree));
     for (size_t i = 0; i < trees.size(); ++i) {
-        new (all_trees + i * sizeof(tree)) tree(lay(trees[i], at));
-        at += bytes_of(levels_for(trees[i].size()));
+        new (all_trees + i * sizeof(tree)) tree(lay_tree(trees[i], at));
+        at += tree_bytes(tree_levels_for(trees[i].size()));
     }
     made->seen.trees = reinterpret_cast<const tree*>(all_trees);
     return made;

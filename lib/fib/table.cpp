@@ -98,11 +98,12 @@ void table::commit(pending_update& c) noexcept {
 
 void table::roll_back(pending_update& c, generation& g) noexcept {
     for (auto b = c.log.rbegin(); b != c.log.rend(); ++b) {
-        g.nodes.release(b->node->entry, b->node->units);
+        if (b->node->entry != rib_node::unbuilt) g.nodes.release(b->node->entry, b->node->units);
         b->node->entry = b->entry;
         b->node->units = b->units;
         b->node->background = b->background;
         b->node->only_leaf = b->only_leaf;
+        b->node->tree_levels = b->tree_levels;
     }
     c.clear();
 }

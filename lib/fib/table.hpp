@@ -124,6 +124,14 @@ class table {
     struct node_before {  // a node's state before its rebuild
         rib_node* node;
         uint32_t entry, units, background, only_leaf;
+        uint8_t tree_levels;
+        explicit node_before(rib_node& n)
+            : node(&n),
+              entry(n.entry),
+              units(n.units),
+              background(n.background),
+              only_leaf(n.only_leaf),
+              tree_levels(n.tree_levels) {}
     };
     struct slot_store {  // one entry for adjacent slots
         uint32_t* at;
@@ -150,6 +158,18 @@ class table {
               Child child) const;
     bool build(rib_node& node, unsigned level, uint32_t background, bool all, generation& g,
                pending_update& c);
+    bool may_be_tree(unsigned level) const noexcept;
+    struct low_interval {
+        uint64_t from;  ///< the last 64 bits of an address
+        uint32_t handle;
+    };
+    bool collect(const rib_node& node, unsigned level, uint32_t background, uint64_t from,
+                 std::vector<low_interval>& to) const;
+    bool build_tree(rib_node& node, std::span<const low_interval> intervals, generation& g,
+                    pending_update& c);
+    void unbuild_below(rib_node& node, pending_update& c);
+    bool store_node(rib_node& node, const uint8_t* bytes, uint32_t size, generation& g,
+                    pending_update& c);
     uint64_t measure(const rib_node& node, unsigned level, uint32_t background,
                      const id_coding& coding) const;
     uint32_t entry_of(const rib_node& child, unsigned level) const noexcept;

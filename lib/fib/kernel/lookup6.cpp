@@ -27,6 +27,46 @@ inline uint64_t meet(const uint8_t* nodes, uint8_t* slot, uint64_t entry) noexce
     return entry & layout::node_bit;
 }
 
+template <class V, unsigned Levels>
+inline uint64_t interval_entry(const fib::tree& t, int64_t key) noexcept {
+    uint64_t at = V::count_below(t.bounds, key);
+    if constexpr (Levels > 1)
+        at = at * layout::tree_ways +
+             V::count_below(t.bounds + layout::tree_bounds_at(1) + at * layout::tree_node_bounds,
+                            key);
+    if constexpr (Levels > 2)
+        at = at * layout::tree_ways +
+             V::count_below(t.bounds + layout::tree_bounds_at(2) + at * layout::tree_node_bounds,
+                            key);
+    return t.entries[at];
+}
+
+inline int64_t tree_key(const uint8_t* bits) noexcept {
+    return layout::tree_key(__builtin_bswap64(load_word(bits)));
+}
+
+/// The leaf of an address in a tree in the arena.
+///
+/// link  of the tree; low: the last 64 bits
+template <class V>
+[[gnu::noinline]] uint64_t tree_leaf(const uint8_t* nodes, uint64_t link,
+                                     const uint8_t* low) noexcept {
+    const unsigned levels = link >> layout::link_levels_at & layout::link_levels_mask;
+    const auto* bounds =
+        reinterpret_cast<const int64_t*>(nodes + (link & layout::link_offset_mask));
+    const fib::tree t{
+        bounds, reinterpret_cast<const uint32_t*>(bounds + layout::tree_bounds_at(levels)), levels};
+    const int64_t key = tree_key(low);
+    return levels == 1   ? interval_entry<V, 1>(t, key)
+           : levels == 2 ? interval_entry<V, 2>(t, key)
+                         : interval_entry<V, 3>(t, key);
+}
+
+inline bool is_tree_link(uint64_t entry) noexcept {
+    return (entry & layout::node_bit) != 0 &&
+           (entry >> layout::link_levels_at & layout::link_levels_mask) != 0;
+}
+
 /// met  [n] out: the leaf of each address
 template <class V, bool Prefetch, bool Direct>
 inline void lookup6_leaves(const fib::view& t, const uint8_t* dst, uint64_t* met,
@@ -68,6 +108,21 @@ inline void lookup6_leaves(const fib::view& t, const uint8_t* dst, uint64_t* met
         ++byte;
     }
     for (; left != 0; now ^= 1, ++byte) {
+        if (byte == dst + 8) {  // trees end here
+            uint64_t others = 0;
+            for (uint64_t k = 0; k < left; ++k) {
+                const uint64_t at = list[now][k], link = load_word(slots + at);
+                list[now][others] = static_cast<place6>(at);
+                if (is_tree_link(link)) {
+                    const uint64_t leaf =
+                        tree_leaf<V>(nodes, link, dst + at * (address_bytes / place_bytes) + 8);
+                    __builtin_memcpy(slots + at, &leaf, sizeof leaf);
+                } else {
+                    ++others;
+                }
+            }
+            left = others;
+        }
         const uint64_t count = left;
         const place6* const from = list[now];
         place6* const to = list[now ^ 1];
@@ -86,6 +141,18 @@ template <class V>
 concept gathers = requires(V v) {
     V::gather(nullptr, v);
 };
+
+/// Entries of a vector of addresses, in which links to trees are replaced by the trees' leaves.
+template <class V>
+inline V without_trees(const uint8_t* nodes, const uint8_t* addresses, V entry) noexcept {
+    uint32_t all[V::lanes];
+    V::store(all, entry);
+    for (unsigned i = 0; i < V::lanes; ++i)
+        if (is_tree_link(all[i]))
+            all[i] = static_cast<uint32_t>(
+                tree_leaf<V>(nodes, all[i], addresses + i * address_bytes + 8));
+    return V::load(all);
+}
 
 /// A table of direct nodes, a vector of n >= V::lanes addresses at a time.
 ///
@@ -107,31 +174,17 @@ inline void lookup6_direct(const fib::view& t, const uint8_t* dst, uint64_t* met
                 V::gather(t.nodes, (page & V::set1(~(layout::page_align - 1))) + offset(slot));
             for (unsigned level = 3; V::any(entry & one); ++level) {
                 if (level % 4 == 0) word = next;
-                if (level == 8) V::template load_rows_be<1>(at, word, next);
+                if (level == 8) {
+                    V::template load_rows_be<1>(at, word, next);
+                    entry = without_trees<V>(t.nodes, at, entry);
+                    if (!V::any(entry & one)) break;
+                }
                 const V slot_below = V::shift_right_by(word, 24 - level % 4 * 8) & byte;
                 entry = V::gather_where(entry & one, t.nodes - layout::node_bit,
                                         entry + offset(slot_below), entry);
             }
             V::store_wide(met + i, entry);
         });
-}
-
-template <class V, unsigned Levels>
-inline uint64_t interval_entry(const fib::tree& t, int64_t key) noexcept {
-    uint64_t at = V::count_below(t.bounds, key);
-    if constexpr (Levels > 1)
-        at = at * layout::tree_ways +
-             V::count_below(t.bounds + layout::tree_bounds_at(1) + at * layout::tree_node_bounds,
-                            key);
-    if constexpr (Levels > 2)
-        at = at * layout::tree_ways +
-             V::count_below(t.bounds + layout::tree_bounds_at(2) + at * layout::tree_node_bounds,
-                            key);
-    return t.entries[at];
-}
-
-inline int64_t tree_key(const uint8_t* bits) noexcept {
-    return layout::tree_key(__builtin_bswap64(load_word(bits)));
 }
 
 /// The part of a chunk whose last 64 bits decide.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <numeric>
 
 #include "family.hpp"
 #include "lib/isa_param.hpp"
@@ -295,6 +296,48 @@ TEST(fib6_edges, nodes_are_direct_while_they_fit) {
     limited.check_edges(random);
     while (b.routes.size() > 3) b.remove(network(static_cast<uint32_t>(b.routes.size() - 1)), 48);
     b.check_edges(random);
+}
+
+/// The last 64 bits are a tree while they have few routes, with direct nodes above it, and with compressed ones.
+TEST(fib6_edges, hosts_of_a_network_are_a_tree) {
+    for (const uint64_t direct_bytes : {uint64_t{0}, config{}.direct_bytes}) {
+        bench<ipv6> b({.name = "test", .short_routes = 0, .direct_bytes = direct_bytes});
+        prefixes<ipv6> random(7);
+        const uint64_t network = 0x2001'0db8'0001'0002;
+        std::vector<std::pair<address, unsigned>> hosts;
+        b.add({network, 0}, 64, 9);
+        b.add({network + 1, 0}, 48 + 16, 8);
+        const uint64_t without = b.table->bytes_by_level()[7];
+        EXPECT_EQ(without, 0U);
+        for (uint32_t i = 0; i < 600; ++i) {
+            const unsigned length = i % 7 == 0 ? 65 + static_cast<unsigned>(random() % 63) : 128;
+            const address a = address{network, uint64_t{random()} << 32 | random()}.masked(length);
+            if (b.table->get(ipv6::from(a), length)) continue;
+            hosts.emplace_back(a, length);
+            b.add(a, length, i % 5);
+            if (i == 30) {
+                const level_bytes levels = b.table->bytes_by_level();
+                EXPECT_GT(levels[7], 0U);
+                EXPECT_EQ(std::accumulate(levels.begin() + 8, levels.end(), uint64_t{0}), 0U);
+            }
+            if (i % 60 == 0) b.check_edges(random);
+            if (::testing::Test::HasFatalFailure()) return;
+        }
+        const level_bytes many = b.table->bytes_by_level();
+        EXPECT_GT(std::accumulate(many.begin() + 8, many.end(), uint64_t{0}), 0U)
+            << "more than a tree holds";
+        b.check_edges(random);
+        while (hosts.size() > 20) {
+            b.remove(hosts.back().first, hosts.back().second);
+            hosts.pop_back();
+        }
+        b.add({network, 0}, 64, 7);  // the network's node is built again
+        b.check_edges(random);
+        const level_bytes few = b.table->bytes_by_level();
+        EXPECT_EQ(std::accumulate(few.begin() + 8, few.end(), uint64_t{0}), 0U);
+        for (const auto& [a, length] : hosts) b.remove(a, length);
+        b.check_edges(random);
+    }
 }
 
 TEST(fib6_edges, a_lookup_ends_above_nodes_of_one_leaf) {
