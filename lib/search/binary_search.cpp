@@ -2,6 +2,7 @@
 #include "search/binary_search.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace turnpike::search {
 namespace {

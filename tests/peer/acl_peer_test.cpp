@@ -6,6 +6,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 

@@ -25,7 +25,7 @@ uint32_t distribution::quantile(double q) const noexcept {
 std::vector<distribution::step> distribution::cdf() const {
     std::vector<double> asked;
     for (int hundredth = 0; hundredth < 100; ++hundredth) asked.push_back(hundredth / 100.0);
-    asked.insert(asked.end(), {0.995, 0.999, 0.9999, 1.0});
+    for (const double q : {0.995, 0.999, 0.9999, 1.0}) asked.push_back(q);
     std::vector<step> steps;
     for (const double q : asked) {
         const uint32_t value = quantile(q);
