@@ -45,7 +45,8 @@ inline void store_nexthops(const turnpike::fib::interval_search& s, V at,
     for (unsigned i = 0; i < V::lanes; ++i) nexthop[i] = s.nexthops[number[i]];
 }
 
-/// Call step(i) for the first of each vector of n >= V::lanes addresses; the last may overlap.
+/// Call step(i) for the first of each vector of n >= V::lanes addresses; the last may overlap. Steps are lambdas
+/// that are always inlined: GCC would call those of long searches, 0.8 cycles an address (Zen 4).
 template <class V, class Step>
 inline void each_vector(uint32_t n, Step step) noexcept {
     uint32_t i = 0;
