@@ -18,8 +18,10 @@ constexpr driver_facts table[] = {
     {.driver = "net_simnic", .tx_rs = 32, .tx_free = 32},
     // drivers/net/xsk/frames.hpp: XDP's headroom, a UMEM's maximum chunk size.
     {.driver = "net_xsk", .rx_headroom_bytes = 256, .max_rx_buffer_bytes = 4096},
-    // eth_dev_info() of rte_eth_af_packet.c: max_rx_pktlen is a constant.
-    {.driver = "net_af_packet", .understates_mtu = true},
+    // eth_dev_info() of rte_eth_af_packet.c: max_rx_pktlen is a constant. rte_pmd_init_internals(): the
+    // socket has a protocol and a ring before bind(), so until then it receives from every interface
+    // of the network namespace (packet(7)).
+    {.driver = "net_af_packet", .understates_mtu = true, .receives_others = true},
     // tap_dev_configure() of rte_eth_tap.c.
     {.driver = "net_tap", .queues_in_pairs = true},
     // virtio_xmit_pkts_prepare() of virtio_rxtx.c; also virtio_user. VIRTIO_NET_F_CTRL_VLAN is

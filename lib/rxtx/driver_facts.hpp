@@ -21,6 +21,8 @@ struct driver_facts {
 
     /// Reports 1,518 bytes as its longest frame but carries frames up to its interface's MTU.
     bool understates_mtu = false;
+    /// Its RX rings may contain frames of other interfaces before it starts.
+    bool receives_others = false;
     /// Requires as many TX queues as RX queues.
     bool queues_in_pairs = false;
     /// Inserts 802.1Q tags only in packets that pass rte_eth_tx_prepare(), which workers do not

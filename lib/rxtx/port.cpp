@@ -338,11 +338,27 @@ result<void> port::start() {
     if (const int code = rte_eth_dev_start(id_); code != 0)
         return with_reason(fail(-code, where_, driver_ + " does not start"), log);
     started_ = true;
+    if (facts_of(driver_).receives_others) empty_receive_rings();
     rte_eth_dev_info info;
     keeps_sent_ = rte_eth_dev_info_get(id_, &info) == 0 &&
                   info.tx_desc_lim.nb_max != UINT16_MAX &&  // ethdev's value for no ring
                   rte_eth_tx_done_cleanup(id_, 0, 0) == -ENOTSUP;
     return {};
+}
+
+void port::empty_receive_rings() noexcept {
+    constexpr uint32_t max_ring = 65536;  // bounds the loop under load
+    rte_eth_dev_info info;
+    if (rte_eth_dev_info_get(id_, &info) != 0) return;
+    std::array<rte_mbuf*, 32> packets;
+    for (uint16_t queue = 0; queue < info.nb_rx_queues; ++queue)
+        for (uint32_t freed = 0; freed < max_ring;) {
+            const uint16_t n = rte_eth_rx_burst(id_, queue, packets.data(), packets.size());
+            if (n == 0) break;
+            rte_pktmbuf_free_bulk(packets.data(), n);
+            freed += n;
+        }
+    rte_eth_stats_reset(id_);
 }
 
 void port::stop() noexcept {

@@ -54,6 +54,9 @@ class port {
     ///         settings; else the driver's
     [[nodiscard]] static result<port> open(const port_settings& settings);
 
+    /// Receive from now on: frames that came before are not received where they may be another interface's
+    /// (driver_facts::receives_others).
+    ///
     /// Errors  the driver's
     [[nodiscard]] result<void> start();
     /// Check whether the device, with its arguments, would support these settings. It does not
@@ -142,6 +145,8 @@ class port {
     result<void> configure(const port_settings& settings);
     result<void> set_up_queues(const port_settings& settings);
     result<void> set_mtu(uint16_t mtu);
+    /// Free the packets in the RX rings, and reset the counters.
+    void empty_receive_rings() noexcept;
 
     uint16_t id_ = none;
     bool started_ = false;

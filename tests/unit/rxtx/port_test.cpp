@@ -3,9 +3,16 @@
 #include "rxtx/port.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <sched.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
 
 #include "lib/eal.hpp"
 #include "rxtx/driver_facts.hpp"
@@ -140,6 +147,55 @@ TEST_F(ports, udp_checksums_by_the_device_where_it_can) {
             EXPECT_EQ(p->puts_udp_sums_in(), asked && can);
             EXPECT_EQ(p->checks_udp_sums(), asked && can);
         }
+}
+
+/// Sends UDP datagrams to 127.0.0.1 until its end.
+class loopback_traffic {
+  public:
+    loopback_traffic() {
+        sender_ = std::thread([this] {
+            const int socket = ::socket(AF_INET, SOCK_DGRAM, 0);
+            sockaddr_in to{};
+            to.sin_family = AF_INET;
+            to.sin_port = htons(9);
+            to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+            while (!stop_)
+                ::sendto(socket, "1234", 4, 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+            ::close(socket);
+        });
+    }
+    ~loopback_traffic() {
+        stop_ = true;
+        sender_.join();
+    }
+
+  private:
+    std::atomic<bool> stop_{false};
+    std::thread sender_{};
+};
+
+TEST_F(ports, frames_of_other_interfaces_are_not_received) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, for a network namespace";
+    // A thread, so that the namespace is not the other cases'.
+    std::thread([this] {
+        ASSERT_EQ(unshare(CLONE_NEWNET), 0);
+        ASSERT_EQ(std::system("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6 && "
+                              "ip link add near type veth peer name far && ip link set near up && "
+                              "ip link set far up && ip link set lo up"),
+                  0);
+        const loopback_traffic traffic;
+        for (int round = 0; round < 5; ++round) {
+            auto p = port::open(settings("net_af_packet0,iface=near"));
+            ASSERT_TRUE(p) << p.error().message();
+            ASSERT_TRUE(p->start());
+            rte_mbuf* m = nullptr;
+            EXPECT_EQ(rte_eth_rx_burst(p->id(), 0, &m, 1), 0) << "round " << round;
+            rte_pktmbuf_free(m);
+            rte_eth_stats counted{};
+            EXPECT_EQ(rte_eth_stats_get(p->id(), &counted), 0);
+            EXPECT_EQ(counted.ipackets, 0U);
+        }
+    }).join();
 }
 
 TEST(driver_facts, by_prefix) {
