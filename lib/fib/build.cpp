@@ -159,7 +159,6 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
                           below.background != handle))
                 built = build(below, level + 1, handle, all, g, c);
             runs[count++] = {child.slot, entry_of(below, level)};
-            if (kind(level, g.coding()) == node_kind::block) g.has_escapes();
             extends = false;
         });
     if (!built) return false;

@@ -60,7 +60,7 @@ generation::generation(const memory& from, const plan& p)
     view_.nexthops = nexthops_;
     view_.id_bytes = p.coding.bytes;
     view_.network_order = p.network_order;
-    view_.prefetch = view_.escapes = true;
+    view_.prefetch = true;
     view_.direct = p.coding.direct;
 }
 
@@ -69,10 +69,7 @@ generation::~generation() {
     if (nexthops_ != nullptr) from_.release(from_.context, nexthops_);
 }
 
-void generation::settle() noexcept {
-    view_.prefetch = nodes.live_bytes() > prefetch_from_bytes;
-    view_.escapes = escapes_;
-}
+void generation::settle() noexcept { view_.prefetch = nodes.live_bytes() > prefetch_from_bytes; }
 
 slot_entry generation::leaf(uint32_t handle, uint64_t value) noexcept {
     if (plan_.coding.identity) return (static_cast<slot_entry>(value) + 1) << 1;

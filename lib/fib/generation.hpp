@@ -49,8 +49,6 @@ class generation {
     const view* published() const noexcept { return &view_; }
     /// Decide how lookups go by the current nodes; call it only before publication.
     void settle() noexcept;
-    /// A block has links.
-    void has_escapes() noexcept { escapes_ = true; }
 
     /// The slot value of a leaf; stores a new handle's next hop in the side table.
     slot_entry leaf(uint32_t handle, uint64_t value) noexcept;
@@ -73,7 +71,6 @@ class generation {
     uint32_t* root_ = nullptr;
     uint64_t* nexthops_ = nullptr;
     bool nexthops_valid_ = true;
-    bool escapes_ = false;
     view view_{};
     std::unordered_map<slot_entry, uint32_t> uniform_;  // leaf -> the root's entry
 };

@@ -37,7 +37,6 @@ struct view {
     uint8_t id_bytes;          ///< 1, 2 or 4: bytes per ID in IPv4 blocks
     bool network_order;        ///< IPv4 addresses are in network byte order
     bool prefetch;             ///< the nodes do not fit L2
-    bool escapes;              ///< IPv4: some blocks have links
     bool direct;               ///< IPv6: nodes below a page are pages, too
     /// All routes of a short table. Kernels without permutations, and of short bursts, use the trees
     /// (IPv6) or the nodes (IPv4).

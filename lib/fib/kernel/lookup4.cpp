@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // IPv4: root, block, ID; two dependent loads and no data-dependent branch. Addresses in a /24 with longer
-// prefixes are listed, and looked up in a second pass: link, ID.
+// prefixes get a next hop of all ones, by which a second pass finds them: link, ID.
 //
 // Loads are scalar on purpose: gathers of the same two levels were slower on Zen 4. Only the
 // popcount and the search for equal addresses differ by instruction set. Short tables are searched
@@ -55,90 +55,91 @@ struct lookup4_way {
         return nodes + (link - layout::node_bit) + (x & 0xff) * sizeof(Id);
     }
 
-    /// Where the first pass was, for the second one.
-    struct escaped {
-        const uint8_t* first[chunk4];  ///< first_read() of each address of the chunk
-        uint64_t mask = 0;             ///< bit n - 1 - i: address i of n has escape_id
-    };
-
-    /// Look up n <= chunk4 addresses. Next hops of addresses that escape are those of escape_id.
-    /// Without List, only the highest bit of `out.mask` is set, if any escapes.
-    template <bool Prefetch, bool List>
-    static void pass(const fib::view& t, const uint32_t* dst, uint64_t* nexthop, uint32_t n,
-                     escaped& out) noexcept {
+    /// Look up n <= chunk4 addresses. An address that escapes gets the next hop of escape_id, all ones, which a route
+    /// may have, too.
+    ///
+    /// first    [n] out with Prefetch: first_read() of each address
+    /// returns  true if any address escapes
+    template <bool Prefetch>
+    static bool pass(const fib::view& t, const uint32_t* dst, uint64_t* nexthop, uint32_t n,
+                     const uint8_t** first) noexcept {
         // a local copy: the compiler reloads members of t after an acquire load
         const uint32_t* const root = t.root;
         const uint8_t* const nodes = t.nodes;
         const uint64_t* const nexthops = t.nexthops;
         uint64_t seen = 0;
-        const auto first = [&](uint32_t x) { return first_read(nodes + root_entry(root, x), x); };
+        const auto first_of = [&](uint32_t x) {
+            return first_read(nodes + root_entry(root, x), x);
+        };
         const auto finish = [&](uint32_t i, uint32_t x, const uint8_t* at) {
             const uint64_t id = id_at(at, x);
-            const uint64_t less_one = id - 1;  // negative for escape_id
-            seen = List ? 2 * seen + (less_one >> 63) : seen | less_one;
+            seen |= id - 1;  // negative for escape_id
             nexthop[i] = next_hop(nexthops, id);
         };
         if constexpr (Prefetch) {
 #pragma GCC unroll 4
-            for (uint32_t i = 0; i < n; ++i) V::prefetch(out.first[i] = first(host(dst[i])));
+            for (uint32_t i = 0; i < n; ++i) V::prefetch(first[i] = first_of(host(dst[i])));
 #pragma GCC unroll 4
-            for (uint32_t i = 0; i < n; ++i) finish(i, host(dst[i]), out.first[i]);
+            for (uint32_t i = 0; i < n; ++i) finish(i, host(dst[i]), first[i]);
         } else {
 #pragma GCC unroll 4
-            for (uint32_t i = 0; i < n; ++i) {
-                const uint8_t* const at = first(host(dst[i]));
-                if (List) out.first[i] = at;
-                finish(i, host(dst[i]), at);
-            }
+            for (uint32_t i = 0; i < n; ++i) finish(i, host(dst[i]), first_of(host(dst[i])));
         }
-        out.mask = List ? seen : seen >> 63;
+        return seen >> 63 != 0;
     }
 
+    /// Look up the addresses that escape by their links. Their next hop is all ones, and perhaps others'.
+    ///
+    /// first  [n] first_read() of each address, with Prefetch
     template <bool Prefetch>
-    static void with_escapes(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
-                             uint32_t n) noexcept {
-        escaped some;
-        pass<Prefetch, true>(t, dst, nexthop, n, some);
+    static void follow_links(const fib::view& t, const uint32_t* dst, uint64_t* nexthop, uint32_t n,
+                             const uint8_t* const* first) noexcept {
+        const uint32_t* const root = t.root;
         const uint8_t* const nodes = t.nodes;
         const uint64_t* const nexthops = t.nexthops;
+        uint8_t list[chunk4];
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < n; ++i) {
+            list[count] = static_cast<uint8_t>(i);
+            count += nexthop[i] == ~uint64_t{0};
+        }
         const auto finish = [&](uint32_t i, const uint8_t* at) {
             Id id;
             __builtin_memcpy(&id, at, sizeof id);
             nexthop[i] = next_hop(nexthops, id);
         };
         const uint8_t* at[chunk4];
-        for (uint64_t left = some.mask; left != 0; left &= left - 1) {
-            const uint32_t i = n - 1 - static_cast<uint32_t>(__builtin_ctzll(left));
-            at[i] = in_host_node(nodes, some.first[i], host(dst[i]));
-            if (Prefetch)
-                V::prefetch(at[i]);
-            else
-                finish(i, at[i]);
+        uint32_t prefetched = 0;
+        constexpr bool certain = Prefetch && !Hops;  // no other block, and no route's next hop
+        for (uint32_t k = 0; k < count; ++k) {
+            const uint32_t i = list[k], x = host(dst[i]);
+            const uint8_t* const begin =
+                Prefetch ? first[i] : first_read(nodes + root_entry(root, x), x);
+            if (const uint64_t id = certain ? layout::escape_id : id_at(begin, x);
+                id != layout::escape_id) {
+                nexthop[i] = next_hop(nexthops, id);
+            } else if (Prefetch) {
+                V::prefetch(at[prefetched] = in_host_node(nodes, begin, x));
+                list[prefetched++] = list[k];
+            } else {
+                finish(i, in_host_node(nodes, begin, x));
+            }
         }
-        if (!Prefetch) return;
-        for (uint64_t left = some.mask; left != 0; left &= left - 1) {
-            const uint32_t i = n - 1 - static_cast<uint32_t>(__builtin_ctzll(left));
-            finish(i, at[i]);
-        }
+        for (uint32_t k = 0; k < prefetched; ++k) finish(list[k], at[k]);
     }
 
     template <bool Prefetch>
     static void all(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
                     uint32_t n) noexcept {
-        if (!t.escapes) {
-            escaped none;
-            pass<Prefetch, false>(t, dst, nexthop, n, none);
-            if (__builtin_expect(none.mask == 0, 1)) return;
-        }
-        with_escapes<Prefetch>(t, dst, nexthop, n);
+        const uint8_t* first[chunk4];
+        if (__builtin_expect(pass<Prefetch>(t, dst, nexthop, n, first), 0))
+            follow_links<Prefetch>(t, dst, nexthop, n, first);
     }
 
     static void chunk(const fib::view& t, const uint32_t* dst, uint64_t* nexthop,
                       uint32_t n) noexcept {
         if (n > 1 && train<V, 4>(dst, n, host(0xffff'ff00))) {
-            escaped none;
-            pass<false, false>(t, dst, nexthop, 1, none);
-            if (none.mask == 0) {
+            if (!pass<false>(t, dst, nexthop, 1, nullptr)) {
                 repeat(nexthop, n);
                 return;
             }
