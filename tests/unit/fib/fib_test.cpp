@@ -2,78 +2,14 @@
 // Both families against the oracle: any order of changes, every burst size, every kernel, failures.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <deque>
-#include <map>
-#include <numeric>
 
-#include "family.hpp"
+#include "checked_table.hpp"
 #include "lib/isa_param.hpp"
 #include "lib/sanitized.hpp"
 
 namespace turnpike::fib::test {
 namespace {
-
-template <class Family>
-struct bench {
-    using table_type = typename Family::table_type;
-    std::unique_ptr<table_type> table;
-    oracle expected;
-    std::map<std::pair<uint64_t, std::pair<uint64_t, unsigned>>, uint64_t> routes;
-
-    explicit bench(const config& c) : expected(c.default_next_hop) {
-        auto made = table_type::create(c);
-        EXPECT_TRUE(made) << made.error().message();
-        table = std::move(*made);
-    }
-    static auto key(const address& a, unsigned length) {
-        return std::pair(a.high, std::pair(a.low, length));
-    }
-    void add(const address& a, unsigned length, uint64_t next_hop) {
-        const auto ok = table->add(Family::from(a), length, next_hop);
-        ASSERT_TRUE(ok) << ok.error().message();
-        expected.add(a, length, next_hop);
-        routes[key(a, length)] = next_hop;
-    }
-    void remove(const address& a, unsigned length) {
-        const bool there = routes.erase(key(a, length)) != 0;
-        const auto ok = table->remove(Family::from(a), length);
-        ASSERT_EQ(bool{ok}, there);
-        ASSERT_TRUE(there || ok.error().code == ENOENT);
-        expected.remove(a, length);
-    }
-    void check(const std::vector<address>& at) const {
-        std::vector<typename Family::address_type> dst;
-        for (const address& a : at) dst.push_back(Family::from(a));
-        std::vector<uint64_t> nexthop(dst.size(), ~uint64_t{0});
-        table->lookup_bulk(dst, nexthop);
-        for (size_t i = 0; i < at.size(); ++i)
-            ASSERT_EQ(nexthop[i], expected.lookup(at[i]))
-                << std::hex << at[i].high << ' ' << at[i].low << " at " << std::dec << i;
-    }
-    void check_edges(prefixes<Family>& random) const {
-        std::vector<address> at;
-        for (const auto& [k, next_hop] : routes)
-            add_edges(at, {k.first, k.second.first}, k.second.second, Family::bits);
-        for (int i = 0; i < 500; ++i) at.push_back(random.any_address());
-        at.push_back({});
-        at.push_back(address{~uint64_t{0}, ~uint64_t{0}}.masked(Family::bits));
-        check(at);
-    }
-    void check_order() const {
-        auto next = routes.begin();
-        table->for_each([&](const typename Family::route_type& r) {
-            ASSERT_NE(next, routes.end());
-            const address a{next->first.first, next->first.second.first};
-            EXPECT_EQ(r.address, Family::from(a));
-            EXPECT_EQ(r.length, next->first.second.second);
-            EXPECT_EQ(r.next_hop, next->second);
-            EXPECT_EQ(table->get(r.address, r.length), next->second);
-            ++next;
-        });
-        EXPECT_EQ(next, routes.end());
-    }
-};
 
 /// {kernel, next hops: how many and how large}, so that every id coding is met.
 struct nexthops_case {
@@ -98,11 +34,11 @@ void random_changes(const std::string& kernel, const nexthops_case& nexthops,
         ++seed;
     }
     prefixes<Family> random(seed);
-    bench<Family> b({.name = "test",
-                     .next_hop_bytes = 8,
-                     .default_next_hop = 7,
-                     .network_order = network_order,
-                     .kernel = kernel});
+    checked_table<Family> b({.name = "test",
+                             .next_hop_bytes = 8,
+                             .default_next_hop = 7,
+                             .network_order = network_order,
+                             .kernel = kernel});
     ASSERT_EQ(b.table->kernel(), kernel);
     std::vector<std::pair<address, unsigned>> known;
     const int steps = turnpike::test::emulated ? 400 : turnpike::test::slow ? 1'600 : 4'000;
@@ -133,7 +69,7 @@ void random_changes(const std::string& kernel, const nexthops_case& nexthops,
 template <class Family>
 void every_burst_size(const std::string& kernel) {
     prefixes<Family> random(11);
-    bench<Family> b({.name = "test", .kernel = kernel});
+    checked_table<Family> b({.name = "test", .kernel = kernel});
     for (int i = 0; i < (turnpike::test::emulated ? 300 : 3'000); ++i) {
         const unsigned length = random.any_length();
         b.add(random.any_address().masked(length), length, random() % 250);
@@ -210,7 +146,7 @@ TEST_P(fib, ipv4_network_order_answers_the_same) {
 // A next hop that looks like an escape not yet followed.
 TEST_P(fib, ipv4_next_hop_of_all_ones) {
     TURNPIKE_KERNEL_OR_SKIP(kernel, lookup4_kernels());
-    bench<ipv4> b({.name = "test", .next_hop_bytes = 8, .kernel = GetParam()});
+    checked_table<ipv4> b({.name = "test", .next_hop_bytes = 8, .kernel = GetParam()});
     prefixes<ipv4> random(2);
     b.add({uint64_t{0x0a000000} << 32, 0}, 8, ~uint64_t{0});
     for (uint32_t i = 0; i < 300; ++i)
@@ -222,7 +158,7 @@ TEST_P(fib, ipv4_next_hop_of_all_ones) {
 // later.
 TEST_P(fib, ipv4_many_extensions_then_wider_ids) {
     TURNPIKE_KERNEL_OR_SKIP(kernel, lookup4_kernels());
-    bench<ipv4> b({.name = "test", .next_hop_bytes = 4, .kernel = GetParam()});
+    checked_table<ipv4> b({.name = "test", .next_hop_bytes = 4, .kernel = GetParam()});
     prefixes<ipv4> random(3);
     for (uint32_t i = 0; i < 5'000; ++i)
         b.add({uint64_t{0x0a000000 + i * 128} << 32, 0}, 25 + i % 8, i % 200);
@@ -251,7 +187,8 @@ template <class Family>
 void a_measured_kernel_is_one_that_the_width_permits() {
     for (const uint16_t width : std::initializer_list<uint16_t>{64, 128, 256, 512}) {
         prefixes<Family> random(9);
-        bench<Family> b({.name = "test", .max_simd_bitwidth = width, .measure_kernels = true});
+        checked_table<Family> b(
+            {.name = "test", .max_simd_bitwidth = width, .measure_kernels = true});
         const std::string first(b.table->kernel());
         for (int i = 0; i < (turnpike::test::emulated ? 100 : 1'000); ++i) {
             const unsigned length = random.any_length();
@@ -275,108 +212,9 @@ void a_measured_kernel_is_one_that_the_width_permits() {
 TEST(fib4_kernels, measured) { a_measured_kernel_is_one_that_the_width_permits<ipv4>(); }
 TEST(fib6_kernels, measured) { a_measured_kernel_is_one_that_the_width_permits<ipv6>(); }
 
-TEST(fib6_edges, nodes_are_direct_while_they_fit) {
-    bench<ipv6> b({.name = "test", .short_routes = 0, .direct_bytes = 256 * 1024});
-    bench<ipv6> limited({.name = "test", .max_bytes = 64 * 1024, .short_routes = 0});
-    prefixes<ipv6> random(5);
-    const auto network = [](uint32_t i) {
-        return address{0x2001'0db8'0000'0000, 0}.with(32, 32, i * 101 << 16);
-    };
-    for (uint32_t i = 0; i < 600; ++i) {
-        b.add(network(i), 48, 1 + i % 5);
-        if (i < 100) limited.add(network(i), 48, 1 + i % 5);
-        if (i % 100 == 0) b.check_edges(random);
-        if (i == 20) {
-            EXPECT_TRUE(b.table->readers_view()->direct);
-        }
-    }
-    EXPECT_FALSE(b.table->readers_view()->direct) << "256 nodes of 1 KB";
-    EXPECT_FALSE(limited.table->readers_view()->direct);
-    b.check_edges(random);
-    limited.check_edges(random);
-    while (b.routes.size() > 3) b.remove(network(static_cast<uint32_t>(b.routes.size() - 1)), 48);
-    b.check_edges(random);
-}
-
-/// The last 64 bits are a tree while they have few routes, with direct nodes above it, and with compressed ones.
-TEST(fib6_edges, hosts_of_a_network_are_a_tree) {
-    for (const uint64_t direct_bytes : {uint64_t{0}, config{}.direct_bytes}) {
-        bench<ipv6> b({.name = "test", .short_routes = 0, .direct_bytes = direct_bytes});
-        prefixes<ipv6> random(7);
-        const uint64_t network = 0x2001'0db8'0001'0002;
-        std::vector<std::pair<address, unsigned>> hosts;
-        b.add({network, 0}, 64, 9);
-        b.add({network + 1, 0}, 48 + 16, 8);
-        const uint64_t without = b.table->bytes_by_level()[7];
-        EXPECT_EQ(without, 0U);
-        for (uint32_t i = 0; i < 600; ++i) {
-            const unsigned length = i % 7 == 0 ? 65 + static_cast<unsigned>(random() % 63) : 128;
-            const address a = address{network, uint64_t{random()} << 32 | random()}.masked(length);
-            if (b.table->get(ipv6::from(a), length)) continue;
-            hosts.emplace_back(a, length);
-            b.add(a, length, i % 5);
-            if (i == 30) {
-                const level_bytes levels = b.table->bytes_by_level();
-                EXPECT_GT(levels[7], 0U);
-                EXPECT_EQ(std::accumulate(levels.begin() + 8, levels.end(), uint64_t{0}), 0U);
-            }
-            if (i % 60 == 0) b.check_edges(random);
-            if (::testing::Test::HasFatalFailure()) return;
-        }
-        const level_bytes many = b.table->bytes_by_level();
-        EXPECT_GT(std::accumulate(many.begin() + 8, many.end(), uint64_t{0}), 0U)
-            << "more than a tree holds";
-        b.check_edges(random);
-        while (hosts.size() > 20) {
-            b.remove(hosts.back().first, hosts.back().second);
-            hosts.pop_back();
-        }
-        b.add({network, 0}, 64, 7);  // the network's node is built again
-        b.check_edges(random);
-        const level_bytes few = b.table->bytes_by_level();
-        EXPECT_EQ(std::accumulate(few.begin() + 8, few.end(), uint64_t{0}), 0U);
-        for (const auto& [a, length] : hosts) b.remove(a, length);
-        b.check_edges(random);
-    }
-}
-
-TEST(fib6_edges, a_lookup_ends_above_nodes_of_one_leaf) {
-    bench<ipv6> b({.name = "test", .short_routes = 0});
-    const address provider{0x2001'0db8'0000'0000, 0}, site{0x2001'0db8'0001'0000, 0},
-        subnet{0x2001'0db8'0001'0002, 0};
-    const auto page_entry = [&] {
-        const view& v = *b.table->readers_view();
-        const uint32_t page = v.root[0x2001];
-        uint32_t entry;
-        std::memcpy(&entry,
-                    v.nodes + (page & ~(layout::page_align - 1)) +
-                        4 * (0x0dU >> (page & layout::page_shift_mask)),
-                    sizeof entry);
-        return entry;
-    };
-    prefixes<ipv6> random(3);
-    b.add({0x2001'0d00'0000'0000, 0}, 24, 1);
-    b.add(provider, 32, 1);
-    EXPECT_EQ(page_entry() & layout::node_bit, 0U) << "as the route around it";
-    b.add(site, 48, 1);
-    b.add(subnet, 64, 1);
-    EXPECT_EQ(page_entry() & layout::node_bit, 0U);
-    b.add(subnet, 64, 2);  // changes the deepest node: all above it are linked again
-    EXPECT_EQ(page_entry() & layout::node_bit, layout::node_bit);
-    b.check_edges(random);
-    b.remove(subnet, 64);
-    b.add(site, 48, 2);
-    b.check_edges(random);
-    b.add(site, 48, 1);
-    b.add(provider, 32, 3);
-    b.check_edges(random);
-    b.remove(provider, 32);
-    b.check_edges(random);
-}
-
 TEST(fib4_edges, default_route_first_and_last) {
     for (const bool first : {true, false}) {
-        bench<ipv4> b({.name = "test", .default_next_hop = 9});
+        checked_table<ipv4> b({.name = "test", .default_next_hop = 9});
         prefixes<ipv4> random(1);
         if (first) b.add({}, 0, 1);
         b.add(address{}.with(0, 8, 255), 8, 2);  // covers 255.255.255.255
@@ -392,24 +230,6 @@ TEST(fib4_edges, default_route_first_and_last) {
     }
 }
 
-TEST(fib6_edges, drift_of_parents_and_children) {
-    // ADD parent, ADD children, DEL parent, DEL children, again and again, must not use anything
-    // up.
-    bench<ipv6> b({.name = "test"});
-    prefixes<ipv6> random(1);
-    const address parent = address{}.with(0, 32, 0x20010db8);
-    uint64_t live = 0;
-    for (int round = 0; round < 200; ++round) {
-        b.add(parent, 32, 1);
-        for (uint32_t i = 0; i < 50; ++i) b.add(parent.with(32, 32, i * 0x01010101), 64 + i, 2 + i);
-        b.remove(parent, 32);
-        for (uint32_t i = 0; i < 50; ++i) b.remove(parent.with(32, 32, i * 0x01010101), 64 + i);
-        if (round == 0) live = b.table->stats().live_bytes;
-    }
-    EXPECT_EQ(b.table->stats().live_bytes, live);
-    b.check_edges(random);
-}
-
 // Root 2^18 and 2^16 entries of 4 bytes; a block of 64 slots is one line, and four more for links; a host node
 // with IDs of one byte four; a page 1 KB; a byte node with two boundaries 40 + 3 * 4 bytes, one line; a direct node as a page.
 TEST(fib4_edges, bytes_by_level) {
@@ -420,17 +240,6 @@ TEST(fib4_edges, bytes_by_level) {
     EXPECT_EQ(t->bytes_by_level(), (level_bytes{1 << 20, 320, 256}));  // the block has an escape
     EXPECT_EQ(t->stats().live_bytes, 320U + 256 + 64);  // and what all other slots share
 }
-TEST(fib6_edges, bytes_by_level) {
-    for (const uint64_t direct_bytes : {uint64_t{0}, config{}.direct_bytes}) {
-        auto t = *fib6::create({.direct_bytes = direct_bytes});
-        ASSERT_TRUE(t->add({0x20, 1, 0x0d, 0xb8}, 32, 1));
-        EXPECT_EQ(t->bytes_by_level(),
-                  (level_bytes{1 << 18, 1024, direct_bytes == 0 ? 64U : 1024U}));
-        ASSERT_TRUE(t->remove({0x20, 1, 0x0d, 0xb8}, 32));
-        EXPECT_EQ(t->bytes_by_level(), (level_bytes{1 << 18}));
-    }
-}
-
 /// An allocator with a budget.
 struct budget {
     size_t left = ~size_t{0};
@@ -449,7 +258,7 @@ struct budget {
 template <class Family>
 void exhaustion_then_recovery() {
     budget memory_left;
-    bench<Family> b({.name = "small", .allocator = memory_left.hook()});
+    checked_table<Family> b({.name = "small", .allocator = memory_left.hook()});
     prefixes<Family> random(21);
     memory_left.left = 0;  // growth fails from here on
     int refused = 0;
@@ -507,7 +316,7 @@ TEST(fib4_limits, what_is_refused_and_why) {
 template <class Family>
 void load_equals_adds() {
     prefixes<Family> random(9);
-    bench<Family> b({.name = "loaded"});
+    checked_table<Family> b({.name = "loaded"});
     std::vector<typename Family::route_type> routes;
     for (int i = 0; i < 20'000; ++i) {
         const unsigned length = random.any_length();
