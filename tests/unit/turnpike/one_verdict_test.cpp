@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One verdict: a packet has the same exits, bytes and reasons alone, in any burst, under trace, and in explain, over VLAN
 // interfaces, bridges, tunnels, cross-connects and lists. Random frames, on every instruction set.
-#include <rte_ring_elem.h>
-
 #include <cstdlib>
 #include <random>
 
+#include "control/forwarding/ring_compat.hpp"
 #include "control/forwarding/traces.hpp"
 #include "datapath/explanation.hpp"
 #include "eal/simd_bitwidth.hpp"
@@ -292,8 +291,8 @@ class one_verdict : public ::testing::TestWithParam<uint16_t> {
         static_cast<void>(lab_->send(2, tagged(frame(everybody, test::fdb_entry(4)), 20)));
         static_cast<void>(lab_->send(
             4, in_ipv4(vxlan(frame(everybody, test::fdb_entry(5))), {}, {2, 0, 0, 0, 0, 0x0f})));
-        learnt_.reset(rte_ring_create_elem("verdict", sizeof(learnt_fdb_entry), 8, SOCKET_ID_ANY,
-                                           RING_F_SP_ENQ | RING_F_SC_DEQ));
+        learnt_.reset(control::create_ring_of("verdict", sizeof(learnt_fdb_entry), 8, SOCKET_ID_ANY,
+                                              RING_F_SP_ENQ | RING_F_SC_DEQ));
         ASSERT_NE(learnt_, nullptr);
         bridge_state_ = std::make_unique<bridge_worker_state>(learnt_.get());
         tunnel_state_ =

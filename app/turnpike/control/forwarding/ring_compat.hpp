@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DPDK 25.11's rte_ring_elem.h lacks extern "C", so a C++ caller would link against another
+// rte_ring_elem.h of DPDK 24.11 and 25.11 lacks extern "C", so a C++ caller would link against another
 // rte_ring_create_elem().
 #pragma once
 
