@@ -26,6 +26,8 @@ struct link {
     bool running = false;  ///< operational (IFF_RUNNING, RFC 2863); follows the carrier
     uint32_t mtu = 0;
     std::optional<mac_address> mac{};  ///< if it has one of 6 bytes
+    uint32_t master = 0;     ///< interface that it belongs to, as a bridge or a VRF device; 0: none
+    uint32_t vrf_table = 0;  ///< of a VRF device (Linux, networking/vrf.rst); 0: it is none
     bool operator==(const link&) const = default;
 };
 

@@ -92,6 +92,10 @@ class attributes {
     std::array<const nlattr*, max_types> all_{};
 };
 
+attributes nested(const nlattr* in) {
+    return {mnl_attr_get_payload(in), mnl_attr_get_payload_len(in)};
+}
+
 /// The header of a message, followed by its attributes.
 template <class Head>
 struct body {
@@ -132,6 +136,15 @@ ip_prefix prefix_of(std::optional<ip_address> a, bool v6, uint8_t length, const 
     return {a.value_or(ip_address{.v6 = v6}), length};
 }
 
+/// The table of a VRF device, or 0.
+uint32_t vrf_table_of(const nlattr* linkinfo) {
+    if (linkinfo == nullptr) return 0;
+    const attributes info = nested(linkinfo);
+    const nlattr* const data = info.find(IFLA_INFO_DATA);
+    if (data == nullptr || info.text(IFLA_INFO_KIND, "IFLA_INFO_KIND") != "vrf") return 0;
+    return nested(data).number<uint32_t>(IFLA_VRF_TABLE, "IFLA_VRF_TABLE").value_or(0);
+}
+
 std::optional<content> read_link(const nlmsghdr* m) {
     const body<ifinfomsg> b(m);
     // a bridge's message about its port (AF_BRIDGE)
@@ -143,7 +156,9 @@ std::optional<content> read_link(const nlmsghdr* m) {
                 .carrier = b.with.number<uint8_t>(IFLA_CARRIER, "IFLA_CARRIER").value_or(0) != 0,
                 .running = (b.head.ifi_flags & IFF_RUNNING) != 0,
                 .mtu = b.with.number<uint32_t>(IFLA_MTU, "IFLA_MTU").value_or(0),
-                .mac = b.with.mac(IFLA_ADDRESS)};
+                .mac = b.with.mac(IFLA_ADDRESS),
+                .master = b.with.number<uint32_t>(IFLA_MASTER, "IFLA_MASTER").value_or(0),
+                .vrf_table = vrf_table_of(b.with.find(IFLA_LINKINFO))};
 }
 
 std::optional<content> read_address(const nlmsghdr* m) {
@@ -213,7 +228,7 @@ void read_metrics(const attributes& with, route& to) {
     const nlattr* const metrics = with.find(RTA_METRICS);
     to.metrics = digest_of(with.find(RTA_FLOW), digest_of(metrics));
     if (metrics == nullptr) return;
-    const attributes in(mnl_attr_get_payload(metrics), mnl_attr_get_payload_len(metrics));
+    const attributes in = nested(metrics);
     to.mtu = in.number<uint32_t>(RTAX_MTU, "RTAX_MTU").value_or(0);
     const uint32_t locked = in.number<uint32_t>(RTAX_LOCK, "RTAX_LOCK").value_or(0);
     to.mtu_locked = (locked & 1U << RTAX_MTU) != 0;

@@ -49,6 +49,16 @@ netlink_rib::table* netlink_rib::table_of(uint32_t number) {
     return at == tables_.end() ? nullptr : &at->second;
 }
 
+/// l3mdev_fib_table()
+uint32_t netlink_rib::fib_table_of(uint32_t interface) const noexcept {
+    const auto at = links_.find(interface);
+    if (at == links_.end()) return RT_TABLE_MAIN;
+    if (at->second.vrf_table != 0) return at->second.vrf_table;  // the VRF device itself
+    const auto master = links_.find(at->second.master);
+    if (master != links_.end() && master->second.vrf_table != 0) return master->second.vrf_table;
+    return RT_TABLE_MAIN;
+}
+
 state::route_set& netlink_rib::learned_of(uint32_t number) {
     return number == RT_TABLE_MAIN ? learned_.routes : learned_.vrf_routes[ours_.vrfs.at(number)];
 }
@@ -223,8 +233,9 @@ void netlink_rib::apply_link(const netlink::link& l) {
         return;
     }
     const auto [at, first] = links_.try_emplace(l.index, link_state{true, true, true});
-    const link_state was =
-        std::exchange(at->second, {l.up, l.up && l.carrier, l.up && l.carrier && l.running});
+    const link_state was = std::exchange(
+        at->second,
+        {l.up, l.up && l.carrier, l.up && l.carrier && l.running, l.master, l.vrf_table});
     const link_state& is = at->second;
     if (was.up != is.up)
         change_interface({l.index, is.up ? up : down, is.carrier});
@@ -250,18 +261,20 @@ void netlink_rib::apply_address(const netlink::address& a) {
     if (here.erase(key) == 0) return;
     if (here.empty()) change_interface({a.interface, interface_change::kind::last_ipv4_address});
     // fib_sync_down_addr(): routes with a source address that is no longer ours.
+    const uint32_t number = fib_table_of(a.interface);
     for (const auto& [index, all] : ipv4_addresses_)
         for (const auto& [local, remote] : all)
-            if (local.address == a.local.address) return;
+            if (local.address == a.local.address && fib_table_of(index) == number) return;
     const auto remove = [&](route_stack& s) {
         return std::erase_if(s.routes, [&](const kernel_route& r) {
                    return r.source == a.local.address;
                }) != 0;
     };
-    table& main = tables_.at(RT_TABLE_MAIN);
-    main.kernel.change_stacks(remove);
-    derive_changed(main);
-    if (listed_ && listed_->part.of == RT_TABLE_MAIN) change_listed(remove);
+    if (table* const t = table_of(number)) {
+        t->kernel.change_stacks(remove);
+        derive_changed(*t);
+    }
+    if (listed_ && listed_->part.of == number) change_listed(remove);
 }
 
 /// An address without IFA_F_PERMANENT comes from a router advertisement or DHCP, which any host on the link can send; an

@@ -108,6 +108,7 @@ class netlink_rib {
     };
     struct link_state {
         bool up = false, carrier = false, running = false;
+        uint32_t master = 0, vrf_table = 0;
     };
 
     /// Objects that a dump has listed, and notifications since it began.
@@ -146,6 +147,8 @@ class netlink_rib {
 
     [[nodiscard]] const std::string* name_of(uint32_t interface) const noexcept;
     [[nodiscard]] table* table_of(uint32_t number);
+    /// The table with the connected networks of an interface: of its VRF device, or main.
+    [[nodiscard]] uint32_t fib_table_of(uint32_t interface) const noexcept;
     [[nodiscard]] state::route_set& learned_of(uint32_t number);
     void change_interface(const interface_change& c);
     void remove_next_hops_by(uint32_t interface);

@@ -4,6 +4,7 @@
 #include "netlink/parse.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
@@ -89,6 +90,59 @@ TEST_F(netlink_parse, links) {
     EXPECT_TRUE(std::any_of(gone.begin(), gone.end(), [&](const link& l) {
         return l.gone && l.name == "west" && l.index == made.index;
     }));
+}
+
+/// An attribute: length and type, the payload, and its padding.
+bytes attribute(uint16_t type, const bytes& payload) {
+    const auto length = static_cast<uint16_t>(4 + payload.size());
+    bytes out(4);
+    std::memcpy(out.data(), &length, 2);
+    std::memcpy(out.data() + 2, &type, 2);
+    out.insert(out.end(), payload.begin(), payload.end());
+    out.resize((out.size() + 3) / 4 * 4);
+    return out;
+}
+bytes number(uint32_t n) {
+    bytes out(4);
+    std::memcpy(out.data(), &n, 4);
+    return out;
+}
+bytes joined(bytes a, const bytes& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+/// A VRF device, and an interface in it: rtnl_fill_ifinfo() and vrf_fillinfo(). This kernel has no VRF devices.
+TEST_F(netlink_parse, links_of_a_vrf) {
+    const auto read = [](const char* kind) {
+        ifinfomsg head{};
+        head.ifi_index = 7;
+        bytes content(sizeof head);
+        std::memcpy(content.data(), &head, sizeof head);
+        const bytes name(kind, kind + std::strlen(kind) + 1);
+        content = joined(
+            joined(content, attribute(IFLA_MASTER, number(5))),
+            attribute(IFLA_LINKINFO,
+                      joined(attribute(IFLA_INFO_KIND, name),
+                             attribute(IFLA_INFO_DATA, attribute(IFLA_VRF_TABLE, number(1001))))));
+        nlmsghdr m{};
+        m.nlmsg_len = static_cast<uint32_t>(sizeof m + content.size());
+        m.nlmsg_type = RTM_NEWLINK;
+        bytes datagram(sizeof m);
+        std::memcpy(datagram.data(), &m, sizeof m);
+        link out;
+        EXPECT_EQ(parse(
+                      joined(datagram, content),
+                      [&out](message&& one) { out = std::get<link>(one.what); },
+                      [](const error& e) { ADD_FAILURE() << e.message(); }),
+                  0U);
+        return out;
+    };
+    const link vrf = read("vrf");
+    EXPECT_EQ(vrf.index, 7U);
+    EXPECT_EQ(vrf.master, 5U);
+    EXPECT_EQ(vrf.vrf_table, 1001U);
+    EXPECT_EQ(read("vlan").vrf_table, 0U) << "another kind's data";
 }
 
 TEST_F(netlink_parse, addresses) {

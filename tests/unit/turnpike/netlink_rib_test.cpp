@@ -297,6 +297,41 @@ TEST_F(netlink_rib_test, routes_of_addresses_that_go) {
     EXPECT_FALSE(rib_.is_doubtful());
 }
 
+/// l3mdev_fib_table(): an address that goes takes along the routes with it as source address, in the table of its interface's VRF.
+TEST_F(netlink_rib_test, routes_of_addresses_that_go_from_a_vrf) {
+    constexpr uint32_t red = 8;
+    const auto from = [](const char* to, uint32_t table) {
+        message m = route_of({.to = to, .via = "10.0.2.2", .by = east, .table = table});
+        std::get<netlink::route>(m.what).source = address_of("10.0.1.1");
+        return m;
+    };
+    const auto link_of = [](uint32_t index, uint32_t master, uint32_t vrf_table) {
+        return message{.what = netlink::link{.index = index,
+                                             .up = true,
+                                             .carrier = true,
+                                             .running = true,
+                                             .master = master,
+                                             .vrf_table = vrf_table}};
+    };
+    receive(link_of(red, 0, 10));
+    receive(link_of(west, red, 0));
+    receive(link_of(east, 0, 0));
+    receive(address(west, "10.0.1.1/24"));
+    receive(address(west, "10.0.3.1/24"));
+    receive(address(east, "10.0.2.1/24"));
+    receive(from("10.5.0.0/16", RT_TABLE_MAIN));
+    receive(from("10.6.0.0/16", 10));
+    receive(address(red, "10.0.1.1/32"));
+    receive(address(west, "10.0.1.1/24", true));
+    EXPECT_EQ(via("10.6.0.0/16", "red"), "10.0.2.2 east") << "the VRF device has it, too";
+    receive(address(east, "10.0.1.1/32"));
+    receive(address(red, "10.0.1.1/32", true));
+    EXPECT_EQ(via("10.6.0.0/16", "red"), "none");
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.2.2 east");
+    receive(address(east, "10.0.1.1/32", true));
+    EXPECT_EQ(via("10.5.0.0/16"), "none");
+}
+
 TEST_F(netlink_rib_test, addresses_without_a_network) {
     receive(address(west, "10.0.7.1/24", false, IFA_F_PERMANENT | IFA_F_NOPREFIXROUTE));
     EXPECT_EQ(rib_.learned().addresses.at("west"), std::vector{prefix_of("10.0.7.1/32")});
