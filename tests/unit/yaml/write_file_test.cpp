@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The replacement of a file that belongs to another user, as where root writes a configuration and the service saves it.
+// The replacement of a file that belongs to another user, as where root writes a configuration and the service saves it;
+// and on a full disk.
 #include "yaml/write_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 namespace turnpike::yaml {
@@ -44,6 +49,34 @@ TEST(write_file, replaces_a_file_of_another_user_and_keeps_its_mode) {
     ASSERT_TRUE(write_file(file, "root's\n"));
     ASSERT_EQ(::stat(file.c_str(), &now), 0);
     EXPECT_EQ(now.st_uid, service) << "root keeps the owner";
+    std::filesystem::remove_all(folder);
+}
+
+/// In a child, whose mount namespace has the full disk.
+TEST(write_file, a_full_disk_keeps_the_old_file) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to mount a disk";
+    std::string folder = std::filesystem::temp_directory_path() / "turnpike-full-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        if (::unshare(CLONE_NEWNS) != 0 ||
+            ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            ::mount("none", folder.c_str(), "tmpfs", 0, "size=64k") != 0)
+            _exit(1);
+        const std::string file = folder + "/turnpike.yaml", old = "old\n";
+        std::ofstream(file) << old;
+        const auto full = write_file(file, std::string(1 << 20, 'x'));
+        if (full || full.error().code != ENOSPC || full.error().object != file) _exit(2);
+        std::ifstream in(file);
+        if (std::string(std::istreambuf_iterator<char>(in), {}) != old) _exit(3);
+        if (std::distance(std::filesystem::directory_iterator(folder), {}) != 1) _exit(4);
+        _exit(write_file(file, "new\n") ? 0 : 5);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
     std::filesystem::remove_all(folder);
 }
 
