@@ -75,8 +75,11 @@ class comparison {
                 }
                 const double ms = ms_since(start);
                 build_ms_ = build_ms_ == 0 ? ms : std::min(build_ms_, ms);
-                width.kernel = ours_->kernel();
+                width.kernel = name_of(ours_->kernel(), ours_->readers_view()->vectors != nullptr);
             }
+        // With the bit vectors that any width may have: they are measured where they were selected.
+        (void)ours_->select_kernel(isa::any_simd_bitwidth, "scalar");
+        if (!ours_->build(set_.rules)) ours_.reset();
     }
 
     void add_peers(const std::string& not_built) {
@@ -105,6 +108,9 @@ class comparison {
     std::string statistics;  ///< of a fresh set
 
   private:
+    static std::string name_of(std::string_view kernel, bool vectors) {
+        return std::string(kernel) + (vectors ? "/vectors" : "");
+    }
     void measure(const char* traffic, const std::vector<const uint8_t*>& data, uint32_t burst) {
         std::vector<side> peers, ours;
         for (const acl_peer& peer : peers_)
@@ -126,10 +132,15 @@ class comparison {
                                [&](const compared_width& w) { return w.kernel == name; });
         };
         for (const auto& row : acl::classify_kernels())
-            if (isa::may_run(row, isa::any_simd_bitwidth) && (chosen(row.name) || burst == 32))
-                ours.push_back({{std::string(row.name),
-                                 [this, f = row.function, &data, burst] {
-                                     const acl::view& view = *ours_->readers_view();
+            for (const bool vectors : {false, true}) {
+                const std::string name = name_of(row.name, vectors);
+                if (!isa::may_run(row, isa::any_simd_bitwidth) || (!chosen(name) && burst != 32) ||
+                    (vectors && ours_->readers_view()->vectors == nullptr))
+                    continue;
+                ours.push_back({{name,
+                                 [this, f = row.function, vectors, &data, burst] {
+                                     acl::view view = *ours_->readers_view();
+                                     if (!vectors) view.vectors = nullptr;
                                      return cycles_per_packet(
                                          data, burst,
                                          [&](const uint8_t** d, uint32_t* r, uint32_t n) {
@@ -137,6 +148,7 @@ class comparison {
                                          });
                                  }},
                                 row.simd_bitwidth});
+            }
         for (const verdict& v : compare(peers, ours, widths_, harness_.repetitions()))
             report(traffic, burst, v, peers);
     }
@@ -165,7 +177,8 @@ class comparison {
         const auto& added = harness_.add_cell(std::move(cell));
         if (v.width_bits)
             harness_.print(fmt::format(
-                "{:9} {:6} {:6} burst {:2} cat {}  {:3} bits {:9} {:6.1f}  {:21} {:6.1f}  x{:.2f}  "
+                "{:9} {:6} {:6} burst {:2} cat {}  {:3} bits {:17} {:6.1f}  {:21} {:6.1f}  x{:.2f} "
+                " "
                 "{}  build {:.1f} ms",
                 set_.name, set_.rules.size(), traffic, burst, categories_, *v.width_bits, v.isa,
                 v.cycles, v.peer ? peers[*v.peer].what.name : "none",

@@ -72,10 +72,17 @@ result<void> classifier<Key>::build(std::span<const rule> rules) {
         return no_memory();
     }
     if (auto ok = table_.build(std::move(packed)); !ok) return ok;
-    if (!keys.empty())
-        kernel_.store(&fastest_kernel<words>(*readers_view(), keys, max_simd_bitwidth_),
-                      std::memory_order_relaxed);
+    if (keys.empty()) return {};
+    const fastest_search best = find_fastest<words>(*readers_view(), keys, max_simd_bitwidth_);
+    kernel_.store(&best.kernel, std::memory_order_relaxed);
+    vectors_pay_ = best.vectors;
+    if (!vectors_pay_) table_.drop_vectors();
     return {};
+}
+
+template <class Key>
+void classifier<Key>::optimize() noexcept {
+    if (vectors_pay_) table_.optimize();
 }
 
 template <class Key>

@@ -45,6 +45,9 @@ class classifier {
     [[nodiscard]] result<rule_id> add(const rule& r);
     /// Errors  ENOENT; ENOMEM: the set is unchanged
     [[nodiscard]] result<void> remove(rule_id id);
+    /// Call it after the last of some changes: a short list is classified faster again (bit_vectors.hpp). Takes some 0.1 ms
+    /// for 1,000 rules. The rules are the same.
+    void optimize() noexcept;
 
     /// Classify a burst.
     ///
@@ -81,6 +84,7 @@ class classifier {
     const bool measure_kernels_;
     uint16_t max_simd_bitwidth_ = 0;
     bool automatic_ = true;
+    bool vectors_pay_ = true;  ///< measured in the last build
     table<words> table_;
     std::atomic<const isa::kernel<classify_function>*> kernel_{nullptr};
 };

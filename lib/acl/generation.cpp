@@ -232,6 +232,13 @@ bool generation<Words>::settle(const memory& from, uint64_t max_bytes) {
 }
 
 template <unsigned Words>
+owned_bit_vectors generation<Words>::exchange_vectors(owned_bit_vectors with) noexcept {
+    __atomic_store_n(&view_.vectors, with.get(), __ATOMIC_RELEASE);
+    vectors_.swap(with);
+    return with;
+}
+
+template <unsigned Words>
 void generation<Words>::find(uint32_t granule, const region_type& where, const rule_type& r,
                              size_t at_most, std::vector<leaf_position>& found,
                              std::vector<uint32_t>* above) {

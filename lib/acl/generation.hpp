@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 
+#include "acl/bit_vectors.hpp"
 #include "acl/builder.hpp"
 
 namespace turnpike::acl {
@@ -56,6 +57,9 @@ class generation {
     /// no memory.
     bool settle(const memory& from, uint64_t max_bytes);
     const view* published() const noexcept { return &view_; }
+    /// Readers search these in place of the trees from now on; null: the trees. Returns the ones before.
+    owned_bit_vectors exchange_vectors(owned_bit_vectors with) noexcept;
+    const bit_vectors* vectors() const noexcept { return vectors_.get(); }
 
     bool fits(const rule_type& r) const noexcept { return coding_.fits(r); }
     /// The tree of each rule of the build, in their order; moves the result out.
@@ -119,6 +123,7 @@ class generation {
     builder<Words> builder_;
     unsigned thrift_ = 0;
     view view_{};
+    owned_bit_vectors vectors_;
     division division_;
     // Only used while building:
     bool starved_ = false;          ///< too few copies were allowed

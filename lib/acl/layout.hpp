@@ -38,7 +38,29 @@ struct piece {
 };
 constexpr unsigned max_pieces = 20;
 
-/// Input of one classification; immutable once published, except for entries in the arena.
+/// The bit vectors of a short list (bit_vectors.hpp): bit i of a vector is rule i, the highest priority first. The last
+/// bit is set in every vector and stands for "no rule": its user data is 0.
+struct bit_vectors {
+    /// A part of the key that some rule tests: a byte, or two bytes, such as a port.
+    struct field {
+        uint16_t high, low;  ///< offsets of its bytes in a key; a byte: high
+        /// [256] A byte: where its vector is. Two bytes, by the high one: where its block begins in `blocks`.
+        const uint16_t* index;
+        const uint16_t* blocks;   ///< [][256] two bytes, by the low one: where its vector is
+        const uint64_t* vectors;  ///< [][vector_bytes / 8]
+    };
+    static constexpr unsigned max_bytes = 4 * max_words, max_pairs = 2 * max_words;
+    static constexpr unsigned max_rules = 2047;
+
+    uint32_t vector_bytes;  ///< 32, 64, 128 or 256
+    uint16_t byte_fields, pair_fields;
+    field byte_field[max_bytes], pair_field[max_pairs];
+    const uint32_t* user_data;  ///< [8 * vector_bytes]
+    const uint64_t*
+        categories;  ///< [max_categories][vector_bytes / 8] rules of each; null: view::categories
+};
+
+/// Input of one classification; immutable once published, except for entries in the arena and `vectors`.
 struct view {
     const uint8_t* arena;
     uint32_t roots;  ///< granule of entry[trees]
@@ -52,6 +74,8 @@ struct view {
     uint8_t pieces;             ///< 0: the key's words are consecutive in the buffer
     piece piece_at[max_pieces];
     uint32_t categories;  ///< common to all rules; 0: rules differ, leaves store each one's
+    /// Searched in place of the trees; null: the trees. Atomic.
+    const bit_vectors* vectors;
 };
 
 /// data        [n] address of each key

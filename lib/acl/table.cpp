@@ -77,10 +77,10 @@ bool table<Words>::rebuild(bool fresh) noexcept {
     return false;
 }
 
+/// The rules that packets can reach, highest priority first, and their slots.
 template <unsigned Words>
-bool table<Words>::rebuild_with(unsigned thrift, bool fresh) {
-    const covers found = find_covers();
-    std::vector<slot*> order;
+std::vector<typename table<Words>::rule_type> table<Words>::ordered_rules(
+    const covers& found, std::vector<slot*>& order) {
     order.reserve(live_);
     for (slot& s : slots_)
         if (s.tree != unused && !is_hidden(found, s.rule)) order.push_back(&s);
@@ -90,12 +90,51 @@ bool table<Words>::rebuild_with(unsigned thrift, bool fresh) {
     std::vector<rule_type> sorted;
     sorted.reserve(order.size());
     for (const slot* s : order) sorted.push_back(s->rule);
+    return sorted;
+}
+
+template <unsigned Words>
+void table<Words>::add_vectors(generation_type& to, const std::vector<rule_type>& rules) noexcept {
+    if (rules.size() > config_.vector_rules) return;
+    const uint64_t left = config_.max_bytes - std::min(config_.max_bytes, *held_bytes_);
+    to.exchange_vectors(
+        make_bit_vectors<Words>(rules, *to.published(), config_.allocator, left, held_bytes_));
+}
+
+template <unsigned Words>
+void table<Words>::drop_vectors() noexcept {
+    if (generation_->vectors() == nullptr) return;
+    const bit_vectors* const gone = generation_->exchange_vectors(nullptr).release();
+    config_.defer_free(
+        {[](void* owner, uint64_t) { bit_vectors_owner()(static_cast<const bit_vectors*>(owner)); },
+         const_cast<bit_vectors*>(gone), 0});
+}
+
+template <unsigned Words>
+void table<Words>::optimize() noexcept {
+    if (generation_ == nullptr || generation_->vectors() != nullptr ||
+        live_ - hidden_ > config_.vector_rules)
+        return;
+    try {
+        std::vector<slot*> order;
+        add_vectors(*generation_, ordered_rules(covers_, order));
+    } catch (const std::bad_alloc&) {
+        // The trees classify without them.
+    }
+}
+
+template <unsigned Words>
+bool table<Words>::rebuild_with(unsigned thrift, bool fresh) {
+    const covers found = find_covers();
+    std::vector<slot*> order;
+    const std::vector<rule_type> sorted = ordered_rules(found, order);
     auto next = std::make_unique<generation_type>(sorted, key_, thrift,
                                                   fresh ? nullptr : generation_.get());
     const uint64_t left = config_.max_bytes - std::min(config_.max_bytes, *held_bytes_);
     if (!next->settle(config_.allocator, left)) return false;
     *held_bytes_ += next->reserved_bytes();
     next->held_bytes = held_bytes_;
+    if (fresh) add_vectors(*next, sorted);
     const std::vector<uint8_t> homes = next->release_homes();
     covers_ = found;
     hidden_ = live_ - static_cast<uint32_t>(order.size());
@@ -143,6 +182,7 @@ result<void> table<Words>::build(std::vector<rule_type> rules) {
 template <unsigned Words>
 void table<Words>::apply(const pending_update& c) noexcept {
     generation_->publish(c);
+    drop_vectors();
     for (const uint64_t word : c.gone)
         config_.defer_free({[](void* owner, uint64_t what) {
                                 try {
@@ -266,7 +306,9 @@ statistics table<Words>::stats() const {
     s.depth = shape.depth;
     s.longest_leaf = shape.longest_leaf;
     s.replication = live_ == 0 ? 0 : static_cast<double>(shape.copies) / live_;
-    s.reserved_bytes = generation_->reserved_bytes();
+    const bit_vectors* const vectors = generation_->vectors();
+    s.vector_bytes = vectors != nullptr ? bytes_of(*vectors) : 0;
+    s.reserved_bytes = generation_->reserved_bytes() + s.vector_bytes;
     s.live_bytes = generation_->live_bytes();
     s.control_bytes = slots_.capacity() * sizeof(slot) + free_.capacity() * sizeof(rule_id);
     s.rebuilds = rebuilds_;

@@ -29,6 +29,8 @@ struct config {
     /// Automatic: the kernel that is the fastest with the rules of each build (fastest_kernel.hpp);
     /// false: the first one that is permitted.
     bool measure_kernels = false;
+    /// Lists up to this size have bit vectors from each build until the first change (bit_vectors.hpp); 0: none have.
+    uint32_t vector_rules = bit_vectors::max_rules;
     memory allocator = {};            ///< for memory that readers use
     rcu::defer_free defer_free = {};  ///< required if readers run during changes
 };
@@ -41,7 +43,8 @@ struct statistics {
     uint32_t longest_leaf;                ///< rules
     double replication;                   ///< copies in leaves per rule
     uint64_t reserved_bytes, live_bytes;  ///< memory for readers
-    uint64_t control_bytes;               ///< memory of the writer's list
+    uint64_t vector_bytes;   ///< of these: bit vectors; 0: packets are classified by the trees
+    uint64_t control_bytes;  ///< memory of the writer's list
     uint64_t rebuilds;
     uint64_t bytes() const noexcept { return reserved_bytes + control_bytes; }
 };
@@ -63,6 +66,10 @@ class table {
     [[nodiscard]] result<void> build(std::vector<rule_type> rules);
     [[nodiscard]] result<rule_id> add(const rule_type& r);
     [[nodiscard]] result<void> remove(rule_id id);
+    /// After changes, and before a time without any: bit vectors again, if the list is short enough and there is memory.
+    void optimize() noexcept;
+    /// Classify by the trees: they were measured to be faster.
+    void drop_vectors() noexcept;
 
     /// IDs of the matching rules, the best first; among equal priorities the lowest ID first.
     std::vector<rule_id> matching(const std::array<uint32_t, Words>& key) const;
@@ -83,6 +90,8 @@ class table {
     using covers = std::array<uint32_t, max_categories>;
 
     covers find_covers() const noexcept;
+    std::vector<rule_type> ordered_rules(const covers& found, std::vector<slot*>& order);
+    void add_vectors(generation_type& to, const std::vector<rule_type>& rules) noexcept;
     bool rebuild(bool fresh) noexcept;
     bool rebuild_with(unsigned thrift, bool fresh);
     bool insert(slot& s) noexcept;

@@ -119,10 +119,11 @@ turnpike::result<std::unique_ptr<acl::table<Words>>> build_table(tpk_acl_ctx& ct
     if (auto ok = table->build(std::move(rules)); !ok)
         return tl::unexpected<turnpike::error>(ok.error());
     if (ctx.automatic) {
-        const auto& fastest = acl::fastest_kernel<Words>(*table->readers_view(), keys,
-                                                         turnpike::eal::max_simd_bitwidth());
-        ctx.classify = fastest.function;
-        ctx.kernel = fastest.name;
+        const auto best = acl::find_fastest<Words>(*table->readers_view(), keys,
+                                                   turnpike::eal::max_simd_bitwidth());
+        ctx.classify = best.kernel.function;
+        ctx.kernel = best.kernel.name;
+        if (!best.vectors) table->drop_vectors();
     }
     return table;
 }
@@ -273,7 +274,9 @@ void tpk_acl_dump(const tpk_acl_ctx* ctx) {
         ctx->name.c_str(), static_cast<const void*>(ctx), ctx->socket_id,
         static_cast<int>(ctx->kernel.size()), ctx->kernel.data(), ctx->max_rules, ctx->rule_size,
         ctx->rule_count);
-    if (const acl::view* view = ctx->view()) std::printf("  num_trees=%u\n", view->trees);
+    if (const acl::view* view = ctx->view())
+        std::printf("  num_trees=%u\n  bit_vectors=%s\n", view->trees,
+                    view->vectors != nullptr ? "yes" : "no");
 }
 
 void tpk_acl_list_dump() {

@@ -32,6 +32,21 @@ bool has_choice(std::span<const kernel<Function>> table, uint16_t max_simd_bitwi
            }) > 1;
 }
 
+/// Runs both some rounds by turns. True if `second` takes over 3 percent less.
+///
+/// first, second  double(): the time of one round, in nanoseconds
+template <class First, class Second>
+bool second_is_faster(const First& first, const Second& second) noexcept {
+    constexpr unsigned rounds = 5;  // the shortest counts: others were interrupted
+    constexpr double clearly_faster = 0.97;
+    double of_first = std::numeric_limits<double>::max(), of_second = of_first;
+    for (unsigned round = 0; round < rounds; ++round) {
+        of_first = std::min(of_first, first());
+        of_second = std::min(of_second, second());
+    }
+    return of_second < clearly_faster * of_first;
+}
+
 /// Measures the permitted kernels for 256 bits or more, each against the best one before, some rounds
 /// by turns. Returns the fastest; of two that differ by less than 3 percent the first.
 ///
@@ -41,20 +56,14 @@ bool has_choice(std::span<const kernel<Function>> table, uint16_t max_simd_bitwi
 template <class Function, class Time>
 const kernel<Function>& fastest(std::span<const kernel<Function>> table, uint16_t max_simd_bitwidth,
                                 const Time& nanoseconds, features have = detect()) noexcept {
-    constexpr unsigned rounds = 5;  // the shortest counts: others were interrupted
-    constexpr double clearly_faster = 0.97;
     const kernel<Function>* best = nullptr;
     for (const kernel<Function>& row : table) {
         if (!may_run(row, max_simd_bitwidth, have)) continue;
         if (best == nullptr) best = &row;
         if (best == &row) continue;
         if (row.simd_bitwidth < measured_bits) break;
-        double of_best = std::numeric_limits<double>::max(), of_row = of_best;
-        for (unsigned round = 0; round < rounds; ++round) {
-            of_best = std::min(of_best, nanoseconds(*best));
-            of_row = std::min(of_row, nanoseconds(row));
-        }
-        if (of_row < clearly_faster * of_best) best = &row;
+        if (second_is_faster([&] { return nanoseconds(*best); }, [&] { return nanoseconds(row); }))
+            best = &row;
     }
     return *best;  // a table has a row that runs on any CPU
 }

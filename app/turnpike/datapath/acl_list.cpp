@@ -156,6 +156,8 @@ acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::
     if (gone == 1 && !remove(ids_[head])) return one_rule::broken;
     ids_ = std::move(ids);
     says_ = to;
+    v4_->optimize();
+    v6_->optimize();
     return one_rule::changed;
 }
 

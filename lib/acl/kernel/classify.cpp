@@ -5,6 +5,9 @@
 // vector's lanes) at a time. Each entry has the highest rank below it; a packet skips subtrees that
 // cannot improve its match.
 
+#include <type_traits>
+
+#include "acl/kernel/bit_vectors.inl.hpp"
 #include "acl/kernel/scan.inl.hpp"
 #include "acl/layout.hpp"
 #include "isa/simd/simd.hpp"
@@ -149,9 +152,34 @@ inline void classify_all(const acl::view& t, const uint8_t* const* data, uint32_
     }
 }
 
+/// Not wider than the shortest vectors.
+#ifdef __AVX512VL__
+template <class V>
+using narrow = std::conditional_t<(V::lanes > 8), ::avx512vl, V>;
+#else
+template <class V>
+using narrow = V;
+#endif
+
+template <class V>
+inline void classify_by_vectors(const acl::bit_vectors& vectors, uint32_t common,
+                                const uint8_t* const* data, uint32_t* results, uint32_t n,
+                                uint32_t categories) noexcept {
+    if (vectors.vector_bytes == 32)
+        bit_vector_search<narrow<V>, 32>(vectors).classify(data, results, n, categories, common);
+    else if (vectors.vector_bytes == 64)
+        bit_vector_search<V, 64>(vectors).classify(data, results, n, categories, common);
+    else if (vectors.vector_bytes == 128)
+        bit_vector_search<V, 128>(vectors).classify(data, results, n, categories, common);
+    else
+        bit_vector_search<V, 256>(vectors).classify(data, results, n, categories, common);
+}
+
 template <class V>
 inline void classify_burst(const acl::view& t, const uint8_t* const* data, uint32_t* results,
                            uint32_t n, uint32_t categories) noexcept {
+    if (const auto* vectors = __atomic_load_n(&t.vectors, __ATOMIC_ACQUIRE); vectors != nullptr)
+        return classify_by_vectors<V>(*vectors, t.categories, data, results, n, categories);
     // IPv4 rules without VLAN get a specialized copy of the code.
     const bool plain = t.key_words == acl::ipv4_words && t.stored_words == 4 && t.stored[0] == 0 &&
                        t.stored[1] == 1 && t.stored[2] == 3;

@@ -76,6 +76,7 @@ TEST_P(acl_churn, readers_see_what_was_there) {
             there[r.user_data] = *id;
         }
         if (i % 8 == 0) domain.reclaim();
+        if (i % 16 == 0) table->optimize();
     }
     stop = true;
     for (auto& r : readers) r.join();

@@ -85,6 +85,9 @@ TYPED_TEST(acl_failures, every_change_fails_whole) {
         });
         if (::testing::Test::HasFatalFailure()) return;
         ASSERT_TRUE(there.emplace(id, r).second);
+        allocations_until_failure = step;  // with or without bit vectors, the next change begins
+        table->optimize();
+        allocations_until_failure = never;
         if (step % 2 == 0) continue;
         const auto victim = std::next(there.begin(), static_cast<long>(make(there.size())));
         fail_each(*table, keys, [&](auto& t) { return t.remove(victim->first); });
@@ -97,6 +100,28 @@ TYPED_TEST(acl_failures, every_change_fails_whole) {
         for (unsigned c = 0; c < 4; ++c) ASSERT_TRUE(right(there, keys[i], c, results[4 * i + c]));
     fail_each(*table, keys, [&](auto& t) { return t.build(second); });
     EXPECT_EQ(table->size(), 200U);
+}
+
+/// Bit vectors that do not come about leave nothing behind, and the trees go on.
+TYPED_TEST(acl_failures, bit_vectors_need_every_allocation) {
+    rules_maker make(33);
+    make.categories = 16;
+    const auto rules = make.template many<TypeParam>(300);
+    const config c = failing_config();
+    auto table = *classifier<TypeParam>::create(c);
+    ASSERT_TRUE(table->build(rules));
+    ASSERT_TRUE(table->remove(299));
+    const auto keys = make.template keys<TypeParam>(rules, 50);
+    const auto before = answers(*table, keys);
+    const uint64_t bytes = table->stats().reserved_bytes;
+    for (long n = 0; table->stats().vector_bytes == 0; ++n) {
+        ASSERT_LT(n, 100'000);
+        ASSERT_EQ(table->stats().reserved_bytes, bytes);
+        allocations_until_failure = n;
+        table->optimize();
+        allocations_until_failure = never;
+        ASSERT_EQ(answers(*table, keys), before) << "allocation " << n;
+    }
 }
 
 // Without memory for a new generation, a removal either succeeds or leaves the rule; nothing

@@ -27,6 +27,8 @@ void ends_before_the_guard(const std::string& kernel) {
             auto* results = static_cast<uint32_t*>(pages.allocate(4 * n, 4));
             table->classify(at, {results, n});
             for (size_t i = 0; i < n; ++i) ASSERT_TRUE(oracle.right(*at[i], 0, results[i]));
+            classify_by_trees(*table, at, {results, n});
+            for (size_t i = 0; i < n; ++i) ASSERT_TRUE(oracle.right(*at[i], 0, results[i]));
         }
     }
 }

@@ -204,4 +204,16 @@ std::vector<const Key*> pointers(const std::vector<Key>& keys) {
     return out;
 }
 
+/// As the table's kernel does, by the trees: also where the table has bit vectors.
+template <class Key>
+void classify_by_trees(const classifier<Key>& table, const std::vector<const Key*>& at,
+                       std::span<uint32_t> results, uint32_t categories = 1) {
+    view trees = *table.readers_view();
+    trees.vectors = nullptr;
+    const auto all = classify_kernels();
+    const auto row = std::ranges::find(all, table.kernel(), &isa::kernel<classify_function>::name);
+    row->function(trees, reinterpret_cast<const uint8_t* const*>(at.data()), results.data(),
+                  static_cast<uint32_t>(at.size()), categories);
+}
+
 }  // namespace turnpike::acl::test

@@ -79,6 +79,7 @@ void sequence(uint32_t seed, bool vary) {
     for (const auto& phase : phases)
         for (unsigned i = 0; i < phase.steps / part; ++i) {
             step(phase.adds_of_ten);
+            if (i % 40 == 0) table->optimize();
             if (i % 23 == 0) expect_right(*table, rules, make, 40, vary ? 4 : 1);
             if (::testing::Test::HasFatalFailure()) return;
         }

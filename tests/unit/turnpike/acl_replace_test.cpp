@@ -136,11 +136,17 @@ TEST(acl_replace, one_rule_changes_in_place) {
     const auto list_of = [&] {
         return l.snapshot().interfaces[l.snapshot().port[0].untagged].acl_in->list;
     };
+    const auto by_vectors = [](const auto& list) {
+        const acl::key4* const any = nullptr;
+        return list->classifier(any).readers_view()->vectors != nullptr;
+    };
     const auto before = list_of();
+    const bool by_vectors_before = by_vectors(before);  // measured
     pass();
     EXPECT_EQ(l.sent(1).size(), 2U);
     ASSERT_TRUE(l.apply(with_list(new_one + first + second)));
     EXPECT_EQ(list_of(), before) << "compiled anew";
+    EXPECT_EQ(by_vectors(list_of()), by_vectors_before) << "slower after a change";
     pass();
     EXPECT_EQ(l.sent(1).size(), 1U);
     const auto packets = [&](size_t ifindex) { return l.acls()[0].rules.at(ifindex).packets; };

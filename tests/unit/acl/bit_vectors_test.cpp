@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bit vectors: every kernel against a linear scan and against the trees, at the sizes where vectors grow; when a table has
+// them; and keys in rte_acl's layouts.
+#include <gtest/gtest.h>
+
+#include "acl/bit_vectors.hpp"
+#include "lib/isa_param.hpp"
+#include "oracle.hpp"
+
+namespace turnpike::acl::test {
+namespace {
+
+template <class Key>
+bool has_vectors(const classifier<Key>& table) {
+    EXPECT_EQ(table.stats().vector_bytes != 0, table.readers_view()->vectors != nullptr);
+    return table.readers_view()->vectors != nullptr;
+}
+
+template <class Key>
+void expect_right(const classifier<Key>& table, const std::vector<rule>& rules, rules_maker& make,
+                  size_t n = 300, unsigned categories = 1) {
+    const sorted_rules oracle(rules);
+    const auto keys = make.template keys<Key>(rules, n);
+    std::vector<uint32_t> results(n * categories, 0xdead'beef);
+    table.classify(pointers(keys), results, categories);
+    for (size_t i = 0; i < n; ++i)
+        for (unsigned c = 0; c < categories; ++c)
+            ASSERT_TRUE(oracle.right(keys[i], c, results[i * categories + c]))
+                << rules.size() << " rules, key " << i << ", category " << c;
+}
+
+class acl_vectors : public ::testing::TestWithParam<std::string> {};
+
+template <class Key>
+void every_size(const std::string& kernel) {
+    auto table = *classifier<Key>::create({.kernel = kernel});
+    EXPECT_FALSE(has_vectors(*table)) << "no rules";
+    for (const unsigned size :
+         {1U, 2U, 31U, 32U, 33U, 255U, 256U, 511U, 512U, 1023U, 1024U, 2046U, 2047U}) {
+        rules_maker make(size);
+        make.priorities = size % 2 == 0 ? 1000 : max_priority;
+        const auto rules = make.many<Key>(size);
+        ASSERT_TRUE(table->build(rules));
+        ASSERT_TRUE(has_vectors(*table)) << size;
+        const uint32_t bits = 8 * table->readers_view()->vectors->vector_bytes;
+        EXPECT_GT(bits, size);
+        EXPECT_LE(bits, std::max(256U, 2 * (size + 1)));
+        expect_right(*table, rules, make);
+        if (::testing::Test::HasFatalFailure()) return;
+    }
+    rules_maker make(7);
+    auto rules = make.many<Key>(2048);
+    for (rule& r : rules) r.dscp = {8, 0xff};  // none hides others
+    ASSERT_TRUE(table->build(rules));
+    EXPECT_FALSE(has_vectors(*table)) << "too many rules";
+    expect_right(*table, rules, make);
+}
+
+TEST_P(acl_vectors, every_size_ipv4) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, classify_kernels());
+    every_size<key4>(GetParam());
+}
+TEST_P(acl_vectors, every_size_ipv6) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, classify_kernels());
+    every_size<key6>(GetParam());
+}
+
+TEST_P(acl_vectors, every_burst_and_category) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, classify_kernels());
+    for (const unsigned size : {200U, 400U, 800U, 1500U}) {
+        rules_maker make(size);
+        make.categories = 1U << max_categories;
+        const auto rules = make.many<key4>(size);
+        auto table = *classifier4::create({.kernel = GetParam()});
+        ASSERT_TRUE(table->build(rules));
+        for (const unsigned categories : {1U, 4U, 8U, 12U, 16U})
+            for (unsigned n = 0; n <= 19; ++n) {
+                expect_right(*table, rules, make, n, categories);
+                if (HasFatalFailure()) return;
+                const auto keys = make.keys<key4>(rules, n);
+                std::vector<uint32_t> results(n * categories + 1, 0xdead'beef);
+                table->classify(pointers(keys), {results.data(), n * categories}, categories);
+                ASSERT_EQ(results.back(), 0xdead'beef) << "written behind the last result";
+            }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(isa, acl_vectors,
+                         ::testing::ValuesIn(turnpike::test::kernel_names(classify_kernels())),
+                         turnpike::test::isa_name);
+
+/// Ends of ranges: port 0, 65535, a range of one port, all ports; several rules that begin and end together.
+TEST(acl_vectors, the_ends_of_ranges) {
+    std::vector<rule> rules;
+    const port_range ranges[] = {{0, 0},     {65535, 65535}, {0, 255},  {256, 511},
+                                 {255, 256}, {80, 80},       {0, 65535}};
+    for (const port_range& source : ranges)
+        for (const port_range& destination : ranges) {
+            rule r;
+            r.source_port = source;
+            r.destination_port = destination;
+            r.priority = static_cast<uint32_t>(100 - rules.size());
+            r.user_data = static_cast<uint32_t>(rules.size() + 1);
+            if (source != port_range{} || destination != port_range{}) rules.push_back(r);
+        }
+    auto table = *classifier4::create({});
+    ASSERT_TRUE(table->build(rules));
+    ASSERT_TRUE(has_vectors(*table));
+    const sorted_rules oracle(rules);
+    const uint16_t ports[] = {0, 1, 79, 80, 81, 254, 255, 256, 257, 511, 512, 65534, 65535};
+    for (const uint16_t source : ports)
+        for (const uint16_t destination : ports) {
+            key4 k{};
+            k.source_port = source;
+            k.destination_port = destination;
+            const key4* at[] = {&k};
+            uint32_t result = 0;
+            table->classify(at, {&result, 1});
+            ASSERT_TRUE(oracle.right(k, 0, result)) << source << " " << destination;
+        }
+}
+
+TEST(acl_vectors, changes_drop_them_until_optimize) {
+    rules_maker make(41);
+    auto rules = make.many<key4>(300);
+    auto table = *classifier4::create({});
+    ASSERT_TRUE(table->build(rules));
+    ASSERT_TRUE(has_vectors(*table));
+    for (int round = 0; round < 20; ++round) {
+        const auto id = static_cast<rule_id>(make(300));
+        ASSERT_TRUE(table->remove(id));
+        EXPECT_FALSE(has_vectors(*table));
+        rules[id] = make.any<key4>();
+        ASSERT_EQ(*table->add(rules[id]), id);
+        EXPECT_FALSE(has_vectors(*table));
+        expect_right(*table, rules, make);
+        table->optimize();
+        ASSERT_TRUE(has_vectors(*table));
+        expect_right(*table, rules, make);
+        if (HasFatalFailure()) return;
+        const auto* const now = table->readers_view()->vectors;
+        table->optimize();
+        EXPECT_EQ(table->readers_view()->vectors, now) << "made twice";
+    }
+}
+
+/// Rules that no packet can reach are in no vector: a change of them changes nothing.
+TEST(acl_vectors, hidden_rules) {
+    rules_maker make(42);
+    std::vector<rule> rules = make.many<key4>(2500);
+    rule all;
+    all.priority = 700;
+    for (rule& r : rules) r.priority = 1 + r.priority % 1000;
+    rules.push_back(all);
+    auto table = *classifier4::create({});
+    ASSERT_TRUE(table->build(rules));
+    EXPECT_GT(table->stats().hidden, 500U);
+    EXPECT_TRUE(has_vectors(*table)) << "the reachable ones are few enough";
+    rule hidden = make.any<key4>();
+    hidden.priority = 5;
+    const auto id = table->add(hidden);
+    ASSERT_TRUE(id);
+    EXPECT_TRUE(has_vectors(*table));
+    ASSERT_TRUE(table->remove(*id));
+    EXPECT_TRUE(has_vectors(*table));
+    expect_right(*table, rules, make);
+    const auto of_all = static_cast<rule_id>(rules.size() - 1);
+    ASSERT_TRUE(table->remove(of_all));
+    rules.pop_back();
+    EXPECT_FALSE(has_vectors(*table));
+    table->optimize();
+    EXPECT_FALSE(has_vectors(*table)) << "all can be reached now";
+    expect_right(*table, rules, make);
+}
+
+TEST(acl_vectors, as_the_configuration_says) {
+    rules_maker make(43);
+    const auto rules = make.many<key4>(100);
+    auto none = *classifier4::create({.vector_rules = 0});
+    ASSERT_TRUE(none->build(rules));
+    EXPECT_FALSE(has_vectors(*none));
+    auto few = *classifier4::create({.vector_rules = 99});
+    ASSERT_TRUE(few->build(rules));
+    EXPECT_FALSE(has_vectors(*few));
+    ASSERT_TRUE(few->remove(0));
+    few->optimize();
+    EXPECT_TRUE(has_vectors(*few));
+}
+
+/// Memory for readers that does not reach for both: the trees.
+TEST(acl_vectors, without_room_for_them) {
+    rules_maker make(44);
+    const auto rules = make.many<key4>(600);
+    auto plain = *classifier4::create({.vector_rules = 0});
+    ASSERT_TRUE(plain->build(rules));
+    const uint64_t trees = plain->stats().reserved_bytes;
+    auto wide = *classifier4::create({.max_bytes = trees + 1'000'000});
+    ASSERT_TRUE(wide->build(rules));
+    const uint64_t vectors = wide->stats().vector_bytes;
+    ASSERT_NE(vectors, 0U);
+    EXPECT_EQ(wide->stats().reserved_bytes, trees + vectors);
+    auto narrow = *classifier4::create({.max_bytes = trees + vectors - 1});
+    ASSERT_TRUE(narrow->build(rules));
+    EXPECT_FALSE(has_vectors(*narrow));
+    narrow->optimize();
+    EXPECT_FALSE(has_vectors(*narrow));
+    EXPECT_EQ(narrow->stats().reserved_bytes, trees);
+    expect_right(*narrow, rules, make);
+}
+
+}  // namespace
+}  // namespace turnpike::acl::test
