@@ -178,10 +178,11 @@ static __always_inline bool matches(const struct xsk_filter_entry* e, const stru
     return true;
 }
 
-/* Index of the lowest set bit, as the population count of the bits below it: clang 14 has no BPF
- * instruction for it, and a de Bruijn sequence would need a table. */
+/* Index of the lowest set bit, as the population count of the bits below it: BPF has no instruction for it. clang 19
+ * would replace this by a lookup in a table of constants; the empty statement in assembler language prevents it. */
 static __always_inline __u32 lowest_bit(__u64 mask) {
     __u64 below = ~mask & (mask - 1);
+    asm volatile("" : "+r"(below));
     below = below - (below >> 1 & 0x5555555555555555);
     below = (below & 0x3333333333333333) + (below >> 2 & 0x3333333333333333);
     below = (below + (below >> 4)) & 0x0f0f0f0f0f0f0f0f;
@@ -198,7 +199,8 @@ struct search {
 static long check_next(__u32 step __attribute__((unused)), struct search* s) {
     if (s->left == 0) return 1;
     const __u32 number = lowest_bit(s->left);
-    s->left &= s->left - 1;
+    /* `left - 1` would have other limits in each round, and the verifier check each round separately. */
+    s->left &= ~(1ULL << number);
     const struct xsk_filter_entry* entry = bpf_map_lookup_elem(&entries, &number);
     if (!entry || !matches(entry, &s->headers)) return 0;
     __u64* count = bpf_map_lookup_elem(&kept, &number);
