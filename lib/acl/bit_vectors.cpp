@@ -77,13 +77,14 @@ class vectors_builder {
 
     /// Answers  false if some field cannot be found in a key, or has too many vectors
     bool build() {
+        if (!add_range(16) || !add_range(0)) return false;
         for (unsigned w = 0; w < Words; ++w)
             for (const unsigned shift : {16U, 0U}) {
                 if (w == ports || (w == Words - vlan_from_end && shift == 0))
                     continue;  // ranges; port classes, which follow from them
                 if (!add_half_word(w, shift)) return false;
             }
-        return add_range(16) && add_range(0);
+        return true;
     }
 
     owned_bit_vectors lay_out(const memory& from, uint64_t byte_limit,
@@ -241,7 +242,7 @@ class vectors_builder {
             return true;
         const auto high_at = offset_of(ports, shift + 8), low_at = offset_of(ports, shift);
         if (!low_at) return false;
-        // Where rules begin and end, in order: between two of these all ports have the same rules.
+        // Ends of rules in order: between two of these all ports have the same rules.
         struct event {
             uint32_t port;
             uint32_t rule;

@@ -187,6 +187,27 @@ TEST(acl_vectors, as_the_configuration_says) {
     EXPECT_TRUE(has_vectors(*few));
 }
 
+/// More intervals of ports than a table can name: the trees.
+TEST(acl_vectors, too_many_intervals) {
+    std::vector<rule> rules(2040);
+    for (uint32_t i = 0; i < rules.size(); ++i) {
+        rules[i].destination_port = {static_cast<uint16_t>(10 + 20 * i),
+                                     static_cast<uint16_t>(12 + 20 * i)};
+        rules[i].priority = i + 1;
+        rules[i].user_data = i + 1;
+    }
+    auto table = *classifier4::create({});
+    ASSERT_TRUE(table->build(rules));
+    EXPECT_TRUE(has_vectors(*table)) << "4,081 intervals, 2,041 different vectors";
+    for (uint32_t i = 0; i < rules.size(); ++i)
+        rules[i].destination_port.last =
+            static_cast<uint16_t>(rules[i].destination_port.last + 20000);
+    ASSERT_TRUE(table->build(rules));
+    EXPECT_FALSE(has_vectors(*table));
+    rules_maker make(45);
+    expect_right(*table, rules, make);
+}
+
 /// Memory for readers that does not reach for both: the trees.
 TEST(acl_vectors, without_room_for_them) {
     rules_maker make(44);
