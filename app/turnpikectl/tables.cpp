@@ -113,7 +113,8 @@ std::string drops_text(const given&, const json& result) {
 
 /// Bindings, and of one list its rules with their positions. turnpike's own rule `tiny-fragment` has none.
 std::string acl_text(const given& g, const json& result) {
-    std::string out = shown_text("acl", "port direction list permitted denied table_bytes", result);
+    std::string out = shown_text(
+        "acl", "port direction list permitted denied table_bytes ipv4_search ipv6_search", result);
     if (!g.has("LIST")) return out;
     for (const json& bound : result.value("acl", json::array())) {
         json rows = json::array();

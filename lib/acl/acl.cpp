@@ -75,14 +75,20 @@ result<void> classifier<Key>::build(std::span<const rule> rules) {
     if (keys.empty()) return {};
     const fastest_search best = find_fastest<words>(*readers_view(), keys, max_simd_bitwidth_);
     kernel_.store(&best.kernel, std::memory_order_relaxed);
-    vectors_pay_ = best.vectors;
-    if (!vectors_pay_) table_.drop_vectors();
+    vectors_pay_ = true;
+    if (!best.vectors) drop_vectors();
     return {};
 }
 
 template <class Key>
 void classifier<Key>::optimize() noexcept {
     if (vectors_pay_) table_.optimize();
+}
+
+template <class Key>
+void classifier<Key>::drop_vectors() noexcept {
+    vectors_pay_ = false;
+    table_.drop_vectors();
 }
 
 template <class Key>

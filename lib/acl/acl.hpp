@@ -48,6 +48,8 @@ class classifier {
     /// Call it after the last of some changes: a short list is classified faster again (bit_vectors.hpp). Takes some 0.4 ms
     /// for 1,000 rules. The rules are the same.
     void optimize() noexcept;
+    /// Free what a short list has beside its trees, until the next build: packets are classified by the trees.
+    void drop_vectors() noexcept;
 
     /// Classify a burst.
     ///
@@ -84,7 +86,7 @@ class classifier {
     const bool measure_kernels_;
     uint16_t max_simd_bitwidth_ = 0;
     bool automatic_ = true;
-    bool vectors_pay_ = true;  ///< measured in the last build
+    bool vectors_pay_ = true;  ///< measured in the last build, and not dropped since
     table<words> table_;
     std::atomic<const isa::kernel<classify_function>*> kernel_{nullptr};
 };

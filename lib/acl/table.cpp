@@ -96,7 +96,9 @@ std::vector<typename table<Words>::rule_type> table<Words>::ordered_rules(
 template <unsigned Words>
 void table<Words>::add_vectors(generation_type& to, const std::vector<rule_type>& rules) noexcept {
     if (rules.size() > config_.vector_rules) return;
-    const uint64_t left = config_.max_bytes - std::min(config_.max_bytes, *held_bytes_);
+    // The next generation's trees come first: they have to fit beside this one's.
+    const uint64_t taken = *held_bytes_ + to.reserved_bytes();
+    const uint64_t left = config_.max_bytes - std::min(config_.max_bytes, taken);
     to.exchange_vectors(
         make_bit_vectors<Words>(rules, *to.published(), config_.allocator, left, held_bytes_));
 }

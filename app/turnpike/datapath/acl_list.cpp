@@ -65,8 +65,11 @@ result<std::shared_ptr<acl_list>> acl_list::compile(std::shared_ptr<const state:
     const uint64_t limit = uint64_t{l.memory_mb} << 20;
     auto built = made->build(made->v4_, made->known_as_.v4, false, limit, defer_free);
     if (built) {
-        const uint64_t used = std::min(limit, made->v4_->stats().reserved_bytes);
-        built = made->build(made->v6_, made->known_as_.v6, true, limit - used, defer_free);
+        const acl::statistics v4 = made->v4_->stats();
+        const uint64_t trees = std::min(limit, v4.reserved_bytes - v4.vector_bytes);
+        built = made->build(made->v6_, made->known_as_.v6, true, limit - trees, defer_free);
+        if (built && v4.reserved_bytes + made->v6_->stats().reserved_bytes > limit)
+            made->v4_->drop_vectors();
     }
     if (built) return made;
     if (built.error().code != ENOMEM) return tl::unexpected<error>(built.error());
@@ -78,6 +81,15 @@ result<std::shared_ptr<acl_list>> acl_list::compile(std::shared_ptr<const state:
 
 uint64_t acl_list::bytes() const {
     return v4_->stats().reserved_bytes + v6_->stats().reserved_bytes;
+}
+
+std::string acl_list::search_of(bool v6) const {
+    const auto name = [](const auto& table) {
+        if (table.size() == 0) return std::string();
+        return std::string(table.kernel()) +
+               (table.readers_view()->vectors != nullptr ? "/vectors" : "");
+    };
+    return v6 ? name(*v6_) : name(*v4_);
 }
 
 bool acl_list::insert(const state::acl_rule& r, uint32_t id) {

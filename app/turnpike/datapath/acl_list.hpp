@@ -59,6 +59,8 @@ class acl_list {
     [[nodiscard]] state::acl_action action_of(uint32_t id) const noexcept { return actions_[id]; }
     [[nodiscard]] uint64_t bytes() const;  ///< memory of the tables that workers read
     [[nodiscard]] std::string_view kernel() const noexcept { return v4_->kernel(); }
+    /// By which packets of a family are classified: a kernel's name, with "/vectors" if by bit vectors; empty without rules.
+    [[nodiscard]] std::string search_of(bool v6) const;
 
     // For workers.
 

@@ -99,6 +99,8 @@ json acl_json(const acl_report& a) {
     out["port"] = a.interface;
     out["direction"] = a.direction;
     out["list"] = a.list;
+    out["ipv4_search"] = text_or_null(a.search4);
+    out["ipv6_search"] = text_or_null(a.search6);
     if (a.first_rule != 0) out["first_rule"] = a.first_rule;
     out["rules"] = json::array();
     for (const acl_rule_report& r : a.rules)

@@ -143,6 +143,7 @@ struct acl_rule_report {
 struct acl_report {
     std::string interface {
     }, direction{}, list{};
+    std::string search4{}, search6{};  ///< datapath::acl_list::search_of
     uint64_t life = 0;
     uint64_t permitted = 0, denied = 0;  ///< packets, including earlier versions of the ACL
     uint64_t bytes = 0;                  ///< memory of the lookup table

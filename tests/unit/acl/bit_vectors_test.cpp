@@ -220,13 +220,55 @@ TEST(acl_vectors, without_room_for_them) {
     const uint64_t vectors = wide->stats().vector_bytes;
     ASSERT_NE(vectors, 0U);
     EXPECT_EQ(wide->stats().reserved_bytes, trees + vectors);
-    auto narrow = *classifier4::create({.max_bytes = trees + vectors - 1});
+    auto narrow = *classifier4::create({.max_bytes = 2 * trees + vectors - 1});
     ASSERT_TRUE(narrow->build(rules));
     EXPECT_FALSE(has_vectors(*narrow));
     narrow->optimize();
     EXPECT_FALSE(has_vectors(*narrow));
     EXPECT_EQ(narrow->stats().reserved_bytes, trees);
     expect_right(*narrow, rules, make);
+}
+
+/// They leave the room that a change's trees need beside the trees in use.
+TEST(acl_vectors, a_change_fits_beside_them) {
+    rules_maker make(47);
+    const auto rules = make.many<key4>(1500);
+    auto plain = *classifier4::create({.vector_rules = 0});
+    ASSERT_TRUE(plain->build(rules));
+    const uint64_t trees = plain->stats().reserved_bytes;
+    bool seen = false;
+    for (uint64_t limit = 2 * trees + 100'000; limit < 2 * trees + 2'000'000; limit += 100'000) {
+        std::vector<rcu::deferred> later;
+        {
+            auto table = *classifier4::create(
+                {.max_bytes = limit,
+                 .defer_free = {&later, [](void* to, rcu::deferred item) {
+                                    static_cast<std::vector<rcu::deferred>*>(to)->push_back(item);
+                                }}});
+            ASSERT_TRUE(table->build(rules));
+            seen |= has_vectors(*table);
+            ASSERT_TRUE(table->build(rules)) << limit << ": readers may hold the first generation";
+            EXPECT_EQ(table->stats().reserved_bytes - table->stats().vector_bytes, trees)
+                << limit << ": not smaller, slower trees";
+        }
+        for (const rcu::deferred& d : later) d.release(d.owner, d.what);
+    }
+    EXPECT_TRUE(seen) << "no limit was high enough for bit vectors";
+}
+
+TEST(acl_vectors, dropped_until_the_next_build) {
+    rules_maker make(48);
+    const auto rules = make.many<key4>(300);
+    auto table = *classifier4::create({});
+    ASSERT_TRUE(table->build(rules));
+    ASSERT_TRUE(has_vectors(*table));
+    table->drop_vectors();
+    EXPECT_FALSE(has_vectors(*table));
+    table->optimize();
+    EXPECT_FALSE(has_vectors(*table)) << "the caller said so";
+    expect_right(*table, rules, make);
+    ASSERT_TRUE(table->build(rules));
+    EXPECT_TRUE(has_vectors(*table));
 }
 
 }  // namespace

@@ -282,6 +282,8 @@ TEST_F(requests, acls_by_the_page) {
     ASSERT_EQ(lists["acl"].size(), 2U);
     EXPECT_FALSE(lists["acl"][1].contains("rules"));
     EXPECT_EQ(lists["acl"][1]["table_bytes"], whole[1]["table_bytes"]);
+    EXPECT_TRUE(lists["acl"][1]["ipv4_search"].is_string());
+    EXPECT_TRUE(lists["acl"][1]["ipv6_search"].is_string());
     EXPECT_TRUE(lists["next"].is_null());
     EXPECT_EQ(refused({{"request", "show"}, {"what", "acl"}, {"rules", 7}})["where"], "rules");
 }

@@ -322,6 +322,8 @@ observe::acl_report acls::report_of(const binding& b, size_t first_rule, size_t 
     observe::acl_report out{.interface = b.interface_name,
                             .direction = std::string(b.direction),
                             .list = says.name,
+                            .search4 = b.live.list->search_of(false),
+                            .search6 = b.live.list->search_of(true),
                             .life = b.life,
                             .permitted = sums.classified.permitted,
                             .denied = sums.classified.denied,
