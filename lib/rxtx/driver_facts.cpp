@@ -24,14 +24,10 @@ constexpr driver_facts table[] = {
     {.driver = "net_af_packet", .understates_mtu = true, .receives_others = true},
     // tap_dev_configure() of rte_eth_tap.c.
     {.driver = "net_tap", .queues_in_pairs = true},
-    // virtio_xmit_pkts_prepare() of virtio_rxtx.c; also virtio_user. VIRTIO_NET_F_CTRL_VLAN is
-    // negotiated even without VLAN filtering (VIRTIO_PMD_DEFAULT_GUEST_FEATURES), and the device's
+    // Also virtio_user. VIRTIO_NET_F_CTRL_VLAN is negotiated even without VLAN filtering (VIRTIO_PMD_DEFAULT_GUEST_FEATURES), and the device's
     // filter starts without any VLAN. RTE_ETH_RX_OFFLOAD_UDP_CKSUM is VIRTIO_NET_F_GUEST_CSUM
     // (virtio_dev_configure() of virtio_ethdev.c).
-    {.driver = "net_virtio",
-     .inserts_tags_when_prepared = true,
-     .filters_tags = true,
-     .lets_unfinished_in = true},
+    {.driver = "net_virtio", .filters_tags = true, .lets_unfinished_in = true},
     // The backend's side: VIRTIO_NET_F_CSUM.
     {.driver = "net_vhost", .lets_unfinished_in = true},
     // bond_ethdev_mode_set() of rte_eth_bond_pmd.c: LACPDUs are sent by tx_burst only.

@@ -25,9 +25,6 @@ struct driver_facts {
     bool receives_others = false;
     /// Requires as many TX queues as RX queues.
     bool queues_in_pairs = false;
-    /// Inserts 802.1Q tags only in packets that pass rte_eth_tx_prepare(), which workers do not
-    /// call.
-    bool inserts_tags_when_prepared = false;
     /// Drops frames with an 802.1Q tag unless the port is promiscuous.
     bool filters_tags = false;
     /// With RX checksum offload, delivers frames whose sender left the checksum to a device

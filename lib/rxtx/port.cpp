@@ -206,11 +206,6 @@ result<void> port::configure(const port_settings& settings) {
         conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     if (settings.several_buffers)
         conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-    if (settings.tags) {
-        conf.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
-        if (!facts_of(driver_).inserts_tags_when_prepared)
-            conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
-    }
     if (settings.udp_sums) {
         if (!facts_of(driver_).lets_unfinished_in)
             conf.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
@@ -290,21 +285,6 @@ result<void> port::change_mtu(uint16_t mtu) {
 }
 
 bool port::needs_periodic_tx() const noexcept { return facts_of(driver_).needs_periodic_tx; }
-
-result<void> port::set_vlan_strip(bool on) {
-    if (id_ == none || (rx_offloads_ & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) == 0) return {};
-    const int now = rte_eth_dev_get_vlan_offload(id_);
-    if (now < 0 || ((now & RTE_ETH_VLAN_STRIP_OFFLOAD) != 0) == on) return {};
-    if (rte_eth_dev_set_vlan_offload(id_, now ^ RTE_ETH_VLAN_STRIP_OFFLOAD) == 0 || on) return {};
-    return fail(EBUSY, where_,
-                driver_ +
-                    " strips VLAN tags since the port was opened, and cannot "
-                    "stop that now; delete the port first, or restart");
-}
-
-bool port::puts_tags_in() const noexcept {
-    return (tx_offloads_ & RTE_ETH_TX_OFFLOAD_VLAN_INSERT) != 0;
-}
 
 bool port::puts_udp_sums_in() const noexcept {
     return (tx_offloads_ & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0;

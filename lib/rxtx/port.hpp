@@ -34,7 +34,6 @@ struct port_settings {
     uint16_t descriptors = 1024;  ///< per queue, rounded to the driver's limits
     bool promiscuous = false;
     bool several_buffers = false;       ///< TX must support multi-segment packets
-    bool tags = false;                  ///< VLAN strip and insert offload, if the device has them
     bool udp_sums = false;              ///< UDP checksum offload, RX and TX, if the device has them
     offload timestamps = offload::off;  ///< RX timestamps
     rte_mempool* pool = nullptr;        ///< RX buffers; one pool for all ports (MBUF_FAST_FREE)
@@ -75,13 +74,6 @@ class port {
     ///
     /// Errors  the driver's
     [[nodiscard]] result<void> set_promiscuous(bool on);
-    /// Enable or disable VLAN stripping (RTE_MBUF_F_RX_VLAN_STRIPPED). No effect on a port that was
-    /// opened without it, or does not support it.
-    ///
-    /// Errors  EBUSY: the driver cannot disable it while the port runs
-    result<void> set_vlan_strip(bool on);
-    /// The device inserts VLAN tags on request (RTE_MBUF_F_TX_VLAN).
-    [[nodiscard]] bool puts_tags_in() const noexcept;
     /// The device inserts UDP checksums on request (RTE_MBUF_F_TX_UDP_CKSUM).
     [[nodiscard]] bool puts_udp_sums_in() const noexcept;
     /// The device verifies UDP checksums (RTE_MBUF_F_RX_L4_CKSUM_GOOD).

@@ -59,9 +59,7 @@ struct port_snapshot {
     const uint16_t* by_vlan = nullptr;
     /// where by_vlan is set: TPID that selects a VLAN
     uint16_t tag_type = packet::ether_type_vlan;
-    /// VLAN strip offload is on; off where a bridge or cross-connect needs the tag in the frame
-    bool strips_tags = false;
-    bool inserts_tags = false;      ///< VLAN insert offload, TPID 0x8100
+    bool takes_tags = false;        ///< some frames are handled by their 802.1Q tags
     bool inserts_udp_sums = false;  ///< UDP checksum offload on TX
     bool checks_udp_sums = false;   ///< UDP checksum offload on RX
     /// the driver must be called periodically, with or without packets

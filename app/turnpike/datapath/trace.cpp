@@ -75,8 +75,7 @@ void note(trace_step& now, const burst& b, uint32_t i) noexcept {
 template <stage S, stage_function* Run>
 stage_mask traced(context& c, burst& b, packet_mask packets) noexcept {
     const auto first = static_cast<uint32_t>(std::countr_zero(packets));
-    if (S == stage::tx && !is_made(c, b))
-        c.traced->sent.record(b.packet[first], RTE_MBUF_F_TX_VLAN);
+    if (S == stage::tx && !is_made(c, b)) c.traced->sent.record(b.packet[first]);
     if constexpr (S == stage::rx || S == stage::tx || S == stage::drop)
         if (c.captured != nullptr) copy_for_captures(c, b, S, packets);
     trace_step* const now = line_for(c, b, S, packets);
@@ -149,9 +148,9 @@ std::array<stage_row, stages> explained_stages() {
 const std::array<stage_row, stages> traced_table = traced_stages();
 const std::array<stage_row, stages> explained_table = explained_stages();
 
-void packet_trace::lead::record(const rte_mbuf* m, uint64_t device_tag) noexcept {
+void packet_trace::lead::record(const rte_mbuf* m) noexcept {
     tag.reset();
-    if ((m->ol_flags & device_tag) != 0) tag = m->vlan_tci;
+    if ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0) tag = m->vlan_tci;
     frame_bytes = m->pkt_len;
     kept = static_cast<uint16_t>(std::min<size_t>(m->data_len, max_bytes));
     std::memcpy(bytes.data(), rte_pktmbuf_mtod(m, const uint8_t*), kept);
@@ -163,7 +162,7 @@ void packet_trace::begin(uint64_t now, const rx_queue& from, const rte_mbuf* m) 
     queue = from.queue_id;
     steps = copies = 0;
     truncated = false;
-    received.record(m, RTE_MBUF_F_RX_VLAN_STRIPPED);
+    received.record(m);
     sent.frame_bytes = sent.kept = 0;
 }
 

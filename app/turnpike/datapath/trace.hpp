@@ -40,11 +40,10 @@ struct packet_trace {
     struct lead {
         uint32_t frame_bytes = 0;  ///< length of the whole frame; 0: no frame
         uint16_t kept = 0;
-        std::optional<uint16_t> tag{};  ///< TCI of the tag that the device strips or inserts
+        std::optional<uint16_t> tag{};  ///< TCI of the tag that the device stripped
         std::array<uint8_t, max_bytes> bytes;
 
-        /// device_tag  flag of the mbuf that says so: RTE_MBUF_F_RX_VLAN_STRIPPED or RTE_MBUF_F_TX_VLAN
-        void record(const rte_mbuf* m, uint64_t device_tag) noexcept;
+        void record(const rte_mbuf* m) noexcept;
         [[nodiscard]] std::span<const uint8_t> span() const noexcept {
             return {bytes.data(), kept};
         }

@@ -34,10 +34,12 @@ inline found_tag find_tag(rte_mbuf* m, uint16_t type) noexcept {
             packet::header_at<packet::vlan_tag>(frame + sizeof(packet::ethernet_header)).tci};
 }
 
-/// TPID and TCI of a tag that the device stripped, or will insert; 0: none.
-/// flag  RTE_MBUF_F_RX_VLAN_STRIPPED or RTE_MBUF_F_TX_VLAN
-inline uint32_t tag_of_device(const rte_mbuf* m, uint64_t flag, uint16_t type) noexcept {
-    return (m->ol_flags & flag) != 0 ? uint32_t{type} << 16 | m->vlan_tci : 0;
+constexpr uint32_t no_tag = 0;
+
+/// TPID and TCI of a tag that the device stripped, or no_tag. Devices are not asked to strip tags: some drivers cannot be kept from it.
+inline uint32_t tag_of_device(const rte_mbuf* m, uint16_t type) noexcept {
+    const bool stripped = (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
+    return stripped ? uint32_t{type} << 16 | m->vlan_tci : no_tag;
 }
 
 /// Move a frame's two MAC addresses; regions may overlap, so both are read before the first write.

@@ -81,15 +81,6 @@ struct mirror_stage : ::testing::Test {
     [[nodiscard]] uint64_t originated() const { return c.counters[1].originated.read(); }
 };
 
-TEST_F(mirror_stage, has_the_tag_that_the_device_inserts) {
-    rte_mbuf* const m = lab.packet_of(without_tag(tagged));
-    m->ol_flags |= RTE_MBUF_F_TX_VLAN;
-    m->vlan_tci = 0x6009;
-    send(m);
-    EXPECT_EQ(at_tx, (std::vector<byte_vector>{tagged, without_tag(tagged)}));
-    EXPECT_EQ(originated(), 1U);
-}
-
 /// A copy that cannot be made counts like one that was made and dropped.
 TEST_F(mirror_stage, counts_copies_without_a_burst_for_them) {
     const byte_vector f = frame(test::fdb_entry(2), test::fdb_entry(1));

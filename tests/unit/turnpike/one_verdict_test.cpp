@@ -89,8 +89,6 @@ stage_mask run_exit(context&, burst& b, packet_mask packets) noexcept {
     for_each(packets, [&](uint32_t i) {
         rte_mbuf* const m = b.packet[i];
         packet_exit out{.door = Door, .bytes = path_lab::bytes_of(m)};
-        if ((m->ol_flags & RTE_MBUF_F_TX_VLAN) != 0)
-            out.bytes.push_back(0xff);  // no device here has it
         if (Door == stage::tx) out.port = b.out[i].port, out.interface = b.out[i].interface;
         if (Door == stage::punt) out.punt = b.punt[i], out.in = b.in[i];
         if (out.punt == punt_reason::resolve) out.nexthop = b.nexthop[i];

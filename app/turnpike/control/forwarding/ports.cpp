@@ -232,7 +232,6 @@ class ports::prepared_ports : public prepared_change {
             .descriptors = r.config->descriptors,
             .promiscuous = takes_all(after_, std::string(r.name)),
             .several_buffers = several_buffers_,
-            .tags = takes_tags(after_, std::string(r.name)),
             .udp_sums = r.config->device_sums_udp,
             .timestamps = r.config->timestamps ? rxtx::offload::required : rxtx::offload::off,
             .pool = of_.pool_};
@@ -279,11 +278,6 @@ class ports::prepared_ports : public prepared_change {
     /// Reconfigure an open port.
     result<void> reconfigure(row& r) {
         open_port& port = *r.port;
-        // Disable VLAN strip before a snapshot needs frames unmodified: find_tag() handles both.
-        if (!takes_tags(after_, port.name)) {
-            if (port.filters_set && port.filters_set->strips_tags) port.filters_set.reset();
-            if (auto done = port.device.set_vlan_strip(false); !done) return done;
-        }
         if (several_buffers_ && !port.device.sends_several_buffers())
             return fail(EBUSY, r.config->where.text,
                         fmt::format("port '{}' was opened when every frame fitted one buffer, and "
@@ -311,8 +305,7 @@ class ports::prepared_ports : public prepared_change {
         to.ethdev_id = device.id();
         to.mac = device.mac();
         to.needs_periodic_tx = device.needs_periodic_tx();
-        to.strips_tags = takes_tags(after_, std::string(r.name));
-        to.inserts_tags = device.puts_tags_in();
+        to.takes_tags = takes_tags(after_, std::string(r.name));
         to.inserts_udp_sums = device.puts_udp_sums_in();
         to.checks_udp_sums = device.checks_udp_sums();
         return {};
@@ -473,8 +466,7 @@ open_port::filters filters_of(const open_port& port, const datapath::snapshot& v
     const auto kind = v.interfaces[seen.untagged].kind;
     open_port::filters out{.promiscuous = kind == datapath::interface_kind::patched ||
                                           kind == datapath::interface_kind::bridged ||
-                                          (seen.strips_tags && port.device.filters_tags()),
-                           .strips_tags = seen.strips_tags};
+                                          (seen.takes_tags && port.device.filters_tags())};
     for (const datapath::interface& i : v.interfaces) {
         if (i.bridge != 0 || i.port != port.port_index) continue;
         out.promiscuous |= i.has_extra_macs;
@@ -523,8 +515,6 @@ void ports::listen(const datapath::snapshot& v) noexcept {
                              {{"port", port->name}});
                 continue;  // retried with the next change
             }
-            // If the device cannot strip tags, software reads them from the frame.
-            static_cast<void>(port->device.set_vlan_strip(filters.strips_tags));
             if (!filters.groups.empty()) port->device.listen_to(filters.groups);
             port->filters_set = std::move(filters);
         }

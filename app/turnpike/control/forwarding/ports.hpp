@@ -38,9 +38,9 @@ struct open_port {
     observe::port_totals before{};  ///< counts at its index before it was opened
     bool lost = false;              ///< has no device
     bool to_come_back = false;      ///< closed for a change that has not been committed
-    /// The MAC and VLAN filters that the device has; none: unknown.
+    /// The MAC filters that the device has; none: unknown.
     struct filters {
-        bool promiscuous = false, strips_tags = false;
+        bool promiscuous = false;
         std::vector<mac_address> groups{};
         bool operator==(const filters&) const = default;
     };

@@ -49,11 +49,8 @@ void count_sent(const context& c, const burst& b, packet_mask packets,
 }  // namespace
 
 void count_sent_tagged(const context& c, const burst& b, packet_mask packets) noexcept {
-    count_sent(c, b, packets, [&](uint32_t i) {
-        const rte_mbuf* const m = b.packet[i];
-        const bool by_device = (m->ol_flags & RTE_MBUF_F_TX_VLAN) != 0;
-        return m->pkt_len - (by_device ? 0 : sizeof(packet::vlan_tag));
-    });
+    count_sent(c, b, packets,
+               [&](uint32_t i) { return b.packet[i]->pkt_len - sizeof(packet::vlan_tag); });
 }
 
 stage_mask run_count_in(context& c, burst& b, packet_mask packets) noexcept {

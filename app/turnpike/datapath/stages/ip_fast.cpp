@@ -96,15 +96,10 @@ void choose_members(const snapshot& v, const frames& f, packet_mask packets,
     });
 }
 
-/// VLAN tag in front of the EtherType, by the device where it can: as stage vlan_push does.
+/// VLAN tag in front of the EtherType, as stage vlan_push does.
 /// Answers  the first byte of the frame, where its MAC addresses are to be written
-uint8_t* push_tag(const port_snapshot& port, rte_mbuf* m, uint8_t* frame, uint32_t tag) noexcept {
+uint8_t* push_tag(rte_mbuf* m, uint8_t* frame, uint32_t tag) noexcept {
     constexpr uint16_t bytes = sizeof(packet::vlan_tag);
-    if (port.inserts_tags) {
-        m->vlan_tci = static_cast<uint16_t>(load_be<uint32_t>(reinterpret_cast<uint8_t*>(&tag)));
-        m->ol_flags |= RTE_MBUF_F_TX_VLAN;
-        return frame;
-    }
     m->data_off = static_cast<uint16_t>(m->data_off - bytes);
     m->data_len = static_cast<uint16_t>(m->data_len + bytes);
     m->pkt_len += bytes;
@@ -165,7 +160,7 @@ fast_verdict send_by_nexthops(const Nexthops nexthops, const ingress& from, cons
         forward(frame, i);
         if (const uint32_t tag = nexthops.tag(i); tag != 0) {
             tagged |= packet_mask{1} << i;
-            frame = push_tag(from.v.port[nexthops.out(i).port], b.packet[i], frame, tag);
+            frame = push_tag(b.packet[i], frame, tag);
         }
         out[i] = nexthops.write(i, frame);
     });

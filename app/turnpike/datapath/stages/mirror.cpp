@@ -3,7 +3,7 @@
 // the mirror's destination port, or in GRE or VXLAN to its remote address: as packets of the router, from stage lookup on. Only frames of mirrored ports come here.
 //   Reads   packet, in_port, out; port.{in_front, tag_type}, snapshot.mirrors
 //   Writes  context.made; the mirrors' worker state; with lists parsed, and tag of frames whose tag is the device's
-// A copy has the tag that the device stripped, or will insert. A port whose sent frames are mirrored has no UDP checksum
+// A copy has the tag that the device stripped. A port whose sent frames are mirrored has no UDP checksum
 // offload, so that frames have their checksums here.
 #include <rte_mbuf.h>
 
@@ -229,7 +229,7 @@ stage_mask run_mirror_in(context& c, burst& b, packet_mask packets) noexcept {
     const port_snapshot& port = c.snapshot->port[b.in_port];
     for (const mirror& by : c.snapshot->mirrors->in[b.in_port])
         copier(c, b, by, b.in_port, false).run(packets, [&](uint32_t i) {
-            return tag_of_device(b.packet[i], RTE_MBUF_F_RX_VLAN_STRIPPED, port.tag_type);
+            return tag_of_device(b.packet[i], port.tag_type);
         });
     return enqueue(b, packets, next_of_port(port, stage::mirror_in));
 }
@@ -241,9 +241,7 @@ stage_mask run_mirror_out(context& c, burst& b, packet_mask packets) noexcept {
         for_each(left, [&](uint32_t i) { same |= packet_mask{b.out[i].port == port} << i; });
         left &= ~same;
         for (const mirror& by : c.snapshot->mirrors->out[port])
-            copier(c, b, by, port, true).run(same, [&](uint32_t i) {
-                return tag_of_device(b.packet[i], RTE_MBUF_F_TX_VLAN, packet::ether_type_vlan);
-            });
+            copier(c, b, by, port, true).run(same, [](uint32_t) { return no_tag; });
     }
     return go_on_output(*c.snapshot, b, packets, stage::mirror_out);
 }

@@ -47,8 +47,7 @@ bool sampler::sample_received(const burst& b, packet_mask packets, uint16_t tag_
                               uint64_t now) noexcept {
     for_each(choose(packets, b.in_port), [&](uint32_t i) {
         const rte_mbuf* const m = b.packet[i];
-        capture_record* const r =
-            copy(m, now, tag_of_device(m, RTE_MBUF_F_RX_VLAN_STRIPPED, tag_type));
+        capture_record* const r = copy(m, now, tag_of_device(m, tag_type));
         if (r == nullptr) return lost_.add(1);
         r->port = r->path.in = b.in_port;
         r->point = capture_point::in;
@@ -63,8 +62,7 @@ void sampler::sample_sent(const burst& b, packet_mask packets, uint16_t port, ui
                           const InPortOf& in_port_of) noexcept {
     for_each(choose(packets, port), [&](uint32_t i) {
         const rte_mbuf* const m = b.packet[i];
-        capture_record* const r =
-            copy(m, now, tag_of_device(m, RTE_MBUF_F_TX_VLAN, packet::ether_type_vlan));
+        capture_record* const r = copy(m, now, no_tag);
         if (r == nullptr) return lost_.add(1);
         r->port = port;
         r->point = capture_point::out;

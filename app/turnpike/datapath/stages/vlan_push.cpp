@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage vlan_push: pushes VLAN tags (IEEE 802.1Q-2018 section 6.9.2) for VLAN interfaces and bridge members that send
-// tagged, by the device where it can insert tags, else in software. A tag that is still in the frame is replaced
-// or popped.
-//   Reads   packet, in_port, out, domain, tagged, tag_in_frame, tag; interface.{kind, vlan}, member.tag_out, port.inserts_tags
+// tagged. A tag that is still in the frame is replaced or popped.
+//   Reads   packet, in_port, out, domain, tagged, tag_in_frame, tag; interface.{kind, vlan}, member.tag_out
 //   Writes  the frame; single_segment_bytes does not hold behind it
 #include <rte_mbuf.h>
 
@@ -80,12 +79,7 @@ stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
             return tag != 0 ? change_tag(m, tag) : vlan_pop(m);
         }
         if (tag == 0) return;
-        if (v.port[b.out[i].port].inserts_tags && tag >> 16 == packet::ether_type_vlan) {
-            m->vlan_tci = static_cast<uint16_t>(tag);
-            m->ol_flags |= RTE_MBUF_F_TX_VLAN;
-        } else if (!vlan_push(m, tag)) {
-            drop_packet(b, i, drop_reason::vlan_no_headroom, drops);
-        }
+        if (!vlan_push(m, tag)) drop_packet(b, i, drop_reason::vlan_no_headroom, drops);
     });
     return go_on_output(v, b, packets & ~drops, stage::vlan_push) | enqueue(b, drops, stage::drop);
 }
