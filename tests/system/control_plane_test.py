@@ -418,14 +418,31 @@ def test_addresses_that_only_the_kernel_has():
 def of_router(box, name):
     """The kernel's sysctls of an interface, of each family that it has."""
     return {f"{family} {what}": box.run(f"cat /proc/sys/net/{family}/conf/{name}/{what}").stdout.strip()
-            for family, whats in (("ipv4", ("accept_redirects", "forwarding")),
+            for family, whats in (("ipv4", ("accept_redirects", "forwarding", "promote_secondaries")),
                                   ("ipv6", ("accept_ra", "autoconf", "accept_redirects", "forwarding",
                                             "keep_addr_on_down")))
             for what in whats}
 
 
-ROUTERS = {"ipv4 accept_redirects": "0", "ipv4 forwarding": "1", "ipv6 accept_ra": "0", "ipv6 autoconf": "0",
+ROUTERS = {"ipv4 accept_redirects": "0", "ipv4 forwarding": "1", "ipv4 promote_secondaries": "1", "ipv6 accept_ra": "0", "ipv6 autoconf": "0",
            "ipv6 accept_redirects": "0", "ipv6 forwarding": "1", "ipv6 keep_addr_on_down": "1"}
+
+
+def test_addresses_of_a_network_stay_when_its_first_one_goes():
+    """The kernel removes the other addresses of the network with the first one, unless promote_secondaries is set."""
+    with Lab() as lab:
+        west, _dut, _east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        change = lambda how, *all: operator.result("change", do=[{how: {"address": {"port": "west", "address": a}}} for a in all])  # noqa: E731
+        there = lambda: box.run("ip -4 -o addr show dev west").stdout  # noqa: E731
+        change("add", "10.0.1.9/24", "10.0.1.10/24")
+        wait_until(lambda: "10.0.1.10/24" in there(), "the kernel has all addresses")
+        change("del", "10.0.1.1/24")
+        wait_until(lambda: "10.0.1.1/24" not in there(), "the first address is gone")
+        assert "10.0.1.9/24" in there() and "10.0.1.10/24" in there(), there()
+        assert "10.0.1.0/24 dev west" in box.run("ip route").stdout
+        assert answers(west, "10.0.1.9")
+        running.stop()
 
 
 def advertisement(of):

@@ -289,8 +289,8 @@ void controller::link_changed(uint16_t port, bool up) {
 }
 
 /// Send gratuitous ARP and unsolicited neighbour advertisements.
-void controller::send_gratuitous_arp_and_na(uint16_t interface) {
-    dad_->begin(interface);
+void controller::send_gratuitous_arp_and_na(uint16_t interface, std::span<const ipv6_address> had) {
+    dad_->begin(interface, had);
     igmp_->begin(interface);
     slow_path::announce(*slow_path_context_, interface);
 }
@@ -311,8 +311,14 @@ void controller::announce_changed(const state::changes& what, const state::confi
                     continue;
                 const uint16_t ifindex = interfaces_->indexes().at(name);
                 const datapath::interface& i = snapshot_->interfaces[ifindex];
-                if (i.kind == datapath::interface_kind::routed && link_of(i))
-                    send_gratuitous_arp_and_na(ifindex);
+                if (i.kind != datapath::interface_kind::routed || !link_of(i)) continue;
+                // The index is new where the port, the VLAN or the VRF is another one.
+                const datapath::interface* const i_was =
+                    snapshot_before != nullptr ? &snapshot_before->interfaces[ifindex] : nullptr;
+                const bool same = i_was != nullptr && i_was->kind == i.kind && i_was->mac == i.mac;
+                send_gratuitous_arp_and_na(
+                    ifindex, same ? std::span<const ipv6_address>(i_was->addresses->v6)
+                                  : std::span<const ipv6_address>());
             }
         // RFC 4861 section 7.2.6: also where only the MAC address changes.
         for (uint16_t ifindex = 1; snapshot_before != nullptr && ifindex < datapath::max_interfaces;

@@ -100,9 +100,9 @@ bool netlink_rib::mark_route(const netlink::route& r) {
     listed& l = *listed_;
     if (r.table == RT_TABLE_LOCAL) {
         if (r.gone)
-            l.local_routes.erase(r.to);
+            l.local_routes.erase(local_route_of(r));
         else if (is_local(r))
-            l.local_routes.insert(r.to);
+            l.local_routes.insert(local_route_of(r));
         return false;
     }
     note_listed_twice(r);
@@ -163,10 +163,15 @@ void netlink_rib::find_gone() {
             break;
         case part_kind::routes:
             if (l.part.of != RT_TABLE_LOCAL) break;
-            for (const ip_prefix& to : local_routes_)
-                if (to.address.v6 == l.part.v6 && !l.local_routes.contains(to))
-                    add(netlink::route{
-                        .gone = true, .to = to, .table = RT_TABLE_LOCAL, .type = RTN_LOCAL});
+            for (const local_route& r : local_routes_)
+                if (r.to.address.v6 == l.part.v6 && !l.local_routes.contains(r))
+                    add(netlink::route{.gone = true,
+                                       .to = r.to,
+                                       .table = RT_TABLE_LOCAL,
+                                       .type = RTN_LOCAL,
+                                       .tos = r.tos,
+                                       .metric = r.metric,
+                                       .nexthops = {{.interface = r.interface}}});
             break;
     }
 }

@@ -109,7 +109,7 @@ void netlink_rib::set_ours(followed ours) {
     for (const auto& [index, name] : ours.interfaces)
         if (const auto here = addresses_.find(index);
             !ours_.interfaces.contains(index) && here != addresses_.end())
-            for (const auto& [a, network] : here->second) add_local(host_of(a.first.address), -1);
+            add_locals_of(index, fib_table_of(index), -1);
     const names before = std::exchange(ours_, std::move(ours)).interfaces;
     for (const auto& [index, name] : before)
         if (!ours_.interfaces.contains(index)) store_networks_of(index);
@@ -118,6 +118,8 @@ void netlink_rib::set_ours(followed ours) {
     for (auto& [number, t] : tables_)
         for (kernel_table::stack_id s = 0; s < t.kernel.stacks(); ++s)
             if (t.kernel.uses_of(s) != 0 && derive_stack(t, s)) t.stale.insert(s);
+    for (const auto& [at, count] : locals_)
+        if (tables_.contains(at.first)) show(at.first, at.second);
     settle();
     show_addresses();
     show_neighbours();
@@ -145,7 +147,7 @@ void netlink_rib::show(uint32_t number, const ip_prefix& to) {
     state::route_set& routes = learned_of(number);
     const auto before = routes.at(to);
     const kernel_table::stack_id s = t.kernel.at(to);
-    if (number == RT_TABLE_MAIN && locals_.contains(to))
+    if (locals_.contains({number, to}))
         routes.set(to, to_ourselves);
     else if (s == kernel_table::none || !t.derived[s].route.target)
         routes.remove(to);
@@ -218,25 +220,32 @@ void netlink_rib::change_interface(const interface_change& c) {
 void netlink_rib::apply_link(const netlink::link& l) {
     using enum interface_change::kind;
     if (l.gone) {
-        links_.erase(l.index);
         remove_next_hops_by(l.index);
         change_interface({l.index, removed});
         ipv4_addresses_.erase(l.index);
-        if (const auto here = addresses_.find(l.index); here != addresses_.end()) {
-            if (name_of(l.index) == nullptr)
-                for (const auto& [a, network] : here->second)
-                    add_local(host_of(a.first.address), -1);
-            addresses_.erase(here);
+        remove_local_routes_of(l.index);
+        if (addresses_.contains(l.index)) {
+            if (name_of(l.index) == nullptr) add_locals_of(l.index, fib_table_of(l.index), -1);
+            addresses_.erase(l.index);
             show_addresses();
+        }
+        const auto there = links_.find(l.index);
+        if (there != links_.end() && there->second.vrf_table != 0) {
+            move_locals(l.index, [&] { links_.erase(there); });
+        } else if (there != links_.end()) {
+            links_.erase(there);
         }
         if (neighbours_.erase(l.index) != 0) show_neighbours();
         return;
     }
     const auto [at, first] = links_.try_emplace(l.index, link_state{true, true, true});
-    const link_state was = std::exchange(
-        at->second,
-        {l.up, l.up && l.carrier, l.up && l.carrier && l.running, l.master, l.vrf_table});
-    const link_state& is = at->second;
+    const link_state was = at->second;
+    const link_state is{l.up, l.up && l.carrier, l.up && l.carrier && l.running, l.master,
+                        l.vrf_table};
+    if (was.master != is.master || was.vrf_table != is.vrf_table)
+        move_locals(l.index, [&] { at->second = is; });
+    else
+        at->second = is;
     if (was.up != is.up)
         change_interface({l.index, is.up ? up : down, is.carrier});
     else if (was.carrier != is.carrier)
@@ -259,7 +268,10 @@ void netlink_rib::apply_address(const netlink::address& a) {
         return;
     }
     if (here.erase(key) == 0) return;
-    if (here.empty()) change_interface({a.interface, interface_change::kind::last_ipv4_address});
+    if (here.empty()) {
+        change_interface({a.interface, interface_change::kind::last_ipv4_address});
+        remove_local_routes_of(a.interface);
+    }
     // fib_sync_down_addr(): routes with a source address that is no longer ours.
     const uint32_t number = fib_table_of(a.interface);
     for (const auto& [index, all] : ipv4_addresses_)
@@ -299,14 +311,38 @@ void netlink_rib::apply_followed_address(const netlink::address& a) {
     if (!changed && !other) return;
     store_again(network_of(key));
     if (name_of(a.interface) != nullptr) return show_addresses();
-    if (changed) add_local(host_of(a.local.address), leaves ? -1 : 1);
+    if (changed) add_local(fib_table_of(a.interface), host_of(a.local.address), leaves ? -1 : 1);
 }
 
-void netlink_rib::add_local(const ip_prefix& to, int count) {
-    int& n = locals_[to];
-    n += count;
-    if (n <= 0) locals_.erase(to);
-    show(RT_TABLE_MAIN, to);
+void netlink_rib::add_local(uint32_t number, const ip_prefix& to, int count) {
+    const auto at = locals_.try_emplace({number, to}).first;
+    at->second += count;
+    if (at->second <= 0) locals_.erase(at);
+    if (tables_.contains(number)) show(number, to);
+}
+
+void netlink_rib::add_locals_of(uint32_t interface, uint32_t number, int count) {
+    const auto here = addresses_.find(interface);
+    if (here == addresses_.end()) return;
+    for (const auto& [a, network] : here->second)
+        add_local(number, host_of(a.first.address), count);
+}
+
+/// A change of an interface, perhaps a VRF device, may give its addresses, and its slaves' addresses, to another table.
+void netlink_rib::move_locals(uint32_t interface, const std::function<void()>& change) {
+    std::map<uint32_t, uint32_t> before;
+    for (const auto& [index, all] : addresses_) {
+        if (name_of(index) != nullptr) continue;
+        const auto link = links_.find(index);
+        if (index == interface || (link != links_.end() && link->second.master == interface))
+            before.emplace(index, fib_table_of(index));
+    }
+    change();
+    for (const auto& [index, number] : before)
+        if (const uint32_t now = fib_table_of(index); now != number) {
+            add_locals_of(index, number, -1);
+            add_locals_of(index, now, 1);
+        }
 }
 
 void netlink_rib::show_addresses() {
@@ -461,12 +497,38 @@ bool netlink_rib::is_local(const netlink::route& r) noexcept {
     return r.type == RTN_LOCAL || (r.type == RTN_ANYCAST && r.to.address.v6);
 }
 
+netlink_rib::local_route netlink_rib::local_route_of(const netlink::route& r) {
+    return {r.to, r.metric, r.nexthops.empty() ? 0 : r.nexthops.front().interface, r.tos};
+}
+
 /// The kernel's own local routes follow from addresses.
 void netlink_rib::apply_local_route(const netlink::route& r) {
     if (!is_local(r) || r.protocol == RTPROT_KERNEL || !is_followed(r.to.address)) return;
-    const bool changed =
-        r.gone ? local_routes_.erase(r.to) != 0 : local_routes_.insert(r.to).second;
-    if (changed) add_local(r.to, r.gone ? -1 : 1);
+    const local_route key = local_route_of(r);
+    if (r.gone) {
+        if (local_routes_.erase(key) != 0) add_local(RT_TABLE_MAIN, r.to, -1);
+        return;
+    }
+    if ((r.how & NLM_F_REPLACE) != 0)
+        remove_local_routes([&](const local_route& l) {
+            return l.to == key.to && l.metric == key.metric && l.tos == key.tos;
+        });
+    if (local_routes_.insert(key).second) add_local(RT_TABLE_MAIN, r.to, 1);
+}
+
+void netlink_rib::remove_local_routes(const std::function<bool(const local_route&)>& goes) {
+    for (auto at = local_routes_.begin(); at != local_routes_.end();) {
+        const ip_prefix to = at->to;
+        const bool gone = goes(*at);
+        at = gone ? local_routes_.erase(at) : std::next(at);
+        if (gone) add_local(RT_TABLE_MAIN, to, -1);
+    }
+}
+
+/// fib_flush(): IPv4 routes of an interface that goes, or loses its last address; the kernel notifies of IPv6 ones.
+void netlink_rib::remove_local_routes_of(uint32_t interface) {
+    remove_local_routes(
+        [&](const local_route& l) { return l.interface == interface && !l.to.address.v6; });
 }
 
 std::string protocol_name(uint8_t protocol) {

@@ -106,6 +106,13 @@ class netlink_rib {
         std::vector<derivation> derived{};         ///< by stack
         std::set<kernel_table::stack_id> stale{};  ///< their prefixes show an earlier derivation
     };
+    /// Local routes of a prefix differ in metric, TOS or interface.
+    struct local_route {
+        ip_prefix to{};
+        uint32_t metric = 0, interface = 0;
+        uint8_t tos = 0;
+        auto operator<=>(const local_route&) const = default;
+    };
     struct link_state {
         bool up = false, carrier = false, running = false;
         uint32_t master = 0, vrf_table = 0;
@@ -117,7 +124,7 @@ class netlink_rib {
         std::set<uint32_t> indices{};  ///< of links, IDs of next-hop objects
         std::set<std::tuple<uint32_t, ip_prefix, std::optional<ip_address>>> addresses{};
         std::set<std::pair<uint32_t, ip_address>> neighbours{};
-        std::set<ip_prefix> local_routes{};
+        std::set<local_route> local_routes{};
         kernel_table routes{};
         std::optional<ip_prefix> last{};       ///< of the routes that the reply has listed
         bool direct = false;                   ///< the table was empty: routes are taken at once
@@ -154,7 +161,12 @@ class netlink_rib {
     void remove_next_hops_by(uint32_t interface);
     void remove_next_hop(uint32_t id);
     void derive_routes_by(uint32_t next_hop);
-    void add_local(const ip_prefix& to, int count);
+    void add_local(uint32_t number, const ip_prefix& to, int count);
+    void add_locals_of(uint32_t interface, uint32_t number, int count);
+    void move_locals(uint32_t interface, const std::function<void()>& change);
+    [[nodiscard]] static local_route local_route_of(const netlink::route& r);
+    void remove_local_routes(const std::function<bool(const local_route&)>& goes);
+    void remove_local_routes_of(uint32_t interface);
     bool derive_stack(table& t, kernel_table::stack_id s);
     void derive_changed(table& t);
     void store(uint32_t number, table& t, const ip_prefix& to, route_stack s);
@@ -174,8 +186,9 @@ class netlink_rib {
     std::map<uint32_t, std::map<local_and_peer, bool>>
         addresses_{};  ///< by ifindex; with a network that turnpike derives
     std::map<uint32_t, std::set<local_and_peer>> ipv4_addresses_{};
-    std::map<ip_prefix, int> locals_{};   ///< beside mirrored interfaces' addresses, counted
-    std::set<ip_prefix> local_routes_{};  ///< of the local table, which the kernel did not add
+    /// By table and prefix, beside mirrored interfaces' addresses, counted.
+    std::map<std::pair<uint32_t, ip_prefix>, int> locals_{};
+    std::set<local_route> local_routes_{};  ///< of the local table, which the kernel did not add
     std::map<uint32_t, std::map<ip_address, mac_address>>
         neighbours_{};  ///< by ifindex: permanent entries
     nexthop_objects next_hops_{};

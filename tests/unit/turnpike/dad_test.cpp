@@ -105,12 +105,13 @@ class own_addresses : public ::testing::Test {
         l.settle();
     }
 
-    path_lab l{
+    const std::string config =
         "ports:\n"
         "  - {name: west, device: d0, addresses: [\"2001:db8:1::fe/64\"]}\n"
         "  - {name: east, device: d1, addresses: [\"2001:db8:2::fe/64\"]}\n"
         "neighbours:\n  static:\n"
-        "    - {address: \"2001:db8:1::1\", mac: \"02:00:00:00:00:0a\"}\n"};
+        "    - {address: \"2001:db8:1::1\", mac: \"02:00:00:00:00:0a\"}\n";
+    path_lab l{config};
 };
 
 TEST_F(own_addresses, are_probed_for_from_no_address_and_announced_without_override) {
@@ -185,6 +186,88 @@ TEST_F(own_addresses, of_somebody_else_are_not_used) {
     sent_messages();
     echo_to(us);
     EXPECT_EQ(sent_messages(129).size(), 1U);
+}
+
+/// RFC 4862 section 5.4: an address is probed for when it is assigned.
+TEST_F(own_addresses, stay_as_they_are_when_others_change) {
+    sent_messages();
+    claim(us);
+    l.control(1001);
+    sent_messages();
+    std::string changed = config;
+    changed.replace(changed.find("\"2001:db8:1::fe/64\""), 0,
+                    "10.0.1.1/24, \"2001:db8:1::fd/64\", ");
+    ASSERT_TRUE(l.apply(changed));
+    std::set<ipv6_address> probed;
+    for (const message& m : sent_messages(solicitation))
+        probed.insert(packet::header_at<packet::nd_message>(&m.frame[m.at]).target);
+    EXPECT_EQ(probed, std::set{address("2001:db8:1::fd")});
+    echo_to(us);
+    EXPECT_EQ(l.dropped(drop_reason::duplicate_address), 1U) << "still another node's";
+    want_neighbour(address("2001:db8:1::55"));
+    for (const message& m : sent_messages(solicitation))
+        EXPECT_EQ(m.from, us_near) << "a good source, meanwhile";
+    l.control(1001);
+    sent_messages();
+    echo_to(address("2001:db8:1::fd"));
+    EXPECT_EQ(sent_messages(129).size(), 1U);
+    // Without it again: nothing is probed for.
+    ASSERT_TRUE(l.apply(config));
+    for (const message& m : sent_messages(solicitation)) EXPECT_NE(m.from, unspecified);
+}
+
+/// RFC 4443 section 4.2: a loopback address that only the kernel has is the source of the reply, as of IPv4's.
+TEST_F(own_addresses, of_the_kernel_alone_answer) {
+    ASSERT_TRUE(l.apply(config + "control_plane: {netlink: true}\n"));
+    l.control(1001);
+    sent_messages();
+    const ipv6_address loopback = address("2001:db8:ff::1");
+    state::learned kernel;
+    kernel.routes.set({ip_address::from_v6(loopback.bytes), 128},
+                      {.type = state::route_type::local});
+    l.worker().pause();
+    for (auto learnt = l.controller().learn(kernel); !*learnt;)
+        learnt = l.controller().learn(kernel);
+    l.worker().resume();
+    echo_to(loopback);
+    const auto replies = sent_messages(129);
+    ASSERT_EQ(replies.size(), 1U);
+    EXPECT_EQ(replies[0].from, loopback);
+    EXPECT_EQ(replies[0].to, host);
+}
+
+/// VRFs may have the same addresses.
+TEST(own_addresses_of_vrfs, are_duplicates_in_their_own_only) {
+    path_lab l(
+        "vrfs: [{name: red}]\n"
+        "ports:\n"
+        "  - {name: west, device: d0, addresses: [\"2001:db8:1::fe/64\"]}\n"
+        "  - {name: east, device: d1, vrf: red, addresses: [\"2001:db8:1::fe/64\"]}\n"
+        "neighbours:\n  static:\n"
+        "    - {port: west, address: \"2001:db8:1::1\", mac: \"02:00:00:00:00:0a\"}\n");
+    l.worker().start();
+    l.links(true);
+    l.settle();
+    byte_vector frame(packet::nd_frame_bytes);
+    frame.resize(packet::write_neighbour_advertisement(
+        frame, {stranger, us}, {broadcast_mac, packet::ipv6_unspecified}, 0));
+    ASSERT_TRUE(l.offer(1, frame));
+    l.settle();
+    l.control(1001);
+    l.settle();
+    l.sent(0);
+    const byte_vector echo =
+        ethernet(0x86dd, ipv6({.next_header = 58, .source = bytes(host), .destination = bytes(us)},
+                              icmp6(128, 0, counted(12), bytes(host), bytes(us))));
+    ASSERT_TRUE(l.offer(0, echo));
+    l.settle();
+    EXPECT_EQ(l.dropped(drop_reason::duplicate_address), 0U);
+    byte_vector to_east = echo;
+    to_east[5] = 0x0c;  // its MAC address
+    ASSERT_TRUE(l.offer(1, to_east));
+    l.settle();
+    EXPECT_EQ(l.dropped(drop_reason::duplicate_address), 1U);
+    l.worker().finish();
 }
 
 TEST_F(own_addresses, that_is_link_local_and_another_s_ends_what_only_it_can_say) {

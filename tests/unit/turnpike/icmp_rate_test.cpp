@@ -124,5 +124,39 @@ TEST_F(icmp_rate, each_has_its_rate_in_a_second) {
     EXPECT_EQ(errors, burst + rate);
 }
 
+/// Between links without addresses of a family: RFC 7600 section 4.8, and as Linux' ipv6_dev_get_saddr().
+TEST(icmp_errors, come_from_routers_without_addresses) {
+    const auto answer = [](const std::string& config, const byte_vector& expired) {
+        running_lab l(config);
+        l.settle();
+        for (const uint16_t port : {uint16_t{0}, uint16_t{1}}) l.sent(port);
+        EXPECT_TRUE(l.offer(0, expired));
+        l.settle();
+        const auto all = l.sent(0);
+        EXPECT_EQ(all.size(), 1U);
+        return all.empty() ? byte_vector(100) : all.front();
+    };
+    const byte_vector of_v4 = answer(
+        "ports:\n"
+        "  - {name: west, device: d0, addresses: [\"2001:db8:9::fe/64\"]}\n"
+        "  - {name: east, device: d1, addresses: [\"2001:db8:8::fe/64\"]}\n"
+        "routes: [{to: 10.0.0.0/16, via: \"2001:db8:9::1\", port: west}]\n"
+        "neighbours:\n  static:\n"
+        "    - {address: \"2001:db8:9::1\", mac: \"02:00:00:00:00:0a\"}\n",
+        expired4);
+    EXPECT_EQ(of_v4[34], 11) << "time exceeded";
+    EXPECT_EQ(load_be<uint32_t>(&of_v4[26]), 0xc000'0008U);
+    const byte_vector of_v6 = answer(
+        "ports:\n"
+        "  - {name: west, device: d0, addresses: [10.0.9.254/24]}\n"
+        "  - {name: east, device: d1, addresses: [10.0.8.254/24]}\n"
+        "routes: [{to: \"2001:db8::/32\", via: \"fe80::1\", port: west}]\n"
+        "neighbours:\n  static: [{port: west, address: \"fe80::1\", mac: \"02:00:00:00:00:0a\"}]\n",
+        expired6);
+    EXPECT_EQ(of_v6[54], 3) << "time exceeded";
+    EXPECT_EQ(byte_vector(of_v6.begin() + 22, of_v6.begin() + 38),
+              (byte_vector{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 0x0b}));
+}
+
 }  // namespace
 }  // namespace turnpike

@@ -297,6 +297,15 @@ TEST_F(netlink_rib_test, routes_of_addresses_that_go) {
     EXPECT_FALSE(rib_.is_doubtful());
 }
 
+message link_of(uint32_t index, uint32_t master, uint32_t vrf_table) {
+    return {.what = netlink::link{.index = index,
+                                  .up = true,
+                                  .carrier = true,
+                                  .running = true,
+                                  .master = master,
+                                  .vrf_table = vrf_table}};
+}
+
 /// l3mdev_fib_table(): an address that goes takes along the routes with it as source address, in the table of its interface's VRF.
 TEST_F(netlink_rib_test, routes_of_addresses_that_go_from_a_vrf) {
     constexpr uint32_t red = 8;
@@ -304,14 +313,6 @@ TEST_F(netlink_rib_test, routes_of_addresses_that_go_from_a_vrf) {
         message m = route_of({.to = to, .via = "10.0.2.2", .by = east, .table = table});
         std::get<netlink::route>(m.what).source = address_of("10.0.1.1");
         return m;
-    };
-    const auto link_of = [](uint32_t index, uint32_t master, uint32_t vrf_table) {
-        return message{.what = netlink::link{.index = index,
-                                             .up = true,
-                                             .carrier = true,
-                                             .running = true,
-                                             .master = master,
-                                             .vrf_table = vrf_table}};
     };
     receive(link_of(red, 0, 10));
     receive(link_of(west, red, 0));
@@ -330,6 +331,80 @@ TEST_F(netlink_rib_test, routes_of_addresses_that_go_from_a_vrf) {
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.2.2 east");
     receive(address(east, "10.0.1.1/32", true));
     EXPECT_EQ(via("10.5.0.0/16"), "none");
+}
+
+/// The kernel's local routes of an address are of its interface's VRF.
+TEST_F(netlink_rib_test, addresses_of_vrf_devices_and_their_slaves_are_local_there) {
+    constexpr uint32_t red = 18, mgmt = 19;
+    const auto is_local = [&](const char* to, const char* vrf = "") {
+        const route_target* const found = find(to, vrf);
+        return found != nullptr && found->type == route_type::local;
+    };
+    receive(link_of(red, 0, 10));
+    receive(address(red, "10.255.0.1/32"));
+    EXPECT_TRUE(is_local("10.255.0.1/32", "red"));
+    EXPECT_FALSE(is_local("10.255.0.1/32"));
+    receive(link_of(management, 0, 0));
+    receive(address(management, "192.0.2.10/24"));
+    EXPECT_TRUE(is_local("192.0.2.10/32"));
+    receive(link_of(mgmt, 0, 20));
+    receive(link_of(management, mgmt, 0));
+    EXPECT_FALSE(is_local("192.0.2.10/32")) << "of a VRF that turnpike does not have";
+    receive(link_of(management, red, 0));
+    EXPECT_TRUE(is_local("192.0.2.10/32", "red"));
+    receive({.to = "192.0.2.10/32", .via = "10.0.2.2", .by = east});
+    EXPECT_EQ(via("192.0.2.10/32"), "10.0.2.2 east");
+    // turnpike's VRF is another one of the kernel's from now on.
+    rib_.set_ours({.interfaces = {{west, "west"}, {east, "east"}}, .vrfs = {{20, "red"}}});
+    EXPECT_FALSE(is_local("192.0.2.10/32", "red"));
+    receive(link_of(management, mgmt, 0));
+    EXPECT_TRUE(is_local("192.0.2.10/32", "red"));
+    rib_.set_ours({.interfaces = {{west, "west"}, {east, "east"}}, .vrfs = {{10, "red"}}});
+    EXPECT_TRUE(is_local("10.255.0.1/32", "red"));
+    EXPECT_FALSE(is_local("192.0.2.10/32", "red"));
+    // The VRF device goes, and so the interface returns.
+    receive(message{.what = netlink::link{.gone = true, .index = mgmt}});
+    EXPECT_TRUE(is_local("192.0.2.10/32"));
+    receive(address(management, "192.0.2.10/24", true));
+    EXPECT_EQ(via("192.0.2.10/32"), "10.0.2.2 east");
+    receive(address(red, "10.255.0.1/32", true));
+    EXPECT_EQ(find("10.255.0.1/32", "red"), nullptr);
+}
+
+/// fib_sync_down_dev(), without notifications. As seen with Linux 6.18: an IPv4 route stays when its interface goes down, and goes
+/// with the last IPv4 address of the interface, or with the interface.
+TEST_F(netlink_rib_test, local_routes_of_interfaces_that_go) {
+    const route_event route{
+        .to = "198.51.100.0/24", .by = management, .type = RTN_LOCAL, .table = RT_TABLE_LOCAL};
+    route_event other = route;
+    other.metric = 7;
+    const auto is_local = [&] { return find("198.51.100.0/24") != nullptr; };
+    receive(address(management, "192.0.2.10/24"));
+    receive(route);
+    receive(other);
+    receive(gone(route));
+    EXPECT_TRUE(is_local()) << "one of two";
+    receive(address(management, "192.0.2.10/24", true));
+    EXPECT_FALSE(is_local());
+    receive(address(management, "192.0.2.10/24"));
+    receive(route);
+    receive(message{.what = netlink::link{.index = management}});
+    EXPECT_TRUE(is_local()) << "down";
+    receive(message{.what = netlink::link{.gone = true, .index = management}});
+    EXPECT_FALSE(is_local());
+    // Another interface's route, in its place: one route.
+    receive(route);
+    other = {.to = "198.51.100.0/24",
+             .by = 19,
+             .type = RTN_LOCAL,
+             .table = RT_TABLE_LOCAL,
+             .how = replace};
+    receive(other);
+    receive(message{.what = netlink::link{.gone = true, .index = management}});
+    EXPECT_TRUE(is_local());
+    receive(gone(other));
+    EXPECT_FALSE(is_local());
+    EXPECT_FALSE(rib_.is_doubtful());
 }
 
 TEST_F(netlink_rib_test, addresses_without_a_network) {

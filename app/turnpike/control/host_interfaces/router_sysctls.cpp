@@ -17,6 +17,8 @@ struct setting {
 // With IPv4 forwarding off, accept_redirects of `all` counts, too (IN_DEV_RX_REDIRECTS).
 constexpr setting settings[] = {{"ipv4", "accept_redirects", '0'},
                                 {"ipv4", "forwarding", '1'},
+                                // Else a network's first address takes the others along.
+                                {"ipv4", "promote_secondaries", '1'},
                                 {"ipv6", "accept_ra", '0'},
                                 {"ipv6", "autoconf", '0'},
                                 {"ipv6", "accept_redirects", '0'},

@@ -19,14 +19,24 @@ constexpr uint64_t retransmit_ms =
 
 }  // namespace
 
-void dad::begin(uint16_t ifindex) {
-    forget(ifindex);
+void dad::begin(uint16_t ifindex, std::span<const ipv6_address> had) {
     const interface& on = context_.interface(ifindex);
-    if (on.addresses == nullptr) return;
-    for (const ipv6_address& a : on.addresses->v6)
-        tentative_[{ifindex, a}] = context_.now_ms + retransmit_ms;
+    if (on.addresses == nullptr) return forget(ifindex);
+    const auto& has = on.addresses->v6;
+    const auto stays = [&](const ipv6_address& a) {
+        return std::ranges::find(had, a) != had.end() && std::ranges::find(has, a) != has.end();
+    };
+    std::erase_if(tentative_, [&](const auto& t) {
+        return t.first.first == ifindex && !stays(t.first.second);
+    });
+    std::erase_if(duplicates_,
+                  [&](const key& k) { return k.first == ifindex && !stays(k.second); });
+    if (had.empty()) reports_.forget(ifindex);
+    for (const ipv6_address& a : has)
+        if (!stays(a)) tentative_[{ifindex, a}] = context_.now_ms + retransmit_ms;
     reports_.begin(ifindex);  // before the first probe: RFC 4862 section 5.4.2
-    for (const ipv6_address& a : on.addresses->v6) probe(ifindex, a);
+    for (const ipv6_address& a : has)
+        if (!stays(a)) probe(ifindex, a);
 }
 
 void dad::forget(uint16_t ifindex) noexcept {
@@ -71,8 +81,10 @@ bool dad::is_duplicate(uint16_t ifindex, const ipv6_address& a) const noexcept {
 
 bool dad::is_duplicate(const ipv6_address& a, uint16_t in) const noexcept {
     if (packet::is_link_local(a)) return is_duplicate(in, a);
-    return std::any_of(duplicates_.begin(), duplicates_.end(),
-                       [&](const key& k) { return k.second == a; });
+    const auto vrf = context_.interface(in).vrf;
+    return std::any_of(duplicates_.begin(), duplicates_.end(), [&](const key& k) {
+        return k.second == a && context_.interface(k.first).vrf == vrf;
+    });
 }
 
 void dad::claimed(uint16_t ifindex, const ipv6_address& a, const mac_address& by) {

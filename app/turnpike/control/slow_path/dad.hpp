@@ -23,7 +23,8 @@ class dad {
     explicit dad(slow_path_context& t) : context_(t) {}
 
     /// The link of an interface came up, or its addresses changed.
-    void begin(uint16_t interface);
+    /// had  its addresses before, while its link was up: addresses that stay are not probed for again
+    void begin(uint16_t interface, std::span<const ipv6_address> had = {});
     /// The interface went down or was removed.
     void forget(uint16_t interface) noexcept;
     /// Remove state of all removed interfaces, before their indices are reused.

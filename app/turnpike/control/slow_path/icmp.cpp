@@ -114,9 +114,9 @@ void icmp_errors::send(const owned_mbuf& p, const icmp_error& error) {
     const std::span<uint8_t> ip = std::span(frame).subspan(ethernet);
     uint32_t bytes = 0;
     if (about.parsed.is_ipv4()) {
-        const auto from = v4_error_source(context_, about.in_interface, source_of(p));
-        if (!from || !may_send(error, true)) return;
-        bytes = packet::write_icmp4_error(ip, p.lead(), about.parsed, error, *from);
+        if (!may_send(error, true)) return;
+        const uint32_t from = v4_error_source(context_, about.in_interface, source_of(p));
+        bytes = packet::write_icmp4_error(ip, p.lead(), about.parsed, error, from);
     } else {
         const auto from = v6_answerer(context_, own_, p);
         if (!from || !may_send(error, false)) return;
@@ -232,13 +232,14 @@ void local::echo(owned_mbuf p) {
     const ip_address asker = source_of(p);
     std::optional<ipv6_address> from;
     if (!about.parsed.is_ipv4()) {
-        from = v6_answerer(context_, own_, p);
-        // A link-local destination is the source of the reply.
         const auto& to =
             packet::header_at<packet::ipv6_header>(p.lead().data() + about.parsed.l2_bytes)
                 .destination;
-        if (packet::is_link_local(to)) from = to;
-        if (!from) return p.consume();
+        // RFC 4443 section 4.2: a unicast destination is the source of the reply, of the router or of its kernel alone.
+        if (packet::is_multicast(to)) {
+            from = v6_answerer(context_, own_, p);
+            if (!from) return p.consume();
+        }
     }
     if (!packet::write_echo_reply(p.lead(), about.parsed)) return p.consume();
     if (from) set_source(p.lead(), about.parsed, *from);

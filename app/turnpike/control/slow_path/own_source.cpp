@@ -52,12 +52,15 @@ std::optional<ipv6_address> v6_answerer(const slow_path_context& t, const dad& o
         const ipv6_address& near = v.interfaces[in].addresses->v6.front();
         return own.is_duplicate(in, near) ? std::nullopt : std::optional(near);
     }
-    for (const uint16_t near : {t.egress_to(in, ip_address::from_v6(ip.source.bytes)), in})
+    const uint16_t by = t.egress_to(in, ip_address::from_v6(ip.source.bytes));
+    for (const uint16_t near : {by, in})
         if (const auto here = global_of(t, own, near)) return here;
     for (uint16_t ifindex = 1; ifindex < datapath::max_interfaces; ++ifindex)
         if (v.interfaces[ifindex].vrf == v.interfaces[in].vrf)
             if (const auto there = global_of(t, own, ifindex)) return there;
-    return std::nullopt;
+    const auto* const last = t.interface(by).addresses;
+    if (last == nullptr || own.is_duplicate(by, last->v6.front())) return std::nullopt;
+    return last->v6.front();
 }
 
 std::optional<uint32_t> v4_answerer(const slow_path_context& t, uint16_t in) {
@@ -71,11 +74,11 @@ std::optional<uint32_t> v4_answerer(const slow_path_context& t, uint16_t in) {
     return std::nullopt;
 }
 
-std::optional<uint32_t> v4_error_source(const slow_path_context& t, uint16_t in,
-                                        const ip_address& to) {
+uint32_t v4_error_source(const slow_path_context& t, uint16_t in, const ip_address& to) {
+    constexpr uint32_t dummy = 0xc000'0008;  // 192.0.0.8: RFC 7600 section 4.8
     const uint16_t by = t.egress_to(in, to);
     const auto* const addresses = t.interface(by).addresses;
-    return v4_answerer(t, addresses != nullptr && !addresses->v4.empty() ? by : in);
+    return v4_answerer(t, addresses != nullptr && !addresses->v4.empty() ? by : in).value_or(dummy);
 }
 
 }  // namespace turnpike::control::slow_path

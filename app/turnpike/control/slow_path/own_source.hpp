@@ -21,14 +21,15 @@ namespace turnpike::control::slow_path {
 
 /// Source of a reply or ICMP error. RFC 4443 section 2.2: our unicast address that the packet was
 /// sent to, else one of the interface that the answer leaves by, else of its ingress interface, else any other that the
-/// peer can reach: a link-local address only for an on-link peer.
+/// peer can reach; without any the link-local address of the interface that it leaves by, as in Linux.
 [[nodiscard]] std::optional<ipv6_address> v6_answerer(const slow_path_context& t, const dad& own,
                                                       const owned_mbuf& p);
 /// An address of the interface; if it has none, any other of its VRF.
 [[nodiscard]] std::optional<uint32_t> v4_answerer(const slow_path_context& t, uint16_t interface);
 /// Source of an ICMP error about a packet. RFC 1812 section 4.3.2.4: an address of the interface that the error leaves by;
-/// if that has none, of the packet's ingress interface, or any other.
-[[nodiscard]] std::optional<uint32_t> v4_error_source(const slow_path_context& t, uint16_t in,
-                                                      const ip_address& to);
+/// if that has none, of the packet's ingress interface, or any other. Without any 192.0.0.8 (RFC 7600 section 4.8), as in
+/// Linux: routers between links without addresses report, too.
+[[nodiscard]] uint32_t v4_error_source(const slow_path_context& t, uint16_t in,
+                                       const ip_address& to);
 
 }  // namespace turnpike::control::slow_path
