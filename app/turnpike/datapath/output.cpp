@@ -7,9 +7,14 @@
 namespace turnpike::datapath {
 namespace {
 
-/// Packets of bridges' routing interfaces enter their bridges: with several domains, and untagged.
+/// Packets of bridges' routing interfaces enter their bridges: with several domains, untagged, and perhaps without the
+/// padding that they came with.
 void enter_bridges(burst& b, packet_mask bridged) noexcept {
-    for_each(bridged, [&](uint32_t i) { b.in[i] = b.out[i].interface; });
+    for_each(bridged, [&](uint32_t i) {
+        b.in[i] = b.out[i].interface;
+        const rte_mbuf* const m = b.packet[i];
+        b.single_segment_bytes[i] = m->nb_segs == 1 ? m->pkt_len : 0;
+    });
     b.common_iface = 0;
     b.from_irb |= bridged;
     b.tagged &= ~bridged;

@@ -70,6 +70,20 @@ TEST(routing, between_bridge_vlan_and_port) {
                                       frame(fdb_entry(66), fdb_entry(1), 6)}));
 }
 
+/// Padding is cut on the way into a bridge, and does not count for its MTU.
+TEST(routing, padding_is_not_too_long_for_a_bridge) {
+    std::string narrow = routers;
+    for (const char* port : {"name: p0,", "name: p1,"})
+        narrow.replace(narrow.find(port), 9, std::string(port) + " mtu: 600,");
+    lab l(narrow);
+    l.send(1, frame(fdb_entry(77), fdb_entry(1)));
+    byte_vector in = ethernet(type4, ip(host2, host1), p2_mac, fdb_entry(2));
+    const byte_vector out = ethernet(type4, ip(host2, host1, 63), fdb_entry(1), bridge_mac);
+    in.resize(1000);
+    EXPECT_EQ(l.egress_ports(2, in, &out), "1");
+    EXPECT_EQ(l.dropped(drop_reason::bridge_too_big), 0U);
+}
+
 /// ARP by a bridge: the request is flooded, the reply is ours, and pending packets go to the port
 /// of the host.
 TEST(routing, asks_through_the_bridge) {

@@ -203,9 +203,11 @@ const char* const capture_router =
     "ports:\n"
     "  - {name: p0, device: net_x0, addresses: [10.0.0.1/24]}\n"
     "  - {name: p1, device: net_x1, addresses: [10.1.0.1/24]}\n"
-    "interfaces: [{port: p0, vlan: 7, addresses: [10.7.0.1/24]}]\n"
+    "interfaces: [{port: p0, vlan: 7, addresses: [10.7.0.1/24]},\n"
+    "             {port: p1, vlan: 20, addresses: [10.20.0.1/24]}]\n"
     "routes:\n  - {to: 10.9.0.0/16, via: 10.1.0.2}\n  - {to: 10.8.0.0/16, type: blackhole}\n"
     "neighbours: {static: [{address: 10.1.0.2, port: p1, mac: \"02:00:00:00:09:02\"},\n"
+    "                      {address: 10.20.0.2, mac: \"02:00:00:00:20:02\"},\n"
     "                      {address: 10.0.0.5, port: p0, mac: \"02:00:00:00:00:05\"}]}\n";
 
 /// A client with a file in memory.
@@ -405,6 +407,31 @@ TEST_F(capture_lab, packets_that_the_device_refuses_are_drops) {
     ASSERT_EQ(got.size(), refused);
     EXPECT_EQ(got[0].comment.rfind("dropped: tx_refused: ", 0), 0U) << got[0].comment;
     EXPECT_EQ(got[0].flags, 2U);
+}
+
+/// From VLAN to VLAN, by the fast path and with options by the slow one: the tag is the egress interface's by then.
+TEST_F(capture_lab, drops_behind_the_rewrite_have_the_new_tag_alone) {
+    begin({{"port", "any"}, {"drops", true}});
+    byte_vector slow = tagged(0x0a140002, 7);
+    const byte_vector with_options = ethernet(
+        0x0800,
+        ipv4({.source = 0x0a000005, .destination = 0x0a140002, .options = byte_vector(4, 1)},
+             udp(counted(20))));
+    slow.resize(18);
+    slow.insert(slow.end(), with_options.begin() + 14, with_options.end());
+    // As a worker sees it before control does.
+    auto& east = const_cast<datapath::port_state&>(*l_.controller().snapshot().port[1].state);
+    east.link_up = false;
+    for (int n = 0; n < 4; ++n) pass(tagged(0x0a140002, 7));
+    for (int n = 0; n < 4; ++n) pass(slow);
+    const auto got = end();
+    ASSERT_EQ(got.size(), 8U);
+    for (const captured_packet& p : got) {
+        EXPECT_EQ(p.comment.rfind("dropped: port_down", 0), 0U) << p.comment;
+        EXPECT_EQ(byte_vector(p.bytes.begin() + 12, p.bytes.begin() + 18),
+                  (byte_vector{0x81, 0, 0, 20, 8, 0}));
+    }
+    EXPECT_EQ(got[7].bytes[18], 0x46);
 }
 
 TEST_F(capture_lab, a_trace_at_the_same_time_changes_nothing) {

@@ -193,6 +193,9 @@ TEST(mirror, copies_the_frames_of_a_bridge) {
     EXPECT_EQ(l.send(0, of_router)[2].size(), 0U);
     EXPECT_EQ(l.controller().mirroring().counted("m").packets, 1U);
     EXPECT_EQ(l.controller().mirroring().counted("n").packets, 1U);
+    byte_vector service_tag = of_router;  // selects no VLAN of the port: the bridge forwards it
+    service_tag[12] = 0x88, service_tag[13] = 0xa8;
+    EXPECT_EQ(l.send(0, service_tag)[2].size(), 2U);
 }
 
 const std::string to_collector =

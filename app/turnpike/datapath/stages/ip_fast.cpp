@@ -354,6 +354,7 @@ stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
         b.common_iface != 0 ? forward_from(c, c.snapshot->interfaces[b.common_iface], b, packets, f)
                             : forward_from_each(c, b, packets, f);
     for_each(all.denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny; });
+    b.tagged &= ~all.tagged;  // as stage vlan_push
     if ((c.snapshot->outputs & bit(stage::count_out)) != 0) [[unlikely]]
         count_sent_tagged(c, b, all.tagged);
     const packet_mask left = packets & ~all.sent & ~all.denied;

@@ -17,15 +17,18 @@
 namespace turnpike::datapath {
 namespace {
 
-/// TCI of the outer VLAN tag, as on the wire; none: untagged.
-std::optional<uint16_t> tci_on_wire(const rte_mbuf* m, uint32_t device_tag) noexcept {
+/// TPID and TCI of the outer VLAN tag, as on the wire, or no_tag.
+uint32_t tag_on_wire(const rte_mbuf* m, uint32_t device_tag) noexcept {
     uint32_t tag = device_tag;
     constexpr uint32_t tagged_bytes = sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
     if (tag == 0 && m->data_len >= tagged_bytes)
         tag =
             load_be<uint32_t>(rte_pktmbuf_mtod_offset(m, const uint8_t*, 2 * sizeof(mac_address)));
-    if (!packet::is_vlan_type(static_cast<uint16_t>(tag >> 16))) return std::nullopt;
-    return static_cast<uint16_t>(tag);
+    return packet::is_vlan_type(static_cast<uint16_t>(tag >> 16)) ? tag : no_tag;
+}
+std::optional<uint16_t> tci_on_wire(const rte_mbuf* m, uint32_t device_tag) noexcept {
+    const uint32_t tag = tag_on_wire(m, device_tag);
+    return tag != no_tag ? std::optional(static_cast<uint16_t>(tag)) : std::nullopt;
 }
 
 /// VLAN ID of a tag; 0: untagged, or priority-tagged.
@@ -110,7 +113,10 @@ class copier {
         if (by_.interface == 0) return true;
         if (sent_) return b_.out[i].interface == by_.interface;
         const port_snapshot& port = c_.snapshot->port[port_];
-        return (port.by_vlan != nullptr ? port.by_vlan[vlan] : port.untagged) == by_.interface;
+        if (port.by_vlan == nullptr) return port.untagged == by_.interface;
+        // Only tags of the port's type select an interface.
+        const bool selects = tag_on_wire(b_.packet[i], device_tag) >> 16 == port.tag_type;
+        return port.by_vlan[selects ? vlan : 0] == by_.interface;
     }
     /// The list sees the frame as on the wire: the tags of the burst's frames are not known yet, or not needed any more.
     template <class DeviceTag>

@@ -2,7 +2,8 @@
 // Stage vlan_push: pushes VLAN tags (IEEE 802.1Q-2018 section 6.9.2) for VLAN interfaces and bridge members that send
 // tagged. A tag that is still in the frame is replaced or popped.
 //   Reads   packet, in_port, out, domain, tagged, tag_in_frame, tag; interface.{kind, vlan}, member.tag_out
-//   Writes  the frame; single_segment_bytes does not hold behind it
+//   Writes  the frame; tagged and tag_in_frame: the received tag, where it is still to be shown; single_segment_bytes does not
+//           hold behind it
 #include <rte_mbuf.h>
 
 #include "datapath/all_equal.hpp"
@@ -66,7 +67,7 @@ bool preserve_tags(egress_tags& tags, const burst& b, packet_mask packets,
 
 stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
     const snapshot& v = *c.snapshot;
-    packet_mask drops = 0;
+    packet_mask drops = 0, written = 0, popped = 0;
     egress_tags tags(v, b);
     const uint32_t received_type = uint32_t{v.port[b.in_port].tag_type} << 16;
     if (v.tunnels == nullptr && preserve_tags(tags, b, packets, received_type))
@@ -76,11 +77,18 @@ stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
         rte_mbuf* const m = b.packet[i];
         if ((b.tag_in_frame >> i & 1) != 0) {
             if (tag == (received_type | b.tag[i])) return;  // as it was received
+            (tag != 0 ? written : popped) |= packet_mask{1} << i;
             return tag != 0 ? change_tag(m, tag) : vlan_pop(m);
         }
         if (tag == 0) return;
-        if (!vlan_push(m, tag)) drop_packet(b, i, drop_reason::vlan_no_headroom, drops);
+        if (vlan_push(m, tag))
+            written |= packet_mask{1} << i;
+        else
+            drop_packet(b, i, drop_reason::vlan_no_headroom, drops);
     });
+    // A frame with its egress tag is not shown with the received one, too, if it is dropped now.
+    b.tagged &= ~written;
+    b.tag_in_frame &= ~(written | popped);
     return go_on_output(v, b, packets & ~drops, stage::vlan_push) | enqueue(b, drops, stage::drop);
 }
 
