@@ -229,23 +229,18 @@ void netlink_rib::apply_link(const netlink::link& l) {
             addresses_.erase(l.index);
             show_addresses();
         }
-        const auto there = links_.find(l.index);
-        if (there != links_.end() && there->second.vrf_table != 0) {
-            move_locals(l.index, [&] { links_.erase(there); });
-        } else if (there != links_.end()) {
-            links_.erase(there);
-        }
+        move_locals(l.index, [&] { links_.erase(l.index); });
         if (neighbours_.erase(l.index) != 0) show_neighbours();
         return;
     }
-    const auto [at, first] = links_.try_emplace(l.index, link_state{true, true, true});
-    const link_state was = at->second;
+    link_state& now = links_.try_emplace(l.index, link_state{true, true, true}).first->second;
+    const link_state was = now;
     const link_state is{l.up, l.up && l.carrier, l.up && l.carrier && l.running, l.master,
                         l.vrf_table};
     if (was.master != is.master || was.vrf_table != is.vrf_table)
-        move_locals(l.index, [&] { at->second = is; });
+        move_locals(l.index, [&] { now = is; });
     else
-        at->second = is;
+        now = is;
     if (was.up != is.up)
         change_interface({l.index, is.up ? up : down, is.carrier});
     else if (was.carrier != is.carrier)
