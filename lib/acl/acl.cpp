@@ -72,10 +72,10 @@ result<void> classifier<Key>::build(std::span<const rule> rules) {
         return no_memory();
     }
     if (auto ok = table_.build(std::move(packed)); !ok) return ok;
+    vectors_pay_ = true;  // build() ends drop_vectors()
     if (keys.empty()) return {};
     const fastest_search best = find_fastest<words>(*readers_view(), keys, max_simd_bitwidth_);
     kernel_.store(&best.kernel, std::memory_order_relaxed);
-    vectors_pay_ = true;
     if (!best.vectors) drop_vectors();
     return {};
 }

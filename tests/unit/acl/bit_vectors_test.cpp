@@ -269,6 +269,10 @@ TEST(acl_vectors, dropped_until_the_next_build) {
     expect_right(*table, rules, make);
     ASSERT_TRUE(table->build(rules));
     EXPECT_TRUE(has_vectors(*table));
+    ASSERT_TRUE(table->remove(0));
+    EXPECT_FALSE(has_vectors(*table));
+    table->optimize();
+    EXPECT_TRUE(has_vectors(*table)) << "a build ends drop_vectors()";
 }
 
 }  // namespace
