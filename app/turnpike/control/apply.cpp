@@ -361,7 +361,7 @@ result<void> controller::finish(transaction_steps& u) {
     wait_for_grace_period();
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();
     punt_counts_->follow(interfaces_->indexes());
-    announce_changed(u.what, *was, before.get());
+    announce_changed(*was, before.get());
     ++changes_;
     return {};
 }

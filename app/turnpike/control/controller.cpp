@@ -295,39 +295,25 @@ void controller::send_gratuitous_arp_and_na(uint16_t interface, std::span<const 
     slow_path::announce(*slow_path_context_, interface);
 }
 
-/// After a change: interfaces with new addresses whose link is up.
-void controller::announce_changed(const state::changes& what, const state::configuration& before,
+/// After a change: interfaces whose link is up and that are new, have other addresses, or another MAC address (RFC 4861
+/// section 7.2.6).
+void controller::announce_changed(const state::configuration& before,
                                   const datapath::snapshot* snapshot_before) noexcept {
     dad_->forget_gone();
     igmp_->forget_gone();
     try {
         follow_groups(before);
-        for (const auto* names : {&what.interfaces.added, &what.interfaces.changed})
-            for (const std::string& name : *names) {
-                const state::interface *was = before.interfaces.find(name),
-                                       &is = running_->interfaces.at(name);
-                if (was != nullptr && was->kind == is.kind && was->port == is.port &&
-                    was->bridge == is.bridge && was->addresses == is.addresses)
-                    continue;
-                const uint16_t ifindex = interfaces_->indexes().at(name);
-                const datapath::interface& i = snapshot_->interfaces[ifindex];
-                if (i.kind != datapath::interface_kind::routed || !link_of(i)) continue;
-                // The index is new where the port, the VLAN or the VRF is another one.
-                const datapath::interface* const i_was =
-                    snapshot_before != nullptr ? &snapshot_before->interfaces[ifindex] : nullptr;
-                const bool same = i_was != nullptr && i_was->kind == i.kind && i_was->mac == i.mac;
-                send_gratuitous_arp_and_na(
-                    ifindex, same ? std::span<const ipv6_address>(i_was->addresses->v6)
-                                  : std::span<const ipv6_address>());
-            }
-        // RFC 4861 section 7.2.6: also where only the MAC address changes.
-        for (uint16_t ifindex = 1; snapshot_before != nullptr && ifindex < datapath::max_interfaces;
-             ++ifindex) {
-            const datapath::interface &is = snapshot_->interfaces[ifindex],
-                                      &was = snapshot_before->interfaces[ifindex];
-            if (is.kind == datapath::interface_kind::routed && was.kind == is.kind &&
-                is.mac != was.mac && link_of(is))
-                send_gratuitous_arp_and_na(ifindex);
+        for (const auto& [name, ifindex] : interfaces_->indexes()) {
+            const datapath::interface& is = snapshot_->interfaces[ifindex];
+            if (is.kind != datapath::interface_kind::routed) continue;
+            // The index is new where the port, the VLAN, the VRF or the MAC address is another one.
+            const datapath::interface_addresses* const had =
+                snapshot_before != nullptr ? snapshot_before->interfaces[ifindex].addresses
+                                           : nullptr;
+            if (had != nullptr && had->prefixes == is.addresses->prefixes) continue;
+            if (!link_of(is)) continue;
+            const std::vector<ipv6_address> none;
+            send_gratuitous_arp_and_na(ifindex, had != nullptr ? had->v6 : none);
         }
     } catch (const std::bad_alloc&) {
         observe::log(observe::log_level::error,

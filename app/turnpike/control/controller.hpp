@@ -288,7 +288,7 @@ class controller {
                                uint16_t without_port = datapath::max_ports) const noexcept;
     /// had  as for slow_path::dad::begin
     void send_gratuitous_arp_and_na(uint16_t interface, std::span<const ipv6_address> had = {});
-    void announce_changed(const state::changes& what, const state::configuration& before,
+    void announce_changed(const state::configuration& before,
                           const datapath::snapshot* snapshot_before) noexcept;
     void follow_groups(const state::configuration& before);
     void poll_pool() noexcept;

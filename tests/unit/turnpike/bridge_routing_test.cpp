@@ -254,6 +254,36 @@ TEST(routing, interface_keeps_its_mac_address) {
     EXPECT_EQ(announced, 1U) << "RFC 5227 section 3: gratuitous ARP";
 }
 
+/// The next hops of its neighbours have it as their source address.
+TEST(routing, next_hops_follow_a_changed_mac_address) {
+    const auto config = [](const std::string& more) {
+        return ports(2) + "  - {name: p2, device: d2, addresses: [10.0.2.254/24]}\n" +
+               bridge("{port: p0}, {port: p1}", "    addresses: [10.0.1.254/24]\n" + more) +
+               "neighbours: {static: [{address: 10.0.1.1, mac: \"02:00:00:01:00:01\"}]}\n"
+               "routes: [{to: 10.3.0.0/16, via: 10.0.1.2}]\n";
+    };
+    lab l(config(""));
+    constexpr uint32_t behind = 0x0a030001;  // behind 10.0.1.2
+    const byte_vector to_host = ethernet(type4, ip(host2, host1), p2_mac, fdb_entry(3)),
+                      to_gateway = ethernet(type4, ip(host2, behind), p2_mac, fdb_entry(3));
+    const auto expect_source = [&](const byte_vector& mac) {
+        const byte_vector host = ethernet(type4, ip(host2, host1, 63), fdb_entry(1), mac);
+        EXPECT_EQ(l.egress_ports(2, to_host, &host), "0 1");
+        l.send(2, to_gateway);
+        l.send(0, ethernet(0x0806,
+                           byte_vector{0, 1, 8, 0, 6, 4, 0, 2} + fdb_entry(2) +
+                               byte_vector{10, 0, 1, 2} + mac + byte_vector{10, 0, 1, 254},
+                           mac, fdb_entry(2)));
+        const byte_vector on = ethernet(type4, ip(host2, behind, 63), fdb_entry(2), mac);
+        EXPECT_EQ(l.egress_ports(2, to_gateway, &on), "0");
+    };
+    expect_source({2, 0, 0, 0, 0, 0x0b});
+    ASSERT_TRUE(l.apply(config("    mac: \"02:00:00:00:ff:07\"\n")));
+    expect_source({2, 0, 0, 0, 0xff, 7});
+    ASSERT_TRUE(l.apply(config("")));
+    expect_source({2, 0, 0, 0, 0, 0x0b});
+}
+
 /// RFC 4862 section 5.4: a member is not the interface.
 TEST(routing, a_member_that_flaps_restarts_no_duplicate_address_detection) {
     lab l(bridge_of("{port: p0}, {port: p1}, {port: p2}"));

@@ -99,7 +99,8 @@ class interfaces::prepared_interfaces : public prepared_change {
   public:
     explicit prepared_interfaces(interfaces& of) : of_(of), glean_(of.glean_) {}
 
-    /// An interface keeps its index as long as its port does, its VRF and its VLAN.
+    /// An interface keeps its index as long as its port does, its VRF, its VLAN and its MAC address: next hops of its
+    /// neighbours have all of these.
     result<void> assign_indexes(transaction& c) {
         std::vector<bool> used(datapath::max_interfaces);
         used[0] = true;
@@ -107,14 +108,14 @@ class interfaces::prepared_interfaces : public prepared_change {
         for (const auto& [name, t] : c.after.tunnels) c.port_index_of[name] = datapath::tunnel_port;
         for (const auto& [name, config] : c.after.interfaces) {
             const auto was = of_.ifindexes_.find(name);
-            const datapath::snapshot* running = running_;
-            const bool same = was != of_.ifindexes_.end() && running != nullptr &&
-                              running->interfaces[was->second].port ==
-                                  c.port_index_of.at(c.after.port_of(config)) &&
-                              running->interfaces[was->second].vrf == vrf_of(c, config) &&
-                              running->interfaces[was->second].vlan == config.vlan;
-            const auto free = static_cast<uint16_t>(
-                same ? was->second : std::find(used.begin(), used.end(), false) - used.begin());
+            const datapath::interface* const running = running_as(name);
+            const bool same = running != nullptr &&
+                              running->port == c.port_index_of.at(c.after.port_of(config)) &&
+                              running->vrf == vrf_of(c, config) && running->vlan == config.vlan &&
+                              running->mac == mac_of(c, name, config);
+            const auto free = same ? was->second
+                                   : static_cast<uint16_t>(
+                                         std::find(used.begin(), used.end(), false) - used.begin());
             if (free == used.size())
                 return fail(ENOSPC, config.where.text,
                             fmt::format("more than {} interfaces", used.size() - 1));
@@ -131,9 +132,9 @@ class interfaces::prepared_interfaces : public prepared_change {
         for (const auto& [name, config] : c.after.interfaces) {
             const uint16_t ifindex = ifindexes_.at(name);
             datapath::interface& to = c.snapshot->interfaces[ifindex];
+            to.mac = mac_of(c, name, config);
             describe(c, config, ifindex, to);
             c.snapshot->paths[ifindex] = path_of(c, config, to);
-            preserve_mac(c, name, config, to);
             if (to.kind != datapath::interface_kind::routed) continue;
             const auto glean = glean_of(ifindex, to);
             if (!glean)
@@ -176,7 +177,7 @@ class interfaces::prepared_interfaces : public prepared_change {
             for (const std::string_view block : special_purpose_blocks)
                 derived.emplace(*parse_prefix(block), datapath::fixed_nexthop::bogon_destination);
     }
-    /// All fields except addresses.
+    /// All fields except addresses and the MAC address.
     void describe(const transaction& c, const state::interface& config, uint16_t ifindex,
                   datapath::interface& to) const {
         using enum datapath::interface_kind;
@@ -198,7 +199,6 @@ class interfaces::prepared_interfaces : public prepared_change {
         to.ifindex = ifindex;
         to.vrf = vrf_of(c, config);
         to.mtu = c.after.mtu_of(config);
-        to.mac = c.snapshot->port[port].mac;
         to.urpf = config.urpf != state::reverse_path::off;
         to.send_redirects = config.send_redirects;
         to.accept_source_route = config.accept_source_route;
@@ -207,10 +207,7 @@ class interfaces::prepared_interfaces : public prepared_change {
         to.has_extra_macs = !config.extra_macs.empty();
         to.urpf_strict = config.urpf == state::reverse_path::strict;
         if (!config.peer.empty()) to.peer = ifindexes_.at(config.peer);
-        if (config.port.empty()) {
-            if (const auto& mac = c.after.bridges.at(config.bridge).mac) to.mac = *mac;
-            return;
-        }
+        if (config.port.empty()) return;
         to.vlan = config.vlan;
         if (config.vlan != 0 || looks_at_tags(c.after, config)) {
             // A bridge matches MAC addresses, which precede the tag: the tag may stay if the egress
@@ -246,19 +243,26 @@ class interfaces::prepared_interfaces : public prepared_change {
         }
         return path;
     }
-    /// A bridge's routing interface keeps its MAC address when the port that it is of leaves the bridge: hosts have it
-    /// in their caches.
-    void preserve_mac(const transaction& c, const std::string& name, const state::interface& config,
-                      datapath::interface& to) const {
-        if (!config.port.empty() || c.after.bridges.at(config.bridge).mac || running_ == nullptr)
-            return;
+    /// The interface before this change; null: none.
+    [[nodiscard]] const datapath::interface* running_as(const std::string& name) const {
         const auto was = of_.ifindexes_.find(name);
+        if (was == of_.ifindexes_.end() || running_ == nullptr) return nullptr;
+        return &running_->interfaces[was->second];
+    }
+    /// That of its port. A bridge's routing interface has the bridge's, or keeps its own when the port that it is of
+    /// leaves the bridge: hosts have it in their caches.
+    mac_address mac_of(const transaction& c, const std::string& name,
+                       const state::interface& config) const {
+        const mac_address& of_port =
+            c.snapshot->port[c.port_index_of.at(c.after.port_of(config))].mac;
+        if (!config.port.empty()) return of_port;
+        if (const auto& mac = c.after.bridges.at(config.bridge).mac) return *mac;
+        const datapath::interface* const there = running_as(name);
         const state::bridge* const before = c.before.bridges.find(config.bridge);
-        if (was == of_.ifindexes_.end() || before == nullptr || before->mac) return;
-        const datapath::interface& there = running_->interfaces[was->second];
-        if ((there.kind == datapath::interface_kind::routed || there.admin_down) &&
-            there.bridge != 0)
-            to.mac = there.mac;
+        const bool stays = there != nullptr && before != nullptr && !before->mac &&
+                           there->bridge != 0 &&
+                           (there->kind == datapath::interface_kind::routed || there->admin_down);
+        return stays ? there->mac : of_port;
     }
     /// A tunnel's VRF, in which its packets are routed.
     static uint8_t vrf_of(const transaction& c, const state::interface& i) {
