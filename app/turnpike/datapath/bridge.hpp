@@ -194,7 +194,7 @@ struct bridge_domain {
 
 struct bridge_policy {
     std::array<reserved_choice, 16> reserved{};
-    /// Maximum length of frames that leave by its ports, with their tags but without one that a device stripped: their MTU
+    /// Maximum length of frames that leave by its ports, with the tags that are in them: their MTU
     /// (all have the same), an Ethernet header and two VLAN tags (IEEE 802.1Q-2018 section 6.5.8). A bridge that looks at
     /// no VLAN carries both of a provider's and a customer's.
     uint32_t max_bytes = INT32_MAX;

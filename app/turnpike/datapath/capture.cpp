@@ -9,6 +9,7 @@
 #include <new>
 
 #include "counters/meter.hpp"
+#include "datapath/vlan_tag.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::datapath {
@@ -25,12 +26,6 @@ bool has_vlan(const uint8_t* frame, uint32_t n, uint16_t vlan) noexcept {
     const auto type = load_be<uint16_t>(frame + macs_bytes);
     return packet::is_vlan_type(type) &&
            (load_be<uint16_t>(frame + macs_bytes + 2) & 0xfff) == vlan;
-}
-
-/// TCI of a tag that turnpike removed from the frame.
-std::optional<uint16_t> removed_tag(const burst& b, uint32_t i) noexcept {
-    const bool removed = ((b.tagged & ~b.tag_in_frame) >> i & 1) != 0;
-    return removed ? std::optional(b.tag[i]) : std::nullopt;
 }
 
 template <stage S, stage_function* Run>
@@ -102,26 +97,24 @@ bool capture::passes(const uint8_t* bytes, uint32_t n) const noexcept {
 }
 
 void capture::record(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t tsc,
-                     capture_point at, drop_reason why, std::optional<uint16_t> tag,
-                     punt_reason punted) noexcept {
+                     capture_point at, drop_reason why, uint32_t tag, punt_reason punted) noexcept {
     if (producer >= rings_.size() || port >= max_ports || (ports() >> port & 1) == 0) return;
     producer_state& p = *rings_[producer];
     port_counts& counted = p.counted[port];
     counted.seen.add(1);
     if (at == capture_point::drop && filter_.why && *filter_.why != why) return;
-    const uint32_t extra = tag ? vlan_tag_bytes : 0;
+    const uint32_t extra = tag != no_tag ? vlan_tag_bytes : 0;
     const uint32_t n = std::min<uint32_t>(m->pkt_len, max_frame_bytes - extra);
     const uint8_t* bytes = rte_pktmbuf_mtod(m, const uint8_t*);
-    if (m->data_len < n || (tag && n >= macs_bytes)) {
+    if (m->data_len < n || (tag != no_tag && n >= macs_bytes)) {
         const auto* const whole =
             static_cast<const uint8_t*>(rte_pktmbuf_read(m, 0, n, p.scratch.data() + extra));
         uint8_t* const to = p.scratch.data() + extra;
         if (whole != to) std::memcpy(to, whole, n);
         bytes = to;
-        if (tag && n >= macs_bytes) {
+        if (tag != no_tag && n >= macs_bytes) {
             std::memmove(p.scratch.data(), to, macs_bytes);
-            store_be<uint16_t>(&p.scratch[macs_bytes], packet::ether_type_vlan);
-            store_be<uint16_t>(&p.scratch[macs_bytes + 2], *tag);
+            store_be<uint32_t>(&p.scratch[macs_bytes], tag);
             bytes = p.scratch.data();
         }
     }
@@ -178,7 +171,7 @@ void copy_for_captures(context& c, const burst& b, stage at, packet_mask packets
                 return;
             }
             to.record(producer_of(c.worker), b.packet[i], b.in_port, now, point, b.drop[i],
-                      removed_tag(b, i));
+                      removed_tag(*c.snapshot, b, i));
         });
     }
 }
@@ -190,7 +183,7 @@ void copy_punted(const context& c, const burst& b, uint32_t i) noexcept {
         if (c.captured->on[k]->wants(capture_point::punt))
             c.captured->on[k]->record(producer_of(c.worker), b.packet[i], b.in_port, now,
                                       capture_point::punt, dropped ? b.drop[i] : drop_reason::none,
-                                      removed_tag(b, i), b.punt[i]);
+                                      removed_tag(*c.snapshot, b, i), b.punt[i]);
 }
 
 void copy_refused(const capture_tap& tap, size_t producer, uint16_t port, rte_mbuf* const* packets,

@@ -107,9 +107,10 @@ class capture {
     /// producers  number of rings
     capture(capture_filter f, packet_mask ports, size_t producers);
 
-    /// Copy a packet that passes the filter. tag: a VLAN tag that the frame had; it is put back.
+    /// Copy a packet that passes the filter.
+    /// tag  TPID and TCI that was removed from the frame, and is put back; 0: none
     void record(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t tsc, capture_point at,
-                drop_reason why = drop_reason::none, std::optional<uint16_t> tag = {},
+                drop_reason why = drop_reason::none, uint32_t tag = 0,
                 punt_reason punted = punt_reason::local) noexcept;
 
     [[nodiscard]] bool wants(capture_point at) const noexcept {

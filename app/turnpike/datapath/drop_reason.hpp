@@ -13,6 +13,9 @@
     X(ether_not_contiguous, "Ethernet header spans several mbufs and cannot be linearized", \
       "Give the port larger buffers, or turn scattered receive off in the peer that sends such packets: the " \
       "driver delivers headers in pieces.") \
+    X(stripped_tag_no_headroom, "the driver stripped the VLAN tag, and there is no headroom to put it back", \
+      "Have the driver, or the peer that made the buffer, leave the tag in the frame; turnpike's own packet pool has " \
+      "headroom for it.") \
     X(no_interface, "no interface matches the frame's port and VLAN tag", \
       "Add the VLAN to the port (`turnpikectl interface add PORT VLAN ...`), make the port a bridge member, or " \
       "correct the tag at the switch; `turnpikectl show interfaces` lists the VLANs that exist.") \

@@ -22,6 +22,8 @@
 
 namespace turnpike::datapath {
 
+struct snapshot;
+
 struct sampling_limits {
     uint32_t one_in = 0;        ///< 0: no samples
     uint32_t header_bytes = 0;  ///< of a record
@@ -40,16 +42,15 @@ class sampler {
     }
 
     /// Packets as received.
-    /// tag_type  TPID of a tag that the device stripped
-    /// Answers   whether samples wait for the ends of their paths: the caller sets context::awaiting, and later commits
-    bool sample_received(const burst& b, packet_mask packets, uint16_t tag_type,
-                         uint64_t now) noexcept;
+    /// Answers  whether samples wait for the ends of their paths: the caller sets context::awaiting, and later commits
+    bool sample_received(const burst& b, packet_mask packets, uint64_t now) noexcept;
     /// Packets that are about to be sent by a port.
     /// in_port_of(i)  ingress port, or sampled_path::no_port
     template <class InPortOf>
     void sample_sent(const burst& b, packet_mask packets, uint16_t port, uint64_t now,
                      const InPortOf& in_port_of) noexcept;
-    void sample_dropped(const burst& b, packet_mask packets, uint64_t now) noexcept;
+    void sample_dropped(const snapshot& v, const burst& b, packet_mask packets,
+                        uint64_t now) noexcept;
     /// tag  TPID and TCI that was removed from the frame; 0: none
     void sample_dropped(const rte_mbuf* m, uint16_t port, drop_reason why, uint32_t tag,
                         uint64_t now) noexcept;

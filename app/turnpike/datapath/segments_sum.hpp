@@ -13,9 +13,8 @@
 namespace turnpike::datapath {
 
 /// Offload flags of a packet's headers; invalid once headers are added or removed in front.
-inline constexpr uint64_t header_offload_flags = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED |
-                                                 RTE_MBUF_F_RX_L4_CKSUM_MASK |
-                                                 RTE_MBUF_F_RX_OUTER_L4_CKSUM_MASK;
+inline constexpr uint64_t header_offload_flags =
+    RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_OUTER_L4_CKSUM_MASK;
 
 /// Folded, in memory byte order. Requires that all bytes are in the packet.
 inline uint16_t sum_of(const rte_mbuf* m, uint32_t offset, uint32_t bytes) noexcept {

@@ -149,8 +149,6 @@ const std::array<stage_row, stages> traced_table = traced_stages();
 const std::array<stage_row, stages> explained_table = explained_stages();
 
 void packet_trace::lead::record(const rte_mbuf* m) noexcept {
-    tag.reset();
-    if ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0) tag = m->vlan_tci;
     frame_bytes = m->pkt_len;
     kept = static_cast<uint16_t>(std::min<size_t>(m->data_len, max_bytes));
     std::memcpy(bytes.data(), rte_pktmbuf_mtod(m, const uint8_t*), kept);

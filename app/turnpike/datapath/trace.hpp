@@ -40,7 +40,6 @@ struct packet_trace {
     struct lead {
         uint32_t frame_bytes = 0;  ///< length of the whole frame; 0: no frame
         uint16_t kept = 0;
-        std::optional<uint16_t> tag{};  ///< TCI of the tag that the device stripped
         std::array<uint8_t, max_bytes> bytes;
 
         void record(const rte_mbuf* m) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// VLAN pop and push: the outer tag, in the frame or stripped by the device.
+// VLAN pop and push: the outer tag.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -14,33 +14,35 @@
 namespace turnpike::datapath {
 
 struct found_tag {
-    enum { none, in_frame, by_device } is = none;
+    /// truncated: also spread over segments that cannot be linearized; with the reserved VID 4095 the frame is dropped
+    enum { none, whole, truncated } is = none;
     uint16_t tci = 0;  ///< PCP, DEI and VID
 };
 
-/// type  TPID to match. A tag that is truncated, or spread over segments that cannot be linearized, is reported as VID 4095
-///       (reserved), stripped by the device: the frame has no tag to remove, and is dropped.
+/// type  TPID to match
 inline found_tag find_tag(rte_mbuf* m, uint16_t type) noexcept {
     constexpr uint16_t tagged_bytes = sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
-    if ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)
-        return {found_tag::by_device, m->vlan_tci};
     if (m->data_len < tagged_bytes) [[unlikely]]
         if (!pull_up(m, m->pkt_len < tagged_bytes ? m->pkt_len : tagged_bytes))
-            return {found_tag::by_device, packet::reserved_vlan_id};
+            return {found_tag::truncated, packet::reserved_vlan_id};
     const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
     if (packet::header_at<packet::ethernet_header>(frame).type != type) return {};
-    if (m->data_len < tagged_bytes) return {found_tag::by_device, packet::reserved_vlan_id};
-    return {found_tag::in_frame,
+    if (m->data_len < tagged_bytes) return {found_tag::truncated, packet::reserved_vlan_id};
+    return {found_tag::whole,
             packet::header_at<packet::vlan_tag>(frame + sizeof(packet::ethernet_header)).tci};
 }
 
 constexpr uint32_t no_tag = 0;
 
-/// TPID and TCI of a tag that the device stripped, or no_tag. Devices are not asked to strip tags: some drivers cannot be kept from it.
-inline uint32_t tag_of_device(const rte_mbuf* m, uint16_t type) noexcept {
-    const bool stripped = (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
-    return stripped ? uint32_t{type} << 16 | m->vlan_tci : no_tag;
-}
+struct snapshot;
+
+/// Put tags that the driver stripped back into their frames, and clear flags of transmission. Packets without headroom keep
+/// RTE_MBUF_F_RX_VLAN_STRIPPED, and stage rx drops them.
+/// tag_type  the port's TPID
+void settle_flags(burst& b, uint16_t tag_type) noexcept;
+
+/// TPID and TCI of the tag that a stage removed from a packet's frame, or no_tag.
+uint32_t removed_tag(const snapshot& v, const burst& b, uint32_t i) noexcept;
 
 /// Move a frame's two MAC addresses; regions may overlap, so both are read before the first write.
 inline void move_addresses(uint8_t* to, const uint8_t* from) noexcept {

@@ -154,6 +154,7 @@ uint32_t worker::receive_burst(const rx_queue& from) noexcept {
 }
 
 bool worker::process_observed(const rx_queue& from) noexcept {
+    settle_flags(burst_, context_.snapshot->port[from.port].tag_type);  // captures have the frames
     trace_buffer* const buffer = trace_.load(std::memory_order_acquire);
     context_.captured = tap_.load(std::memory_order_acquire);
     const bool traced = buffer != nullptr && buffer->wants(from.port);

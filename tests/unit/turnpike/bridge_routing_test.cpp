@@ -267,6 +267,8 @@ TEST(routing, next_hops_follow_a_changed_mac_address) {
     const byte_vector to_host = ethernet(type4, ip(host2, host1), p2_mac, fdb_entry(3)),
                       to_gateway = ethernet(type4, ip(host2, behind), p2_mac, fdb_entry(3));
     const auto expect_source = [&](const byte_vector& mac) {
+        l.settle();
+        for (uint16_t p = 0; p < 3; ++p) l.sent(p);  // announcements
         const byte_vector host = ethernet(type4, ip(host2, host1, 63), fdb_entry(1), mac);
         EXPECT_EQ(l.egress_ports(2, to_host, &host), "0 1");
         l.send(2, to_gateway);

@@ -369,5 +369,46 @@ TEST(vlans, tags_that_a_device_took_out) {
     l.sent(2);
 }
 
+/// They are in the frames of interfaces that do not look at tags, too; and no driver acts on flags of another program.
+TEST(vlans, tags_that_a_device_took_out_are_put_back) {
+    const byte_vector plain = frame(everybody, fdb_entry(1)), with_tag = tagged(plain, 0x600a),
+                      with_service_tag = tagged(plain, 0x601e, type_service);
+    const auto offer = [&](lab& l, uint16_t port, uint16_t tci, const byte_vector& bytes) {
+        rte_mbuf* const m = l.packet_of(bytes);
+        m->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_TX_VLAN |
+                       RTE_MBUF_F_TX_UDP_CKSUM;
+        m->vlan_tci = tci;
+        EXPECT_TRUE(l.offer_packet(port, m));
+        l.settle();
+    };
+    for (const std::string& how :
+         {std::string("xconnects: [[p0, p1]]\n"), bridge("{port: p0}, {port: p1}")}) {
+        lab l(ports(2) + how);
+        offer(l, 0, 0x600a, plain);
+        rte_mbuf* const out = l.next_sent(1);
+        ASSERT_NE(out, nullptr) << how;
+        EXPECT_EQ(path_lab::bytes_of(out), with_tag) << how;
+        EXPECT_EQ(out->ol_flags, 0U) << how;
+        rte_pktmbuf_free(out);
+    }
+    {
+        lab l(vlans);
+        offer(l, 5, 0x601e, plain);
+        EXPECT_EQ(l.sent(4), one(plain)) << "a service tag";
+        offer(l, 4, 0x600a, plain);
+        EXPECT_EQ(l.sent(5), one(tagged(with_tag, 0x601e & 0xfff, type_service)))
+            << "a customer's tag behind the provider's";
+    }
+    {
+        lab l("ports: [{name: p0, device: d0, addresses: [10.0.1.254/24]}]\n");
+        offer(l, 0, 0x600a,
+              ethernet(type4, ipv4({.source = 1, .destination = 2}, udp(counted(20))),
+                       {2, 0, 0, 0, 0, 0x0b}));
+        EXPECT_EQ(l.dropped(drop_reason::vlan_on_routed_port), 1U);
+        offer(l, 0, 0x600a, byte_vector(plain.begin(), plain.begin() + 10));
+        EXPECT_EQ(l.dropped(drop_reason::runt), 1U);
+    }
+}
+
 }  // namespace
 }  // namespace turnpike

@@ -302,6 +302,18 @@ TEST_F(capture_lab, in_and_out) {
     l_.sent(1);
 }
 
+TEST_F(capture_lab, a_tag_that_the_device_took_out_is_in_the_frame) {
+    begin({{"port", "p0"}, {"direction", "in"}});
+    rte_mbuf* const m = l_.packet_of(frame(0x0a140002));
+    m->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+    m->vlan_tci = 7;
+    ASSERT_TRUE(l_.offer_packet(0, m));
+    l_.settle();
+    const auto got = end();
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_EQ(got[0].bytes, tagged(0x0a140002, 7));
+}
+
 TEST_F(capture_lab, of_one_port_one_direction_and_a_filter) {
     begin({{"port", "p1"},
            {"direction", "out"},

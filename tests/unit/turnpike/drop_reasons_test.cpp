@@ -143,6 +143,23 @@ TEST(drop_reasons, a_frame_without_room_for_a_tag) {
     EXPECT_EQ(l.egress_ports(0, f, &with_tag), "1");
 }
 
+/// The driver stripped the tag, and left no room for it.
+TEST(drop_reasons, a_frame_without_room_for_its_own_tag) {
+    bridge_lab l(ports(2) + bridge("{port: p0}, {port: p1}"));
+    const byte_vector f = frame(everybody, fdb_entry(1));
+    for (const uint16_t headroom : {uint16_t{3}, uint16_t{4}}) {
+        rte_mbuf* const m = l.packet_of(f);
+        m->data_off = headroom;
+        std::copy(f.begin(), f.end(), rte_pktmbuf_mtod(m, uint8_t*));
+        m->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+        m->vlan_tci = 5;
+        ASSERT_TRUE(l.offer_packet(0, m));
+        l.settle();
+    }
+    EXPECT_EQ(l.sent(1), one(tagged(f, 5)));
+    EXPECT_EQ(l.dropped(drop_reason::stripped_tag_no_headroom), 1U);
+}
+
 TEST(drop_reasons, more_for_control_than_its_ring_holds) {
     lab l(router() + "punt_rate: {local: 10000000}\n");
     constexpr unsigned beyond = 50;

@@ -120,6 +120,7 @@ class sampled : public ::testing::Test {
     }
     rte_mempool* pool_ = nullptr;
     datapath::burst b_;
+    const std::unique_ptr<datapath::snapshot> v_ = std::make_unique<datapath::snapshot>();
 };
 
 TEST_F(sampled, one_of_n_with_random_gaps) {
@@ -129,7 +130,7 @@ TEST_F(sampled, one_of_n_with_random_gaps) {
         constexpr uint32_t bursts = 20'000;
         uint64_t samples = 0;
         for (uint32_t k = 0; k < bursts; ++k) {
-            s.sample_received(b_, datapath::all_of(datapath::burst_max), 0x8100, k);
+            s.sample_received(b_, datapath::all_of(datapath::burst_max), k);
             s.commit();
             samples += taken_from(s);
         }
@@ -140,27 +141,55 @@ TEST_F(sampled, one_of_n_with_random_gaps) {
     }
 }
 
-TEST_F(sampled, records_are_the_frame_with_its_tag) {
+TEST_F(sampled, samples_wait_for_the_ends_of_their_paths) {
     datapath::sampler s({.one_in = 1, .header_bytes = 32, .drops_per_s = 10, .tsc_hz = 1000}, 1);
-    b_.packet[0]->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
-    b_.packet[0]->vlan_tci = 0x2064;
-    EXPECT_TRUE(s.sample_received(b_, 0b11, 0x88a8, 5));
-    EXPECT_EQ(s.ring().front(), nullptr) << "the ends of the paths are not known yet";
+    EXPECT_TRUE(s.sample_received(b_, 0b11, 5));
+    EXPECT_EQ(s.ring().front(), nullptr);
     s.commit();
-    const datapath::capture_record* r = s.ring().front();
-    ASSERT_NE(r, nullptr);
-    EXPECT_EQ(r->frame_bytes, 64U);
-    EXPECT_EQ(r->kept, 32U);
-    EXPECT_EQ(load_be<uint32_t>(r->bytes() + 12), 0x88a82064U);
-    EXPECT_EQ(r->bytes()[11], 11);
-    EXPECT_EQ(r->bytes()[16], 12);
-    EXPECT_EQ(r->port, 3);
-    s.ring().pop();
-    r = s.ring().front();
-    ASSERT_NE(r, nullptr);
-    EXPECT_EQ(r->frame_bytes, 60U);
-    EXPECT_EQ(r->bytes()[31], 32);
-    s.ring().pop();
+    for (const int first : {0, 1}) {
+        const datapath::capture_record* const r = s.ring().front();
+        ASSERT_NE(r, nullptr);
+        EXPECT_EQ(r->frame_bytes, 60U);
+        EXPECT_EQ(r->kept, 32U);
+        EXPECT_EQ(r->bytes()[31], 31 + first);
+        EXPECT_EQ(r->port, 3);
+        s.ring().pop();
+    }
+    EXPECT_EQ(s.ring().front(), nullptr);
+}
+
+/// With the TPID of the port, or of the tunnel, that it came by.
+TEST_F(sampled, drops_have_the_tag_that_was_removed) {
+    datapath::sampler s({.one_in = 0, .header_bytes = 32, .drops_per_s = 10, .tsc_hz = 1000}, 1);
+    auto tunnels = std::make_shared<datapath::tunnel_tables>();
+    tunnels->by_ifindex.resize(datapath::max_interfaces);
+    tunnels->by_ifindex[9].tag_type = 0x8100;
+    v_->tunnels = tunnels.get();
+    v_->port[3].tag_type = 0x88a8;
+    v_->interfaces[9].kind = datapath::interface_kind::bridged;
+    v_->interfaces[9].port = datapath::tunnel_port;
+    b_.tagged = 0b111;
+    b_.tag_in_frame = 0b010;
+    for (const uint32_t i : {0U, 1U, 2U, 3U}) {
+        b_.tag[i] = 0x2064;
+        b_.in[i] = i == 2 ? 9 : 1;
+    }
+    s.sample_dropped(*v_, b_, 0b1111, 5);
+    for (const uint32_t tag : {0x88a82064U, 0U, 0x81002064U, 0U}) {
+        const datapath::capture_record* const r = s.ring().front();
+        ASSERT_NE(r, nullptr);
+        EXPECT_EQ(r->frame_bytes, tag != 0 ? 64U : 60U);
+        EXPECT_EQ(r->kept, 32U);
+        const uint8_t first = r->bytes()[0];
+        EXPECT_EQ(r->bytes()[11], first + 11);
+        if (tag != 0) {
+            EXPECT_EQ(load_be<uint32_t>(r->bytes() + 12), tag);
+            EXPECT_EQ(r->bytes()[16], first + 12);
+        } else {
+            EXPECT_EQ(r->bytes()[12], first + 12);
+        }
+        s.ring().pop();
+    }
     EXPECT_EQ(s.ring().front(), nullptr);
 }
 
@@ -168,7 +197,7 @@ TEST_F(sampled, records_are_the_frame_with_its_tag) {
 TEST_F(sampled, paths_have_their_first_end) {
     using end = datapath::sampled_path::end;
     datapath::sampler s({.one_in = 1, .header_bytes = 32, .drops_per_s = 10, .tsc_hz = 1000}, 1);
-    ASSERT_TRUE(s.sample_received(b_, datapath::all_of(7), 0x8100, 5));
+    ASSERT_TRUE(s.sample_received(b_, datapath::all_of(7), 5));
     b_.out[5] = {.port = 9, .interface = 1};
     b_.punt[3] = datapath::punt_reason::icmp_error;
     b_.punt[4] = datapath::punt_reason::local;
@@ -176,7 +205,7 @@ TEST_F(sampled, paths_have_their_first_end) {
     b_.out[6] = {.port = 8, .interface = 1};
     s.end_sent(b_, 0b100000);
     s.end_dropped(b_, 0b100010);  // refused by the port: it was sent
-    s.sample_dropped(b_, 0b10, 5);
+    s.sample_dropped(*v_, b_, 0b10, 5);
     s.end_flooded(b_, 0b000100, 4);
     s.end_flooded(b_, 0b000001, 1);
     s.end_punted(b_, 0b1011000);
@@ -198,18 +227,18 @@ TEST_F(sampled, paths_have_their_first_end) {
                                       {end::sent, 8, none}}));
     // The next burst's mbufs may be the same.
     s.end_dropped(b_, datapath::all_of(32));
-    s.sample_dropped(b_, 0b1, 5);
+    s.sample_dropped(*v_, b_, 0b1, 5);
     EXPECT_EQ(taken_from(s), 1U) << "without samples, notifications do not wait";
 }
 
 TEST_F(sampled, notifications_of_drops_have_a_limit_by_the_second) {
     datapath::sampler s({.one_in = 0, .header_bytes = 32, .drops_per_s = 10, .tsc_hz = 1000}, 1);
-    s.sample_dropped(b_, datapath::all_of(32), 5000);
+    s.sample_dropped(*v_, b_, datapath::all_of(32), 5000);
     EXPECT_EQ(taken_from(s), 10U);
     EXPECT_EQ(s.lost_drops(), 22U);
-    s.sample_dropped(b_, datapath::all_of(32), 5999);
+    s.sample_dropped(*v_, b_, datapath::all_of(32), 5999);
     EXPECT_EQ(taken_from(s), 0U);
-    s.sample_dropped(b_, 0b101, 6000);
+    s.sample_dropped(*v_, b_, 0b101, 6000);
     ASSERT_NE(s.ring().front(), nullptr);
     EXPECT_EQ(s.ring().front()->why, drop_reason::no_route);
     EXPECT_EQ(taken_from(s), 2U);
@@ -219,7 +248,7 @@ TEST_F(sampled, a_full_ring_loses_samples_and_counts_them) {
     datapath::sampler s({.one_in = 1, .header_bytes = 512, .drops_per_s = 0, .tsc_hz = 1000}, 1);
     uint64_t given = 0;
     for (int k = 0; k < 400; ++k, given += 32) {
-        s.sample_received(b_, datapath::all_of(32), 0x8100, 1);
+        s.sample_received(b_, datapath::all_of(32), 1);
         s.commit();
     }
     const uint64_t lost = s.lost_samples();

@@ -39,22 +39,18 @@ std::string name_of_port(controller& c, uint16_t port_index) {
 }
 
 /// VLAN tags from the outermost on, and the Ethertype behind them.
-void add_tags(json& out, std::span<const uint8_t> frame, std::optional<uint16_t> stripped) {
+void add_tags(json& out, std::span<const uint8_t> frame) {
     const auto hexadecimal = [](uint16_t type) { return fmt::format("0x{:04x}", type); };
     auto type = uint16_t{packet::header_at<packet::ethernet_header>(frame.data()).type};
     out["ethertype"] = hexadecimal(type);
     json tags = json::array();
-    const auto add = [&](uint16_t tci, uint16_t of_type) {
-        tags.push_back({{"vlan", tci & packet::vlan_id_mask},
-                        {"priority", tci >> 13},
-                        {"type", hexadecimal(of_type)}});
-    };
-    if (stripped) add(*stripped, packet::ether_type_vlan);
     for (size_t at = packet::ethernet_bytes;
          packet::is_vlan_type(type) && at + sizeof(packet::vlan_tag) <= frame.size();
          at += sizeof(packet::vlan_tag)) {
         const auto& tag = packet::header_at<packet::vlan_tag>(&frame[at]);
-        add(tag.tci, type);
+        tags.push_back({{"vlan", tag.tci & packet::vlan_id_mask},
+                        {"priority", tag.tci >> 13},
+                        {"type", hexadecimal(type)}});
         type = tag.type;
     }
     if (tags.empty()) return;
@@ -62,8 +58,7 @@ void add_tags(json& out, std::span<const uint8_t> frame, std::optional<uint16_t>
     out["inner_ethertype"] = hexadecimal(type);
 }
 
-void add_headers(controller& c, json& out, std::span<const uint8_t> bytes,
-                 std::optional<uint16_t> stripped);
+void add_headers(controller& c, json& out, std::span<const uint8_t> bytes);
 
 /// The VNI and the inner frame of a packet to a port of VXLAN (RFC 7348): 4789, or the port of a tunnel.
 void add_vxlan(controller& c, json& out, std::span<const uint8_t> udp) {
@@ -80,17 +75,16 @@ void add_vxlan(controller& c, json& out, std::span<const uint8_t> udp) {
     if ((vxlan.flags & packet::vxlan_has_vni) == 0) return;
     out["vni"] = vxlan.vni >> 8;
     json inner = json::object();
-    add_headers(c, inner, udp.subspan(headers), std::nullopt);
+    add_headers(c, inner, udp.subspan(headers));
     if (!inner.empty()) out["inner"] = std::move(inner);
 }
 
-void add_headers(controller& c, json& out, std::span<const uint8_t> bytes,
-                 std::optional<uint16_t> stripped) {
+void add_headers(controller& c, json& out, std::span<const uint8_t> bytes) {
     if (bytes.size() < packet::ethernet_bytes) return;
     const auto& ethernet = packet::header_at<packet::ethernet_header>(bytes.data());
     out["destination_mac"] = ethernet.destination.text();
     out["source_mac"] = ethernet.source.text();
-    add_tags(out, bytes, stripped);
+    add_tags(out, bytes);
     const auto ip = datapath::ip_ends_of(bytes);
     if (!ip) return;
     out["source"] = ip->source.text();
@@ -107,7 +101,7 @@ void add_headers(controller& c, json& out, std::span<const uint8_t> bytes,
 /// The headers of a frame, and its first bytes.
 json lead_json(controller& c, const packet_trace::lead& lead) {
     json out = {{"bytes", lead.frame_bytes}, {"lead", hex(lead.span())}};
-    add_headers(c, out, lead.span(), lead.tag);
+    add_headers(c, out, lead.span());
     return out;
 }
 

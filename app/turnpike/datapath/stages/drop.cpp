@@ -11,7 +11,8 @@ namespace turnpike::datapath {
 
 stage_mask run_drop(context& c, burst& b, packet_mask packets) noexcept {
     if (c.snapshot != nullptr && c.snapshot->sampling != nullptr) [[unlikely]]
-        c.snapshot->sampling->of_producer[producer_of(c.worker)]->sample_dropped(b, packets, c.now);
+        c.snapshot->sampling->of_producer[producer_of(c.worker)]->sample_dropped(*c.snapshot, b,
+                                                                                 packets, c.now);
     if (c.awaiting != nullptr) [[unlikely]]
         c.awaiting->end_dropped(b, packets);
     if (c.latency != nullptr) [[unlikely]]

@@ -27,12 +27,12 @@ class classifier {
 
     void classify(packet_mask packets) noexcept {
         const tag_masks at = find_tags();
-        const packet_mask tagged = packets & (at.in_frame | at.by_device);
-        const packet_mask untagged = packets & at.none, rest = packets & ~tagged & ~untagged;
+        const packet_mask tagged = packets & at.tagged, untagged = packets & at.untagged,
+                          rest = packets & ~tagged & ~untagged;
         if (tagged == all_of(b_.count) && all_equal(b_.tag, b_.count, packet::vlan_id_mask))
-            classify_one_vlan(at);
+            classify_one_vlan();
         else if (tagged != 0)
-            classify_vlans(tagged, at);
+            classify_vlans(tagged);
         if (untagged != 0) {
             for_each(untagged, [&](uint32_t i) { b_.in[i] = port_.untagged; });
             note(port_.untagged);
@@ -52,45 +52,33 @@ class classifier {
   private:
     static constexpr uint32_t no_interface_yet = UINT32_MAX;
 
-    /// Packets by where their outer tag is, if it has the port's TPID. None of them: frames that are short, or in
-    /// several segments, or behind the last four.
+    /// Packets with and without an outer tag of the port's TPID. In neither: frames that are short, or in several
+    /// segments, or behind the last four.
     struct tag_masks {
-        packet_mask by_device = 0, in_frame = 0, none = 0;
+        packet_mask tagged = 0, untagged = 0;
     };
 
     /// Four frames at a time. Writes b_.tag; the elements of frames without a tag are undefined.
     tag_masks find_tags() const noexcept {
-        static_assert(offsetof(rte_mbuf, vlan_tci) == offsetof(rte_mbuf, data_len) + 2);
         constexpr uint32_t tagged_bytes =
             sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
         const v128 type = v128::set1(__builtin_bswap16(port_.tag_type));
         const v128 low_half = v128::set1(0xffff), high_byte = v128::set1(0xff00);
-        const v128 stripped = v128::set1(RTE_MBUF_F_RX_VLAN_STRIPPED);
         const v128 shortest = v128::set1(tagged_bytes - 1);
         tag_masks out;
         for (uint32_t i = 0; i + 4 <= b_.count; i += 4) {
-            const uint8_t *mbuf[4], *frame[4];
-            for (uint32_t k = 0; k < 4; ++k) {
-                mbuf[k] = reinterpret_cast<const uint8_t*>(b_.packet[i + k]);
+            const uint8_t* frame[4];
+            for (uint32_t k = 0; k < 4; ++k)
                 frame[k] = rte_pktmbuf_mtod(b_.packet[i + k], const uint8_t*);
-            }
-            const v128 flags = v128::load_u32_each(mbuf, offsetof(rte_mbuf, ol_flags));
-            const v128 of_device =
-                v128::shift_right<16>(v128::load_u32_each(mbuf, offsetof(rte_mbuf, data_len)));
-            const v128 in_frame =
+            const v128 at_type =
                 v128::load_u32_each(frame, offsetof(packet::ethernet_header, type));
-            const v128 by_device = v128::equal<uint32_t>(flags & stripped, stripped);
-            const v128 whole = v128::and_not(
-                by_device, v128::greater(v128::load(&b_.single_segment_bytes[i]), shortest));
-            const v128 matches = v128::equal<uint32_t>(in_frame & low_half, type);
-            const v128 of_frame =
-                v128::shift_right<24>(in_frame) | (v128::shift_right<8>(in_frame) & high_byte);
-            const uint64_t tags =
-                v128::narrow((by_device & of_device) | v128::and_not(by_device, of_frame));
+            const v128 whole = v128::greater(v128::load(&b_.single_segment_bytes[i]), shortest);
+            const v128 matches = v128::equal<uint32_t>(at_type & low_half, type);
+            const uint64_t tags = v128::narrow(v128::shift_right<24>(at_type) |
+                                               (v128::shift_right<8>(at_type) & high_byte));
             std::memcpy(&b_.tag[i], &tags, sizeof tags);
-            out.by_device |= v128::sign_bits(by_device) << i;
-            out.in_frame |= v128::sign_bits(whole & matches) << i;
-            out.none |= v128::sign_bits(v128::and_not(matches, whole)) << i;
+            out.tagged |= v128::sign_bits(whole & matches) << i;
+            out.untagged |= v128::sign_bits(v128::and_not(matches, whole)) << i;
         }
         return out;
     }
@@ -98,13 +86,13 @@ class classifier {
     [[nodiscard]] uint16_t interface_of(uint16_t tci) const noexcept {
         return port_.by_vlan[tci & packet::vlan_id_mask];
     }
-    void classify_one_vlan(const tag_masks& at) noexcept {
+    void classify_one_vlan() noexcept {
         const uint16_t ifindex = interface_of(b_.tag[0]);
         b_.in.fill(ifindex);
         note(ifindex);
-        treat(all_of(b_.count), v_.interfaces[ifindex].tags, at);
+        treat(all_of(b_.count), v_.interfaces[ifindex].tags);
     }
-    void classify_vlans(packet_mask tagged, const tag_masks& at) noexcept {
+    void classify_vlans(packet_mask tagged) noexcept {
         uint32_t some = 0, all = UINT32_MAX;
         for_each(tagged, [&](uint32_t i) {
             const uint16_t ifindex = interface_of(b_.tag[i]);
@@ -114,30 +102,18 @@ class classifier {
             some |= is;
             all &= is;
         });
-        if (some == all) return treat(tagged, some, at);
+        if (some == all) return treat(tagged, some);
         for_each(tagged,
-                 [&](uint32_t i) { treat(packet_mask{1} << i, v_.interfaces[b_.in[i]].tags, at); });
+                 [&](uint32_t i) { treat(packet_mask{1} << i, v_.interfaces[b_.in[i]].tags); });
     }
     /// Record tags whose interfaces treat them in one way, or pop them.
-    void treat(packet_mask tagged, uint32_t how, const tag_masks& at) noexcept {
-        packet_mask by_device = tagged & at.by_device, in_frame = tagged & at.in_frame;
-        if (how == interface::unknown) {
-            // A priority tag that the device stripped is treated as one that stage ip_input pops.
-            for_each(by_device, [&](uint32_t i) {
-                if ((b_.tag[i] & packet::vlan_id_mask) != 0) by_device &= ~(packet_mask{1} << i);
-            });
-            in_frame = 0;
-        }
-        b_.tagged |= by_device | in_frame;
-        // The tag is the burst's now. A receiver on the other side of a ring would take the flag for its tag.
-        for_each(by_device, [&](uint32_t i) { clear_stripped(b_.packet[i]); });
+    void treat(packet_mask tagged, uint32_t how) noexcept {
+        if (how == interface::unknown) return;
+        b_.tagged |= tagged;
         if (how == interface::known)
-            b_.tag_in_frame |= in_frame;
+            b_.tag_in_frame |= tagged;
         else
-            for_each(in_frame, [&](uint32_t i) { vlan_pop(b_, i); });
-    }
-    static void clear_stripped(rte_mbuf* m) noexcept {
-        m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
+            for_each(tagged, [&](uint32_t i) { vlan_pop(b_, i); });
     }
     void note(uint16_t ifindex) noexcept {
         if (first_ == no_interface_yet) first_ = ifindex;
@@ -152,9 +128,9 @@ class classifier {
         if (found.is == found_tag::none) return;
         b_.tag[i] = found.tci;
         const packet_mask one = packet_mask{1} << i;
-        const bool device = found.is == found_tag::by_device;
-        treat(one, v_.interfaces[b_.in[i]].tags,
-              {.by_device = device ? one : 0, .in_frame = device ? 0 : one});
+        const auto how = v_.interfaces[b_.in[i]].tags;
+        if (found.is == found_tag::whole) return treat(one, how);
+        if (how != interface::unknown) b_.tagged |= one;
     }
 
     const snapshot& v_;

@@ -31,7 +31,7 @@ using packet::l3_kind;
 void strip_priority_tag(burst& b, uint32_t i) noexcept {
     rte_mbuf* const m = b.packet[i];
     const found_tag found = find_tag(m, packet::ether_type_vlan);
-    if (found.is != found_tag::in_frame || (found.tci & packet::vlan_id_mask) != 0) return;
+    if (found.is != found_tag::whole || (found.tci & packet::vlan_id_mask) != 0) return;
     vlan_pop(b, i);
     const packet_mask one = packet_mask{1} << i;
     if ((b.tagged & one) != 0) return;  // behind a VLAN's tag, which is the outer one

@@ -2,9 +2,8 @@
 // Stages mirror_in and mirror_out: copy frames that a mirrored port received, or is about to send, and send the copies by
 // the mirror's destination port, or in GRE or VXLAN to its remote address: as packets of the router, from stage lookup on. Only frames of mirrored ports come here.
 //   Reads   packet, in_port, out; port.{in_front, tag_type}, snapshot.mirrors
-//   Writes  context.made; the mirrors' worker state; with lists parsed, and tag of frames whose tag is the device's
-// A copy has the tag that the device stripped. A port whose sent frames are mirrored has no UDP checksum
-// offload, so that frames have their checksums here.
+//   Writes  context.made; the mirrors' worker state; with lists parsed
+// A port whose sent frames are mirrored has no UDP checksum offload, so that frames have their checksums here.
 #include <rte_mbuf.h>
 
 #include <bit>
@@ -18,16 +17,15 @@ namespace turnpike::datapath {
 namespace {
 
 /// TPID and TCI of the outer VLAN tag, as on the wire, or no_tag.
-uint32_t tag_on_wire(const rte_mbuf* m, uint32_t device_tag) noexcept {
-    uint32_t tag = device_tag;
+uint32_t tag_on_wire(const rte_mbuf* m) noexcept {
     constexpr uint32_t tagged_bytes = sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
-    if (tag == 0 && m->data_len >= tagged_bytes)
-        tag =
-            load_be<uint32_t>(rte_pktmbuf_mtod_offset(m, const uint8_t*, 2 * sizeof(mac_address)));
+    if (m->data_len < tagged_bytes) return no_tag;
+    const auto tag =
+        load_be<uint32_t>(rte_pktmbuf_mtod_offset(m, const uint8_t*, 2 * sizeof(mac_address)));
     return packet::is_vlan_type(static_cast<uint16_t>(tag >> 16)) ? tag : no_tag;
 }
-std::optional<uint16_t> tci_on_wire(const rte_mbuf* m, uint32_t device_tag) noexcept {
-    const uint32_t tag = tag_on_wire(m, device_tag);
+std::optional<uint16_t> tci_on_wire(const rte_mbuf* m) noexcept {
+    const uint32_t tag = tag_on_wire(m);
     return tag != no_tag ? std::optional(static_cast<uint16_t>(tag)) : std::nullopt;
 }
 
@@ -77,13 +75,10 @@ class copier {
           state_(by.state->workers[c.worker]),
           counted_(c.counters[b.in_port]) {}
 
-    /// device_tag(i)  as tag_of_device()
-    template <class DeviceTag>
-    void run(packet_mask packets, const DeviceTag& device_tag) noexcept {
+    void run(packet_mask packets) noexcept {
         packet_mask chosen = 0;
-        for_each(packets,
-                 [&](uint32_t i) { chosen |= packet_mask{matches(i, device_tag(i))} << i; });
-        if (by_.list != nullptr && chosen != 0) chosen = permitted(chosen, device_tag);
+        for_each(packets, [&](uint32_t i) { chosen |= packet_mask{matches(i)} << i; });
+        if (by_.list != nullptr && chosen != 0) chosen = permitted(chosen);
         for_each(chosen, [&](uint32_t i) {
             if (!sampled()) chosen &= ~(packet_mask{1} << i);
         });
@@ -94,9 +89,9 @@ class copier {
         out.begin(0, b_.in_port);
         out.copies = true;
         if (by_.remote == nullptr)
-            for_each(chosen, [&](uint32_t i) { copy_to_port(out, i, device_tag(i)); });
+            for_each(chosen, [&](uint32_t i) { copy_to_port(out, i); });
         else
-            copy_to_remote(out, chosen, device_tag);
+            copy_to_remote(out, chosen);
         if (out.count == 0) return;
         ++c_.bursts_in_use;
         const stage first = by_.remote == nullptr ? stage::tx : stage::lookup;
@@ -106,29 +101,22 @@ class copier {
     }
 
   private:
-    bool matches(uint32_t i, uint32_t device_tag) const noexcept {
+    bool matches(uint32_t i) const noexcept {
         if (!by_.vlan && by_.interface == 0) return true;
-        const uint16_t vlan = vlan_of_tci(tci_on_wire(b_.packet[i], device_tag));
+        const uint16_t vlan = vlan_of_tci(tci_on_wire(b_.packet[i]));
         if (by_.vlan && vlan != *by_.vlan) return false;
         if (by_.interface == 0) return true;
         if (sent_) return b_.out[i].interface == by_.interface;
         const port_snapshot& port = c_.snapshot->port[port_];
         if (port.by_vlan == nullptr) return port.untagged == by_.interface;
         // Only tags of the port's type select an interface.
-        const bool selects = tag_on_wire(b_.packet[i], device_tag) >> 16 == port.tag_type;
+        const bool selects = tag_on_wire(b_.packet[i]) >> 16 == port.tag_type;
         return port.by_vlan[selects ? vlan : 0] == by_.interface;
     }
     /// The list sees the frame as on the wire: the tags of the burst's frames are not known yet, or not needed any more.
-    template <class DeviceTag>
-    packet_mask permitted(packet_mask packets, const DeviceTag& device_tag) noexcept {
+    packet_mask permitted(packet_mask packets) noexcept {
         const packet_mask tagged = b_.tagged, in_frame = b_.tag_in_frame;
         b_.tagged = b_.tag_in_frame = 0;
-        for_each(packets, [&](uint32_t i) {
-            const uint32_t tag = device_tag(i);
-            if (tag == 0) return;
-            b_.tagged |= packet_mask{1} << i;
-            b_.tag[i] = static_cast<uint16_t>(tag);
-        });
         const packet_mask out = classify_mirrored(b_, packets, *by_.list, c_.worker);
         b_.tagged = tagged;
         b_.tag_in_frame = in_frame;
@@ -150,8 +138,8 @@ class copier {
         state_.packets.add(1);
         state_.bytes.add(bytes);
     }
-    void copy_to_port(burst& out, uint32_t i, uint32_t device_tag) noexcept {
-        rte_mbuf* const copy = copy_of(b_.packet[i], device_tag);
+    void copy_to_port(burst& out, uint32_t i) noexcept {
+        rte_mbuf* const copy = copy_of(b_.packet[i]);
         if (copy == nullptr) [[unlikely]]
             return lose(i);
         const uint32_t bytes = copy->pkt_len;
@@ -164,8 +152,7 @@ class copier {
         out.packet[out.count++] = copy;
     }
     /// While the neighbour is not resolved, one copy of a burst goes on, so that it is.
-    template <class DeviceTag>
-    void copy_to_remote(burst& out, packet_mask packets, const DeviceTag& device_tag) noexcept {
+    void copy_to_remote(burst& out, packet_mask packets) noexcept {
         const reach reached = reach_of(*c_.snapshot, *by_.remote);
         packet_mask copied = packets;
         if (reached == reach::none) copied = 0;
@@ -179,20 +166,18 @@ class copier {
         out.bytes = 0;
         const auto n = static_cast<uint32_t>(std::popcount(copied));
         uint32_t sequence = by_.state->sequence.fetch_add(n, std::memory_order_relaxed);
-        for_each(copied, [&](uint32_t i) { encapsulate(out, i, device_tag(i), sequence++); });
+        for_each(copied, [&](uint32_t i) { encapsulate(out, i, sequence++); });
         out.outer = all_of(out.count);
     }
-    void encapsulate(burst& out, uint32_t i, uint32_t device_tag, uint32_t sequence) noexcept {
+    void encapsulate(burst& out, uint32_t i, uint32_t sequence) noexcept {
         const rte_mbuf* const m = b_.packet[i];
-        const std::optional<uint16_t> tci = tci_on_wire(m, device_tag);
-        const uint32_t bytes =
-            m->pkt_len + (device_tag != 0 ? uint32_t{sizeof(packet::vlan_tag)} : 0);
-        rte_mbuf* const copy = copy_of(m, device_tag);
+        const std::optional<uint16_t> tci = tci_on_wire(m);
+        rte_mbuf* const copy = copy_of(m);
         if (copy == nullptr) [[unlikely]]
             return lose(i);
         const packet::erspan_facts facts{.tagged = tci.has_value(),
                                          .tci = tci.value_or(0),
-                                         .truncated = copy->pkt_len < bytes,
+                                         .truncated = copy->pkt_len < m->pkt_len,
                                          .sent = sent_,
                                          .port = port_,
                                          .timestamp = by_.remote->timestamp(c_.now)};
@@ -208,16 +193,11 @@ class copier {
         out.single_segment_bytes[k] = copy->nb_segs == 1 ? copy->pkt_len : 0;
         ++out.count;
     }
-    /// With the device's tag in the frame. Null: no buffer.
-    [[nodiscard]] rte_mbuf* copy_of(const rte_mbuf* m, uint32_t device_tag) const noexcept {
-        const uint32_t tag_bytes = device_tag != 0 ? sizeof(packet::vlan_tag) : 0;
-        rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, by_.max_bytes - tag_bytes);
-        if (copy == nullptr) return nullptr;
-        copy->ol_flags = 0;
-        if (device_tag == 0 || vlan_push(copy, device_tag)) [[likely]]
-            return copy;
-        rte_pktmbuf_free(copy);
-        return nullptr;
+    /// Null: no buffer.
+    [[nodiscard]] rte_mbuf* copy_of(const rte_mbuf* m) const noexcept {
+        rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, by_.max_bytes);
+        if (copy != nullptr) copy->ol_flags = 0;
+        return copy;
     }
 
     context& c_;
@@ -234,9 +214,7 @@ class copier {
 stage_mask run_mirror_in(context& c, burst& b, packet_mask packets) noexcept {
     const port_snapshot& port = c.snapshot->port[b.in_port];
     for (const mirror& by : c.snapshot->mirrors->in[b.in_port])
-        copier(c, b, by, b.in_port, false).run(packets, [&](uint32_t i) {
-            return tag_of_device(b.packet[i], port.tag_type);
-        });
+        copier(c, b, by, b.in_port, false).run(packets);
     return enqueue(b, packets, next_of_port(port, stage::mirror_in));
 }
 
@@ -247,7 +225,7 @@ stage_mask run_mirror_out(context& c, burst& b, packet_mask packets) noexcept {
         for_each(left, [&](uint32_t i) { same |= packet_mask{b.out[i].port == port} << i; });
         left &= ~same;
         for (const mirror& by : c.snapshot->mirrors->out[port])
-            copier(c, b, by, port, true).run(same, [](uint32_t) { return no_tag; });
+            copier(c, b, by, port, true).run(same);
     }
     return go_on_output(*c.snapshot, b, packets, stage::mirror_out);
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage rx: counts received packets, drops runts, and makes the Ethernet header contiguous.
-//   Reads   packet, count, in_port
-//   Writes  single_segment_bytes, bytes; the port's counters
+// Stage rx: counts received packets, drops runts, and makes the Ethernet header contiguous. A tag that the driver stripped
+// is put back into its frame: drivers are not asked to strip tags, and no later stage looks for it.
+//   Reads   packet, count, in_port; port.tag_type
+//   Writes  single_segment_bytes, bytes; mbuf flags; the port's counters
 #include <rte_mbuf.h>
 
 #include <array>
 
 #include "datapath/graph.hpp"
 #include "datapath/pull_up.hpp"
+#include "datapath/vlan_tag.hpp"
 #include "isa/simd/v128.hpp"
 #include "packet/headers.hpp"
 
@@ -20,6 +22,7 @@ constexpr uint32_t least_bytes = sizeof(packet::ethernet_header);
 struct sizes {
     uint64_t bytes = 0;        ///< sum of frame lengths
     bool short_first = false;  ///< some first segments are shorter than an Ethernet header
+    uint64_t flags = 0;        ///< the packets' ol_flags
 };
 
 /// Read lengths from mbufs, four at a time (SSE4.2 is DPDK's minimum).
@@ -28,12 +31,14 @@ sizes load_sizes(burst& b) noexcept {
                   offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 8);
     const v128 least = v128::set1(least_bytes), low = v128::set1(0xffff);
     v128 sum = v128::set1(0), short_first = sum;
+    uint64_t flags = 0;
     const size_t n = b.count;
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
         v128 says[4];
         rte_mbuf* const* const four = &b.packet[i];
         v128::columns_of([&](unsigned k) { return &four[k]->rx_descriptor_fields1; }, says);
+        flags |= four[0]->ol_flags | four[1]->ol_flags | four[2]->ol_flags | four[3]->ol_flags;
         const v128 whole = says[1], first = says[2] & low;
         sum = sum + whole;
         short_first = short_first | v128::greater(least, first);
@@ -42,29 +47,55 @@ sizes load_sizes(burst& b) noexcept {
     std::array<uint32_t, 4> part;
     v128::store(part.data(), sum);
     sizes out{.bytes = uint64_t{part[0]} + part[1] + part[2] + part[3],
-              .short_first = v128::any(short_first)};
+              .short_first = v128::any(short_first),
+              .flags = flags};
     for (; i < n; ++i) {
         const rte_mbuf* m = b.packet[i];
         out.bytes += m->pkt_len;
         out.short_first |= m->data_len < least_bytes;
+        out.flags |= m->ol_flags;
         b.single_segment_bytes[i] = m->data_len == m->pkt_len ? m->pkt_len : 0;
     }
     return out;
 }
 
+/// Flags of a receiving driver's mbuf that packets do not keep: those of transmission are another program's, by a ring or
+/// by shared memory.
+constexpr uint64_t settled_flags = RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_TX_OFFLOAD_MASK;
+
 }  // namespace
 
+__attribute__((noinline)) void settle_flags(burst& b, uint16_t tag_type) noexcept {
+    for (rte_mbuf* const m : std::span(b.packet).first(b.count)) {
+        m->ol_flags &= ~RTE_MBUF_F_TX_OFFLOAD_MASK;
+        if ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0) continue;
+        const bool whole =
+            m->data_len >= least_bytes || (m->pkt_len >= least_bytes && pull_up(m, least_bytes));
+        if (!whole || vlan_push(m, uint32_t{tag_type} << 16 | m->vlan_tci))
+            m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
+    }
+}
+
 stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
-    const sizes all = load_sizes(b);
+    sizes all = load_sizes(b);
+    packet_mask drops = 0;
+    if ((all.flags & settled_flags) != 0) [[unlikely]] {
+        settle_flags(b, c.snapshot->port[b.in_port].tag_type);
+        all = load_sizes(b);
+        if ((all.flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)
+            for_each(packets, [&](uint32_t i) {
+                if ((b.packet[i]->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)
+                    drop_packet(b, i, drop_reason::stripped_tag_no_headroom, drops);
+            });
+    }
     counters::port_counters& counted = c.counters[b.in_port];
     counted.rx_packets.add(b.count);
     counted.rx_bytes.add(all.bytes);
     b.bytes = all.bytes;
     if (c.sampled) [[unlikely]]
         for_each(packets, [&](uint32_t i) { counted.rx_sizes.add(b.packet[i]->pkt_len); });
-    packet_mask drops = 0;
     if (all.short_first) [[unlikely]]
-        for_each(packets, [&](uint32_t i) {
+        for_each(packets & ~drops, [&](uint32_t i) {
             rte_mbuf* const m = b.packet[i];
             if (m->pkt_len < least_bytes)
                 drop_packet(b, i, drop_reason::runt, drops);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stages sample_in and sample_out: copy the headers of one packet of n for sFlow, as received, or as sent. Only frames of
 // sampled ports come here.
-//   Reads   packet, in_port, out; port.{in_front, tag_type, state}, snapshot.sampling, context.sends_own
+//   Reads   packet, in_port, out; port.{in_front, state}, snapshot.sampling, context.sends_own
 //   Writes  the worker's sampler, context.awaiting
 #include <rte_mbuf.h>
 
@@ -43,11 +43,10 @@ packet_mask sampler::choose(packet_mask packets, uint16_t port) noexcept {
     return chosen;
 }
 
-bool sampler::sample_received(const burst& b, packet_mask packets, uint16_t tag_type,
-                              uint64_t now) noexcept {
+bool sampler::sample_received(const burst& b, packet_mask packets, uint64_t now) noexcept {
     for_each(choose(packets, b.in_port), [&](uint32_t i) {
         const rte_mbuf* const m = b.packet[i];
-        capture_record* const r = copy(m, now, tag_of_device(m, tag_type));
+        capture_record* const r = copy(m, now, no_tag);
         if (r == nullptr) return lost_.add(1);
         r->port = r->path.in = b.in_port;
         r->point = capture_point::in;
@@ -145,12 +144,11 @@ bool sampler::may_notify(uint64_t now) noexcept {
     return notified_ < limits_.drops_per_s;
 }
 
-void sampler::sample_dropped(const burst& b, packet_mask packets, uint64_t now) noexcept {
+void sampler::sample_dropped(const snapshot& v, const burst& b, packet_mask packets,
+                             uint64_t now) noexcept {
     if (limits_.drops_per_s == 0) return;
     for_each(packets, [&](uint32_t i) {
-        const bool removed = ((b.tagged & ~b.tag_in_frame) >> i & 1) != 0;
-        const uint32_t tag = removed ? uint32_t{packet::ether_type_vlan} << 16 | b.tag[i] : 0;
-        sample_dropped(b.packet[i], b.in_port, b.drop[i], tag, now);
+        sample_dropped(b.packet[i], b.in_port, b.drop[i], removed_tag(v, b, i), now);
     });
 }
 
@@ -190,7 +188,7 @@ stage_mask run_sample_in(context& c, burst& b, packet_mask packets) noexcept {
     const port_snapshot& port = c.snapshot->port[b.in_port];
     if (c.snapshot->sampling != nullptr) [[likely]] {
         sampler& s = *c.snapshot->sampling->of_producer[producer_of(c.worker)];
-        if (s.sample_received(b, packets, port.tag_type, c.now)) c.awaiting = &s;
+        if (s.sample_received(b, packets, c.now)) c.awaiting = &s;
     }
     return enqueue(b, packets, next_of_port(port, stage::sample_in));
 }

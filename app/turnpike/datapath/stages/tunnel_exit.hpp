@@ -87,7 +87,7 @@ inline void pop_tunnel_vlan(const snapshot& v, burst& b, uint32_t i, uint16_t if
     if (found.is == found_tag::none) return;
     b.tagged |= packet_mask{1} << i;
     b.tag[i] = found.tci;
-    if (found.is == found_tag::in_frame) vlan_pop(b, i);
+    if (found.is == found_tag::whole) vlan_pop(b, i);
 }
 
 /// The decapsulator of a burst.

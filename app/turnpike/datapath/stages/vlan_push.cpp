@@ -65,6 +65,15 @@ bool preserve_tags(egress_tags& tags, const burst& b, packet_mask packets,
 
 }  // namespace
 
+uint32_t removed_tag(const snapshot& v, const burst& b, uint32_t i) noexcept {
+    if (((b.tagged & ~b.tag_in_frame) >> i & 1) == 0) return no_tag;
+    const interface& in = v.interfaces[b.in[i]];
+    const bool tunnel = in.kind == interface_kind::bridged && in.port == tunnel_port;
+    const uint16_t type =
+        tunnel ? v.tunnels->by_ifindex[b.in[i]].tag_type : v.port[b.in_port].tag_type;
+    return uint32_t{type} << 16 | b.tag[i];
+}
+
 stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
     const snapshot& v = *c.snapshot;
     packet_mask drops = 0, written = 0, popped = 0;
