@@ -26,7 +26,7 @@ struct sizes {
 };
 
 /// Read lengths from mbufs, four at a time (SSE4.2 is DPDK's minimum).
-sizes load_sizes(burst& b) noexcept {
+inline __attribute__((always_inline)) sizes load_sizes(burst& b) noexcept {
     static_assert(offsetof(rte_mbuf, pkt_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 4 &&
                   offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 8);
     const v128 least = v128::set1(least_bytes), low = v128::set1(0xffff);
@@ -38,7 +38,7 @@ sizes load_sizes(burst& b) noexcept {
         v128 says[4];
         rte_mbuf* const* const four = &b.packet[i];
         v128::columns_of([&](unsigned k) { return &four[k]->rx_descriptor_fields1; }, says);
-        flags |= four[0]->ol_flags | four[1]->ol_flags | four[2]->ol_flags | four[3]->ol_flags;
+        for (unsigned k = 0; k < 4; ++k) flags |= four[k]->ol_flags;
         const v128 whole = says[1], first = says[2] & low;
         sum = sum + whole;
         short_first = short_first | v128::greater(least, first);
@@ -63,9 +63,19 @@ sizes load_sizes(burst& b) noexcept {
 /// by shared memory.
 constexpr uint64_t settled_flags = RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_TX_OFFLOAD_MASK;
 
+/// drops  packets whose tag has no room
+__attribute__((noinline)) sizes settle(burst& b, uint16_t tag_type, packet_mask& drops) noexcept {
+    settle_flags(b, tag_type);
+    for_each(all_of(b.count), [&](uint32_t i) {
+        if ((b.packet[i]->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)
+            drop_packet(b, i, drop_reason::stripped_tag_no_headroom, drops);
+    });
+    return load_sizes(b);
+}
+
 }  // namespace
 
-__attribute__((noinline)) void settle_flags(burst& b, uint16_t tag_type) noexcept {
+void settle_flags(burst& b, uint16_t tag_type) noexcept {
     for (rte_mbuf* const m : std::span(b.packet).first(b.count)) {
         m->ol_flags &= ~RTE_MBUF_F_TX_OFFLOAD_MASK;
         if ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0) continue;
@@ -79,15 +89,8 @@ __attribute__((noinline)) void settle_flags(burst& b, uint16_t tag_type) noexcep
 stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
     sizes all = load_sizes(b);
     packet_mask drops = 0;
-    if ((all.flags & settled_flags) != 0) [[unlikely]] {
-        settle_flags(b, c.snapshot->port[b.in_port].tag_type);
-        all = load_sizes(b);
-        if ((all.flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)
-            for_each(packets, [&](uint32_t i) {
-                if ((b.packet[i]->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)
-                    drop_packet(b, i, drop_reason::stripped_tag_no_headroom, drops);
-            });
-    }
+    if ((all.flags & settled_flags) != 0) [[unlikely]]
+        all = settle(b, c.snapshot->port[b.in_port].tag_type, drops);
     counters::port_counters& counted = c.counters[b.in_port];
     counted.rx_packets.add(b.count);
     counted.rx_bytes.add(all.bytes);
