@@ -6,6 +6,7 @@
 #include <bus_vdev_driver.h>
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>
+#include <rte_malloc.h>
 
 #include <cstring>
 #include <exception>
@@ -18,7 +19,7 @@
 
 namespace turnpike::vdev {
 
-/// The driver's part. Its Device becomes the port's dev_private; `ether_mac` is the port's MAC
+/// The driver's part. Its Device becomes the port's dev_private; `ether_mac` is the port's first MAC
 /// address.
 template <class Device>
 struct driver {
@@ -57,21 +58,60 @@ Device& device_of(const rte_eth_dev* dev) noexcept {
     return *static_cast<Device*>(__atomic_load_n(&dev->data->dev_private, __ATOMIC_ACQUIRE));
 }
 
+/// The maximum frame length for an MTU, with two VLAN tags.
+constexpr uint32_t longest_frame_bytes(uint32_t mtu) noexcept {
+    return mtu + uint32_t{RTE_ETHER_HDR_LEN} + 2 * uint32_t{RTE_VLAN_HLEN};
+}
+
+/// Operations in a secondary process. dev_private is memory of the primary process only.
+inline const eth_dev_ops& secondary_operations() noexcept {
+    static constexpr eth_dev_ops ops = [] {
+        eth_dev_ops o{};
+        o.dev_infos_get = [](rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
+            info->max_rx_queues = dev->data->nb_rx_queues;
+            info->max_tx_queues = dev->data->nb_tx_queues;
+            info->max_mac_addrs = 1;
+            info->min_mtu = info->max_mtu = dev->data->mtu;
+            info->max_rx_pktlen = longest_frame_bytes(dev->data->mtu);
+            return 0;
+        };
+        o.link_update = [](rte_eth_dev*, int) noexcept {
+            return 0;
+        };  // the primary process does it
+        return o;
+    }();
+    return ops;
+}
+
+/// The port exists in a secondary process, as EAL's hot-plug demands of all of them, and carries no packets there: capture
+/// programs (rte_pdump) attach to the primary one's.
+inline int probe_secondary(rte_vdev_device* vdev) noexcept {
+    rte_eth_dev* const dev = rte_eth_dev_attach_secondary(rte_vdev_device_name(vdev));
+    if (dev == nullptr) return -ENODEV;
+    dev->device = &vdev->device;
+    dev->dev_ops = &secondary_operations();
+    dev->rx_pkt_burst =
+        dev->tx_pkt_burst = [](void*, rte_mbuf**, uint16_t) noexcept { return uint16_t{0}; };
+    rte_eth_dev_probing_finish(dev);
+    return 0;
+}
+
 template <class Device>
 int probe(const driver<Device>& d, rte_vdev_device* vdev) noexcept {
+    if (rte_eal_process_type() != RTE_PROC_PRIMARY) return probe_secondary(vdev);
     const char* name = rte_vdev_device_name(vdev);
-    if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
-        d.complain(name, "works in the primary process only");
-        return -ENOTSUP;
-    }
     rte_eth_dev* dev = rte_eth_vdev_allocate(vdev, 0);
     if (dev == nullptr) return -ENOMEM;
     int code = -ENOMEM;
     try {
         auto made = d.make(name, rte_vdev_device_args(vdev), dev->data->port_id);
-        if (made) {
+        // In memory that secondary processes have, too; ethdev frees it.
+        auto* const mac =
+            static_cast<rte_ether_addr*>(rte_zmalloc(name, sizeof(rte_ether_addr), 0));
+        dev->data->mac_addrs = mac;
+        if (made && mac != nullptr) {
+            *mac = (*made)->ether_mac;
             if (d.flags != nullptr) dev->data->dev_flags |= d.flags(**made);
-            dev->data->mac_addrs = &(*made)->ether_mac;
             dev->data->dev_flags |= RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
             __atomic_store_n(&dev->data->dev_private, static_cast<void*>(made->release()),
                              __ATOMIC_RELEASE);
@@ -82,8 +122,10 @@ int probe(const driver<Device>& d, rte_vdev_device* vdev) noexcept {
             rte_eth_dev_probing_finish(dev);
             return 0;
         }
-        d.complain(name, made.error().message().c_str());
-        code = -made.error().code;
+        if (!made) {
+            d.complain(name, made.error().message().c_str());
+            code = -made.error().code;
+        }
     } catch (const std::exception& e) {
         d.complain(name, e.what());
     }
@@ -105,16 +147,15 @@ int close(rte_eth_dev* dev, const Leave& leave) noexcept {
     Device* const device = &device_of<Device>(dev);
     leave(*device);
     delete device;
-    // ethdev frees the other members; the driver allocated these.
+    // ethdev frees the other members; the driver allocated this one.
     __atomic_store_n(&data->dev_private, nullptr, __ATOMIC_RELEASE);
-    data->mac_addrs = nullptr;
     return 0;
 }
 
 inline int remove(rte_vdev_device* vdev) noexcept {
     rte_eth_dev* dev = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
     if (dev == nullptr) return 0;  // closed already
-    (void)dev->dev_ops->dev_close(dev);
+    if (rte_eal_process_type() == RTE_PROC_PRIMARY) (void)dev->dev_ops->dev_close(dev);
     return rte_eth_dev_release_port(dev);
 }
 
@@ -127,11 +168,6 @@ void show_queue_states(rte_eth_dev* dev, const Rx& rx, const Tx& tx) noexcept {
     rte_eth_dev_data* data = dev->data;
     for (uint16_t q = 0; q < data->nb_rx_queues; ++q) data->rx_queue_state[q] = state(rx(q));
     for (uint16_t q = 0; q < data->nb_tx_queues; ++q) data->tx_queue_state[q] = state(tx(q));
-}
-
-/// The maximum frame length for an MTU, with two VLAN tags.
-constexpr uint32_t longest_frame_bytes(uint32_t mtu) noexcept {
-    return mtu + uint32_t{RTE_ETHER_HDR_LEN} + 2 * uint32_t{RTE_VLAN_HLEN};
 }
 
 inline packet::mac_address to_mac(const rte_ether_addr& from) noexcept {

@@ -119,7 +119,8 @@ void tpk_acl_free(struct tpk_acl_ctx *ctx);
 /** 0; -EINVAL: a rule's categories or priority; -ENOMEM: more than max_rule_num. */
 int tpk_acl_add_rules(struct tpk_acl_ctx *ctx, const struct tpk_acl_rule *rules, uint32_t num);
 void tpk_acl_reset_rules(struct tpk_acl_ctx *ctx);
-/** 0, -EINVAL, -ENOMEM, -ERANGE (max_size), -ENOTSUP (the layout). On failure the previous build stays. */
+/** 0, -EINVAL (also: no rule of these categories), -ENOMEM, -ERANGE (max_size), -ENOTSUP (the layout). On failure the
+    previous build stays. */
 int tpk_acl_build(struct tpk_acl_ctx *ctx, const struct tpk_acl_config *cfg);
 void tpk_acl_reset(struct tpk_acl_ctx *ctx);
 /** 0; -EINVAL: categories is not 0 (no operation), 1 or a multiple of 4. Reads only the fields' bytes. */

@@ -112,6 +112,8 @@ turnpike::result<std::unique_ptr<acl::table<Words>>> build_table(tpk_acl_ctx& ct
         const auto ok = map->convert(data, fields_of(ctx, r).data(), categories, rules);
         if (!ok) return tl::unexpected<turnpike::error>(ok.error());
     }
+    if (rules.empty())
+        return turnpike::fail(EINVAL, ctx.name, "has no rules of these categories to build");
     acl::config config = acl::eal_config(ctx.name, ctx.socket_id, cfg.max_size);
     config.max_rules = static_cast<uint32_t>(rules.size());
     auto table = std::make_unique<acl::table<Words>>(config, map->key());

@@ -29,11 +29,14 @@ def vdevs(devices):
 class Testpmd:
     """An interactive dpdk-testpmd; stopped when the block ends."""
 
-    def __init__(self, devices, mode="io", options=(), eal=()):
+    def __init__(self, devices, mode="io", options=(), eal=(), shared=False):
+        """shared: with another process"""
         program = shutil.which("dpdk-testpmd")
         assert program, "dpdk-testpmd is not installed (package dpdk)"
         # Its replies go through stdio and its prompt does not: unbuffered, they stay in order.
         own = EAL[2:] if "--lcores" in eal else EAL
+        if shared:
+            own = [word for word in own if word != "--in-memory"]
         command = ["stdbuf", "-o0", program, *own, *eal, *vdevs(devices), "--", "-i", f"--forward-mode={mode}",
                    "--total-num-mbufs=16384", "--no-flush-rx", "--no-mlockall", *options]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -172,6 +172,28 @@ TEST(mtu, grows_beyond_a_buffer_while_the_port_is_stopped) {
     EXPECT_EQ(b.xstats()["rx_errors"], 0);
 }
 
+/// The limit that the port advertises (nb_seg_max): a ring need not have room for more.
+TEST(sending, refuses_more_segments_than_it_says) {
+    test::port b({.arguments = "wire=sink", .tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS});
+    b.start();
+    rte_eth_dev_info info{};
+    ASSERT_EQ(rte_eth_dev_info_get(b.id(), &info), 0);
+    for (const unsigned segments : {unsigned{info.tx_desc_lim.nb_seg_max}, 33U, 120U}) {
+        rte_mbuf* m = rte_pktmbuf_alloc(b.pool());
+        (void)rte_pktmbuf_append(m, 60);
+        for (unsigned i = 1; i < segments; ++i) {
+            rte_mbuf* more = rte_pktmbuf_alloc(b.pool());
+            (void)rte_pktmbuf_append(more, 60);
+            ASSERT_EQ(rte_pktmbuf_chain(m, more), 0);
+        }
+        EXPECT_EQ(rte_eth_tx_prepare(b.id(), 0, &m, 1), segments == 32 ? 1 : 0) << segments;
+        EXPECT_EQ(rte_eth_tx_burst(b.id(), 0, &m, 1), 1) << segments;
+    }
+    auto c = b.xstats();
+    EXPECT_EQ(c["tx_refused_length"], 2);
+    EXPECT_EQ(c["tx_good_packets"], 1);
+}
+
 TEST(sending, refuses_segmentation_and_what_is_too_long) {
     test::port b({.arguments = "wire=sink", .tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS});
     b.start();

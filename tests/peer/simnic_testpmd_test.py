@@ -4,6 +4,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
@@ -53,6 +54,24 @@ def test_mac():
 
 def test_macswap():
     check_forwarded(forward("macswap", "size=imix,profile=i40e"))
+
+
+def test_hot_plug_beside_a_secondary_process():
+    """EAL takes a port back that a secondary process cannot attach."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["mount", "-t", "hugetlbfs", "none", folder], check=True)
+        try:
+            eal = ("--file-prefix", f"two{os.getpid()}", "--huge-dir", folder)
+            with Testpmd(["net_simnic0,wire=gen"], eal=eal, shared=True) as pmd:
+                with Testpmd([], eal=(*eal, "--proc-type=secondary"), shared=True,
+                             options=("--num-procs=2", "--proc-id=1")) as other:
+                    assert "Port 1 is attached" in pmd.command("port attach net_simnic1,wire=gen"), pmd.log
+                    there = other.command("show port summary all")
+                    assert "net_simnic0" in there and "net_simnic1" in there, there
+                    pmd.command("port stop 1")
+                    assert "is detached" in pmd.command("port detach 1"), pmd.log
+        finally:
+            subprocess.run(["umount", folder], check=True)
 
 
 def test_cold_memory():

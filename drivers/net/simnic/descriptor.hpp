@@ -91,6 +91,8 @@ constexpr uint32_t tx_bytes(uint64_t command) noexcept {
 
 /// Maximum frame length of the device, without FCS.
 inline constexpr uint32_t max_frame_bytes = 9728;
+/// Maximum number of a sent frame's buffers.
+inline constexpr uint16_t max_segments = 32;
 inline constexpr uint32_t fcs_bytes = 4;  ///< the frame check sequence, which is not in the buffers
 /// Minimum Ethernet frame length, without FCS; the device pads shorter frames.
 inline constexpr uint32_t min_frame_bytes = 60;

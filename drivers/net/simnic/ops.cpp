@@ -67,8 +67,8 @@ int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
     const rte_eth_desc_lim limits{.nb_max = ring_most,
                                   .nb_min = ring_least,
                                   .nb_align = ring_multiple,
-                                  .nb_seg_max = 32,
-                                  .nb_mtu_seg_max = 32};
+                                  .nb_seg_max = max_segments,
+                                  .nb_mtu_seg_max = max_segments};
     info->rx_desc_lim = info->tx_desc_lim = limits;
     info->default_rxconf.rx_free_thresh =
         static_cast<uint16_t>(d.arguments.policy.rx.free_threshold);

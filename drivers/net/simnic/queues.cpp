@@ -181,7 +181,9 @@ int tx_queue_stop(rte_eth_dev* dev, uint16_t queue) noexcept {
 }
 
 void rxq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_rxq_info* info) noexcept {
-    const auto& q = static_cast<rx_queue*>(dev->data->rx_queues[queue])->configured();
+    const rx_queue& rx = *static_cast<rx_queue*>(dev->data->rx_queues[queue]);
+    const auto& q = rx.configured();
+    info->scattered_rx = rx.scattered();
     info->mp = q.pool;
     info->nb_desc = static_cast<uint16_t>(q.size);
     info->conf.rx_free_thresh = q.free_threshold;

@@ -155,7 +155,7 @@ result<void> set_again(rte_eth_dev* dev, const interface_state& now) {
         if (auto set = d.interface.set_mtu(dev->data->mtu); !set) return set;
     // Set the port's MAC address at every start, as ethdev does, so that neighbours' caches stay
     // valid. A process without the permission continues without it.
-    if (const packet::mac_address mac = vdev::to_mac(d.ether_mac); now.mac != mac) {
+    if (const packet::mac_address mac = vdev::to_mac(*dev->data->mac_addrs); now.mac != mac) {
         if (auto set = d.interface.set_mac(mac); set)
             d.found.mac = now.mac;
         else

@@ -32,7 +32,7 @@ struct device {
     std::string name;  ///< the DPDK device's name, for messages
     xsk::interface interface {};
     std::optional<filter> keep{};
-    rte_ether_addr ether_mac{};  ///< the port's MAC address
+    rte_ether_addr ether_mac{};  ///< that the interface had when the device was made
     uint32_t queues = 1;         ///< maximum number of queues
 
     /// Serializes ethdev's calls and the link watch (watch.cpp); protects every member below.

@@ -50,6 +50,20 @@ result<interface> interface::open(const std::string& name) {
     return i;
 }
 
+result<void> interface::check_namespace() const {
+    const auto cookie_of = [](int fd) {
+        uint64_t cookie = 0;
+        socklen_t bytes = sizeof cookie;
+        return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &bytes) == 0 ? cookie : 0;
+    };
+    const owned_fd here(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const uint64_t wanted = cookie_of(control_.get()), is = cookie_of(here.get());
+    if (wanted == 0 || is == 0 || wanted == is) return {};
+    return fail(ENODEV, name_,
+                "is in the network namespace in which the device was made, and this thread is in "
+                "another one: start the port there");
+}
+
 interface_state interface::state_now() const noexcept {
     interface_state s;
     const int fd = control_.get();

@@ -36,6 +36,11 @@ class interface {
     /// Errors  ENODEV: no such interface
     [[nodiscard]] static result<interface> open(const std::string& name);
 
+    /// AF_XDP sockets and XDP programs name an interface by its index in the namespace of the calling thread, where that
+    /// index may be another interface's.
+    ///
+    /// Errors  ENODEV: the calling thread is in another network namespace (known from Linux 5.14 on)
+    [[nodiscard]] result<void> check_namespace() const;
     [[nodiscard]] interface_state state_now() const noexcept;
     [[nodiscard]] interface_speed speed() const noexcept;
     /// The interface's index; 0: there is none. Does not wait for RTNL.

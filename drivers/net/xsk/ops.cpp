@@ -62,9 +62,22 @@ void show_queue_states(rte_eth_dev* dev) noexcept {
     vdev::show_queue_states(dev, state, state);
 }
 
+/// rte_eth_dev_configure() calls no mtu_set for rxmode.mtu. Its default is 1500 on every interface: only a larger MTU is
+/// surely the application's choice.
+result<void> raise_mtu(rte_eth_dev* dev, const interface_state& now) {
+    device& d = device_of(dev);
+    const uint32_t mtu = dev->data->mtu;
+    if (mtu <= RTE_ETHER_MTU || mtu <= now.mtu) return {};
+    follow_interface(d, now);
+    if (auto set = d.interface.set_mtu(mtu); !set) return set;
+    if (!d.found.mtu) d.found.mtu = now.mtu;
+    return {};
+}
+
 int start(rte_eth_dev* dev) noexcept {
     const int code = guarded(dev, [dev](device& d) -> result<void> {
         if (d.started) return {};
+        if (auto same = d.interface.check_namespace(); !same) return same;
         const interface_state now = d.interface.state_now();
         if (now.index == 0) return fail(ENODEV, d.arguments.iface, "the interface is gone");
         if (now.index != d.ifindex || (d.program && !d.program->still_attached())) {
@@ -75,6 +88,7 @@ int start(rte_eth_dev* dev) noexcept {
                 return set;
             }
         }
+        if (auto raised = raise_mtu(dev, now); !raised) return raised;
         if (auto opened = open_sockets(dev, true); !opened) return opened;
         d.started = true;
         d.complained = false;

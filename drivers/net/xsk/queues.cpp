@@ -12,6 +12,12 @@ namespace {
 
 constexpr uint16_t default_threshold = 32;
 
+/// Queues start and stop with their port.
+bool is_deferred(bool deferred, uint16_t queue) noexcept {
+    if (deferred) XSK_LOG(ERR, "queue %u: deferred start is not supported\n", queue);
+    return deferred;
+}
+
 /// Returns the threshold; 0 if `given` is too large for the ring. Threads  control
 uint32_t threshold_of(const char* name, uint16_t given, uint16_t queue, uint32_t size) noexcept {
     const uint32_t threshold = given != 0 ? given : default_threshold;
@@ -26,6 +32,7 @@ uint32_t threshold_of(const char* name, uint16_t given, uint16_t queue, uint32_t
 int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned,
                    const rte_eth_rxconf* conf, rte_mempool* pool) noexcept {
     device& d = device_of(dev);
+    if (is_deferred(conf->rx_deferred_start != 0, queue)) return -EINVAL;
     const uint32_t threshold = threshold_of("rx_free_thresh", conf->rx_free_thresh, queue, size);
     if (threshold == 0) return -EINVAL;
     try {
@@ -54,6 +61,7 @@ int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned,
 
 int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned,
                    const rte_eth_txconf* conf) noexcept {
+    if (is_deferred(conf->tx_deferred_start != 0, queue)) return -EINVAL;
     const uint32_t threshold = threshold_of("tx_free_thresh", conf->tx_free_thresh, queue, size);
     if (threshold == 0) return -EINVAL;
     const uint64_t offloads = conf->offloads | dev->data->dev_conf.txmode.offloads;
@@ -112,8 +120,9 @@ void txq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_txq_info* info) noex
     info->conf.offloads = dev->data->dev_conf.txmode.offloads;
 }
 
-int tx_done_cleanup(void* queue, uint32_t) noexcept {
-    return static_cast<int>(static_cast<tx_queue*>(queue)->free_sent());
+/// most  0: all
+int tx_done_cleanup(void* queue, uint32_t most) noexcept {
+    return static_cast<int>(static_cast<tx_queue*>(queue)->free_sent(most));
 }
 
 }  // namespace turnpike::xsk

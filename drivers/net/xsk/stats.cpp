@@ -50,9 +50,9 @@ totals totals::since(const totals& base) const noexcept {
 
 namespace {
 
+/// The caller holds the mutex.
 totals now(rte_eth_dev* dev) {
-    device& d = device_of(dev);
-    const std::lock_guard lock(d.mutex);
+    const device& d = device_of(dev);
     totals t = d.past;
     for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
         if (const rx_queue* rx = rx_of(dev, q)) t.add(*rx);
@@ -63,9 +63,8 @@ totals now(rte_eth_dev* dev) {
     return t;
 }
 
-/// Counters of the current queues; released queues appear only in the totals.
+/// Counters of the current queues; released queues appear only in the totals. The caller holds the mutex.
 void read_queues(const rte_eth_dev* dev, ethdev::port_stats& into) {
-    const std::lock_guard lock(device_of(dev).mutex);
     for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
         if (const rx_queue* rx = rx_of(dev, q)) {
             into.q_ipackets[q] = rx->packets.read();
@@ -78,12 +77,19 @@ void read_queues(const rte_eth_dev* dev, ethdev::port_stats& into) {
     }
 }
 
+/// The caller holds the mutex.
+void reset(rte_eth_dev* dev) {
+    device_of(dev).stats_base = now(dev);
+    read_queues(dev, device_of(dev).queues_base);
+}
+
 constexpr int xstats_count = static_cast<int>(all_counts - first_xstat);
 
 }  // namespace
 
 int stats_get(rte_eth_dev* dev, ethdev::port_stats* stats) noexcept {
     return vdev::guarded([&] {
+        const std::lock_guard lock(device_of(dev).mutex);
         const totals t = now(dev).since(device_of(dev).stats_base);
         stats->ipackets = t[count::rx_packets];
         stats->ibytes = t[count::rx_bytes];
@@ -109,8 +115,8 @@ int stats_get(rte_eth_dev* dev, ethdev::port_stats* stats) noexcept {
 
 int stats_reset(rte_eth_dev* dev) noexcept {
     return vdev::guarded([&] {
-        device_of(dev).stats_base = now(dev);
-        read_queues(dev, device_of(dev).queues_base);
+        const std::lock_guard lock(device_of(dev).mutex);
+        reset(dev);
         return 0;
     });
 }
@@ -118,6 +124,7 @@ int stats_reset(rte_eth_dev* dev) noexcept {
 int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept {
     return vdev::guarded([&] {
         if (xstats == nullptr || n < unsigned{xstats_count}) return xstats_count;
+        const std::lock_guard lock(device_of(dev).mutex);
         const totals t = now(dev).since(device_of(dev).xstats_base);
         for (size_t i = first_xstat; i < all_counts; ++i)
             xstats[i - first_xstat] = {i - first_xstat, t.at(i)};
@@ -135,8 +142,10 @@ int xstats_get_names(rte_eth_dev*, rte_eth_xstat_name* names, unsigned n) noexce
 
 int xstats_reset(rte_eth_dev* dev) noexcept {
     return vdev::guarded([&] {
+        const std::lock_guard lock(device_of(dev).mutex);
         device_of(dev).xstats_base = now(dev);
-        return stats_reset(dev);
+        reset(dev);
+        return 0;
     });
 }
 

@@ -92,9 +92,9 @@ uint16_t tx_queue::burst(rte_mbuf** frames, uint16_t n) noexcept {
     return static_cast<uint16_t>(taken);
 }
 
-uint32_t tx_queue::free_sent() noexcept {
+uint32_t tx_queue::free_sent(uint32_t most) noexcept {
     if (!gate_.enter()) return 0;
-    const uint32_t freed = clean();
+    const uint32_t freed = clean(most != 0 ? most : UINT32_MAX);
     gate_.leave();
     return freed;
 }
@@ -210,9 +210,9 @@ void tx_queue::post_frame(uint32_t needed, rte_mbuf* frame) noexcept {
     }
 }
 
-uint32_t tx_queue::clean() noexcept {
+uint32_t tx_queue::clean(uint32_t most) noexcept {
     uint32_t freed = 0;
-    while (const uint32_t n = completion_.available(completions_at_once)) {
+    while (const uint32_t n = completion_.available(std::min(completions_at_once, most - freed))) {
         rte_mbuf* buffers[completions_at_once];
         uint32_t whole = 0, strange = 0;
         for (uint32_t i = 0; i < n; ++i) {

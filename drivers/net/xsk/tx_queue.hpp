@@ -53,7 +53,8 @@ class tx_queue {
 
     uint16_t burst(rte_mbuf** frames, uint16_t n) noexcept;
     /// Free completed buffers. Returns how many.
-    uint32_t free_sent() noexcept;
+    /// most  0: all
+    uint32_t free_sent(uint32_t most = 0) noexcept;
 
     /// The RX queue of the same socket was polled.
     void polled() noexcept {
@@ -106,7 +107,7 @@ class tx_queue {
     [[nodiscard]] bool sendable(const rte_mbuf* frame) const noexcept;
     [[nodiscard]] rte_mbuf* copy(rte_mbuf* frame) noexcept;
     [[nodiscard]] uint32_t write(rte_mbuf** frames, uint32_t n) noexcept;
-    uint32_t clean() noexcept;
+    uint32_t clean(uint32_t most = UINT32_MAX) noexcept;
     void free_completed(rte_mbuf** buffers, uint32_t n) noexcept;
     [[nodiscard]] bool due() const noexcept;
     void doorbell() noexcept;

@@ -103,6 +103,25 @@ TEST(acl_c_layer, classifies_and_finds_without_memory) {
     tpk_acl_free(ctx);
 }
 
+/// As rte_acl: EINVAL, and the previous build stays.
+TEST(acl_c_layer, builds_nothing_from_no_rules) {
+    tpk_acl_ctx* ctx = made_the_hard_way();
+    ASSERT_NE(ctx, nullptr);
+    const uint8_t header[4] = {10, 0, 0, 1};
+    const uint8_t* data[] = {header};
+    const tpk_acl_config config = one_address();
+    tpk_acl_reset_rules(ctx);
+    EXPECT_EQ(tpk_acl_build(ctx, &config), -EINVAL);
+    one_field rule{};
+    rule.data = {.category_mask = 2, .priority = 1, .userdata = 7};
+    ASSERT_EQ(tpk_acl_add_rules(ctx, reinterpret_cast<const tpk_acl_rule*>(&rule), 1), 0);
+    EXPECT_EQ(tpk_acl_build(ctx, &config), -EINVAL) << "of another category";
+    uint32_t found = 0;
+    EXPECT_EQ(tpk_acl_classify(ctx, data, &found, 1, 1), 0);
+    EXPECT_EQ(found, 2u);
+    tpk_acl_free(ctx);
+}
+
 TEST(acl_c_layer, a_size_of_0_is_no_limit) {
     EXPECT_EQ(eal_config("any", -1, 0).max_bytes, UINT64_MAX);
     EXPECT_EQ(eal_config("any", -1, 4096).max_bytes, 4096u);

@@ -290,6 +290,7 @@ TEST_F(recursive_routes, of_a_vrf) {
         gone.erase(gone.find(part), part.size());
     auto applied = lab_.apply(gone);
     ASSERT_TRUE(applied) << applied.error().message();
+    lab_.settle();  // announces south's address in another VRF
     EXPECT_EQ(egress_port("10.9.0.1"), 0x21U);
     EXPECT_EQ(lab_.controller().routing().recursive().find(ifindex, *parse_address("10.50.0.1")),
               nullptr);

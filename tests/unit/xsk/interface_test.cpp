@@ -176,6 +176,40 @@ bool shows(const std::string& interface, const std::string& words) {
     return run("ip link show dev " + interface + " | grep -q '" + words + "'");
 }
 
+/// ethdev calls no mtu_set for it.
+TEST_F(xsk_port, an_mtu_of_the_configuration_is_the_interfaces) {
+    const cable wire("near");
+    for (const uint16_t mtu : std::initializer_list<uint16_t>{1400, 1500, 3000}) {
+        port p("net_xsk0", wire, pool, {.mtu = mtu, .scatter = true});
+        p.start();
+        EXPECT_TRUE(shows("near", mtu > 1500 ? "mtu 3000" : "mtu 1500")) << mtu;
+    }
+    EXPECT_TRUE(shows("near", "mtu 1500")) << "as it was found";
+}
+
+TEST_F(xsk_port, queues_start_with_their_port) {
+    const cable wire("near");
+    const port p("net_xsk0", wire, pool);
+    rte_eth_dev_info info{};
+    ASSERT_EQ(rte_eth_dev_info_get(p.id, &info), 0);
+    info.default_rxconf.rx_deferred_start = info.default_txconf.tx_deferred_start = 1;
+    EXPECT_EQ(rte_eth_rx_queue_setup(p.id, 0, 512, 0, &info.default_rxconf, pool), -EINVAL);
+    EXPECT_EQ(rte_eth_tx_queue_setup(p.id, 0, 512, 0, &info.default_txconf), -EINVAL);
+}
+
+/// An index is another interface's in another namespace.
+TEST_F(xsk_port, is_not_started_in_another_namespace) {
+    const cable wire("near");
+    port p("net_xsk0", wire, pool);
+    int started = 0;
+    std::thread([&] {
+        ASSERT_EQ(unshare(CLONE_NEWNET), 0);
+        started = rte_eth_dev_start(p.id);
+    }).join();
+    EXPECT_EQ(started, -ENODEV);
+    p.start();
+}
+
 /// A veth that is there with its MTU and its address at once, by the name that the port waits for.
 void lay_another() {
     ASSERT_TRUE(

@@ -249,8 +249,8 @@ class interfaces::prepared_interfaces : public prepared_change {
         if (was == of_.ifindexes_.end() || running_ == nullptr) return nullptr;
         return &running_->interfaces[was->second];
     }
-    /// That of its port. A bridge's routing interface has the bridge's, or keeps its own when the port that it is of
-    /// leaves the bridge: hosts have it in their caches.
+    /// An interface has the MAC address of its port, a bridge's routing interface the one that the bridge is given, or its own
+    /// one also when its port leaves the bridge: hosts have it in their caches.
     mac_address mac_of(const transaction& c, const std::string& name,
                        const state::interface& config) const {
         const mac_address& of_port =

@@ -116,7 +116,9 @@ uint32_t tx_queue::fill_alike(rte_mbuf** frames, uint32_t n,
 uint16_t tx_queue::prepare(rte_mbuf* const* frames, uint16_t n) noexcept {
     for (uint16_t i = 0; i < n; ++i) {
         const bool segments = (frames[i]->ol_flags & segmentation) != 0;
-        if (!segments && frames[i]->pkt_len <= max_frame_bytes) continue;
+        const bool sendable =
+            frames[i]->pkt_len <= max_frame_bytes && frames[i]->nb_segs <= max_segments;
+        if (!segments && sendable) continue;
         rte_errno = segments ? ENOTSUP : EINVAL;
         return i;
     }

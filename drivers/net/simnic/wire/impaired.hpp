@@ -62,7 +62,7 @@ class impaired final : public wire {
     struct slot {
         uint64_t due;
         uint32_t length;
-        uint8_t bytes[max_frame_bytes];
+        uint8_t bytes[max_frame_bytes + 4];  // and a VLAN tag that a peer inserted
     };
 
     void admit(uint64_t now, uint32_t wanted) noexcept;
