@@ -44,7 +44,6 @@ void use_present_names(std::vector<std::string>& words) {
     if (words.size() < 2 || words[0] != "show") return;
     for (const auto& [old, present] : {std::pair("states", "history"), {"heard", "neigh-suppress"}})
         if (words[1] == old) words[1] = present;
-    if (words.size() == 2 && words[1] == "running-config") words = {"save", "-"};
 }
 
 std::vector<std::string_view> next_words(const std::vector<candidate>& all) {

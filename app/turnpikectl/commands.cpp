@@ -109,10 +109,10 @@ std::string valid(const given&, const json& result) {
 std::string would_change(const given&, const json& result) {
     return "would change: " + changes_text(result);
 }
-std::string changed(const given& g, const json& result) {
+std::string changed(const given&, const json& result) {
     std::string out = "changed: " + changes_text(result);
-    if (g.options.contains("--confirm"))
-        out += "undone in " + g.option("--confirm") + " s unless turnpikectl confirm\n";
+    if (const json left = result.value("undone_in_s", json()); left.is_number())
+        out += "undone in " + left.dump() + " s unless turnpikectl confirm\n";
     return out;
 }
 
@@ -193,6 +193,7 @@ constexpr command table[] = {
     {"show workers", "workers (lcores) and the receive queues that they poll", show, nullptr,
      "workers", "lcore rx_queues"},
     {"show config", "the running configuration, and its number of changes", show},
+    local("show running-config", "the running configuration, as `save -` prints it", show_running),
     {"show history", "configurations available to rollback, and a change that awaits confirmation",
      show_history, history_text},
     {"show tables", "entries of tables and their limits", show, nullptr, "tables",
@@ -258,7 +259,7 @@ constexpr command table[] = {
     {"patch add|replace|del PORT PORT [--confirm SECONDS]", "cross-connect two ports", change_patch,
      changed},
     {"interface add|replace PORT NUMBER KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
-     "a routed sub-interface for a VLAN of a port", change_object, changed},
+     "a routed sub-interface for a VLAN of a port, or of a bridge", change_object, changed},
     {"interface del PORT NUMBER [--confirm SECONDS]", "delete a sub-interface", change_object,
      changed},
     {"bridge add|replace NAME members NAMES [KEY VALUE]... [--confirm SECONDS]",
@@ -286,8 +287,8 @@ constexpr command table[] = {
      change_object, changed},
     {"fdb flush [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]", "delete learnt FDB entries",
      flush_fdb, flushed},
-    {"acl add|replace LIST [layer 2|3] [default permit|deny] [rules FILE permit|deny] "
-     "[--confirm SECONDS]",
+    {"acl add|replace LIST [layer 2|3] [default permit|deny] [memory_mb NUMBER] "
+     "[rules FILE permit|deny|count] [--confirm SECONDS]",
      "an ACL; FILE has rules in ClassBench format (layer 3)", change_acl, changed},
     {"acl del LIST [--confirm SECONDS]", "delete an ACL that is not bound", change_acl, changed},
     {"rule add LIST permit|deny|count [at NUMBER] " TURNPIKE_RULE_KEYS,

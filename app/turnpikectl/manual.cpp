@@ -73,6 +73,7 @@ std::vector<std::string_view> kinds_of(const std::vector<candidate>& all) {
             const std::string name(o.name);
             const bool is_object = u.starts_with(name + " ") ||
                                    u.starts_with("set " + name + " ") ||
+                                   u.starts_with("unset " + name + " ") ||
                                    (name == "settings" && u.starts_with("set KEY"));
             if (!is_object || u.find("KEY") == std::string_view::npos) continue;
             out.push_back(o.name);
@@ -98,7 +99,12 @@ int print_help(const std::vector<std::string>& words) {
     fmt::print("turnpikectl: {}\nusage: {}\n\ncommands:\n", summary, usage_line);
     for (const candidate& c : near)
         if (!c.what->help.empty()) print_row(c.what->usage, c.what->help);
-    if (const auto kinds = kinds_of(near); kinds.size() == 1) {
+    auto kinds = kinds_of(near);
+    if (words.size() > 1 && kinds.size() > 1)
+        std::erase(kinds, "settings");  // the second word is a kind of object
+    else if (words.size() == 1 && (words[0] == "set" || words[0] == "unset"))
+        kinds = {"settings"};
+    if (kinds.size() == 1) {
         fmt::print("\n{}:\n", title_of(kinds[0]));
         for (const sources::field_facts& f : keys_of(kinds[0]))
             print_row(f.key, fmt::format("{} ({})", f.meaning, values_text(f.type)));

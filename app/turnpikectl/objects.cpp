@@ -87,16 +87,6 @@ std::string prefix_of(const given& g) {
     return g.value("ADDRESS").find(':') == std::string::npos ? "0.0.0.0/0" : "::/0";
 }
 
-/// "fe80::1%east" is the gateway fe80::1 at port east.
-void split_zones(json& nexthop) {
-    if (!nexthop.is_object() || !nexthop.contains("via") || !nexthop["via"].is_string()) return;
-    const std::string via = nexthop["via"];
-    const size_t zone = via.find('%');
-    if (zone == std::string::npos || nexthop.contains("port")) return;
-    nexthop["via"] = via.substr(0, zone);
-    nexthop["port"] = via.substr(zone + 1);
-}
-
 }  // namespace
 
 result<json> change_route(const given& g) {
@@ -113,7 +103,6 @@ result<json> change_route(const given& g) {
         if (std::erase_if(pairs.words, [&](const auto& w) { return w.first == alone; }) != 0)
             route[alone] = true;
     route = members(pairs, 3, std::move(route));
-    split_zones(route);
     return change(g, std::move(route));
 }
 
@@ -141,7 +130,6 @@ result<json> change_shared_route(const given& g) {
         all.back()[std::string(g.words[i].first)] = g.words[i + 1].second;
         ++i;
     }
-    for (json& nexthop : all) split_zones(nexthop);
     route["via"] = std::move(all);
     add_vrf(g, route);
     return change(g, std::move(route));
@@ -161,7 +149,7 @@ result<json> change_patch(const given& g) { return change(g, g.values("PORT")); 
 result<json> change_acl(const given& g) {
     json list = {{"name", g.value("LIST")}};
     for (size_t i = 3; i + 1 < g.words.size(); ++i) {
-        for (const char* key : {"layer", "default"})
+        for (const char* key : {"layer", "default", "memory_mb"})
             if (g.words[i].first == key) list[key] = g.words[i + 1].second;
         if (g.words[i].first != "rules") continue;
         const auto text = text_of_file(g.value("FILE"));

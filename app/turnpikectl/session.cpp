@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "ask.hpp"
@@ -68,6 +69,7 @@ struct session::kept_change {
     std::string line;
     json edits;
     read_words words;
+    std::vector<change_words> lines{};  ///< of a batch: each edit's
     /// The id of a configuration of the history, which replaces the changes before (rollback N); 0: an edit.
     uint64_t base = 0;
 };
@@ -175,10 +177,19 @@ int session::run_words(const parsed_line& line) {
         std::string text;
         for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
         auto request = read->what->request(read->says);
+        if (std::cin.eof()) {  // a batch from the terminal has read until the end of the input
+            std::cin.clear();
+            std::clearerr(stdin);
+        }
         if (!request) return complain(request.error(), exit_of(request.error()));
         if (request->value("request", std::string()) == "change")
-            return add_to_candidate(*read, text);
+            return add_to_candidate(*read, (*request)["do"], text);
     }
+    if (configures_ && is_change(*read->what))
+        return complain({EBUSY, words.front(),
+                         "changes the running configuration itself: commit or abort the candidate "
+                         "first"},
+                        exit_refused);
     return read->what->run != nullptr ? read->what->run(read->says) : ask(*read->what, read->says);
 }
 
@@ -190,18 +201,29 @@ int session::configure() {
     return 0;
 }
 
-/// A change of the candidate; turnpike checks the candidate with it.
-int session::add_to_candidate(const command_line& line, const std::string& text) {
+/// A change of the candidate; turnpike checks the candidate with it. It may become valid by a later change only.
+int session::add_to_candidate(const command_line& line, const json& edits,
+                              const std::string& text) {
     if (line.says.options.contains("--confirm"))
         return complain({EINVAL, "--confirm", "commit confirm SECONDS has it"}, exit_usage);
     if (line.says.options.contains("--comment"))
         return complain({EINVAL, "--comment", "commit comment TEXT has it"}, exit_usage);
-    auto request = line.what->request(line.says);
-    if (!request) return complain(request.error(), exit_of(request.error()));
-    candidate_.push_back({text, (*request)["do"], line.says.words, 0});
-    (void)output_of([&] { code_ = send_candidate(true, json::object()); });
-    if (code_ != 0) candidate_.pop_back();
-    return code_;
+    candidate_.push_back({text, edits, line.says.words, line.says.changes, 0});
+    const auto [request, says] = candidate_request({{"dry", true}});
+    const auto result = result_of(request, says);
+    if (!result) {
+        candidate_.pop_back();
+        return code_;
+    }
+    print_invalid(*result, says, request);
+    return 0;
+}
+
+/// Why turnpike would refuse a commit of the candidate as it is.
+void session::print_invalid(const json& result, const given& says, const json& request) {
+    if (!result.contains("invalid")) return;
+    const error why = by_words(refusal_of({{"error", result["invalid"]}}), says, request);
+    std::printf("not valid yet: %s\n", why.message().c_str());
 }
 
 /// commit [confirm SECONDS] [comment TEXT]
@@ -236,9 +258,10 @@ std::pair<json, given> session::candidate_request(json with) const {
             says.changes.clear();
             with["base"] = one.base;
         }
-        for (const json& e : one.edits) {
-            edits.push_back(e);
-            says.changes.push_back({{}, one.words});
+        for (size_t i = 0; i < one.edits.size(); ++i) {
+            edits.push_back(one.edits[i]);
+            says.changes.push_back(i < one.lines.size() ? one.lines[i]
+                                                        : change_words{{}, one.words});
         }
     }
     with["request"] = "change";
@@ -266,14 +289,16 @@ int session::send_candidate(bool dry, json with) {
         return 0;
     }
     if (dry) with["dry"] = true;
-    const json confirm = with.value("confirm", json());
     const auto [request, says] = candidate_request(std::move(with));
     const auto result = result_of(request, says);
     if (!result) return code_;
     std::fputs(((dry ? "would change: " : "changed: ") + changes_text(*result)).c_str(), stdout);
-    if (dry) return 0;
-    if (confirm.is_number())
-        std::printf("undone in %s s unless confirm arrives\n", confirm.dump().c_str());
+    if (dry) {
+        print_invalid(*result, says, request);
+        return 0;
+    }
+    if (const json left = result->value("undone_in_s", json()); left.is_number())
+        std::printf("undone in %s s unless confirm arrives\n", left.dump().c_str());
     candidate_.clear();
     configures_ = false;
     return 0;
@@ -304,7 +329,7 @@ int session::roll_back(const std::string& number) {
     const auto id = states[back].value("id", uint64_t{0});
     if (id == 0)
         return refused({ENOTSUP, "rollback " + number, "turnpike is of an earlier release"});
-    candidate_.push_back({"rollback " + number, json::array(), {}, id});
+    candidate_.push_back({"rollback " + number, json::array(), {}, {}, id});
     code_ = send_candidate(true, json::object());
     if (code_ != 0) candidate_.pop_back();
     return code_;

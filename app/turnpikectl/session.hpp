@@ -53,7 +53,10 @@ class session {
     /// Commands of the session itself; false: none of them.
     [[nodiscard]] bool run_own(const std::vector<std::string>& words, int& code);
     int configure();
-    int add_to_candidate(const command_line& line, const std::string& text);
+    int add_to_candidate(const command_line& line, const nlohmann::json& edits,
+                         const std::string& text);
+    static void print_invalid(const nlohmann::json& result, const given& says,
+                              const nlohmann::json& request);
     int commit(const std::vector<std::string>& words);
     [[nodiscard]] std::pair<nlohmann::json, given> candidate_request(nlohmann::json with) const;
     [[nodiscard]] std::optional<nlohmann::json> result_of(const nlohmann::json& request,

@@ -111,7 +111,7 @@ std::string drops_text(const given&, const json& result) {
     return shown_text("drops", "reason packets ports meaning", whole);
 }
 
-/// Bindings, and of one list its rules with their positions. turnpike's own rule `tiny-fragment` has none.
+/// Bindings, and of one list its rules with their positions. turnpike's own rules have none, and no place in a file.
 std::string acl_text(const given& g, const json& result) {
     std::string out = shown_text(
         "acl", "port direction list permitted denied table_bytes ipv4_search ipv6_search", result);
@@ -120,14 +120,14 @@ std::string acl_text(const given& g, const json& result) {
         json rows = json::array();
         size_t at = 0;
         for (json rule : bound.value("rules", json::array())) {
-            const bool is_own =
-                at == 0 && rule.value("name", json()) == "tiny-fragment" && rows.empty();
+            const bool is_own = rule.value("where", json()).is_null();
             rule["at"] = is_own ? json() : json(++at);
             rows.push_back(std::move(rule));
         }
-        out += bound.value("port", std::string()) + " " + bound.value("direction", std::string()) +
-               ":\n" +
-               shown_text("rules", "at name action packets bytes", {{"rules", std::move(rows)}});
+        out +=
+            bound.value("port", std::string()) + " " + bound.value("direction", std::string()) +
+            ":\n" +
+            shown_text("rules", "at name action packets bytes where", {{"rules", std::move(rows)}});
     }
     return out;
 }
@@ -231,7 +231,7 @@ std::map<unsigned, vlan_row> vlan_rows(const json& bridge) {
     }
     for (const json& m : members) {
         const vlan_ranges trunks = ranges_of(m.value("trunks", json::array()));
-        const bool is_tagged = m.value("mode", json()) == "native_tagged";
+        const bool is_tagged = m.value("mode", json()) == "native-tagged";
         for (auto& [vlan, row] : rows) {
             const bool own = m.value("vlan", json()) == vlan;
             const bool in_trunk = std::ranges::any_of(

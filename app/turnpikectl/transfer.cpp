@@ -100,6 +100,22 @@ class line_parts {
     bool is_first_ = true, last_ = false;
 };
 
+/// The result of a part. An error names FILE:LINE.
+std::optional<json> routes_result(connection& c, const json& request, const std::string& file,
+                                  int& code) {
+    const auto answer = c.ask(request);
+    if (!answer) {
+        code = complain(answer.error(), exit_no_connection);
+        return std::nullopt;
+    }
+    if (answer->is_object() && answer->contains("result")) return (*answer)["result"];
+    error why = refusal_of(*answer);
+    constexpr std::string_view line = "line ";
+    if (why.object.starts_with(line)) why.object = file + ":" + why.object.substr(line.size());
+    code = complain(why, exit_refused);
+    return std::nullopt;
+}
+
 }  // namespace
 
 int send_routes(const given& g) {
@@ -121,7 +137,7 @@ int send_routes(const given& g) {
         if (g.has("VRF")) request["vrf"] = g.value("VRF");
         if (!parts.last()) request["more"] = true;
         if (g.options.contains("--comment")) request["comment"] = g.option("--comment");
-        const auto result = result_of(*asked, request, code);
+        const auto result = routes_result(*asked, request, file, code);
         if (!result) return code;
         if (!parts.last()) continue;
         std::fputs(g.as_json() ? (result->dump() + "\n").c_str()
@@ -144,6 +160,15 @@ int save(const given& g) {
             !old.empty() && !g.as_json())
             std::printf("the file before, with its comments, is %s\n", old.c_str());
     } else {
+        if (file != "-") {
+            const auto history = result_of(*asked, {{"request", "history"}}, code);
+            if (!history) return code;
+            if (history->value("undone_in_s", json()).is_number())
+                return complain({EBUSY, "save " + file,
+                                 "a change awaits confirmation: confirm it first, or wait until it "
+                                 "is undone (save - prints the configuration)"},
+                                exit_refused);
+        }
         const auto running = running_text(*asked, code);
         if (!running) return code;
         const std::string& text = *running;
@@ -160,6 +185,12 @@ int save(const given& g) {
     else
         std::printf("%s\n", json{{"saved", file}}.dump().c_str());
     return 0;
+}
+
+int show_running(const given& g) {
+    given printed = g;
+    printed.words.emplace_back("FILE", "-");
+    return save(printed);
 }
 
 }  // namespace turnpike::ctl

@@ -15,6 +15,8 @@ namespace turnpike::ctl {
 int send_routes(const given& g);
 /// save [FILE]: without FILE, turnpike writes its startup file.
 int save(const given& g);
+/// The running configuration on standard output.
+int show_running(const given& g);
 
 /// The result of a request; otherwise prints the error and sets the exit code.
 std::optional<nlohmann::json> result_of(connection& c, const nlohmann::json& request, int& code);

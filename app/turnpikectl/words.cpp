@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "command_line.hpp"
+#include "keys.hpp"
 
 namespace turnpike::ctl {
 
@@ -46,7 +47,10 @@ std::vector<std::string> whole_words(std::vector<std::string> words) {
         bool takes_value = false;
         for (const candidate& c : near)
             for (const part& p : c.next) {
-                takes_value = takes_value || p.is_value;
+                // A word that is no key of the settings is an object's kind behind `set`.
+                const bool is_key = !p.is_value || p.words.front() != "KEY" ||
+                                    key_of("settings", words[i]) != nullptr;
+                takes_value = takes_value || (p.is_value && is_key);
                 if (c.what->help.empty() || p.is_value) continue;
                 for (const std::string_view word : p.words)
                     if (std::ranges::find(keywords, word) == keywords.end())
@@ -57,8 +61,10 @@ std::vector<std::string> whole_words(std::vector<std::string> words) {
         const auto fit = std::ranges::count_if(keywords, begins);
         const auto other = std::ranges::find(other_spellings, std::string_view(words[i]),
                                              &std::pair<std::string_view, std::string_view>::first);
-        if (other != std::end(other_spellings) &&
-            std::ranges::find(keywords, other->second) != keywords.end())
+        if (words[i] == "ip" && i + 1 < words.size() && i == 1)
+            words.erase(words.begin() + static_cast<ptrdiff_t>(i--));  // show ip route
+        else if (other != std::end(other_spellings) &&
+                 std::ranges::find(keywords, other->second) != keywords.end())
             words[i] = other->second;
         else if (fit == 1)
             words[i] = *std::ranges::find_if(keywords, begins);

@@ -127,7 +127,7 @@ def test_objects():
         "set neighbours.max_entries 1.5k": {"set": {"neighbours": {"max_entries": "1500"}}},
         "set icmp.rate k": {"set": {"icmp": {"rate": "k"}}},
         "route add default via 10.0.2.2": {"add": {"route": {"to": "0.0.0.0/0", "via": "10.0.2.2"}}},
-        "route replace default via fe80::1%east": {"replace": {"route": {"to": "::/0", "via": "fe80::1", "port": "east"}}},
+        "route replace default via fe80::1%east": {"replace": {"route": {"to": "::/0", "via": "fe80::1%east"}}},
         "set drop_bogons true": {"set": {"drop_bogons": "true"}},
         "set metrics.listen none": {"set": {"metrics": {"listen": []}}},
         "set tx.drain 20": {"set": {"tx": {"drain": "20"}}},
@@ -264,7 +264,7 @@ def test_routes_go_in_parts():
         assert all(len(json.dumps(r)) < 1 << 20 for r in server.asked)
         assert "".join(r["lines"] for r in server.asked).splitlines() == lines
         refused = Server({"error": {"code": "EEXIST", "where": "line 7", "what": "is there"}}).run("routes", file.name)
-        assert refused.returncode == 1 and "line 7: is there (EEXIST)" in refused.stderr, refused
+        assert refused.returncode == 1 and f"{file.name}:7: is there (EEXIST)" in refused.stderr, refused
         file.write("\n" + "x" * 70000)
         file.flush()
         done = Server(CHANGED, CHANGED).run("routes", file.name)
@@ -303,22 +303,25 @@ def test_save():
     pages = ({"result": {"text": "# one\n", "next": 6}}, {"result": {"text": "two: ü\n", "next": None}})
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "saved.yaml")
-        server = Server(*pages)
+        settled = {"result": {"states": [], "undone_in_s": None}}
+        server = Server(settled, *pages)
         assert output(server, "save", path) == f"saved as {path}\n"
-        assert [r.get("from") for r in server.asked] == [None, 6]
+        assert [r.get("from") for r in server.asked] == [None, None, 6]
         assert pathlib.Path(path).read_text(encoding="utf-8") == "# one\ntwo: ü\n"
         # An existing file is replaced as a whole and keeps its mode; a symbolic link is followed.
         os.chmod(path, 0o640)
         link = os.path.join(folder, "link.yaml")
         os.symlink(path, link)
-        assert output(Server({"result": {"text": "x\n", "next": None}}), "save", link) == f"saved as {link}\n"
+        assert output(Server(settled, {"result": {"text": "x\n", "next": None}}), "save", link) == f"saved as {link}\n"
         assert os.path.islink(link) and pathlib.Path(path).read_text(encoding="utf-8") == "x\n"
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o640
         # A save that is refused half-way leaves the old contents.
-        half = Server(pages[0], {"error": {"code": "EBUSY", "where": "from", "what": "begin anew"}})
+        half = Server(settled, pages[0], {"error": {"code": "EBUSY", "where": "from", "what": "begin anew"}})
         assert half.run("save", path).returncode == 1
         assert pathlib.Path(path).read_text(encoding="utf-8") == "x\n"
-        nowhere = Server(*pages).run("save", os.path.join(folder, "none", "x"))
+        waits = Server({"result": {"states": [], "undone_in_s": 7}}).run("save", path)
+        assert waits.returncode == 1 and f"save {path}: a change awaits confirmation" in waits.stderr, waits
+        nowhere = Server(settled, *pages).run("save", os.path.join(folder, "none", "x"))
         assert nowhere.returncode == 1 and "No such file" in nowhere.stderr, nowhere
         assert sorted(os.listdir(folder)) == ["link.yaml", "saved.yaml"]
     assert output(Server(*pages), "save", "-") == "# one\ntwo: ü\n"

@@ -25,7 +25,7 @@ class Box:
 
     def __init__(self):
         self.state = {"states": [], "unsaved": False, "undone_in_s": None}
-        self.refuse = None
+        self.refuse = self.invalid = None
         self.server = Server(*[self.answer] * 90)
 
     def answer(self, request):
@@ -38,7 +38,12 @@ class Box:
             if kind == "apply" or (kind == "change" and not request.get("dry")):
                 self.state["unsaved"] = True
                 self.state["undone_in_s"] = request.get("confirm")
-            return CHANGED
+            result = dict(CHANGED["result"])
+            if kind == "change" and request.get("dry") and self.invalid:
+                result["invalid"] = self.invalid
+            if request.get("confirm"):
+                result["undone_in_s"] = request["confirm"]
+            return {"result": result}
         if kind == "confirm":
             self.state["undone_in_s"] = None
             return {"result": {"confirmed": "change"}}
@@ -204,6 +209,36 @@ def test_a_candidate():
     terminal.line("set port west mtu 1400", "# ")
     assert "forgotten: 1 change" in terminal.line("abort")
     assert all(r.get("dry") for r in box.changes()[before:])
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_a_candidate_may_be_invalid_until_its_last_change():
+    box = Box()
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    terminal.line("configure", "turnpike (candidate: 0)# ")
+    box.invalid = {"code": "EINVAL", "where": "socket:1", "what": "do[0].add.port port 'p2' has no addresses"}
+    shown = terminal.line("port add p2 device net_null0", "(candidate: 1)# ")
+    assert "not valid yet:" in shown and "port 'p2' has no addresses" in shown, shown
+    assert "not valid yet:" in terminal.line("compare", "# ")
+    box.invalid = None
+    shown = terminal.line("patch add p2 p3", "(candidate: 2)# ")
+    assert "not valid yet" not in shown, shown
+    for line in ("reload", "apply /etc/hostname", "routes /etc/hostname", "edit"):
+        shown = terminal.line(line, "(candidate: 2)# ")
+        assert "commit or abort the candidate first" in shown, shown
+    assert {r["request"] for r in box.server.asked} <= {"change", "history", "show"}, box.server.asked
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("port add p4 device net_null1\n\nset port p4 mtu 900\n")
+        file.flush()
+        box.refuse = {"code": "EINVAL", "where": "socket:1", "what": "do[3].set.port.mtu should be larger"}
+        shown = terminal.line(f"batch {file.name}", "(candidate: 2)# ")
+        assert f"{file.name}:3: set port p4 mtu: should be larger" in shown, shown
+        box.refuse = None
+        terminal.line(f"batch {file.name}", "(candidate: 3)# ")
+    terminal.line("commit", "> ")
+    assert len(box.changes()[-1]["do"]) == 4, box.changes()[-1]
     terminal.type("exit\n")
     assert terminal.end() == 0
 

@@ -62,6 +62,15 @@ def candidates(*words):
     return dict(line.split("\t") for line in done.stdout.splitlines())
 
 
+def test_help_lists_keys():
+    for kind, key in (("port", "descriptors"), ("interface", "urpf"), ("bridge", "ageing_s"), ("member", "isolation")):
+        for verb in ("set", "unset"):
+            text = run(verb, kind, "--help").stdout
+            assert f"keys of {kind}:" in text and f"\n  {key} " in text, (verb, kind, text)
+    for verb in ("set", "unset"):
+        assert "\n  tx.drain_us " in run(verb, "--help").stdout, verb
+
+
 def test_what_may_be_next():
     assert {"show", "apply", "reload", "completion"} <= set(candidates("")), candidates("")
     assert "complete" not in candidates("") and "manual" not in candidates("")
@@ -330,7 +339,7 @@ def test_bridges_have_members_and_vlans():
 def test_vlans_have_their_members():
     members = [{"port": "west", "mode": "access", "vlan": 20}, {"port": "east", "mode": "trunk", "vlan": None, "trunks": ["10", "20-29"]},
                {"port": "up", "mode": "native_untagged", "vlan": 10, "trunks": ["1-4094"]},
-               {"port": "down", "mode": "native_tagged", "vlan": 10, "trunks": ["10"]}]
+               {"port": "down", "mode": "native-tagged", "vlan": 10, "trunks": ["10"]}]
     result = {"bridges": [{"name": "lan", "members": members, "vlans": [{"vlan": 700}]}, {"name": "plain", "members": [{"port": "a"}]}]}
     server = Server({"result": result})
     rows = {line.split()[0]: line.split()[1:] for line in output(server, "show", "vlans").splitlines()}
@@ -392,14 +401,15 @@ def test_one_object_by_name():
     assert one["ports"] == [{"name": "east", "link": "down", "mtu": 9000}] and one["last_change"]["to"] == "down", one
     done = server().run("show", "ports", "wets")
     assert done.returncode == 1 and "show ports: 'wets' is not there; did you mean 'west'?" in done.stderr, done
-    rules = [{"name": "tiny-fragment", "action": "deny", "packets": 0, "bytes": 0},
-             {"name": None, "action": "permit", "packets": 7, "bytes": 420},
-             {"name": "web", "action": "deny", "packets": 2, "bytes": 120}]
+    rules = [{"name": "tiny-fragment", "action": "deny", "packets": 0, "bytes": 0, "where": None},
+             {"name": None, "action": "permit", "packets": 7, "bytes": 420, "where": "t.yaml:7"},
+             {"name": "web", "action": "deny", "packets": 2, "bytes": 120, "where": "t.yaml:8"},
+             {"name": "default", "action": "deny", "packets": 1, "bytes": 60, "where": None}]
     acl = {"result": {"acl": [{"port": "west", "direction": "in", "list": "edge", "permitted": 7, "denied": 2, "rules": rules}]}}
     lines = [line.split() for line in output(Server(acl), "show", "acl", "edge").splitlines()]
-    assert lines[2:] == [["west", "in:"], ["at", "name", "action", "packets", "bytes"],
-                         ["-", "tiny-fragment", "deny", "0", "0"], ["1", "-", "permit", "7", "420"],
-                         ["2", "web", "deny", "2", "120"]], lines
+    assert lines[2:] == [["west", "in:"], ["at", "name", "action", "packets", "bytes", "where"],
+                         ["-", "tiny-fragment", "deny", "0", "0", "-"], ["1", "-", "permit", "7", "420", "t.yaml:7"],
+                         ["2", "web", "deny", "2", "120", "t.yaml:8"], ["-", "default", "deny", "1", "60", "-"]], lines
 
 
 def test_abbreviations_and_other_spellings():
@@ -411,6 +421,18 @@ def test_abbreviations_and_other_spellings():
         server = Server({"result": {"neighbours": []}})
         output(server, *line.split())
         assert server.asked == [{"request": "show", "what": "neighbours"}], (line, server.asked)
+    for line, kind in (("set int west.100 urpf strict", "interface"), ("set po west mtu 9000", "port"),
+                       ("set neighbor 10.0.0.1 mac 02:00:00:00:00:01", "neighbour"), ("unset int west urpf", "interface")):
+        server = Server({"result": {"text": "nothing"}})
+        output(server, *line.split())
+        assert list(next(iter(server.asked[0]["do"][0].values()))) == [kind], (line, server.asked)
+    for line in ("show ip route 10.0.0.1", "sh ip route 10.0.0.1"):
+        server = Server({"result": {"type": "unreachable"}})
+        output(server, *line.split())
+        assert server.asked == [{"request": "show", "what": "route", "address": "10.0.0.1"}], (line, server.asked)
+    for line in ("sh run", "show running", "sh running-config"):
+        server = Server({"result": {"text": "ports: []\n", "next": None}})
+        assert output(server, *line.split()) == "ports: []\n", line
     done = run("sh", "n")
     assert done.returncode == 2 and "'n' is unknown here" in done.stderr, "neighbours, next-hops, neigh-suppress"
     assert "'prots' is unknown here; did you mean 'ports'?" in run("show", "prots").stderr

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "sources/fields.hpp"
 #include "sources/old_keys.hpp"
+#include "sources/route_file.hpp"
 #include "sources/route_stream.hpp"
 #include "sources/set_edits.hpp"
 #include "sources/yaml_acl.hpp"
@@ -81,7 +83,7 @@ struct edit_session {
 void edit_route(configuration& into, verb v, const reader& from) {
     if (v == del) {
         from.expect_map({"to", "vrf"});
-        const ip_prefix to = from.at("to").taken(parse_prefix(from.at("to").text()));
+        const ip_prefix to = from.at("to").taken(parse_destination(from.at("to").text()));
         if (!into.routes_of(read_vrf_of_routes(from, into)).remove(to))
             refuse(from, ENOENT, "the route to " + to.text() + " is " + route_not_configured);
         return;
@@ -254,17 +256,22 @@ void edit_tunnel(configuration& into, verb v, const reader& from) {
     into.interfaces.remove(name);
 }
 
-/// A VLAN sub-interface of a port.
+/// A VLAN sub-interface of a port, or a bridge's routed interface for a VLAN.
 void edit_interface(configuration& into, verb v, const reader& from) {
     if (v == del) from.expect_map({"port", "vlan"});
     const std::string port = from.at("port").text();
+    const bool of_a_bridge = into.bridges.find(port) != nullptr;
     const auto vlan = static_cast<uint16_t>(from.at("vlan").number(1, state::last_vlan));
     const std::string name = state::interface_name(port, vlan);
     const state::interface* const i = into.interfaces.find(name);
-    const bool there = i != nullptr && i->port == port && i->vlan == vlan;
+    const bool there = i != nullptr && i->vlan == vlan &&
+                       (of_a_bridge ? i->port.empty() && i->bridge == port : i->port == port);
     check_there(from, v, there, "interface '" + name.substr(0, 80) + "'");
     if (there) into.interfaces.remove(name);
-    if (v != del) read_vlan_interface(from, into);
+    if (v == del) return;
+    if (!of_a_bridge) return read_vlan_interface(from, into);
+    key_list().add(interface_fields(), of_bridge).expect(from, {"port", "vlan"});
+    add_routed_interface(from, port, vlan, into);
 }
 
 /// Bindings refer to ACLs by name, so validate() finds a deleted ACL.
@@ -352,7 +359,7 @@ size_t rules_of(const edit_session& now, const reader& from) {
 
 }  // namespace
 
-result<void> edit(configuration& into, std::string_view list) {
+result<void> edit_unchecked(configuration& into, std::string_view list) {
     constexpr size_t most = 65536;
     // Sum of all edits: 40 million block the control thread for 0.4 s.
     constexpr size_t max_rules = 50'000'000;
@@ -379,6 +386,11 @@ result<void> edit(configuration& into, std::string_view list) {
     } catch (const complaint& c) {
         return tl::unexpected<error>(c.what);
     }
+    return {};
+}
+
+result<void> edit(configuration& into, std::string_view list) {
+    if (auto made = edit_unchecked(into, list); !made) return made;
     return state::validate(into);
 }
 

@@ -23,5 +23,7 @@ namespace turnpike::sources {
 /// list    JSON, or YAML, of a list of edits
 /// Errors  EINVAL, EEXIST, ENOENT with the edit's position in the list; `into` is then unusable
 [[nodiscard]] result<void> edit(state::configuration& into, std::string_view list);
+/// The same without validation of the result.
+[[nodiscard]] result<void> edit_unchecked(state::configuration& into, std::string_view list);
 
 }  // namespace turnpike::sources

@@ -314,55 +314,22 @@ std::string line_place(const std::string& name, uint32_t line) {
     return fmt::format("{}:{}", name, line);
 }
 
-/// Joins lines that `ip route` continues: "PREFIX proto static", then "<tab>nexthop via ..." for each next hop.
-class joined_lines {
-  public:
-    /// A line and its number. Calls add(route line, number of its first line) for each complete one.
-    template <class Add>
-    result<void> add(std::string_view line, uint32_t number, const Add& add) {
-        const bool is_indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
-        const std::string_view words =
-            line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
-        if (is_indented && words.starts_with("nh_info ")) return {};  // of `ip -d route`
-        if (is_indented && words.starts_with("nexthop ") && !head_.empty()) {
-            head_ += line;
-            return {};
-        }
-        if (auto good = finish(add); !good) return good;
-        if (says_nothing(line) || is_kernels(line)) return {};
-        if (!is_head(line)) return add(line, number);
-        head_ = line;
-        number_ = number;
-        return {};
-    }
-    template <class Add>
-    result<void> finish(const Add& add) {
-        if (head_.empty()) return {};
-        const std::string line = std::exchange(head_, {});
-        return add(std::string_view(line), number_);
-    }
-
-  private:
-    /// Routes that the kernel adds for addresses: connected networks.
-    static bool is_kernels(std::string_view line) noexcept {
-        const auto has = [&](std::string_view words) { return line.find(words) != line.npos; };
-        return (has(" proto kernel") || has(" proto 2 ")) && !has(" table ");
-    }
-    /// Whether a line has neither a gateway nor an interface nor a type.
-    static bool is_head(std::string_view line) noexcept {
-        if (line.find(" via ") != line.npos || line.find(" dev ") != line.npos ||
-            line.find("nexthop") != line.npos)
-            return false;
-        const std::string_view word = next_word(line);
-        return word != "blackhole" && word != "unreachable" && word != "prohibit" &&
-               !is_one(other_types, word);
-    }
-
-    std::string head_;
-    uint32_t number_ = 0;
-};
-
 }  // namespace
+
+/// Routes that the kernel adds for addresses: connected networks.
+bool joined_lines::is_kernels(std::string_view line) noexcept {
+    const auto has = [&](std::string_view words) { return line.find(words) != line.npos; };
+    return (has(" proto kernel") || has(" proto 2 ")) && !has(" table ");
+}
+
+bool joined_lines::is_head(std::string_view line) noexcept {
+    if (line.find(" via ") != line.npos || line.find(" dev ") != line.npos ||
+        line.find("nexthop") != line.npos)
+        return false;
+    const std::string_view word = next_word(line);
+    return word != "blackhole" && word != "unreachable" && word != "prohibit" &&
+           !is_one(other_types, word);
+}
 
 result<void> read_route_file(const std::filesystem::path& path, state::neighbour_finder& neighbours,
                              state::route_set& into, const route_sink& add) {

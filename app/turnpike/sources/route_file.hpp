@@ -4,10 +4,12 @@
 // route` prints them. Parses a million lines in about a second, also from .gz.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.hpp"
 #include "state/next_hop_rules.hpp"
@@ -64,6 +66,45 @@ class route_line_reader {
     route_line::member last_{};  ///< its port is in last_dev_
     std::string last_dev_{};
     uint32_t last_index_ = UINT32_MAX;
+};
+
+/// Joins lines that `ip route` continues: "PREFIX proto static", then "<tab>nexthop via ..." for each next hop. Leaves out
+/// empty lines, comments, and routes of connected networks (`proto kernel`).
+class joined_lines {
+  public:
+    /// A line and its number. Calls add(route line, number of its first line) for each complete one.
+    template <class Add>
+    result<void> add(std::string_view line, uint32_t number, const Add& add) {
+        const bool is_indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
+        const std::string_view words =
+            line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
+        if (is_indented && words.starts_with("nh_info ")) return {};  // of `ip -d route`
+        if (is_indented && words.starts_with("nexthop ") && !head_.empty()) {
+            head_ += line;
+            return {};
+        }
+        if (auto good = finish(add); !good) return good;
+        if (says_nothing(line) || is_kernels(line)) return {};
+        if (!is_head(line)) return add(line, number);
+        head_ = line;
+        number_ = number;
+        return {};
+    }
+    [[nodiscard]] bool pending() const noexcept { return !head_.empty(); }
+    template <class Add>
+    result<void> finish(const Add& add) {
+        if (head_.empty()) return {};
+        const std::string line = std::exchange(head_, {});
+        return add(std::string_view(line), number_);
+    }
+
+  private:
+    static bool is_kernels(std::string_view line) noexcept;
+    /// Whether a line has neither a gateway nor an interface nor a type.
+    static bool is_head(std::string_view line) noexcept;
+
+    std::string head_{};
+    uint32_t number_ = 0;
 };
 
 /// Called for each route with its target's index in the set and the line number; throws on errors.

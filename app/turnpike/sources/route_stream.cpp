@@ -7,7 +7,6 @@
 #include <array>
 #include <utility>
 
-#include "sources/route_file.hpp"
 #include "state/next_hop_rules.hpp"
 #include "state/validate.hpp"
 
@@ -20,9 +19,9 @@ tl::unexpected<error> refuse(int code, uint32_t line, std::string text) {
 
 }  // namespace
 
-result<route_stream::route_edit> route_stream::read(std::string_view line,
-                                                    route_line_reader& reader) const {
-    route_edit out{.route = {}, .what = verb::replace, .line = lines_};
+result<route_stream::route_edit> route_stream::read(std::string_view line, uint32_t number,
+                                                    route_line_reader& reader) {
+    route_edit out{.route = {}, .what = verb::replace, .line = number};
     constexpr std::array<std::string_view, 3> names = {"add ", "replace ", "del "};
     line.remove_prefix(line.find_first_not_of(" \t\r"));
     for (size_t v = 0; v < names.size(); ++v)
@@ -33,14 +32,24 @@ result<route_stream::route_edit> route_stream::read(std::string_view line,
         }
     if (out.what == verb::del) {
         const auto to = parse_destination(line);
-        if (!to) return refuse(EINVAL, lines_, "the route's prefix " + to.error().text);
+        if (!to) return refuse(EINVAL, number, "the route's prefix " + to.error().text);
         out.route.to = *to;
         return out;
     }
     const auto route = reader.read(line);
-    if (!route) return refuse(EINVAL, lines_, route.error().text);
+    if (!route) return refuse(EINVAL, number, route.error().text);
     out.route = *route;
     return out;
+}
+
+result<void> route_stream::add_line(std::string_view line, uint32_t number,
+                                    route_line_reader& reader) {
+    const auto next = read(line, number, reader);
+    if (!next) return tl::unexpected<error>(next.error());
+    if (changes_.size() == most)
+        return refuse(ENOSPC, number, fmt::format("more than {} changes at once", most));
+    changes_.push_back(*next);
+    return {};
 }
 
 result<void> route_stream::add_lines(std::string_view lines, const state::configuration& in,
@@ -56,13 +65,10 @@ result<void> route_stream::add_lines(std::string_view lines, const state::config
     while (!lines.empty()) {
         const std::string_view line = lines.substr(0, lines.find('\n'));
         lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-        ++lines_;
-        if (says_nothing(line)) continue;
-        auto next = read(line, reader);
-        if (!next) return tl::unexpected<error>(next.error());
-        if (changes_.size() == most)
-            return refuse(ENOSPC, lines_, fmt::format("more than {} changes at once", most));
-        changes_.push_back(*next);
+        const auto add = [&](std::string_view whole, uint32_t number) {
+            return add_line(whole, number, reader);
+        };
+        if (auto good = joined_.add(line, ++lines_, add); !good) return good;
     }
     return {};
 }
@@ -93,6 +99,14 @@ std::vector<uint32_t> route_stream::in_order() const {
 result<void> route_stream::make(state::configuration& into) {
     if (!vrf_.empty() && into.vrfs.find(vrf_) == nullptr)
         return fail(ENOENT, "vrf", fmt::format("'{}' went meanwhile", vrf_));
+    {
+        state::neighbour_finder find(into, vrf_);
+        route_line_reader reader(find, targets_);
+        const auto add = [&](std::string_view whole, uint32_t number) {
+            return add_line(whole, number, reader);
+        };
+        if (auto good = joined_.finish(add); !good) return good;
+    }
     state::route_set& routes = into.routes_of(vrf_);
     constexpr size_t ahead = 6;  // prefetch distance in prefixes
     const std::vector<uint32_t> order = in_order();

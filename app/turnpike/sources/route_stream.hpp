@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "sources/route_file.hpp"
 #include "state/configuration.hpp"
 
 namespace turnpike::sources {
@@ -24,7 +25,7 @@ class route_stream {
   public:
     static constexpr size_t most = size_t{1} << 22;  ///< changes
 
-    /// Skips empty lines and # comments.
+    /// Lines as in a route file, or behind add, replace or del; a route's `nexthop` lines may be in the next part.
     /// in      configuration with the connected networks
     /// vrf     VRF of the routes, the same in all parts; "": main
     /// Errors  EINVAL with "line N", counted from the first part; ENOENT: no such VRF; ENOSPC
@@ -35,7 +36,7 @@ class route_stream {
     ///         unusable
     [[nodiscard]] result<void> make(state::configuration& into);
 
-    [[nodiscard]] size_t size() const noexcept { return changes_.size(); }
+    [[nodiscard]] size_t size() const noexcept { return changes_.size() + joined_.pending(); }
 
   private:
     enum class verb : uint8_t { add, replace, del };
@@ -45,8 +46,10 @@ class route_stream {
         uint32_t line;
     };
 
-    [[nodiscard]] result<route_edit> read(std::string_view line,
-                                          class route_line_reader& reader) const;
+    [[nodiscard]] static result<route_edit> read(std::string_view line, uint32_t number,
+                                                 route_line_reader& reader);
+    [[nodiscard]] result<void> add_line(std::string_view line, uint32_t number,
+                                        route_line_reader& reader);
 
     [[nodiscard]] std::vector<uint32_t> in_order() const;
 
@@ -54,6 +57,7 @@ class route_stream {
     std::vector<route_edit> changes_;
     state::route_set targets_;  ///< only for its targets
     uint32_t lines_ = 0;
+    joined_lines joined_{};
 };
 
 }  // namespace turnpike::sources

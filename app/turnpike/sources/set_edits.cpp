@@ -42,7 +42,7 @@ class target {
         });
         if constexpr (requires { of.where; }) origins_.push_back(&of.where);
     }
-    /// Calls a function after a change, with the map of the edit; then this is the objects' origin.
+    /// Calls a function after a change, with the map of the edit, which is the objects' origin. It may remove the objects.
     void then(std::function<void(const reader&)> finish) { finish_ = std::move(finish); }
 
     void set(const reader& from) const {
@@ -65,8 +65,8 @@ class target {
 
   private:
     void complete(const reader& from) const {
-        if (finish_) finish_(from);
         for (state::origin* const one : origins_) one->text = from.where();
+        if (finish_) finish_(from);
     }
 
     std::vector<std::string_view> names_;
@@ -112,10 +112,18 @@ target interface_target(configuration& in, const reader& from) {
 target bridge_target(configuration& in, const reader& from) {
     const std::string name = from.at("name").text();
     state::bridge& b = named_object(from.at("name"), in.bridges, "a bridge");
-    state::interface* const routed = in.interfaces.find(name);
+    if (in.interfaces.find(name) == nullptr) in.interfaces.add(name, {.bridge = name});
     target out({"name"});
     out.add(bridge_fields(), of_bridge, in, b);
-    if (routed != nullptr) out.add(interface_fields(), of_bridge, in, *routed);
+    out.add(interface_fields(), of_bridge, in, *in.interfaces.find(name));
+    out.then([&in, name](const reader& at) {
+        const state::interface& routed = *in.interfaces.find(name);
+        if (!routed.addresses.empty() || routed.host_interface) return;
+        for (const field<state::interface>& f : interface_fields())
+            if (find_field(at, f.key))
+                at.at(top_key(f.key)).refuse("needs addresses of the bridge");
+        in.interfaces.remove(name);
+    });
     return out;
 }
 

@@ -50,14 +50,15 @@ bridge_member read_member(const reader& from, const configuration& in) {
 /// Two VLANs must not share a tag on the wire, and each VLAN is one of the trunks.
 void check_translation(const reader& from, const bridge_member& m) {
     const reader at = place_of(from, "translate");
+    const state::vlan_set all = m.tagged_vlans();
     state::vlan_set inside;
     for (const auto& [wire, vlan] : m.translate) {
-        if (!m.vlans.test(vlan))
+        if (!all.test(vlan))
             at.refuse(fmt::format("gives VLAN {}, which is not one of its trunks", vlan));
         inside.set(vlan);
     }
     for (const auto& [wire, vlan] : m.translate)
-        if (m.vlans.test(wire) && !inside.test(wire))
+        if (all.test(wire) && !inside.test(wire))
             at.refuse(
                 fmt::format("gives VLAN {} the tag {}, which VLAN {} has: translate that too, "
                             "or leave it out of trunks",
@@ -124,7 +125,6 @@ void fit_member(const reader& from, bridge_member& m) {
     }
     if (m.vlans.none())
         for (uint16_t v = 1; v <= last_vlan; ++v) m.vlans.set(v);
-    if (m.vlan != 0) m.vlans.set(m.vlan);
     check_translation(from, m);
 }
 

@@ -22,17 +22,21 @@ using state::route_type;
 using yaml::complaint;
 using yaml::reader;
 
+/// A routed interface.
+/// at  where the name is
+void check_routed(const configuration& in, const reader& at, const std::string& name) {
+    const state::interface* const i = in.interfaces.find(name);
+    if (i == nullptr) at.refuse(fmt::format("names '{}', which is not a port", name.substr(0, 80)));
+    if (i->kind != state::interface_kind::routed)
+        at.refuse(fmt::format("names '{}', which has no addresses", name));
+}
+
 std::string read_interface(const configuration& in, neighbour_finder& find, const reader& from,
                            std::string_view key, const ip_address& neighbour, bool onlink = false) {
     std::string named;
     if (from.has("port")) {
         named = from.at("port").text();
-        const state::interface* i = in.interfaces.find(named);
-        if (i == nullptr)
-            from.at("port").refuse(
-                fmt::format("names '{}', which is not a port", named.substr(0, 80)));
-        if (i->kind != state::interface_kind::routed)
-            from.at("port").refuse(fmt::format("names '{}', which has no addresses", named));
+        check_routed(in, from.at("port"), named);
     }
     return from.at(key).taken(find.interface_of(neighbour, named, onlink));
 }
@@ -181,18 +185,27 @@ ip_prefix read_network(const reader& from) {
 
 namespace {
 
-/// A next hop: a map with `via`, or an address.
+/// A next hop: a map with `via`, or an address. "fe80::1%east" is the gateway fe80::1 at port east (RFC 4007 section 11).
 state::route_member read_member(const reader& from, const ip_prefix& to, const configuration& in,
                                 neighbour_finder& find) {
     const reader via = from.is_map() ? from.at("via") : from;
-    state::route_member out{.via = via.taken(parse_address(via.text()))};
+    const std::string text = via.text();
+    const size_t zone = std::min(text.find('%'), text.size());
+    const std::string port = text.substr(std::min(zone + 1, text.size()));
+    state::route_member out{.via = via.taken(parse_address(text.substr(0, zone)))};
     if (auto good = state::check_family(*out.via, to); !good) via.refuse(good.error().text);
-    if (!from.is_map()) {
-        out.interface = via.taken(find.interface_of(*out.via, {}));
-        return out;
+    if (from.is_map() && from.has("onlink")) out.onlink = from.at("onlink").truth();
+    if (zone != text.size()) {
+        if (from.is_map() && from.has("port"))
+            from.at("port").refuse("is given by the zone of via, too: one of them");
+        check_routed(in, via, port);
     }
-    if (from.has("onlink")) out.onlink = from.at("onlink").truth();
-    out.interface = read_interface(in, find, from, "via", *out.via, out.onlink);
+    if (!from.is_map() || zone != text.size()) {
+        out.interface = via.taken(find.interface_of(*out.via, port, out.onlink));
+        if (!from.is_map()) return out;
+    } else {
+        out.interface = read_interface(in, find, from, "via", *out.via, out.onlink);
+    }
     out.weight = from.number_or("weight", out.weight, 1, state::max_member_weight);
     return out;
 }
@@ -256,10 +269,29 @@ void read_routes(const reader& from, configuration& into) {
     routes.finish();
 }
 
+namespace {
+
+/// `default` is of the family of its first gateway.
+ip_prefix read_destination(const reader& from) {
+    const reader to = from.at("to");
+    const std::string text = to.text();
+    if (text == "default" && from.has("via")) {
+        const auto is_v6 = [](const reader& via) {
+            return (via.is_map() ? via.at("via") : via).text().find(':') != std::string::npos;
+        };
+        const reader via = from.at("via");
+        const auto all = via.is_list() ? via.list("next hops") : std::vector<reader>{via};
+        if (!all.empty()) return {{.v6 = is_v6(all.front())}, 0};
+    }
+    return to.taken(parse_destination(text));
+}
+
+}  // namespace
+
 std::pair<ip_prefix, state::route_target> read_route(const reader& from, const configuration& in,
                                                      neighbour_finder& find) {
     from.expect_map({"to", "via", "port", "type", "vrf", "onlink", "recursive", "mtu"});
-    const ip_prefix to = from.at("to").taken(parse_prefix(from.at("to").text()));
+    const ip_prefix to = read_destination(from);
     if (auto good = check_routed_prefix(to); !good) from.at("to").refuse(good.error().text);
     state::route_target target;
     if (from.has("type"))

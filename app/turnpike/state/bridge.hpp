@@ -43,7 +43,7 @@ struct bridge_member {
     std::string port{};
     vlan_mode mode = vlan_mode::unaware;
     uint16_t vlan = 0;          ///< of untagged frames; 0: trunk, which drops them
-    vlan_set vlans{};           ///< trunk, native_tagged, native_untagged: of tagged frames
+    vlan_set vlans{};           ///< trunk, native_tagged, native_untagged: the trunks
     bool service_tags = false;  ///< tags are IEEE 802.1ad service tags, type 88a8
     std::map<uint16_t, uint16_t> translate{};  ///< VLAN IDs on the wire to VLAN IDs in the bridge
     bool learning = true;
@@ -54,6 +54,13 @@ struct bridge_member {
     uint32_t max_addresses = 0;   ///< maximum learnt on it; 0: the bridge's
     storm_rates storm{};
     bool operator==(const bridge_member&) const = default;
+
+    /// VLANs of tagged frames: the trunks, and the native VLAN.
+    [[nodiscard]] vlan_set tagged_vlans() const noexcept {
+        vlan_set all = vlans;
+        if (vlan != 0 && vlans.any()) all.set(vlan);
+        return all;
+    }
 };
 
 /// Handling of frames to reserved group addresses (IEEE 802.1Q-2018 table 8-1).

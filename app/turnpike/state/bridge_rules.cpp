@@ -80,7 +80,8 @@ result<void> check_bridge(const configuration& in, const std::string& name, cons
                                          "member",
                                          name, fdb_entry.mac.text(), port));
         const bridge_member& m = *b.member(port);
-        if (fdb_entry.vlan != 0 && fdb_entry.vlan != m.vlan && !m.vlans.test(fdb_entry.vlan))
+        if (fdb_entry.vlan != 0 && fdb_entry.vlan != m.vlan &&
+            !m.tagged_vlans().test(fdb_entry.vlan))
             return refuse(b,
                           fmt::format("bridge '{}': station {} is behind '{}', which has no VLAN "
                                       "{}",

@@ -13,19 +13,19 @@ class lcore_list {
   public:
     explicit lcore_list(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
 
-    /// The CPU of each lcore, of several CPUs the first; empty if the text is in another syntax.
-    std::vector<unsigned> cpus() {
+    /// Empty if the text is in another syntax.
+    std::vector<lcore> lcores() {
         do {
             const bool is_group = next_is('(');
-            const std::vector<unsigned> lcores = set();
-            std::vector<unsigned> on = lcores;
+            const std::vector<unsigned> ids = set();
+            std::vector<unsigned> on = ids;
             if (accept('@')) on = set();
-            if (lcores.empty() || on.empty()) return {};
+            if (ids.empty() || on.empty()) return {};
             // The lcores of a group share its CPUs.
-            for (size_t i = 0; i < lcores.size(); ++i)
-                out_.push_back(is_group || on.size() != lcores.size() ? on.front() : on[i]);
+            for (size_t i = 0; i < ids.size(); ++i)
+                out_.push_back({ids[i], is_group || on.size() != ids.size() ? on.front() : on[i]});
         } while (accept(','));
-        return at_ == end_ ? out_ : std::vector<unsigned>{};
+        return at_ == end_ ? out_ : std::vector<lcore>{};
     }
 
   private:
@@ -61,19 +61,19 @@ class lcore_list {
     }
 
     const char *at_, *end_;
-    std::vector<unsigned> out_{};
+    std::vector<lcore> out_{};
 };
 
 /// Parses a hexadecimal mask, with or without 0x; empty on any other syntax.
-std::vector<unsigned> cpu_mask(std::string_view text) {
+std::vector<lcore> lcore_mask(std::string_view text) {
     if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
-    std::vector<unsigned> out;
+    std::vector<lcore> out;
     for (unsigned digit = 0; digit < text.size(); ++digit) {
         unsigned bits = 0;
         const char* at = &text[text.size() - 1 - digit];
         if (std::from_chars(at, at + 1, bits, 16).ec != std::errc{}) return {};
         for (unsigned bit = 0; bit < 4; ++bit)
-            if ((bits >> bit & 1) != 0) out.push_back(4 * digit + bit);
+            if ((bits >> bit & 1) != 0) out.push_back({4 * digit + bit, 4 * digit + bit});
     }
     return out;
 }
@@ -84,9 +84,17 @@ bool names_lcores(std::string_view word) {
     return word.starts_with("-c") || word.starts_with("-l");
 }
 
+std::vector<unsigned> cpus_of(const std::vector<lcore>& all) {
+    std::vector<unsigned> out;
+    for (const lcore& one : all) out.push_back(one.cpu);
+    return out;
+}
+
 }  // namespace
 
-std::vector<unsigned> cpus_of_list(std::string_view text) { return lcore_list(text).cpus(); }
+std::vector<unsigned> cpus_of_list(std::string_view text) {
+    return cpus_of(lcore_list(text).lcores());
+}
 
 std::string lcores_option(const std::vector<std::string>& options) {
     for (size_t i = 0; i < options.size(); ++i)
@@ -97,7 +105,7 @@ std::string lcores_option(const std::vector<std::string>& options) {
     return {};
 }
 
-std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options) {
+std::vector<lcore> lcores_of(const std::vector<std::string>& options) {
     for (size_t i = 0; i < options.size(); ++i) {
         const std::string& word = options[i];
         if (!names_lcores(word)) continue;
@@ -109,9 +117,13 @@ std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options) {
             value = std::string_view(word).substr(2);
         else if (i + 1 < options.size())
             value = options[i + 1];
-        return mask ? cpu_mask(value) : lcore_list(value).cpus();
+        return mask ? lcore_mask(value) : lcore_list(value).lcores();
     }
     return {};
+}
+
+std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options) {
+    return cpus_of(lcores_of(options));
 }
 
 }  // namespace turnpike::state

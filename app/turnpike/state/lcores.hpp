@@ -12,8 +12,15 @@ namespace turnpike::state {
 /// The CPUs of a list, such as "2,4-6" (also Linux' cpulist), or "0@2,(1-3)@(4,6)"; empty in another syntax.
 [[nodiscard]] std::vector<unsigned> cpus_of_list(std::string_view text);
 
-/// The CPU of each lcore in EAL's options ("-l 2,4-5", "--lcores=0@2,(1,2)@(4-5)", "-c 0x34"), in that order; of
-/// several CPUs, the first. Empty if there are none, or in a syntax that only EAL parses.
+struct lcore {
+    unsigned id = 0, cpu = 0;  ///< of several CPUs, the first
+};
+
+/// The lcores in EAL's options ("-l 2,4-5", "--lcores=0@2,(1,2)@(4-5)", "-c 0x34"), in that order. Empty if there are none,
+/// or in a syntax that only EAL parses.
+[[nodiscard]] std::vector<lcore> lcores_of(const std::vector<std::string>& options);
+
+/// Their CPUs.
 [[nodiscard]] std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options);
 
 /// The option that cpus_of_lcores() reads, as in "-l 2,4-5"; empty if there is none.

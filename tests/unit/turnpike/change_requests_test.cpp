@@ -346,6 +346,45 @@ TEST_F(change_requests, what_could_not_be_loaded_is_not_saved) {
     EXPECT_EQ(text_of().size(), bytes);
 }
 
+/// `ip route show | turnpikectl routes -`, also where a part ends inside a route.
+TEST_F(change_requests, route_lines_as_ip_route_prints_them) {
+    EXPECT_EQ(lines("# ip route\n10.0.1.0/24 dev west proto kernel scope link src 10.0.1.254\n"
+                    "10.6.0.0/16 proto static\n\tnexthop via 10.0.2.2 dev east weight 1\n",
+                    true)["result"]["taken"],
+              1);
+    const json done = lines(
+        "\tnexthop via 10.0.2.3 dev east weight 2\n"
+        "add blackhole 10.7.0.0/16\ndel 10.7.0.0/16\n");
+    ASSERT_TRUE(done.contains("result")) << done;
+    EXPECT_EQ(done["result"]["routes"]["set"], 1) << done;
+    EXPECT_EQ(shown("route", {{"address", "10.6.0.1"}})["members"].size(), 2U)
+        << shown("route", {{"address", "10.6.0.1"}});
+    const json alone = lines("10.9.0.0/16 via 10.0.2.2\n10.8.0.0/16 proto static\n")["error"];
+    EXPECT_EQ(alone["where"], "line 2") << alone << ": no next hop";
+}
+
+/// A change of nothing starts no timer, and an answer names none.
+TEST_F(change_requests, say_when_they_are_undone) {
+    EXPECT_FALSE(change("[]", {{"confirm", 60}})["result"].contains("undone_in_s"));
+    const json left = change(seven, {{"confirm", 60}})["result"]["undone_in_s"];
+    ASSERT_TRUE(left.is_number()) << left;
+    EXPECT_GE(left, 59);
+    EXPECT_TRUE(ask({{"request", "confirm"}}).contains("result"));
+    EXPECT_FALSE(change(six)["result"].contains("undone_in_s"));
+}
+
+/// Part of a candidate: a later change may complete it.
+TEST_F(change_requests, a_rehearsal_of_an_invalid_configuration_says_why) {
+    const std::string alone = R"([{"add": {"port": {"name": "more", "device": "net_x7"}}}])";
+    const json rehearsed = change(alone, {{"dry", true}})["result"];
+    EXPECT_NE(rehearsed["invalid"]["what"].get<std::string>().find("port 'more' has no addresses"),
+              std::string::npos)
+        << rehearsed;
+    EXPECT_FALSE(rehearsed["compare"].empty());
+    EXPECT_EQ(change(alone)["error"]["what"], rehearsed["invalid"]["what"]);
+    EXPECT_FALSE(change(seven, {{"dry", true}})["result"].contains("invalid"));
+}
+
 TEST_F(change_requests, a_long_configuration_by_the_page) {
     std::string many;
     for (unsigned i = 0; i < 30000; ++i)

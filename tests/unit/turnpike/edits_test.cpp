@@ -365,6 +365,15 @@ INSTANTIATE_TEST_SUITE_P(
                                        "sleep_us: 7", "sleep_us: 9"),
                               "rate: 7", "rate: 8"),
                      "max_entries: 100", "max_entries: 200")},
+        edit_row{"a host, a default and a zone",
+                 R"([{"add": {"route": {"to": "10.6.1.1", "via": "10.0.2.2"}}},
+                     {"add": {"route": {"to": "default", "via": "10.0.2.2"}}},
+                     {"add": {"route": {"to": "default", "via": ["fe80::2%east", "fe80::3%west"]}}}])",
+                 "  - lines: |\n",
+                 "  - {to: 10.6.1.1/32, via: 10.0.2.2}\n  - {to: 0.0.0.0/0, via: 10.0.2.2}\n"
+                 "  - {to: \"::/0\", via: [{via: \"fe80::2\", port: east}, {via: \"fe80::3\", "
+                 "port: west}]}\n"
+                 "  - lines: |\n"},
         edit_row{"a key of a port", R"([{"set": {"port": {"name": "west", "mtu": "9000"}}}])",
                  "mtu: 1400", "mtu: 9000"},
         edit_row{
@@ -419,6 +428,55 @@ bridges: [{name: lan, members: [{port: a}], addresses: [10.0.4.1/24]}]
                 << done.error().message();
         }
     }
+}
+
+constexpr const char* bridged_file = R"(ports:
+  - {name: a, device: net_ring0}
+  - {name: b, device: net_ring1}
+bridges:
+  - name: lan
+    members: [{port: a, mode: native-untagged, vlan: 10, trunks: [20-29]}, {port: b, mode: trunk}]
+)";
+
+/// As in a file: the native VLAN of before is no trunk.
+TEST(edits, a_native_vlan_leaves_no_trunk_behind) {
+    state::configuration d = loaded(bridged_file);
+    ASSERT_TRUE(edit(d, R"([{"set": {"member": {"bridge": "lan", "port": "a", "vlan": 11}}}])"));
+    expect_same(d, loaded(replaced(bridged_file, "vlan: 10", "vlan: 11")));
+    const state::vlan_set tagged = d.bridges.find("lan")->member("a")->tagged_vlans();
+    EXPECT_FALSE(tagged.test(10));
+    EXPECT_TRUE(tagged.test(11) && tagged.test(20));
+    EXPECT_NE(to_yaml(d).find("trunks: [20-29]"), std::string::npos) << to_yaml(d);
+}
+
+/// A bridge is routed, and is not, one key at a time.
+TEST(edits, a_bridge_gets_addresses_later) {
+    const char* const file =
+        "ports:\n  - {name: a, device: net_ring0}\nbridges:\n  - name: lan\n    members: [a]\n";
+    state::configuration d = loaded(file);
+    ASSERT_TRUE(edit(d, R"([{"set": {"bridge": {"name": "lan", "addresses": ["10.0.3.1/24"]}}}])"));
+    expect_same(d, loaded(std::string(file) + "    addresses: [10.0.3.1/24]\n"));
+    ASSERT_TRUE(edit(d, R"([{"unset": {"bridge": {"name": "lan", "keys": ["addresses"]}}}])"));
+    expect_same(d, loaded(file));
+    const auto alone = edit(d, R"([{"set": {"bridge": {"name": "lan", "urpf": "strict"}}}])");
+    ASSERT_FALSE(alone);
+    EXPECT_EQ(alone.error().message(),
+              "socket:1: do[0].set.bridge.urpf needs addresses of the bridge");
+}
+
+TEST(edits, a_vlan_of_a_bridge_gets_an_interface_later) {
+    state::configuration d = loaded(bridged_file);
+    const std::string add =
+        R"([{"add": {"interface": {"port": "lan", "vlan": 20, "addresses": ["10.0.4.1/24"]}}}])";
+    ASSERT_TRUE(edit(d, add));
+    expect_same(d, loaded(std::string(bridged_file) +
+                          "    interfaces: [{vlan: 20, addresses: [10.0.4.1/24]}]\n"));
+    EXPECT_EQ(edit(d, add).error().code, EEXIST);
+    ASSERT_TRUE(loaded(bridged_file).interfaces.find("lan.20") == nullptr);
+    d = loaded(std::string(bridged_file) +
+               "    interfaces: [{vlan: 20, addresses: [10.0.4.1/24]}]\n");
+    ASSERT_TRUE(edit(d, R"([{"del": {"interface": {"port": "lan", "vlan": 20}}}])"));
+    expect_same(d, loaded(bridged_file));
 }
 
 struct refusal_row {

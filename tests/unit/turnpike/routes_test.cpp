@@ -336,7 +336,8 @@ INSTANTIATE_TEST_SUITE_P(
         row{"length 33", to("10.9.0.0/33"),
             "f.yaml:5: routes[0].to should have a length from 0 to "
             "32 after the '/', not '33'"},
-        row{"no length", to("10.9.0.0"), "f.yaml:5: routes[0].to should have a length"},
+        row{"a host", to("10.9.0.0"), "none"},
+        row{"an empty length", to("10.9.0.0/"), "f.yaml:5: routes[0].to should have a length"},
         row{"a multicast route", to("224.0.0.0/4"),
             "f.yaml:5: routes[0].to is 224.0.0.0/4; multicast is not routed"},
         row{"a default route", to("0.0.0.0/0"), "none"},

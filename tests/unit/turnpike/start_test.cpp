@@ -59,6 +59,30 @@ TEST(check_lcores, cpus_that_the_machine_lacks) {
     EXPECT_TRUE(check_lcores({"-l", "7"}, root)) << "nothing is known";
 }
 
+TEST(check_workers, lcores_that_eal_is_not_given) {
+    const std::filesystem::path root =
+        std::filesystem::temp_directory_path() / ("cpus-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(root / "sys/devices/system/cpu");
+    std::ofstream(root / "sys/devices/system/cpu/online") << "0-1,4\n";
+    const auto complaint = [&](std::vector<unsigned> workers,
+                               const std::vector<std::string>& options) {
+        state::configuration c;
+        c.workers = std::move(workers);
+        const auto checked = check_workers(c, options, root);
+        return checked ? std::string() : checked.error().text;
+    };
+    EXPECT_EQ(complaint({1, 4}, {}), "");
+    EXPECT_EQ(complaint({999}, {}), "workers names lcore 999, and this machine has no CPU 999");
+    EXPECT_EQ(complaint({9}, {"-l", "0-1"}),
+              "workers names lcore 9, which EAL is not given (-l 0-1)");
+    EXPECT_EQ(complaint({7}, {"--lcores=0@1,7@4"}), "") << "an lcore's number is no CPU's";
+    EXPECT_EQ(complaint({4}, {"--lcores=0@1,7@4"}),
+              "workers names lcore 4, which EAL is not given (--lcores=0@1,7@4)");
+    EXPECT_EQ(complaint({9}, {"-l", "what EAL knows"}), "");
+    std::filesystem::remove_all(root);
+    EXPECT_EQ(complaint({9}, {}), "") << "nothing is known";
+}
+
 TEST(cpus_of_lcores, maps) {
     EXPECT_EQ(cpus_of_lcores({"--lcores", "0@2,1@3"}), (cpus{2, 3}));
     EXPECT_EQ(cpus_of_lcores({"--lcores=0@130,1@255"}), (cpus{130, 255}));

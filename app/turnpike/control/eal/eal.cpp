@@ -194,9 +194,35 @@ result<void> check_lcores(const std::vector<std::string>& options, const std::st
                     fmt::join(missing, ", "), online));
 }
 
+result<void> check_workers(const state::configuration& config,
+                           const std::vector<std::string>& options, const std::string& root) {
+    std::vector<unsigned> ids;
+    for (const state::lcore& one : state::lcores_of(options)) ids.push_back(one.id);
+    const std::string named = state::lcores_option(options);
+    if (ids.empty() && !named.empty()) return {};  // in a syntax that only EAL parses
+    if (ids.empty()) {  // all CPUs of the process' affinity, which another one's service need not have
+        std::string online;
+        std::getline(std::ifstream(root + "/sys/devices/system/cpu/online") >> std::ws, online);
+        ids = state::cpus_of_list(online);
+        if (ids.empty()) return {};
+    }
+    for (const unsigned lcore : config.workers)
+        if (std::find(ids.begin(), ids.end(), lcore) == ids.end())
+            return fail(EINVAL, config.file,
+                        named.empty()
+                            ? fmt::format("workers names lcore {}, and this machine has no CPU {}",
+                                          lcore, lcore)
+                            : fmt::format("workers names lcore {}, which EAL is not given ({})",
+                                          lcore, named));
+    return {};
+}
+
 result<void> check_eal(const state::configuration& config,
                        const std::vector<std::string>& command) {
-    return check_lcores(merge_eal_options(config.fixed.eal_options.args, command), "/");
+    const std::vector<std::string> options =
+        merge_eal_options(config.fixed.eal_options.args, command);
+    if (auto checked = check_lcores(options, "/"); !checked) return checked;
+    return check_workers(config, options, "/");
 }
 
 result<void> start_eal(const state::configuration& config,

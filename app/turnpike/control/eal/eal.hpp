@@ -31,7 +31,13 @@ void prefer_in_memory(std::vector<std::string>& options);
 /// Errors  EINVAL with the CPUs
 [[nodiscard]] result<void> check_lcores(const std::vector<std::string>& options,
                                         const std::string& root);
-/// Errors that start_eal() would find in the options, for --check.
+/// Whether EAL is given the lcores of `workers`; without an option for lcores, whether the machine has their CPUs.
+/// root    as for check_lcores()
+/// Errors  EINVAL with the lcore
+[[nodiscard]] result<void> check_workers(const state::configuration& config,
+                                         const std::vector<std::string>& options,
+                                         const std::string& root);
+/// Errors that start_eal() and the workers' start would find in the options, for --check.
 [[nodiscard]] result<void> check_eal(const state::configuration& config,
                                      const std::vector<std::string>& command);
 

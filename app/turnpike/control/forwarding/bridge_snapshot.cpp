@@ -131,8 +131,9 @@ class table_maker {
         if (m.mode == vlan_mode::access || tunnel) tags[m.vlan] = 0;
         auto vlans = std::make_unique<uint16_t[]>(vlan_ids);
         const uint32_t type = m.service_tags ? packet::ether_type_service : packet::ether_type_vlan;
+        const state::vlan_set tagged = m.tagged_vlans();
         for (uint16_t id = 1; id <= state::last_vlan; ++id) {
-            if (!m.vlans.test(id)) continue;
+            if (!tagged.test(id)) continue;
             vlans[id] = static_cast<uint16_t>(first + id);
             tags[id] = type << 16 | id;
         }

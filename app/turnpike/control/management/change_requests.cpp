@@ -13,6 +13,7 @@
 #include "sources/file_access.hpp"
 #include "sources/yaml.hpp"
 #include "sources/yaml_writer.hpp"
+#include "state/validate.hpp"
 #include "version.hpp"
 #include "yaml/write_file.hpp"
 #include "yaml/yaml_file.hpp"
@@ -138,13 +139,19 @@ json change_requests::diff(const request_fields& f, const peer& from) const {
     return compared(*running(), config_of_request(f, from));
 }
 
+/// With the time until the change is undone, if it awaits confirmation: a change of nothing does not.
+json change_requests::with_undo(json changes) const {
+    if (const auto left = history_.undone_in()) changes["undone_in_s"] = left->count();
+    return changes;
+}
+
 json change_requests::apply(const request_fields& f, const peer& from) {
     f.expect("text name file confirm comment");
     auto config = std::make_shared<const state::configuration>(config_of_request(f, from));
     log_old_keys(*config);
     const change_cause cause{who_is(from), "apply " + config->file, comment_of(f)};
-    return changes_json(
-        taken(history_.apply(std::move(config), cause, undo_time(f), {.all = true})));
+    return with_undo(
+        changes_json(taken(history_.apply(std::move(config), cause, undo_time(f), {.all = true}))));
 }
 
 const past_state* change_requests::base_of(const request_fields& f) const {
@@ -164,18 +171,25 @@ json change_requests::change(const request_fields& f, const peer& from) {
     const past_state* const base = base_of(f);
     auto config = copy_of(base != nullptr ? *base->state : *running());
     result<void> made;
-    taken(sources::with_file_access_of(from, [&] { made = sources::edit(*config, list); }));
+    taken(
+        sources::with_file_access_of(from, [&] { made = sources::edit_unchecked(*config, list); }));
     taken(made);
-    if (f.truth_or("dry", false)) return compared(*running(), *config);
+    const auto valid = state::validate(*config);
+    if (f.truth_or("dry", false)) {
+        json out = compared(*running(), *config);
+        if (!valid) out["invalid"] = error_json(valid.error());  // later edits may complete it
+        return out;
+    }
+    taken(valid);
     log_old_keys(*config);
     constexpr size_t longest = 200;  // limit of the log line
     std::string what =
         "change " + (list.size() <= longest ? list : list.substr(0, longest) + "...");
     if (base != nullptr)
         what = "rollback to \"" + base->cause.what + "\"" + (list == "[]" ? "" : ", " + what);
-    return changes_json(
+    return with_undo(changes_json(
         taken(history_.apply(std::move(config), {who_is(from), std::move(what), comment_of(f)},
-                             undo_time(f), {.named = ports_in(list)})));
+                             undo_time(f), {.named = ports_in(list)}))));
 }
 
 /// Route lines, in parts; applied with the last part.

@@ -23,6 +23,9 @@ struct wrong_configuration {
     state::errors all{};
 };
 
+/// An error as in an answer: what, where and code.
+[[nodiscard]] nlohmann::json error_json(const error& why);
+
 /// Threads  management.
 class change_requests {
   public:
@@ -59,6 +62,7 @@ class change_requests {
     }
 
   private:
+    [[nodiscard]] json with_undo(json changes) const;
     /// The state that the edits of a request change; null: the running one.
     [[nodiscard]] const past_state* base_of(const request_fields& f) const;
     [[nodiscard]] std::shared_ptr<const state::configuration> running() const {

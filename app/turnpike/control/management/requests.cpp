@@ -158,14 +158,14 @@ std::string requests::greeting() {
     return text_of({{"schema", "turnpike.control/1"}, {"version", version}});
 }
 
-namespace {
-
 json error_json(const error& why) {
     const char* name = ::strerrorname_np(why.code);
     return {{"what", printable(why.text)},
             {"where", why.object.empty() ? json(nullptr) : json(printable(why.object))},
             {"code", name != nullptr ? name : "EIO"}};
 }
+
+namespace {
 
 /// The first error, and the others as its list `also`.
 std::string refusal_of_all(const state::errors& all) {

@@ -11,6 +11,7 @@
 
 #include "control/management/show.hpp"
 #include "sources/netlink_rib.hpp"
+#include "sources/route_file.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -143,12 +144,9 @@ uint8_t vrf_of(controller& c, const request_fields& f) {
     return there->second;
 }
 
-/// A prefix; an address without a length is a host prefix.
+/// A prefix, an address for its host prefix, or `default`.
 ip_prefix prefix_of(const request_fields& f, std::string_view field) {
-    const std::string text = f.text(field);
-    if (text.find('/') != std::string::npos) return parsed(parse_prefix(text), field).network();
-    const ip_address a = parsed(parse_address(text), field);
-    return {a, static_cast<uint8_t>(a.bits())};
+    return parsed(sources::parse_destination(f.text(field)), field).network();
 }
 
 /// Routes of an origin, or of a routing protocol of learned routes; empty: all.
