@@ -233,6 +233,20 @@ void join_pages(json& lists, json& page) {
     }
 }
 
+/// Below a table on a terminal: unsaved changes, and the time of a change that awaits confirmation. The prompt shows both
+/// itself.
+void print_footer(connection& c, const given& g, const json& request) {
+    const bool is_table = !g.as_json() && !g.in_prompt && ::isatty(STDOUT_FILENO) == 1;
+    if (!is_table || request.value("request", std::string()) != "show") return;
+    const auto state = result_in(c.ask({{"request", "history"}}));
+    if (!state || !state->is_object()) return;
+    std::string text = state->value("unsaved", false) ? "unsaved changes" : "";
+    if (const json left = state->value("undone_in_s", json()); left.is_number())
+        text += (text.empty() ? "" : "; ") + ("undone in " + left.dump()) +
+                " s unless turnpikectl confirm";
+    if (!text.empty()) std::printf("(%s)\n", text.c_str());
+}
+
 }  // namespace
 
 int ask(const command& what, const given& g) {
@@ -264,6 +278,7 @@ int ask(const command& what, const given& g) {
         if (is_last) break;
         (*request)["from"] = result["next"];
     }
+    print_footer(*asked, g, *request);
     return flush_output();
 }
 

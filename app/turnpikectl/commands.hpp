@@ -28,6 +28,7 @@ struct given {
     std::map<std::string_view, std::string> options{};  ///< "--json" likewise, with an empty value
     /// The lines of a batch, by the number of their change; for errors.
     mutable std::vector<change_words> changes{};
+    bool in_prompt = false;  ///< of a session, whose prompt has unsaved changes and a running timer
 
     [[nodiscard]] bool has(std::string_view word) const;
     /// The first value of that kind, or an empty string.

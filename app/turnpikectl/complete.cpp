@@ -43,8 +43,8 @@ class candidates {
                 one.is_object() ? one.value(std::string(kind.member), json()) : json();
             if (!value.is_string()) continue;
             const std::string& text = value.get_ref<const std::string&>();
-            // A candidate is one line, so names with blanks or control characters are skipped.
-            if (!text.empty() && text.find_first_of(" \t\n\r\x1b") == std::string::npos)
+            // A candidate is one line: no names with blanks or control characters; and none of a row such as "(removed)".
+            if (!text.empty() && text.find_first_of(" \t\n\r\x1b(") == std::string::npos)
                 add(text, kind.help);
         }
     }

@@ -170,9 +170,10 @@ int session::run_words(const parsed_line& line) {
     if (run_own(words, code)) return code;
     std::vector<std::string> all = with_options(words);
     if (line.json) all.emplace_back("--json");
-    const auto read = read_command_line(all, true);
+    auto read = read_command_line(all, true);
     if (!read) return complain(read.error(), exit_usage);
     if (read->what == nullptr) return print_help(read->says.values("WORD"));
+    read->says.in_prompt = true;
     if (configures_ && read->what->request != nullptr) {
         std::string text;
         for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;

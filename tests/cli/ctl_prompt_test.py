@@ -179,6 +179,21 @@ def test_unsaved_work_and_a_running_timer_stand_in_the_prompt():
     assert terminal.end() == 0
 
 
+def test_unsaved_work_and_a_running_timer_stand_below_tables():
+    box = Box()
+    box.state.update({"unsaved": True, "undone_in_s": 42})
+    terminal = Terminal(box, "show", "ports")
+    shown = terminal.read_until("(unsaved changes; undone in 42 s unless turnpikectl confirm)")
+    assert "west" in shown and terminal.end() == 0, shown
+    plain = box.server.run("show", "ports").stdout
+    assert "west" in plain and "unsaved" not in plain, "no terminal, no footer"
+    terminal = Terminal(box)
+    terminal.read_until("> ")
+    assert "undone in" not in terminal.line("show ports"), "the prompt has it"
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
 def test_a_candidate():
     box = Box()
     terminal = Terminal(box)

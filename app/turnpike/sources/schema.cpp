@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "sources/fields.hpp"
 #include "sources/yaml_acl_writer.hpp"
@@ -149,6 +150,78 @@ std::string object_schema(const object_facts& of) {
                                : map;
 }
 
+/// Objects that are not flat have their schemas here: access lists with their rules, routes, and cross-connects.
+constexpr std::string_view other_definitions = R"json(
+  "rule": {"type": "object", "additionalProperties": false, "required": ["action"], "properties": {
+      "action": {"enum": ["permit", "deny", "count"], "description": "What happens to a packet that matches; count: only counted"},
+      "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]*$", "description": "Unique in the list"},
+      "family": {"enum": ["ipv4", "ipv6"], "description": "Packets of this family only"},
+      "protocol": {"type": ["string", "integer"], "description": "A number, or icmp, igmp, tcp, udp, gre, esp, ospf, icmpv6, sctp, udp-lite"},
+      "source": {"type": "string", "description": "A prefix, or the address of a host"},
+      "destination": {"type": "string", "description": "A prefix, or the address of a host"},
+      "source_ports": {"type": ["string", "integer"], "description": "A port or a range, e.g. 1024-65535"},
+      "destination_ports": {"type": ["string", "integer"], "description": "A port or a range, e.g. 1024-65535"},
+      "tcp_flags": {"type": "string", "description": "Flags that are set or not, e.g. +ack -syn"},
+      "icmp_type": {"type": "integer", "minimum": 0, "maximum": 255, "description": "Type of ICMP or ICMPv6 messages"},
+      "icmp_code": {"type": "integer", "minimum": 0, "maximum": 255, "description": "Code of the type"},
+      "dscp": {"type": "integer", "minimum": 0, "maximum": 63, "description": "Differentiated services code point (RFC 2474)"
+}
+, "vlan" : {
+    "type" : [ "string", "integer" ],
+    "description" : "VLAN ID of the outer tag as received, or untagged"
+},
+           "fragments"
+    : {"type" : "boolean", "description" : "Only fragments, or only packets that are none"},
+      "source_mac"
+    : {"type" : "string", "description" : "Layer 2: an address, optionally with a mask"},
+      "destination_mac"
+    : {"type" : "string", "description" : "Layer 2: an address, optionally with a mask"},
+      "ethertype" : {
+          "type" : [ "string", "integer" ],
+          "description" : "Layer 2: a number from 0x0600 on, or ipv4, arp, ipv6, lldp, llc"
+      },
+                    "file"
+    : {
+        "type" : "string",
+        "description" : "A file of rules in ClassBench format, all with this action"
+    },
+      "lines" : {
+    "type" : "string", "description" : "A block of rules in ClassBench format, all with this action"
+}
+}
+},
+  "acl": {"type": "object", "additionalProperties": false, "required": ["name", "rules"], "properties": {
+      "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]*$"},
+      "layer": {"enum": [2, 3], "default": 3, "description": "2: rules of MAC addresses and Ethertypes; 3: of IP packets"},
+      "default": {"enum": ["permit", "deny"], "default": "deny", "description": "What happens to a packet that no rule matches"},
+      "memory_mb": {"type": "integer", "minimum": 1, "maximum": 65536, "default": 256, "description": "Maximum memory of the lookup tables", "x-unit": "MB"},
+      "rules": {"type": "array", "items": {"$ref": "#/definitions/rule"}, "description": "The first rule that matches counts"}
+    }},
+  "next_hop": {"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": false, "required": ["via"], "properties": {
+      "via": {"type": "string", "description": "A gateway"},
+      "port": {"type": "string", "description": "Interface of the gateway"},
+      "weight": {"type": "integer", "minimum": 1, "maximum": 256, "default": 1, "description": "Share of the flows"},
+      "onlink": {"type": "boolean", "default": false, "description": "The gateway is on the link, whatever the addresses of the interface"}
+    }}]},
+  "route": {"type": "object", "additionalProperties": false, "properties": {
+      "to": {"type": "string", "description": "A prefix, the address of a host, or default"},
+      "via": {"description": "A gateway, or several of them (ECMP)", "anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/definitions/next_hop"}}]},
+      "port": {"type": "string", "description": "Interface of the gateway; without via, its destinations are neighbours on it"},
+      "type": {"enum": ["unicast", "blackhole", "unreachable", "prohibit"], "default": "unicast", "description": "All but unicast discard their packets"},
+      "vrf": {"type": "string", "description": "The VRF of the route; without it, the main table"},
+      "onlink": {"type": "boolean", "default": false, "description": "The gateway is on the link, whatever the addresses of the interface"},
+      "recursive": {"type": "boolean", "default": false, "description": "Other routes resolve the gateway"},
+      "mtu": {"type": "integer", "minimum": 68, "maximum": 65535, "description": "Longest packet of the route", "x-unit": "bytes"},
+      "file": {"type": "string", "description": "A file of routes, as ip route prints them"},
+      "lines": {"type": "string", "description": "A block of routes, as ip route prints them"}
+    }})json";
+constexpr std::pair<std::string_view, std::string_view> other_keys[] = {
+    {"acl", R"({"type": "array", "items": {"$ref": "#/definitions/acl"}})"},
+    {"routes",
+     R"({"anyOf": [{"type": "array", "items": {"$ref": "#/definitions/route"}}, {"$ref": "#/definitions/route"}]})"},
+    {"xconnects",
+     R"({"description": "Pairs of cross-connected ports", "type": "array", "items": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}})"}};
+
 }  // namespace
 
 std::string json_schema() {
@@ -165,8 +238,15 @@ std::string json_schema() {
     all.insert(all.end(), keys_of_lists.begin(), keys_of_lists.end());
     for (const std::string_view key : file_keys) {
         const auto p = std::ranges::find(all, key, &property::key);
-        keys.push_back(p != all.end() ? p->text() : fmt::format("{}: {{}}", as_json_text(key)));
+        if (p != all.end()) {
+            keys.push_back(p->text());
+            continue;
+        }
+        const auto* const other = std::ranges::find(
+            other_keys, key, &std::pair<std::string_view, std::string_view>::first);
+        keys.push_back(fmt::format("{}: {}", as_json_text(key), other->second));
     }
+    definitions.emplace_back(other_definitions.substr(other_definitions.find('"')));
     return fmt::format(
         "{{\"$schema\": \"http://json-schema.org/draft-07/schema#\",\n"
         "  \"title\": \"Configuration of turnpike\",\n"

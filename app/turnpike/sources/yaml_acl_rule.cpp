@@ -22,21 +22,6 @@ using namespace packet;  // protocol numbers
 using namespace state;   // rules
 using yaml::reader;
 
-struct named_protocol {
-    std::string_view name;
-    uint8_t number;
-};
-constexpr named_protocol protocols[] = {{"icmp", protocol_icmp},
-                                        {"igmp", 2},
-                                        {"tcp", protocol_tcp},
-                                        {"udp", protocol_udp},
-                                        {"gre", 47},
-                                        {"esp", 50},
-                                        {"ospf", 89},
-                                        {"icmpv6", protocol_icmpv6},
-                                        {"sctp", protocol_sctp},
-                                        {"udp-lite", protocol_udp_lite}};
-
 template <class T>
 void require(acl::masked<T>& field, T bits) {
     field.value = static_cast<T>(field.value | bits);
@@ -70,7 +55,7 @@ acl::port_range read_ports(const reader& from) {
 uint8_t read_protocol(const reader& from) {
     const std::string text = from.text();
     std::string names;
-    for (const auto& [name, number] : protocols) {
+    for (const auto& [name, number] : named_protocols) {
         if (name == text) return number;
         names += fmt::format(", {}", name);
     }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "packet/headers.hpp"
 #include "state/acl.hpp"
 #include "yaml/reader.hpp"
 
@@ -24,6 +25,22 @@ inline constexpr std::array<named_ethertype, 5> named_ethertypes = {{{"ipv4", {0
                                                                      {"ipv6", {0x86dd, 0x86dd}},
                                                                      {"lldp", {0x88cc, 0x88cc}},
                                                                      {"llc", {0, 0x05ff}}}};
+
+struct named_protocol {
+    std::string_view name;
+    uint8_t number;
+};
+inline constexpr std::array<named_protocol, 10> named_protocols = {
+    {{"icmp", packet::protocol_icmp},
+     {"igmp", 2},
+     {"tcp", packet::protocol_tcp},
+     {"udp", packet::protocol_udp},
+     {"gre", 47},
+     {"esp", 50},
+     {"ospf", 89},
+     {"icmpv6", packet::protocol_icmpv6},
+     {"sctp", packet::protocol_sctp},
+     {"udp-lite", packet::protocol_udp_lite}}};
 
 /// Whether the protocol's header begins with ports.
 [[nodiscard]] bool has_ports(uint8_t protocol) noexcept;

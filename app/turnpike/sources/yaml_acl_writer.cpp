@@ -96,11 +96,16 @@ condition_list frame_conditions(const acl_rule& r) {
     return out;
 }
 
+std::string protocol_text(uint8_t number) {
+    const auto named = std::ranges::find(named_protocols, number, &named_protocol::number);
+    return named == named_protocols.end() ? fmt::format("{}", number) : std::string(named->name);
+}
+
 condition_list packet_conditions(const acl_rule& r) {
     condition_list out;
     if (r.ipv4 != r.ipv6) out.emplace_back("family", r.ipv6 ? "ipv6" : "ipv4");
     if (r.match.protocol.mask != 0)
-        out.emplace_back("protocol", fmt::format("{}", r.match.protocol.value));
+        out.emplace_back("protocol", protocol_text(r.match.protocol.value));
     const acl::address_match any{};
     if (r.match.source != any)
         out.emplace_back("source", quoted(prefix_of(r.match.source, r.ipv6).text()));

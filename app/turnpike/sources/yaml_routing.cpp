@@ -176,7 +176,12 @@ std::vector<ip_prefix> read_addresses(const reader& from) {
 }
 
 ip_prefix read_network(const reader& from) {
-    const ip_prefix p = from.taken(parse_prefix(from.text()));
+    const std::string text = from.text();
+    if (text.find('/') == std::string::npos) {
+        const ip_address host = from.taken(parse_address(text));
+        return {host, static_cast<uint8_t>(host.bits())};
+    }
+    const ip_prefix p = from.taken(parse_prefix(text));
     if (p != p.network())
         from.refuse(fmt::format("is {}, which has host bits set: it should be {}", p.text(),
                                 p.network().text()));

@@ -12,7 +12,7 @@
 
 namespace turnpike::sources {
 
-/// A prefix without host bits.
+/// A prefix without host bits, or a host's address.
 ip_prefix read_network(const yaml::reader& from);
 
 /// An interface address with its prefix length.

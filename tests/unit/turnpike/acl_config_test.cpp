@@ -158,8 +158,9 @@ INSTANTIATE_TEST_SUITE_P(
         row{"host bits", rule("source: 10.0.0.1/8"),
             "f.yaml:7: acl[0].rules[1].source is 10.0.0.1/8, which has host bits set: it should "
             "be 10.0.0.0/8"},
-        row{"no length", rule("source: 10.0.0.1"),
+        row{"no length", rule("source: 10.0.0.1/"),
             "f.yaml:7: acl[0].rules[1].source should have a length"},
+        row{"a host", rule("source: 10.0.0.1"), "none"},
         row{"unknown protocol", rule("protocol: tpc"),
             "f.yaml:7: acl[0].rules[1].protocol should be a number from 0 to 255, icmp, igmp"},
         row{"protocol 256", rule("protocol: 256"),

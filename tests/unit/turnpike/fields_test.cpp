@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "complaints.hpp"
 #include "sources/edits.hpp"
@@ -512,6 +514,50 @@ TEST(fields, the_schema_has_each_key_with_its_type) {
     EXPECT_EQ(property_of(schema["definitions"]["port"], "mtu")["default"], 1500);
     EXPECT_EQ(property_of(schema["definitions"]["interface"], "urpf")["default"], "off");
     EXPECT_EQ(property_of(schema["definitions"]["interface"], "mtu"), nlohmann::json());
+}
+
+/// Lists, rules, routes and next hops: the keys of the schema are those that the reader names for an unknown one.
+TEST(fields, the_schema_of_other_objects_has_the_readers_keys) {
+    const auto schema = nlohmann::json::parse(json_schema());
+    const auto keys_of = [&](const nlohmann::json& object) {
+        std::set<std::string> out;
+        for (const auto& [key, value] : object["properties"].items()) out.insert(key);
+        return out;
+    };
+    const auto keys_named = [](const std::string& text) {
+        const auto read = load_text(text, "f.yaml");
+        EXPECT_FALSE(read);
+        const std::string message = read ? std::string() : read.error().message();
+        const size_t at = message.find("it takes ");
+        EXPECT_NE(at, std::string::npos) << message;
+        std::set<std::string> out;
+        std::istringstream words(message.substr(at == std::string::npos ? 0 : at + 9));
+        for (std::string word; words >> word;) {
+            if (word.ends_with(',')) word.pop_back();
+            if (word != "and" && word != "or") out.insert(word);
+        }
+        return out;
+    };
+    const std::string port = "ports: [{name: a, device: net_x, addresses: [10.0.0.1/24]}]\n";
+    const auto rule = [&](int layer, const std::string& says) {
+        return port + "acl: [{name: l, layer: " + std::to_string(layer) + ", rules: [{" + says +
+               ", xyz: 1}]}]\n";
+    };
+    std::set<std::string> rules = keys_named(rule(3, "action: deny"));
+    for (const std::string& more : {rule(2, "action: deny"), rule(3, "action: deny, file: f"),
+                                    rule(3, "action: deny, lines: f")})
+        rules.merge(keys_named(more));
+    EXPECT_EQ(keys_of(schema["definitions"]["rule"]), rules);
+    EXPECT_EQ(keys_of(schema["definitions"]["acl"]),
+              keys_named(port + "acl: [{name: l, xyz: 1}]\n"));
+    std::set<std::string> routes = keys_named(port + "routes: [{to: 10.1.0.0/16, xyz: 1}]\n");
+    for (const char* const many : {"file", "lines"})
+        routes.merge(keys_named(port + "routes: [{" + many + ": f, xyz: 1}]\n"));
+    EXPECT_EQ(keys_of(schema["definitions"]["route"]), routes);
+    EXPECT_EQ(keys_of(schema["definitions"]["next_hop"]["anyOf"][1]),
+              keys_named(port + "routes: [{to: 10.1.0.0/16, via: [{via: 10.0.0.2, xyz: 1}]}]\n"));
+    for (const auto& [key, value] : schema["properties"].items())
+        EXPECT_FALSE(value.empty()) << key;
 }
 
 TEST(fields, the_fuzzers_dictionary_has_each_key_and_word) {
