@@ -66,9 +66,12 @@ unsigned char complete_word(EditLine* editor, int) {
     return ::el_insertstr(editor, more.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
 }
 
-/// ?: lists the words that may follow, with their help.
+/// ?: lists the words that may follow, with their help; in quotes it is a character.
 unsigned char list_words(EditLine* editor, int) {
-    print_words(state_of(editor).lines.complete(begun_line(editor)));
+    const std::string begun = begun_line(editor);
+    if (std::ranges::count(begun, '"') % 2 != 0)
+        return ::el_insertstr(editor, "?") == 0 ? CC_REFRESH : CC_ERROR;
+    print_words(state_of(editor).lines.complete(begun));
     return CC_REDISPLAY;
 }
 

@@ -78,7 +78,13 @@ session::session(std::vector<std::string> options) : options_(std::move(options)
 session::~session() = default;
 
 result<session::parsed_line> session::parse(const std::string& line) {
-    auto words = split_words(line);
+    std::string spaced;  // "show ports|json"
+    bool quoted = false;
+    for (const char c : line) {
+        if (c == '"') quoted = !quoted;
+        spaced += c == '|' && !quoted ? std::string(" | ") : std::string(1, c);
+    }
+    auto words = split_words(spaced);
     if (!words) return tl::unexpected<error>(words.error());
     parsed_line out;
     auto at = std::find(words->begin(), words->end(), "|");

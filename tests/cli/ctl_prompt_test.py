@@ -112,6 +112,10 @@ def test_commands_and_filters():
     assert "east" in shown and "west" not in shown, shown
     shown = terminal.line("show ports | except east | except name")
     assert "west" in shown and "east" not in shown, shown
+    shown = terminal.line("show ports|match east|except name")
+    assert "east" in shown and "west" not in shown, shown
+    terminal.line('set port west description "why|what?"')
+    assert box.changes()[-1]["do"] == [{"set": {"port": {"name": "west", "description": "why|what?"}}}], box.changes()
     shown = terminal.line("show ports | json | match mtu")
     assert '"mtu":9000' in shown, shown
     shown = terminal.line("show ports | sort")

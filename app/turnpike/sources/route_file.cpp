@@ -115,6 +115,7 @@ class line_words {
         if (word == "via") return read_via();
         if (word == "dev") {
             now_.dev = next_word(left_);
+            if (now_.dev.empty()) return refuse("dev has no value");
         } else if (word == "weight" && several_) {
             const std::string_view value = next_word(left_);
             if (!read_number<uint16_t>(value, 1, state::max_member_weight, now_.weight))
@@ -130,7 +131,9 @@ class line_words {
             return read_table();
         } else if (is_one(with_value, word)) {
             has_pref_ |= word == "pref";
-            if (next_word(left_) == "lock") next_word(left_);
+            std::string_view value = next_word(left_);
+            if (value == "lock") value = next_word(left_);
+            if (value.empty()) return refuse(fmt::format("{} has no value", word));
         } else if (word == "onlink") {
             now_.onlink = true;
         } else if (word == "recursive") {

@@ -153,7 +153,7 @@ std::string object_schema(const object_facts& of) {
 /// Objects that are not flat have their schemas here: access lists with their rules, routes, and cross-connects.
 constexpr std::string_view other_definitions = R"json(
   "rule": {"type": "object", "additionalProperties": false, "required": ["action"], "properties": {
-      "action": {"enum": ["permit", "deny", "count"], "description": "What happens to a packet that matches; count: only counted"},
+      "action": {"enum": ["permit", "deny", "count"], "description": "Action on a packet that matches; count: only counted"},
       "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]*$", "description": "Unique in the list"},
       "family": {"enum": ["ipv4", "ipv6"], "description": "Packets of this family only"},
       "protocol": {"type": ["string", "integer"], "description": "A number, or icmp, igmp, tcp, udp, gre, esp, ospf, icmpv6, sctp, udp-lite"},
@@ -193,7 +193,7 @@ constexpr std::string_view other_definitions = R"json(
   "acl": {"type": "object", "additionalProperties": false, "required": ["name", "rules"], "properties": {
       "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]*$"},
       "layer": {"enum": [2, 3], "default": 3, "description": "2: rules of MAC addresses and Ethertypes; 3: of IP packets"},
-      "default": {"enum": ["permit", "deny"], "default": "deny", "description": "What happens to a packet that no rule matches"},
+      "default": {"enum": ["permit", "deny"], "default": "deny", "description": "Action on a packet that no rule matches"},
       "memory_mb": {"type": "integer", "minimum": 1, "maximum": 65536, "default": 256, "description": "Maximum memory of the lookup tables", "x-unit": "MB"},
       "rules": {"type": "array", "items": {"$ref": "#/definitions/rule"}, "description": "The first rule that matches counts"}
     }},

@@ -96,11 +96,6 @@ condition_list frame_conditions(const acl_rule& r) {
     return out;
 }
 
-std::string protocol_text(uint8_t number) {
-    const auto named = std::ranges::find(named_protocols, number, &named_protocol::number);
-    return named == named_protocols.end() ? fmt::format("{}", number) : std::string(named->name);
-}
-
 condition_list packet_conditions(const acl_rule& r) {
     condition_list out;
     if (r.ipv4 != r.ipv6) out.emplace_back("family", r.ipv6 ? "ipv6" : "ipv4");
@@ -136,6 +131,11 @@ std::string classbench_text(const acl_rule& r) {
 }
 
 }  // namespace
+
+std::string protocol_text(uint8_t number) {
+    const auto named = std::ranges::find(named_protocols, number, &named_protocol::number);
+    return named == named_protocols.end() ? fmt::format("{}", number) : std::string(named->name);
+}
 
 std::string quoted(const std::string& text) {
     std::string out = "\"";

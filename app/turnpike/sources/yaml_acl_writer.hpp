@@ -14,6 +14,9 @@ namespace turnpike::sources {
 /// A double-quoted scalar of YAML and JSON with escapes.
 [[nodiscard]] std::string quoted(const std::string& text);
 
+/// The name of an IP protocol, as in a rule; its number if it has none.
+[[nodiscard]] std::string protocol_text(uint8_t number);
+
 /// The match conditions of a rule: keys, and values in YAML's form. Protocol masks, and ports without a protocol, are
 /// only in ClassBench's format complete.
 /// l2  the rule is in an L2 ACL

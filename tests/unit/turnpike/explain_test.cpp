@@ -63,10 +63,10 @@ TEST(explain, names_the_rule_its_list_and_its_place) {
     EXPECT_EQ(web["position"], 2);
     EXPECT_EQ(web["action"], "permit");
     EXPECT_TRUE(web["where"].get<std::string>().ends_with(":11")) << web["where"];
-    EXPECT_EQ(
-        web["text"],
-        "{action: permit, name: \"web\", family: ipv4, protocol: 6, destination: \"10.9.0.0/16\", "
-        "destination_ports: 80-81}");
+    EXPECT_EQ(web["text"],
+              "{action: permit, name: \"web\", family: ipv4, protocol: tcp, destination: "
+              "\"10.9.0.0/16\", "
+              "destination_ports: 80-81}");
     EXPECT_EQ(web["counted"], json::array({"all"}));
     EXPECT_TRUE(web["near"].empty()) << web["near"];
 
@@ -99,8 +99,8 @@ TEST(explain, names_the_rules_that_almost_matched) {
     EXPECT_EQ(denied["near"][0]["packet"], "443");
     EXPECT_EQ(denied["near"][1]["position"], 5);
     EXPECT_EQ(denied["near"][1]["field"], "protocol");
-    EXPECT_EQ(denied["near"][1]["expected"], "17");
-    EXPECT_EQ(denied["near"][1]["packet"], "6");
+    EXPECT_EQ(denied["near"][1]["expected"], "udp");
+    EXPECT_EQ(denied["near"][1]["packet"], "tcp");
     const json source = step_of(explained(l, packet("tcp", 22)), "acl_in")["acl"][0]["near"];
     bool found = false;
     for (const json& one : source)

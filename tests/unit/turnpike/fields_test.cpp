@@ -516,7 +516,7 @@ TEST(fields, the_schema_has_each_key_with_its_type) {
     EXPECT_EQ(property_of(schema["definitions"]["interface"], "mtu"), nlohmann::json());
 }
 
-/// Lists, rules, routes and next hops: the keys of the schema are those that the reader names for an unknown one.
+/// Lists, rules, routes and next hops: the schema has the keys that the reader names for an unknown key.
 TEST(fields, the_schema_of_other_objects_has_the_readers_keys) {
     const auto schema = nlohmann::json::parse(json_schema());
     const auto keys_of = [&](const nlohmann::json& object) {

@@ -124,6 +124,17 @@ TEST(routes, a_default_of_ipv6_is_not_one_of_ipv4) {
               "the route's prefix is of the other family than -6");
 }
 
+TEST(routes, a_word_of_a_line_has_its_value) {
+    for (const char* word : {"dev", "proto", "metric", "src", "expires", "metric lock"}) {
+        const std::string name(word, std::string_view(word).find(' ') == std::string_view::npos
+                                         ? std::string_view(word).size()
+                                         : std::string_view(word).find(' '));
+        const auto route = parse_route_line("10.9.0.0/16 via 10.0.2.2 " + std::string(word));
+        ASSERT_FALSE(route) << word;
+        EXPECT_EQ(route.error().text, name + " has no value");
+    }
+}
+
 using row = complaint_row;
 
 std::string address(const std::string& a) { return router_with("10.0.1.1/24", a); }

@@ -193,8 +193,9 @@ TEST_F(xsk_port, queues_start_with_their_port) {
     rte_eth_dev_info info{};
     ASSERT_EQ(rte_eth_dev_info_get(p.id, &info), 0);
     info.default_rxconf.rx_deferred_start = info.default_txconf.tx_deferred_start = 1;
-    EXPECT_EQ(rte_eth_rx_queue_setup(p.id, 0, 512, 0, &info.default_rxconf, pool), -EINVAL);
-    EXPECT_EQ(rte_eth_tx_queue_setup(p.id, 0, 512, 0, &info.default_txconf), -EINVAL);
+    // EINVAL; a later ethdev than 22.11's refuses it itself.
+    EXPECT_LT(rte_eth_rx_queue_setup(p.id, 0, 512, 0, &info.default_rxconf, pool), 0);
+    EXPECT_LT(rte_eth_tx_queue_setup(p.id, 0, 512, 0, &info.default_txconf), 0);
 }
 
 /// An index is another interface's in another namespace.

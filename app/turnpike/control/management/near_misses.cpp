@@ -8,6 +8,7 @@
 
 #include "net/ip.hpp"
 #include "sources/yaml_acl_rule.hpp"
+#include "sources/yaml_acl_writer.hpp"
 #include "state/l2_match.hpp"
 
 namespace turnpike::control {
@@ -121,7 +122,7 @@ mismatch compare_packet(const acl::rule& r, const Key& k) {
     c.add_address("source", k.source, r.source, [&] { return address_text(k, k.source.data()); });
     c.add_address("destination", k.destination, r.destination,
                   [&] { return address_text(k, k.destination.data()); });
-    const auto protocol_text = [&] { return fmt::format("{}", k.protocol); };
+    const auto protocol_text = [&] { return sources::protocol_text(k.protocol); };
     const auto extension = sizeof(Key) != sizeof(acl::key4) && r.protocol.mask == 0xff
                                ? state::has_extension(r.protocol.value, k.tcp_flags, k.vlan)
                                : std::nullopt;
