@@ -109,11 +109,10 @@ std::string valid(const given&, const json& result) {
 std::string would_change(const given&, const json& result) {
     return "would change: " + changes_text(result);
 }
-std::string changed(const given&, const json& result) {
-    std::string out = "changed: " + changes_text(result);
-    if (const json left = result.value("undone_in_s", json()); left.is_number())
-        out += "undone in " + left.dump() + " s unless turnpikectl confirm\n";
-    return out;
+std::string changed(const given& g, const json& result) {
+    const std::string left = undone_in(result, g.option("--confirm"));
+    return "changed: " + changes_text(result) +
+           (left.empty() ? "" : "undone in " + left + " s unless turnpikectl confirm\n");
 }
 
 std::string confirmed(const given&, const json& result) {

@@ -90,7 +90,8 @@ int apply(connection& c, const given& g, const edited_file& file) {
     if (!done) return code;
     std::fputs(("changed: " + changes_text(*done)).c_str(), stdout);
     file.remove();
-    if (!done->value("undone_in_s", json()).is_number()) return 0;  // nothing has changed
+    if (done->contains("undone_in_s") && done->at("undone_in_s").is_null())
+        return 0;  // nothing has changed
     if (!g.options.contains("--yes") && agrees("keep the change?")) {
         if (!result_of(c, {{"request", "confirm"}}, code)) return code;
         std::puts("confirmed; turnpikectl save makes it the startup configuration");

@@ -113,6 +113,12 @@ std::string shown_text(std::string_view list, std::string_view columns, const js
     return out;
 }
 
+std::string undone_in(const json& result, const std::string& asked) {
+    const auto left = result.is_object() ? result.find("undone_in_s") : result.end();
+    if (left == result.end()) return asked;
+    return left->is_number() ? left->dump() : std::string();
+}
+
 std::string changes_text(const json& result) {
     std::string out = cell(result.value("text", json())) + "\n";
     if (const json lines = result.value("compare", json::array()); !lines.empty()) {

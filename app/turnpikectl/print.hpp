@@ -20,5 +20,8 @@ namespace turnpike::ctl {
 [[nodiscard]] std::string scaled(double value);
 /// A summary line of the changes, and a line per named object.
 [[nodiscard]] std::string changes_text(const nlohmann::json& result);
+/// Seconds until a change is undone; empty: it awaits no confirmation.
+/// asked  seconds of the request, for the answer of an earlier turnpike, which does not say; or empty
+[[nodiscard]] std::string undone_in(const nlohmann::json& result, const std::string& asked);
 
 }  // namespace turnpike::ctl

@@ -110,6 +110,10 @@ std::vector<std::string> session::with_options(const std::vector<std::string>& w
 }
 
 bool session::run(const std::string& line) {
+    if (std::cin.eof()) {  // a batch from the terminal has read until the end of the input
+        std::cin.clear();
+        std::clearerr(stdin);
+    }
     const auto parsed = parse(line);
     if (!parsed) {
         code_ = complain(parsed.error(), exit_usage);
@@ -184,10 +188,6 @@ int session::run_words(const parsed_line& line) {
         std::string text;
         for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
         auto request = read->what->request(read->says);
-        if (std::cin.eof()) {  // a batch from the terminal has read until the end of the input
-            std::cin.clear();
-            std::clearerr(stdin);
-        }
         if (!request) return complain(request.error(), exit_of(request.error()));
         if (request->value("request", std::string()) == "change")
             return add_to_candidate(*read, (*request)["do"], text);
@@ -304,8 +304,9 @@ int session::send_candidate(bool dry, json with) {
         print_invalid(*result, says, request);
         return 0;
     }
-    if (const json left = result->value("undone_in_s", json()); left.is_number())
-        std::printf("undone in %s s unless confirm arrives\n", left.dump().c_str());
+    const json asked_for = request.value("confirm", json());
+    const std::string left = undone_in(*result, asked_for.is_null() ? "" : asked_for.dump());
+    if (!left.empty()) std::printf("undone in %s s unless confirm arrives\n", left.c_str());
     candidate_.clear();
     configures_ = false;
     return 0;

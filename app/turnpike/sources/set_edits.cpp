@@ -108,21 +108,32 @@ target interface_target(configuration& in, const reader& from) {
     return out;
 }
 
+/// Whether an edit unsets the keys without which a bridge has no routed interface.
+bool unsets_use(const reader& at) {
+    if (!at.has("keys")) return false;
+    return std::ranges::any_of(at.at("keys").list("keys"), [](const reader& key) {
+        return key.text() == "addresses" || key.text() == "host_interface";
+    });
+}
+
 /// A bridge, and its routed interface for untagged frames.
 target bridge_target(configuration& in, const reader& from) {
     const std::string name = from.at("name").text();
     state::bridge& b = named_object(from.at("name"), in.bridges, "a bridge");
-    if (in.interfaces.find(name) == nullptr) in.interfaces.add(name, {.bridge = name});
+    const bool is_new = in.interfaces.find(name) == nullptr;
+    if (is_new) in.interfaces.add(name, {.bridge = name});
     target out({"name"});
     out.add(bridge_fields(), of_bridge, in, b);
     out.add(interface_fields(), of_bridge, in, *in.interfaces.find(name));
-    out.then([&in, name](const reader& at) {
+    out.then([&in, name, is_new](const reader& at) {
         const state::interface& routed = *in.interfaces.find(name);
         if (!routed.addresses.empty() || routed.host_interface) return;
         for (const field<state::interface>& f : interface_fields())
-            if (find_field(at, f.key))
+            if (is_new && f.key != "host_interface" && find_field(at, f.key))
                 at.at(top_key(f.key)).refuse("needs addresses of the bridge");
-        in.interfaces.remove(name);
+        // The last use is gone. An interface with other keys stays, as a later edit may give it addresses again.
+        if ((is_new || unsets_use(at)) && routed == state::interface{.bridge = name})
+            in.interfaces.remove(name);
     });
     return out;
 }

@@ -464,6 +464,31 @@ TEST(edits, a_bridge_gets_addresses_later) {
               "socket:1: do[0].set.bridge.urpf needs addresses of the bridge");
 }
 
+/// Other keys of its routed interface are not lost between two edits: an access list above all.
+TEST(edits, a_bridge_is_renumbered_with_its_list) {
+    const std::string file =
+        "acl:\n  - {name: l, rules: [{action: permit}]}\n"
+        "ports:\n  - {name: a, device: net_ring0}\nbridges:\n  - name: lan\n    members: [a]\n"
+        "    addresses: [10.0.3.1/24]\n    acl: {in: l}\n    urpf: strict\n";
+    const char* const set = R"({"set": {"bridge": {"name": "lan", "addresses": ["10.0.4.1/24"]}}})";
+    const char* const unset = R"({"unset": {"bridge": {"name": "lan", "keys": ["addresses"]}}})";
+    state::configuration d = loaded(file);
+    ASSERT_TRUE(edit(d, "[" + std::string(unset) + "," + set + "]"));
+    expect_same(d, loaded(replaced(file, "10.0.3.1", "10.0.4.1")));
+    d = loaded(file);
+    const auto alone = edit(d, "[" + std::string(unset) + "]");
+    ASSERT_FALSE(alone) << "the list would be lost";
+    EXPECT_NE(alone.error().text.find("has no addresses"), std::string::npos) << alone.error().text;
+    // An edit in between that says nothing of addresses.
+    const std::string plain =
+        replaced(replaced(file, "    acl: {in: l}\n", ""), "    urpf: strict\n", "");
+    d = loaded(plain);
+    ASSERT_TRUE(edit(d, R"([{"del": {"address": {"port": "lan", "address": "10.0.3.1/24"}}},
+        {"set": {"bridge": {"name": "lan", "ageing_s": 600}}},
+        {"add": {"address": {"port": "lan", "address": "10.0.4.1/24"}}}])"));
+    expect_same(d, loaded(replaced(plain, "10.0.3.1", "10.0.4.1") + "    ageing_s: 600\n"));
+}
+
 TEST(edits, a_vlan_of_a_bridge_gets_an_interface_later) {
     state::configuration d = loaded(bridged_file);
     const std::string add =

@@ -79,6 +79,7 @@ TEST(check_workers, lcores_that_eal_is_not_given) {
     EXPECT_EQ(complaint({4}, {"--lcores=0@1,7@4"}),
               "workers names lcore 4, which EAL is not given (--lcores=0@1,7@4)");
     EXPECT_EQ(complaint({9}, {"-l", "what EAL knows"}), "");
+    EXPECT_EQ(complaint({1}, {"-l", "4-5", "-R"}), "") << "EAL numbers them anew";
     std::filesystem::remove_all(root);
     EXPECT_EQ(complaint({9}, {}), "") << "nothing is known";
 }

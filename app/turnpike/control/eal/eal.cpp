@@ -196,6 +196,11 @@ result<void> check_lcores(const std::vector<std::string>& options, const std::st
 
 result<void> check_workers(const state::configuration& config,
                            const std::vector<std::string>& options, const std::string& root) {
+    // EAL numbers the lcores anew (DPDK 25.11).
+    if (std::ranges::any_of(options, [](const std::string& word) {
+            return word.starts_with("-R") || word.starts_with("--remap-lcore-ids");
+        }))
+        return {};
     std::vector<unsigned> ids;
     for (const state::lcore& one : state::lcores_of(options)) ids.push_back(one.id);
     const std::string named = state::lcores_option(options);

@@ -99,8 +99,8 @@ class interfaces::prepared_interfaces : public prepared_change {
   public:
     explicit prepared_interfaces(interfaces& of) : of_(of), glean_(of.glean_) {}
 
-    /// An interface keeps its index as long as its port does, its VRF, its VLAN and its MAC address: next hops of its
-    /// neighbours have all of these.
+    /// An interface keeps its index as long as its port, its VRF and its VLAN are the same, and a routed one its MAC
+    /// address: next hops of its neighbours have all of these.
     result<void> assign_indexes(transaction& c) {
         std::vector<bool> used(datapath::max_interfaces);
         used[0] = true;
@@ -112,7 +112,8 @@ class interfaces::prepared_interfaces : public prepared_change {
             const bool same = running != nullptr &&
                               running->port == c.port_index_of.at(c.after.port_of(config)) &&
                               running->vrf == vrf_of(c, config) && running->vlan == config.vlan &&
-                              running->mac == mac_of(c, name, config);
+                              (config.kind != state::interface_kind::routed ||
+                               running->mac == mac_of(c, name, config));
             const auto free = same ? was->second
                                    : static_cast<uint16_t>(
                                          std::find(used.begin(), used.end(), false) - used.begin());

@@ -139,9 +139,10 @@ json change_requests::diff(const request_fields& f, const peer& from) const {
     return compared(*running(), config_of_request(f, from));
 }
 
-/// With the time until the change is undone, if it awaits confirmation: a change of nothing does not.
+/// With the time until the change is undone; null: it awaits no confirmation, as a change of nothing.
 json change_requests::with_undo(json changes) const {
-    if (const auto left = history_.undone_in()) changes["undone_in_s"] = left->count();
+    const auto left = history_.undone_in();
+    changes["undone_in_s"] = left ? json(left->count()) : json(nullptr);
     return changes;
 }
 
