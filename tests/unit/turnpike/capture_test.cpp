@@ -431,7 +431,7 @@ TEST_F(capture_lab, drops_behind_the_rewrite_have_the_new_tag_alone) {
              udp(counted(20))));
     slow.resize(18);
     slow.insert(slow.end(), with_options.begin() + 14, with_options.end());
-    // As a worker sees it before control does.
+    // The worker sees the link state before control does.
     auto& east = const_cast<datapath::port_state&>(*l_.controller().snapshot().port[1].state);
     east.link_up = false;
     for (int n = 0; n < 4; ++n) pass(tagged(0x0a140002, 7));
