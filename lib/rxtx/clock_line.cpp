@@ -5,37 +5,56 @@
 
 namespace turnpike::rxtx {
 
-/// A reading farther from the line than errors of readings, of the rate and a drift of 1e-4 explain.
-bool clock_line::steps(uint64_t tsc, uint64_t ticks) const noexcept {
-    constexpr unsigned enough = 3;
-    if (readings_ < enough) return false;
+/// A reading no farther from the line than errors of readings, of the rate and a drift of 1e-4 explain.
+bool clock_line::fits(uint64_t tsc, uint64_t ticks) const noexcept {
     constexpr double parts = 20'000, drift = 1e-4;  // of the window, 1 s: 50 us
-    const double error = static_cast<double>(window_) / parts + 2 * cycles_per_tick_,
-                 since = static_cast<double>(tsc - last_.tsc),
-                 baseline = static_cast<double>(last_.tsc - first_.tsc);
-    const auto away = static_cast<double>(static_cast<int64_t>(tsc_of(ticks) - tsc));
-    return std::abs(away) > error * (1 + since / baseline) + since * drift;
+    const double away = cycles(tsc_of(ticks) - tsc),
+                 error = static_cast<double>(window_) / parts + 2 * std::abs(cycles_per_tick_),
+                 since = cycles(tsc - last_.tsc), baseline = cycles(last_.tsc - first_.tsc);
+    return std::abs(away) <= error * (1 + since / baseline) + since * drift;
+}
+
+/// As if the clock had always been where a reading found it.
+void clock_line::move_to(uint64_t tsc, uint64_t ticks) noexcept {
+    const auto expected =
+        last_.ticks +
+        static_cast<uint64_t>(static_cast<int64_t>(cycles(tsc - last_.tsc) / cycles_per_tick_));
+    jump_ = ticks - expected;
+    stepped_at_ = tsc;
+    first_.ticks += jump_;
+    middle_.ticks += jump_;
+    last_.ticks += jump_;
 }
 
 bool clock_line::add(uint64_t tsc, uint64_t ticks) noexcept {
-    if (steps(tsc, ticks)) {
+    if (!begun_) {
+        begun_ = true;
         first_ = middle_ = last_ = {tsc, ticks};
-        readings_ = 1;
-        return false;
-    }
-    last_ = {tsc, ticks};
-    if (readings_++ == 0) {
-        first_ = middle_ = last_;
         return true;
     }
+    bool steady = true;
+    if (cycles_per_tick_ != 0) {
+        steady = fits(tsc, ticks);
+        if (steady) {
+            known_ = cycles_per_tick_ > 0;
+        } else if (known_ && !stepped_) {
+            move_to(tsc, ticks);
+        } else {
+            known_ = false;
+            cycles_per_tick_ = 0;
+            jump_ = 0;
+            first_ = middle_ = last_;
+        }
+    }
+    stepped_ = !steady;
+    last_ = {tsc, ticks};
     if (tsc - middle_.tsc > window_) {
         first_ = middle_;
         middle_ = last_;
     }
     if (ticks != first_.ticks && tsc > first_.tsc)
-        cycles_per_tick_ = static_cast<double>(tsc - first_.tsc) /
-                           static_cast<double>(static_cast<int64_t>(ticks - first_.ticks));
-    return true;
+        cycles_per_tick_ = cycles(tsc - first_.tsc) / cycles(ticks - first_.ticks);
+    return steady;
 }
 
 }  // namespace turnpike::rxtx

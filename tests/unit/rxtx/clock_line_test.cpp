@@ -41,7 +41,7 @@ double largest_error_us(const clock_of_drift& clock, double seconds) {
     return largest;
 }
 
-TEST(clock_line_test, needs_two_readings) {
+TEST(clock_line_test, needs_three_readings) {
     clock_line line(window);
     EXPECT_FALSE(line.is_known());
     line.add(1000, 50);
@@ -49,6 +49,8 @@ TEST(clock_line_test, needs_two_readings) {
     line.add(2000, 50);
     EXPECT_FALSE(line.is_known()) << "a clock that stands";
     line.add(3000, 60);
+    EXPECT_FALSE(line.is_known());
+    line.add(4000, 65);
     EXPECT_TRUE(line.is_known());
 }
 
@@ -69,6 +71,7 @@ TEST(clock_line_test, names_a_step_and_goes_on) {
             const uint64_t tsc = n * step, more = n > 500 ? jump : 0;
             const bool steady = line.add(tsc, clock.at(tsc) + more);
             EXPECT_EQ(steady, n != 501) << n;
+            EXPECT_EQ(line.is_known(), n > 2) << n;
             steps += steady ? 0 : 1;
             if (n < 4) continue;
             const auto error =
@@ -77,6 +80,49 @@ TEST(clock_line_test, names_a_step_and_goes_on) {
         }
         EXPECT_EQ(steps, 1u) << step_s;
     }
+}
+
+/// A second ahead every 100 ms, read 10 to 150 ms after the last reading: a line that is known is right, and frames have the time
+/// of their arrival, or that of their poll.
+TEST(clock_line_test, of_a_clock_that_steps_between_late_readings_is_right_or_unknown) {
+    constexpr uint64_t second = 125'000'000, limit = window / 10, wait = 13'000;
+    const clock_of_drift clock{125e6, 1e-7, 77};
+    const auto ticks = [&](uint64_t at) { return clock.at(at) + at / (10 * step) * second; };
+    for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+        std::mt19937_64 random(seed);
+        clock_line line(window);
+        unsigned known = 0;
+        uint64_t tsc = random() % (10 * step), last = tsc;
+        for (int n = 0; n < 5000; ++n, last = tsc) {
+            tsc += random() % 5 == 0 ? step + random() % (14 * step) : step;
+            line.add(tsc, ticks(tsc));
+            if (!line.is_known()) continue;
+            ++known;
+            for (uint64_t arrived = last; arrived < tsc + step; arrived += step / 20) {
+                const uint64_t seen = arrived + wait,
+                               taken = line.arrival_of(ticks(arrived), seen, limit);
+                EXPECT_NEAR(static_cast<double>(static_cast<int64_t>(taken - arrived)), 0, wait)
+                    << seed << " " << n;
+                // Frames from before the one step that this reading found.
+                if (arrived < tsc && tsc / (10 * step) - last / (10 * step) < 2) {
+                    EXPECT_LT(taken, seen) << seed << " " << n;
+                }
+            }
+        }
+        EXPECT_GT(known, 3000u);
+    }
+}
+
+TEST(clock_line_test, takes_another_frequency_after_three_readings) {
+    clock_line line(window);
+    uint64_t tsc = 0, ticks = 0;
+    for (int n = 0; n < 500; ++n) line.add(tsc += step, ticks += 1000);
+    EXPECT_FALSE(line.add(tsc += step, ticks += 2000)) << "a step";
+    EXPECT_FALSE(line.add(tsc += step, ticks += 2000));
+    EXPECT_FALSE(line.is_known());
+    EXPECT_TRUE(line.add(tsc += step, ticks += 2000));
+    EXPECT_TRUE(line.is_known());
+    EXPECT_EQ(line.tsc_of(ticks + 1000), tsc + step / 2);
 }
 
 /// Readings at any distance, each up to 10 us off, of slow and fast clocks, are no steps.
