@@ -86,9 +86,7 @@ void check_isolation(const machine& m, const plan& p, std::vector<diagnosis>& ou
                            : std::vector<std::string>{}});
         return;
     }
-    // The first lcore is the main one, which runs control.
-    std::set<unsigned> workers = p.cpus;
-    workers.erase(workers.begin());
+    const std::set<unsigned>& workers = p.workers;  // the main lcore runs control
     const auto shared = minus(workers, isolated),
                ticking = minus(workers, parse_list(boot_option(m, "nohz_full")));
     if (!shared.empty())
@@ -114,9 +112,8 @@ void check_isolation(const machine& m, const plan& p, std::vector<diagnosis>& ou
 }
 
 void check_interrupts(const machine& m, const plan& p, std::vector<diagnosis>& out) {
-    if (p.cpus.size() < 2) return;
-    std::set<unsigned> workers = p.cpus;
-    workers.erase(workers.begin());
+    const std::set<unsigned>& workers = p.workers;
+    if (workers.empty()) return;
     diagnosis f{
         .level = severity::warning,
         .subject = "cpu " + list_text(workers),
@@ -170,7 +167,7 @@ void check_smt(const machine& m, const plan& p, std::vector<diagnosis>& out) {
             continue;
         }
         const auto strangers = minus(minus(siblings, {cpu}), isolated);
-        if (!strangers.empty() && cpu != *p.cpus.begin()) {
+        if (!strangers.empty() && p.workers.count(cpu) != 0) {
             alone = false;
             out.push_back(
                 {.level = severity::note,

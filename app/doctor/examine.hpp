@@ -46,8 +46,9 @@ struct plan {
         unsigned rx_queues = 1;
     };
     std::vector<port> ports{};
-    std::set<unsigned> cpus{};    ///< of lcores
-    std::string unread_lcores{};  ///< an option of EAL whose syntax is unknown here; empty: none
+    std::set<unsigned> cpus{};     ///< of lcores
+    std::set<unsigned> workers{};  ///< those of workers
+    std::string unread_lcores{};   ///< an option of EAL whose syntax is unknown here; empty: none
     bool hugepages_required = true;
     bool configured = false;
 };

@@ -21,25 +21,25 @@ def run(*arguments):
     return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=30, check=False)
 
 
-def configuration(folder, ports, eal):
+def configuration(folder, ports, eal, more=""):
     file = pathlib.Path(folder, "turnpike.yaml")
     lines = [f"  - {{name: {name}, device: \"{device}\", addresses: [10.0.{i}.1/24]}}" for i, (name, device) in enumerate(ports.items())]
-    file.write_text(f"eal: {{args: \"{eal}\"}}\nports:\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    file.write_text(f"{more}eal: {{args: \"{eal}\"}}\nports:\n" + "\n".join(lines) + "\n", encoding="utf-8")
     return file
 
 
-def examined(machine, ports=None, eal="-l 0-1", files=None):
+def examined(machine, ports=None, eal="-l 0-1", files=None, more=""):
     """{(check, level): [text of each diagnosis]} and the exit code; the configuration is optional.
 
-    files: {path: content} that replaces the recording's."""
+    files: {path: content} that replaces the recording's; more: other lines of the configuration."""
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
-        more = ["--config", configuration(folder, ports, eal)] if ports else []
+        config = ["--config", configuration(folder, ports, eal, more)] if ports else []
         tree = HERE / "doctor" / f"{machine}.tree"
         if files:
             kept = [line for line in tree.read_text("utf-8").splitlines() if line.split("\t")[0].removeprefix("= ") not in files]
             tree = pathlib.Path(folder, "replaced.tree")
             tree.write_text("\n".join([*kept, *(f"= {path}\t{content}" for path, content in files.items()), ""]), encoding="utf-8")
-        done = run("--replay", tree, "--json", *more)
+        done = run("--replay", tree, "--json", *config)
     assert done.returncode in (0, 1), done.stderr
     answer = json.loads(done.stdout)
     assert answer["schema"] == "turnpike.doctor/1"
@@ -78,6 +78,22 @@ def test_lcores_that_cannot_be_read_are_said():
     for eal in ("-l 0-x", "--lcores=(0,1", "-c 0xg"):
         found, _code = examined("xeon-tuned", {"west": "0000:3b:00.0"}, eal)
         has(found, "cores", "warning", eal, "no list of lcores", "--lcores 0@2")
+
+
+def test_the_main_lcore_is_that_of_eal():
+    """The lowest ID, wherever its CPU is, or --main-lcore; `workers` may leave lcores out."""
+    ports = {"west": "0000:3b:00.0"}
+    found, _code = examined("xeon-tuned", ports, "--lcores 0@5,1@2")
+    has(found, "isolation", "ok", "cpu 2: isolated")
+    found, _code = examined("xeon-tuned", ports, "-l 2-4 --main-lcore 4")
+    has(found, "isolation", "ok", "cpu 2-3: isolated")
+    found, _code = examined("xeon-tuned", ports, "-l 2-4 --main-lcore=3")
+    has(found, "interrupts", "ok", "cpu 2,4")
+    found, _code = examined("xeon-tuned", ports, "-l 2-5", more="workers: [3, 4]\n")
+    has(found, "isolation", "ok", "cpu 3-4: isolated")
+    siblings = {f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": "1-2" for cpu in (1, 2)}
+    found, _code = examined("xeon-tuned", ports, "--lcores 0@5,1@2", files=siblings)
+    has(found, "smt", "note", "cpu 2", "other thread, cpu 1")
 
 
 def test_an_untuned_machine():
