@@ -40,15 +40,6 @@ std::set<unsigned> both(const std::set<unsigned>& one, const std::set<unsigned>&
     return out;
 }
 
-/// The value of a word "name=value" of the kernel's command line.
-std::string boot_option(const machine& m, std::string_view name) {
-    for (const std::string& word : split(m.text("/proc/cmdline"), " \n"))
-        if (word.compare(0, name.size(), name) == 0 && word.size() > name.size() &&
-            word[name.size()] == '=')
-            return word.substr(name.size() + 1);
-    return {};
-}
-
 }  // namespace
 
 void check_cores(const machine& m, const plan& p, std::vector<diagnosis>& out) {
@@ -87,8 +78,10 @@ void check_isolation(const machine& m, const plan& p, std::vector<diagnosis>& ou
         return;
     }
     const std::set<unsigned>& workers = p.workers;  // the main lcore runs control
+    // "(null)" if the kernel's command line has none; no file in a kernel without CONFIG_NO_HZ_FULL.
+    const auto tickless = m.read(fmt::format("{}/nohz_full", cpu_folder));
     const auto shared = minus(workers, isolated),
-               ticking = minus(workers, parse_list(boot_option(m, "nohz_full")));
+               ticking = minus(workers, parse_list(tickless.value_or("")));
     if (!shared.empty())
         out.push_back({.level = severity::warning,
                        .subject = "cpu " + list_text(shared),
@@ -105,8 +98,10 @@ void check_isolation(const machine& m, const plan& p, std::vector<diagnosis>& ou
              .subject = "cpu " + list_text(ticking),
              .text = "isolated, but with the scheduler's tick",
              .reason = "a tick costs some microseconds, up to 1,000 times a second",
-             .remedy = {fmt::format("nohz_full={0} rcu_nocbs={0} on the kernel's command line",
-                                    list_text(workers))}});
+             .remedy = {
+                 tickless ? fmt::format("nohz_full={0} rcu_nocbs={0} on the kernel's command line",
+                                        list_text(workers))
+                          : "this kernel has no nohz_full: use one with CONFIG_NO_HZ_FULL"}});
     else if (!workers.empty())
         out.push_back({.subject = "cpu " + list_text(workers), .text = "isolated, without a tick"});
 }

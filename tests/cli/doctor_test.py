@@ -31,14 +31,15 @@ def configuration(folder, ports, eal, more=""):
 def examined(machine, ports=None, eal="-l 0-1", files=None, more=""):
     """{(check, level): [text of each diagnosis]} and the exit code; the configuration is optional.
 
-    files: {path: content} that replaces the recording's; more: other lines of the configuration."""
+    files: {path: content} that replaces the recording's ("/ path" and "> path" of a folder and a link); more: other lines of the configuration."""
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         config = ["--config", configuration(folder, ports, eal, more)] if ports else []
         tree = HERE / "doctor" / f"{machine}.tree"
         if files:
-            kept = [line for line in tree.read_text("utf-8").splitlines() if line.split("\t")[0].removeprefix("= ") not in files]
+            files = {path if path[1] == " " else "= " + path: content for path, content in files.items()}
+            kept = [line for line in tree.read_text("utf-8").splitlines() if line.split("\t")[0] not in files]
             tree = pathlib.Path(folder, "replaced.tree")
-            tree.write_text("\n".join([*kept, *(f"= {path}\t{content}" for path, content in files.items()), ""]), encoding="utf-8")
+            tree.write_text("\n".join([*kept, *(f"{path}\t{content}" for path, content in files.items() if content is not None), ""]), encoding="utf-8")
         done = run("--replay", tree, "--json", *config)
     assert done.returncode in (0, 1), done.stderr
     answer = json.loads(done.stdout)
@@ -94,6 +95,17 @@ def test_the_main_lcore_is_that_of_eal():
     siblings = {f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": "1-2" for cpu in (1, 2)}
     found, _code = examined("xeon-tuned", ports, "--lcores 0@5,1@2", files=siblings)
     has(found, "smt", "note", "cpu 2", "other thread, cpu 1")
+
+
+def test_the_tick_is_what_the_kernel_lists():
+    """Not the word of its command line: another form, or a kernel that cannot, changes nothing there."""
+    ports, file = {"west": "0000:3b:00.0"}, "/sys/devices/system/cpu/nohz_full"
+    found, _code = examined("xeon-tuned", ports, "-l 1-3", {"/proc/cmdline": "nohz_full=1-N isolcpus=2-7"})
+    has(found, "isolation", "ok", "cpu 2-3", "without a tick")
+    found, _code = examined("xeon-tuned", ports, "-l 1-3", {file: "(null)"})
+    has(found, "isolation", "note", "cpu 2-3", "tick", "nohz_full=2-3")
+    found, _code = examined("xeon-tuned", ports, "-l 1-3", {file: None})
+    has(found, "isolation", "note", "cpu 2-3", "tick", "CONFIG_NO_HZ_FULL")
 
 
 def test_an_untuned_machine():
