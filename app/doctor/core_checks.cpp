@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <regex>
 
 #include "examine.hpp"
 
@@ -40,6 +41,28 @@ std::set<unsigned> both(const std::set<unsigned>& one, const std::set<unsigned>&
     return out;
 }
 
+/// Whether the kernel alone places an interrupt: that of a block device's queue, one for each CPU. NVMe's queue 0 is its
+/// admin queue, whose interrupt can be moved.
+/// Source  Linux Documentation/admin-guide/kernel-parameters.txt, isolcpus=managed_irq; drivers/nvme/host/pci.c,
+///         drivers/block/virtio_blk.c and drivers/scsi/virtio_scsi.c (names of the interrupts)
+bool is_managed(const machine& m, const std::string& irq_folder) {
+    static const std::regex queue("nvme[0-9]+q[1-9][0-9]*|virtio[0-9]+-req.*");
+    const auto names = m.names(irq_folder);  // a folder with the name of each action is among them
+    return std::any_of(names.begin(), names.end(),
+                       [](const std::string& name) { return std::regex_match(name, queue); });
+}
+
+diagnosis managed_interrupts(const std::set<unsigned>& workers,
+                             const std::vector<std::string>& irqs) {
+    return {.level = severity::note,
+            .subject = "cpu " + list_text(workers),
+            .text = fmt::format("{} interrupts of block devices' queues go there: {}", irqs.size(),
+                                fmt::join(irqs, " ")),
+            .reason = "the kernel manages these interrupts: writing smp_affinity_list fails (EIO)",
+            .remedy = {fmt::format("isolcpus=managed_irq,domain,{} on the kernel's command line",
+                                   list_text(workers))}};
+}
+
 }  // namespace
 
 void check_cores(const machine& m, const plan& p, std::vector<diagnosis>& out) {
@@ -71,9 +94,10 @@ void check_isolation(const machine& m, const plan& p, std::vector<diagnosis>& ou
              .reason =
                  isolated.empty() ? "other programs run between packets (section 10.1, 1.3)" : "",
              .remedy = isolated.empty()
-                           ? std::vector<std::string>{"isolcpus=LIST nohz_full=LIST rcu_nocbs=LIST "
-                                                      "on the kernel's "
-                                                      "command line, for the workers' cores"}
+                           ? std::vector<std::string>{"isolcpus=managed_irq,domain,LIST "
+                                                      "nohz_full=LIST rcu_nocbs=LIST on the "
+                                                      "kernel's command line, for the workers' "
+                                                      "cores"}
                            : std::vector<std::string>{}});
         return;
     }
@@ -90,7 +114,8 @@ void check_isolation(const machine& m, const plan& p, std::vector<diagnosis>& ou
                                  "hold: 1,024 descriptors are 70 us at "
                                  "10 Gbit/s (section 10.1, 1.3)",
                        .remedy = {fmt::format(
-                           "isolcpus={0} nohz_full={0} rcu_nocbs={0} on the kernel's command line",
+                           "isolcpus=managed_irq,domain,{0} nohz_full={0} rcu_nocbs={0} on the "
+                           "kernel's command line",
                            list_text(workers))}});
     else if (!ticking.empty())
         out.push_back(
@@ -114,22 +139,26 @@ void check_interrupts(const machine& m, const plan& p, std::vector<diagnosis>& o
         .subject = "cpu " + list_text(workers),
         .reason =
             "an interrupt costs a worker some microseconds, and its caches (section 10.1, 1.3)"};
-    std::vector<std::string> irqs;
+    std::vector<std::string> irqs, managed;
     const auto others = minus(online(m), workers);
     for (const std::string& irq : m.names("/proc/irq")) {
         const std::string folder = "/proc/irq/" + irq;
         // The affinity allows a CPU; the effective one is where interrupts go.
         const auto effective = m.read(folder + "/effective_affinity_list");
         const std::string allowed = m.text(folder + "/smp_affinity_list");
-        if (both(parse_list(effective && !effective->empty() ? *effective : allowed), workers)
-                .empty())
+        const auto cpus = parse_list(effective && !effective->empty() ? *effective : allowed);
+        if (both(cpus, workers).empty()) continue;
+        if (minus(cpus, workers).empty() && is_managed(m, folder)) {
+            managed.push_back(irq);
             continue;
+        }
         irqs.push_back(irq);
         if (!others.empty())
             f.changes.push_back({folder + "/smp_affinity_list", allowed, list_text(others)});
     }
+    if (!managed.empty()) out.push_back(managed_interrupts(workers, managed));
     if (irqs.empty()) {
-        if (!m.names("/proc/irq").empty())
+        if (managed.empty() && !m.names("/proc/irq").empty())
             out.push_back({.subject = f.subject, .text = "no interrupt of a device goes there"});
         return;
     }
@@ -260,7 +289,10 @@ void check_clock(const machine& m, const plan&, std::vector<diagnosis>& out) {
              .subject = "time stamp counter",
              .text = "it is not constant (no constant_tsc and nonstop_tsc in /proc/cpuinfo)",
              .reason = "cycles per packet and latencies are counted by it"});
-    if (!source.empty() && source != "tsc" && source != "kvm-clock" && source != "arch_sys_counter")
+    // Those that the vDSO reads, without a system call (enum vdso_clock_mode of x86 and arm64).
+    constexpr std::string_view fast[] = {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page",
+                                         "arch_sys_counter"};
+    if (!source.empty() && std::find(std::begin(fast), std::end(fast), source) == std::end(fast))
         out.push_back(
             {.level = severity::warning,
              .subject = "clock source",
@@ -286,21 +318,22 @@ void check_kernel(const machine& m, const plan&, std::vector<diagnosis>& out) {
                                    "has no busy polling"
                                  : ""});
     struct setting {
-        const char *file, *bad, *good, *text, *reason;
+        const char *file, *text, *reason;
     };
     for (const setting& s :
          {setting{
-              "/proc/sys/kernel/numa_balancing", "1", "0", "NUMA balancing is on",
+              "/proc/sys/kernel/numa_balancing", "NUMA balancing is on",
               "the kernel unmaps pages to see which CPU uses them, and each access then faults"},
-          setting{"/proc/sys/kernel/nmi_watchdog", "1", "0", "the NMI watchdog is on",
+          setting{"/proc/sys/kernel/nmi_watchdog", "the NMI watchdog is on",
                   "it interrupts each core, and takes a hardware counter"}})
-        if (m.text(s.file) == s.bad)
+        // Values beyond 1 are kinds of it: numa_balancing 2 is memory tiering (Documentation/admin-guide/sysctl/kernel.rst).
+        if (const std::string value = m.text(s.file); !value.empty() && value != "0")
             out.push_back({.level = severity::note,
                            .subject = std::string(s.file).substr(std::string("/proc/sys/").size()),
                            .text = s.text,
                            .reason = s.reason,
-                           .remedy = {fmt::format("echo {} > {}", s.good, s.file)},
-                           .changes = {{s.file, s.bad, s.good}}});
+                           .remedy = {fmt::format("echo 0 > {}", s.file)},
+                           .changes = {{s.file, value, "0"}}});
 }
 
 void check_ddio(const machine& m, const plan&, std::vector<diagnosis>& out) {

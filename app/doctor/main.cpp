@@ -37,6 +37,14 @@ std::vector<doctor::file_change> chosen(const std::vector<doctor::diagnosis>& al
     return out;
 }
 
+/// Why a file was not written.
+std::string refusal(const std::string& file, int reason) {
+    if (reason == EIO && file.starts_with("/proc/irq/"))
+        return "the kernel manages this interrupt's CPUs (EIO): isolcpus=managed_irq,domain,LIST "
+               "on the kernel's command line moves it";
+    return std::strerror(reason);
+}
+
 /// Writes each file; a refusal of one does not keep the others from being written.
 int write_changes(const std::filesystem::path& root,
                   const std::vector<doctor::file_change>& changes) {
@@ -48,7 +56,8 @@ int write_changes(const std::filesystem::path& root,
             out != nullptr && std::fputs((c.to + "\n").c_str(), out) >= 0 && std::fflush(out) == 0;
         const int reason = errno;
         if (out != nullptr) std::fclose(out);
-        if (!written) code = complain(fmt::format("{}: {}", file.string(), std::strerror(reason)));
+        if (!written)
+            code = complain(fmt::format("{}: {}", file.string(), refusal(c.file, reason)));
     }
     return code;
 }

@@ -97,6 +97,42 @@ def test_the_main_lcore_is_that_of_eal():
     has(found, "smt", "note", "cpu 2", "other thread, cpu 1")
 
 
+def test_clocks_and_kinds_of_numa_balancing():
+    clock, balancing = "/sys/devices/system/clocksource/clocksource0/current_clocksource", "/proc/sys/kernel/numa_balancing"
+    found, _code = examined("guest", files={clock: "hyperv_clocksource_tsc_page", balancing: "2"})
+    has(found, "clock", "ok", "hyperv_clocksource_tsc_page")
+    assert ("clock", "warning") not in found, found
+    has(found, "kernel", "note", "NUMA balancing is on", "echo 0 > /proc/sys/kernel/numa_balancing")
+    found, _code = examined("guest", files={clock: "hyperv_clocksource_msr", balancing: "0"})
+    has(found, "clock", "warning", "hyperv_clocksource_msr")
+    assert ("kernel", "note") not in found, found
+
+
+def test_managed_interrupts_are_the_kernels():
+    """A write to smp_affinity_list of a block device's queue fails with EIO."""
+    ports = {"west": "0000:3b:00.0"}
+    files = {"/ /proc/irq": "24 25 26 27 28 29"}
+    for irq, cpu, action in ((26, "2", "nvme0q3"), (27, "3", "virtio1-req.2"), (28, "2", "nvme0q0"), (29, "3", "eth0-TxRx-1")):
+        files |= {f"/proc/irq/{irq}/effective_affinity_list": cpu, f"/proc/irq/{irq}/smp_affinity_list": cpu,
+                  f"/ /proc/irq/{irq}": f"{action} effective_affinity_list smp_affinity_list"}
+    found, _code = examined("xeon-tuned", ports, "-l 1-3", files)
+    has(found, "interrupts", "note", "cpu 2-3: 2 interrupts of block devices' queues go there: 26 27", "isolcpus=managed_irq,domain,2-3")
+    has(found, "interrupts", "warning", "2 interrupts of devices go there: 28 29")
+    del files["/ /proc/irq/28"], files["/ /proc/irq/29"]
+    found, _code = examined("xeon-tuned", ports, "-l 1-3", files | {"/ /proc/irq": "24 25 26 27"})
+    assert ("interrupts", "note") in found and ("interrupts", "warning") not in found and ("interrupts", "ok") not in found, found
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        root = pathlib.Path(folder)
+        for file, content in (("sys/devices/system/cpu/online", "0-3"), ("proc/irq/30/effective_affinity_list", "2"), ("proc/irq/31/effective_affinity_list", "2"),
+                              ("proc/irq/31/smp_affinity_list", "0-3")):
+            (root / file).parent.mkdir(parents=True, exist_ok=True)
+            (root / file).write_text(content + "\n", encoding="utf-8")
+        (root / "proc/irq/30/smp_affinity_list").symlink_to("/proc/self/mem")  # whose first byte cannot be written: EIO
+        done = run("--root", root, "--config", configuration(folder, ports, "-l 1-2"), "--fix", "interrupts", "--yes")
+        assert done.returncode == 2 and "irq/30/smp_affinity_list: the kernel manages this interrupt" in done.stderr, done.stdout + done.stderr
+        assert (root / "proc/irq/31/smp_affinity_list").read_text("utf-8") == "0-1,3\n"
+
+
 def test_the_tick_is_what_the_kernel_lists():
     """Not the word of its command line: another form, or a kernel that cannot, changes nothing there."""
     ports, file = {"west": "0000:3b:00.0"}, "/sys/devices/system/cpu/nohz_full"
@@ -122,7 +158,7 @@ def test_an_untuned_machine():
     has(found, "pcie", "warning", "ASPM L1")
     has(found, "pcie", "note", "0000:3b:00.1", "run as root")
     has(found, "numa", "warning", "node 1, and no lcore is there", "4-7,12-15")
-    has(found, "isolation", "warning", "cpu 1,9", "isolcpus=1,9")
+    has(found, "isolation", "warning", "cpu 1,9", "isolcpus=managed_irq,domain,1,9 nohz_full=1,9")
     has(found, "interrupts", "warning", "2 interrupts", "40 41")
     has(found, "smt", "warning", "cpu 1,9", "threads of one core")
     has(found, "frequency", "warning", "cpu 0-1,9", "powersave")
