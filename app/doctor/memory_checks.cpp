@@ -6,12 +6,14 @@
 #include <charconv>
 
 #include "examine.hpp"
+#include "hugepage_limits.hpp"
 
 namespace turnpike::doctor {
 namespace {
 
 constexpr uint64_t kb_of_small_pages = 2048;
 constexpr uint64_t wanted_pages = 512;  ///< 1 GB: a pool of 16,384 buffers, a full table and EAL
+constexpr uint64_t needed_kb = wanted_pages * kb_of_small_pages / 2;
 
 struct pool {
     std::string folder{};
@@ -33,7 +35,9 @@ std::vector<pool> pools_in(const machine& m, const std::string& folder) {
 }
 
 std::string size_text(uint64_t kb) {
-    return kb >= 1u << 20 ? fmt::format("{} GB", kb >> 20) : fmt::format("{} MB", kb >> 10);
+    return kb >= 1u << 20   ? fmt::format("{} GB", kb >> 20)
+           : kb >= 1u << 10 ? fmt::format("{} MB", kb >> 10)
+                            : fmt::format("{} KB", kb);
 }
 
 /// The nodes of the lcores; without a plan, all nodes.
@@ -60,7 +64,7 @@ void judge_node(const plan& p, const std::string& node, const std::vector<pool>&
             held += fmt::format("{}{} of {} pages of {} free", held.empty() ? "" : ", ", one.free,
                                 one.total, size_text(one.page_kb));
     }
-    if (free_kb >= wanted_pages * kb_of_small_pages / 2) {
+    if (free_kb >= needed_kb) {
         out.push_back({.subject = node, .text = held});
         return;
     }
@@ -86,39 +90,80 @@ void judge_node(const plan& p, const std::string& node, const std::vector<pool>&
     out.push_back(std::move(f));
 }
 
-/// The limit of the cgroup: a page beyond it ends the process by SIGBUS, not by an error.
-void judge_cgroup(const machine& m, std::vector<diagnosis>& out) {
-    const std::string line = m.text("/proc/self/cgroup");
-    for (const std::string& entry : split(line, "\n")) {
-        if (entry.compare(0, 3, "0::") != 0) continue;
-        for (const auto& [size, kb] :
-             {std::pair{"2MB", uint64_t{2048}}, std::pair{"1GB", uint64_t{1} << 20}}) {
-            const std::string folder =
-                "/sys/fs/cgroup" + (entry == "0::/" ? std::string() : entry.substr(3));
-            const auto limit = m.number(fmt::format("{}/hugetlb.{}.max", folder, size));
-            if (!limit) continue;  // "max", or no controller
-            const bool enough = *limit >= wanted_pages * kb_of_small_pages * 1024 / 2;
-            out.push_back(
-                {.level = enough ? severity::ok : severity::error,
-                 .subject = "cgroup",
-                 .text = fmt::format("at most {} MB in pages of {}", *limit >> 20, size_text(kb)),
-                 .reason = enough ? "" : "a page beyond the limit ends the program by SIGBUS",
-                 .remedy = enough ? std::vector<std::string>{}
-                                  : std::vector<std::string>{
-                                        fmt::format("raise hugetlb.{}.max of {}", size, folder),
-                                        "in Kubernetes: resources.limits.hugepages-2Mi"}});
+/// What the control groups leave of the pages of one size.
+struct allowance {
+    uint64_t total_kb = 0, allowed_kb = 0;
+    const hugepage_limit* tightest = nullptr;  ///< nullptr: no group has a limit below the total
+};
+
+allowance allowance_of(uint64_t page_kb, const std::vector<pool>& pools,
+                       const std::vector<hugepage_limit>& limits) {
+    allowance out;
+    for (const pool& one : pools)
+        if (one.page_kb == page_kb) out.total_kb += one.total * page_kb;
+    out.allowed_kb = out.total_kb;
+    for (const hugepage_limit& limit : limits)
+        if (limit.page_kb == page_kb && limit.limit_kb < out.allowed_kb) {
+            out.allowed_kb = limit.limit_kb;
+            out.tightest = &limit;
         }
+    return out;
+}
+
+/// "2Mi" of hugepages-2Mi, a resource of Kubernetes.
+std::string kubernetes_size(uint64_t kb) {
+    return kb >= 1u << 20   ? fmt::format("{}Gi", kb >> 20)
+           : kb >= 1u << 10 ? fmt::format("{}Mi", kb >> 10)
+                            : fmt::format("{}Ki", kb);
+}
+
+/// The limits of control groups: a page beyond one ends the process by SIGBUS, not by an error. A size that a pod does not
+/// ask for has the limit 0: only the sum of the sizes counts.
+void judge_cgroup(const machine& m, const plan& p, const std::vector<pool>& pools,
+                  std::vector<diagnosis>& out) {
+    const auto limits = hugepage_limits(m);
+    std::set<uint64_t> sizes;
+    for (const pool& one : pools) sizes.insert(one.page_kb);
+    uint64_t total_kb = 0, allowed_kb = 0;
+    diagnosis f{.subject = "cgroup"};
+    std::string where;
+    for (const uint64_t kb : sizes) {
+        const allowance a = allowance_of(kb, pools, limits);
+        total_kb += a.total_kb;
+        allowed_kb += a.allowed_kb;
+        if (a.tightest == nullptr) continue;
+        where += fmt::format("{}at most {} MB in pages of {} by {}", where.empty() ? "" : ", ",
+                             a.tightest->limit_kb >> 10, size_text(kb), a.tightest->file);
+        f.remedy.push_back(fmt::format("echo max > {}", a.tightest->file));
+        f.remedy.push_back(
+            fmt::format("in Kubernetes: resources.limits.hugepages-{}", kubernetes_size(kb)));
     }
+    if (where.empty()) return;
+    f.text = where;
+    if (allowed_kb < needed_kb && allowed_kb < total_kb) {
+        f.level = p.hugepages_required ? severity::error : severity::warning;
+        f.text += ": turnpike needs some 512 MB";
+        f.reason = "a page beyond the limit ends the program by SIGBUS";
+    } else {
+        f.remedy.clear();
+    }
+    out.push_back(std::move(f));
 }
 
 }  // namespace
 
 void check_hugepages(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     const auto nodes = nodes_of(m, p);
+    std::vector<pool> all;
+    const auto judge = [&](const std::string& subject, const std::string& folder) {
+        const auto pools = pools_in(m, folder);
+        judge_node(p, subject, pools, out);
+        all.insert(all.end(), pools.begin(), pools.end());
+    };
     for (const std::string& node : nodes)
-        judge_node(p, node, pools_in(m, "/sys/devices/system/node/" + node + "/hugepages"), out);
-    if (nodes.empty()) judge_node(p, "machine", pools_in(m, "/sys/kernel/mm/hugepages"), out);
-    judge_cgroup(m, out);
+        judge(node, "/sys/devices/system/node/" + node + "/hugepages");
+    if (nodes.empty()) judge("machine", "/sys/kernel/mm/hugepages");
+    judge_cgroup(m, p, all, out);
     if (m.text("/proc/mounts").find(" hugetlbfs ") == std::string::npos)
         out.push_back(
             {.level = severity::note,

@@ -239,8 +239,37 @@ def test_default_routes_that_procfs_does_not_show():
 def test_a_container_without_hugepages_of_its_own():
     found, code = examined("pod", {"west": "net_memif0"}, "-l 1-2")
     assert code == 1
-    has(found, "hugepages", "error", "cgroup", "at most 0 MB in pages of 2 MB", "hugepages-2Mi")
+    has(found, "hugepages", "error", "cgroup", "at most 0 MB in pages of 2 MB", "/sys/fs/cgroup/kubepods.slice/pod1/hugetlb.2MB.max", "hugepages-2Mi")
     has(found, "limits", "note", "at most 0 MB may be locked")
+
+
+def test_limits_of_control_groups():
+    """Of all page sizes together, of the groups above, and of both versions: the kubelet gives 0 to a size that a pod does not ask for."""
+    ports, node, pod = {"west": "net_memif0"}, "/sys/devices/system/node/node0/hugepages", "/sys/fs/cgroup/kubepods.slice/pod1"
+    large = {f"/ {node}": "hugepages-1048576kB hugepages-2048kB", f"{node}/hugepages-1048576kB/nr_hugepages": "2",
+             f"{node}/hugepages-1048576kB/free_hugepages": "2", f"{pod}/hugetlb.1GB.max": "1073741824"}
+    found, code = examined("pod", ports, "-l 1-2", large)
+    assert code == 0, found
+    has(found, "hugepages", "ok", "cgroup", "at most 0 MB in pages of 2 MB", "at most 1024 MB in pages of 1 GB")
+    found, code = examined("pod", ports, "-l 1-2", large | {f"{pod}/hugetlb.1GB.max": "0"})
+    assert code == 1, found
+    has(found, "hugepages", "error", f"0 MB in pages of 1 GB by {pod}/hugetlb.1GB.max", "hugepages-2Mi | ", "hugepages-1Gi")
+    above = "/sys/fs/cgroup/kubepods.slice"
+    found, code = examined("pod", ports, "-l 1-2", {f"{pod}/hugetlb.2MB.max": "max", f"/ {above}": "pod1 hugetlb.2MB.rsvd.max", f"{above}/hugetlb.2MB.rsvd.max": "104857600"})
+    assert code == 1, found
+    has(found, "hugepages", "error", f"at most 100 MB in pages of 2 MB by {above}/hugetlb.2MB.rsvd.max")
+    # Version 1, in a container that sees its group as the uppermost one.
+    old = {"/proc/self/cgroup": r"5:pids:/x\n4:hugetlb,misc:/kubepods/pod1\n0::/\n", "/ /sys/fs/cgroup/hugetlb": "hugetlb.2MB.limit_in_bytes hugetlb.2MB.usage_in_bytes",
+           "/sys/fs/cgroup/hugetlb/hugetlb.2MB.limit_in_bytes": "0"}
+    found, code = examined("pod", ports, "-l 1-2", old)
+    assert code == 1, found
+    has(found, "hugepages", "error", "at most 0 MB in pages of 2 MB by /sys/fs/cgroup/hugetlb/hugetlb.2MB.limit_in_bytes")
+    # AArch64's sizes.
+    arm = {f"/ {node}": "hugepages-32768kB", f"{node}/hugepages-32768kB/nr_hugepages": "64", f"{node}/hugepages-32768kB/free_hugepages": "64",
+           f"/ {pod}": "hugetlb.32MB.max", f"{pod}/hugetlb.32MB.max": "67108864"}
+    found, code = examined("pod", ports, "-l 1-2", arm)
+    assert code == 1, found
+    has(found, "hugepages", "error", "at most 64 MB in pages of 32 MB", "hugepages-32Mi")
 
 
 def test_without_a_configuration_all_devices_are_judged():
