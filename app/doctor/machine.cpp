@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <fstream>
@@ -77,6 +78,53 @@ std::optional<std::string> read_file(const fs::path& path) {
     return content;
 }
 
+uint64_t number_after(std::string_view text, std::string_view prefix) {
+    uint64_t value = 0;
+    if (text.starts_with(prefix))
+        std::from_chars(text.data() + prefix.size(), text.data() + text.size(), value);
+    return value;
+}
+
+/// Adds a process's pages to `pages`, by node and size in KB.
+/// Source  proc(5), numa_maps: "7f.. default file=.. huge dirty=2 N0=2 kernelpagesize_kB=2048"
+bool add_hugepages(const fs::path& numa_maps,
+                   std::map<std::pair<std::string, uint64_t>, uint64_t>& pages) {
+    std::ifstream file(numa_maps);
+    std::string line;
+    while (std::getline(file, line)) {
+        const auto words = split(line, " ");
+        if (std::find(words.begin(), words.end(), "huge") == words.end()) continue;
+        const uint64_t kb = number_after(words.back(), "kernelpagesize_kB=");
+        for (const std::string& word : words) {
+            const size_t equal = word.find('=');
+            if (equal < 2 || equal == std::string::npos || word[0] != 'N') continue;
+            pages[{"node" + word.substr(1, equal - 1), kb}] +=
+                number_after(word, word.substr(0, equal + 1));
+        }
+    }
+    return file.eof();
+}
+
+/// nullopt: no turnpike runs.
+std::optional<std::string> hugepages_of_turnpike(const fs::path& proc) {
+    std::map<std::pair<std::string, uint64_t>, uint64_t> pages;
+    bool is_running = false;
+    std::string out;
+    std::error_code error;
+    for (fs::directory_iterator at(proc, error), end; !error && at != end; at.increment(error)) {
+        if (std::isdigit(static_cast<unsigned char>(at->path().filename().string()[0])) == 0)
+            continue;
+        std::string name;
+        std::getline(std::ifstream(at->path() / "comm") >> std::ws, name);
+        if (name != "turnpike") continue;
+        is_running = true;
+        if (!add_hugepages(at->path() / "numa_maps", pages)) out = "unread\n";
+    }
+    for (const auto& [where, n] : pages)
+        out += fmt::format("{} {} {}\n", where.first, where.second, n);
+    return is_running ? std::optional(out) : std::nullopt;
+}
+
 std::optional<std::string> default_route_names() {
     const auto routes = sources::read_default_routes();
     if (!routes) return std::nullopt;
@@ -122,6 +170,7 @@ std::optional<std::string> machine::bytes(const std::string& path) const {
     if (replayed_) return std::nullopt;
     if (path == default_routes)
         return files_[path] = root_ == "/" ? default_route_names() : std::nullopt;
+    if (path == turnpike_hugepages) return files_[path] = hugepages_of_turnpike(root_ / "proc");
     return files_[path] = read_file(root_ / path.substr(1));
 }
 

@@ -30,6 +30,10 @@ class machine {
     /// them (procfs has those of table main, and of several paths only one).
     static constexpr const char* default_routes = "netlink:default_routes";
 
+    /// In the place of a path: the hugepages of running processes named turnpike, a line "node0 2048 512" for a node, a page
+    /// size in KB and a number of pages; "unread" for a process whose numa_maps cannot be read.
+    static constexpr const char* turnpike_hugepages = "procfs:turnpike_hugepages";
+
     /// root  "/" or another folder with proc and sys below it
     explicit machine(std::filesystem::path root) : root_(std::move(root)) {}
     /// Errors: ENOENT and the like, or EINVAL with "file:line".

@@ -45,6 +45,17 @@ std::string refusal(const std::string& file, int reason) {
     return std::strerror(reason);
 }
 
+/// The kernel reserves as many hugepages as it finds memory for, without an error.
+std::string shortfall(const std::filesystem::path& root, const doctor::file_change& c) {
+    if (!c.file.ends_with("/nr_hugepages")) return {};
+    const uint64_t reserved = doctor::machine(root).number(c.file).value_or(0);
+    if (std::to_string(reserved) == c.to) return {};
+    return fmt::format(
+        "the kernel reserved {} pages of {}: free memory is too little or fragmented; reserve them "
+        "at boot",
+        reserved, c.to);
+}
+
 /// Writes each file; a refusal of one does not keep the others from being written.
 int write_changes(const std::filesystem::path& root,
                   const std::vector<doctor::file_change>& changes) {
@@ -58,6 +69,8 @@ int write_changes(const std::filesystem::path& root,
         if (out != nullptr) std::fclose(out);
         if (!written)
             code = complain(fmt::format("{}: {}", file.string(), refusal(c.file, reason)));
+        else if (const std::string lack = shortfall(root, c); !lack.empty())
+            code = complain(fmt::format("{}: {}", file.string(), lack));
     }
     return code;
 }

@@ -18,9 +18,28 @@ constexpr uint64_t needed_kb = wanted_pages * kb_of_small_pages / 2;
 struct pool {
     std::string folder{};
     uint64_t page_kb = 0, total = 0, free = 0;
+    uint64_t held = 0;  ///< by a running turnpike
 };
 
-std::vector<pool> pools_in(const machine& m, const std::string& folder) {
+/// Pages of a running turnpike.
+/// node  "node0"; "machine": of all nodes
+uint64_t held_by_turnpike(const machine& m, const std::string& node, uint64_t page_kb) {
+    uint64_t out = 0;
+    for (const std::string& line : split(m.text(machine::turnpike_hugepages), "\n")) {
+        const auto words = split(line, " ");
+        if (words.size() != 3 || words[1] != std::to_string(page_kb)) continue;
+        uint64_t pages = 0;
+        std::from_chars(words[2].data(), words[2].data() + words[2].size(), pages);
+        if (words[0] == node || node == "machine") out += pages;
+    }
+    return out;
+}
+
+/// node  "node0", or "machine"
+std::vector<pool> pools_in(const machine& m, const std::string& node) {
+    const std::string folder = node == "machine"
+                                   ? "/sys/kernel/mm/hugepages"
+                                   : "/sys/devices/system/node/" + node + "/hugepages";
     std::vector<pool> out;
     for (const std::string& name : m.names(folder)) {
         constexpr std::string_view prefix = "hugepages-";
@@ -29,7 +48,8 @@ std::vector<pool> pools_in(const machine& m, const std::string& folder) {
         std::from_chars(name.data() + prefix.size(), name.data() + name.size(), kb);
         const std::string at = folder + "/" + name;
         out.push_back({at, kb, m.number(at + "/nr_hugepages").value_or(0),
-                       m.number(at + "/free_hugepages").value_or(0)});
+                       m.number(at + "/free_hugepages").value_or(0),
+                       held_by_turnpike(m, node, kb)});
     }
     return out;
 }
@@ -40,7 +60,7 @@ std::string size_text(uint64_t kb) {
                             : fmt::format("{} KB", kb);
 }
 
-/// The nodes of the lcores; without a plan, all nodes.
+/// The nodes of the lcores; without a plan, all nodes with CPUs; {"machine"} if there are none.
 std::vector<std::string> nodes_of(const machine& m, const plan& p) {
     std::vector<std::string> out;
     for (const std::string& name : m.names("/sys/devices/system/node")) {
@@ -48,65 +68,105 @@ std::vector<std::string> nodes_of(const machine& m, const plan& p) {
         const auto cpus = parse_list(m.text("/sys/devices/system/node/" + name + "/cpulist"));
         const bool used = std::any_of(p.cpus.begin(), p.cpus.end(),
                                       [&](unsigned c) { return cpus.count(c) != 0; });
-        if (p.cpus.empty() || used) out.push_back(name);
+        if (p.cpus.empty() ? !cpus.empty() : used) out.push_back(name);
+    }
+    if (out.empty()) out.emplace_back("machine");
+    return out;
+}
+
+/// Sums over the pools of a node.
+struct node_memory {
+    uint64_t total_kb = 0,
+             usable_kb = 0;  ///< usable: free, or held by turnpike, which frees it before a start
+    std::string text{};
+};
+
+node_memory memory_of(const std::vector<pool>& pools) {
+    node_memory out;
+    for (const pool& one : pools) {
+        out.total_kb += one.total * one.page_kb;
+        out.usable_kb += std::min(one.total, one.free + one.held) * one.page_kb;
+        if (one.total == 0) continue;
+        out.text += fmt::format("{}{} of {} pages of {} free", out.text.empty() ? "" : ", ",
+                                one.free, one.total, size_text(one.page_kb));
+        if (one.held > 0) out.text += fmt::format(" and {} in use by turnpike", one.held);
     }
     return out;
 }
 
-void judge_node(const plan& p, const std::string& node, const std::vector<pool>& pools,
-                std::vector<diagnosis>& out) {
-    uint64_t total_kb = 0, free_kb = 0;
-    std::string held;
-    for (const pool& one : pools) {
-        total_kb += one.total * one.page_kb;
-        free_kb += one.free * one.page_kb;
-        if (one.total > 0)
-            held += fmt::format("{}{} of {} pages of {} free", held.empty() ? "" : ", ", one.free,
-                                one.total, size_text(one.page_kb));
-    }
-    if (free_kb >= needed_kb) {
-        out.push_back({.subject = node, .text = held});
-        return;
-    }
-    diagnosis f{
-        .level = total_kb == 0 && p.hugepages_required ? severity::error : severity::warning,
-        .subject = node,
-        .text = total_kb == 0 ? "no hugepages are reserved"
-                              : held + ": turnpike needs some 512 MB, more with many ports",
-        .reason =
-            "packet buffers and tables are in hugepages; without them, each packet costs TLB "
-            "misses"};
+/// The command and the change that reserve pages of 2 MB until `wanted_pages` are usable.
+void add_reservation(const std::vector<pool>& pools, uint64_t usable_kb, diagnosis& f) {
     const auto small = std::find_if(pools.begin(), pools.end(),
                                     [](const pool& q) { return q.page_kb == kb_of_small_pages; });
     if (small != pools.end()) {
         const std::string file = small->folder + "/nr_hugepages";
-        const uint64_t pages = small->total + wanted_pages;
+        const uint64_t pages =
+            small->total + wanted_pages - std::min(wanted_pages, usable_kb / kb_of_small_pages);
         f.remedy.push_back(fmt::format("echo {} > {}", pages, file));
         f.changes.push_back({file, std::to_string(small->total), std::to_string(pages)});
     }
     f.remedy.push_back(
         "at each boot: HUGEPAGES in /etc/default/turnpike, or hugepages=N on the kernel's command "
         "line");
+}
+
+void judge_node(const machine& m, const plan& p, const std::string& node,
+                const std::vector<pool>& pools, std::vector<diagnosis>& out) {
+    const node_memory memory = memory_of(pools);
+    if (memory.usable_kb >= needed_kb) {
+        out.push_back({.subject = node, .text = memory.text});
+        return;
+    }
+    const auto in_use = m.read(machine::turnpike_hugepages);
+    const bool is_counted = in_use && in_use->find("unread") == std::string::npos;
+    if (memory.total_kb >= needed_kb && !is_counted) {
+        out.push_back(
+            {.level = severity::note,
+             .subject = node,
+             .text = memory.text + "; pages in use were not counted, and may be turnpike's",
+             .reason = "turnpike needs some 512 MB, more with many ports",
+             .remedy = {"run as root beside turnpike; if other programs use the pages, reserve "
+                        "more in nr_hugepages"}});
+        return;
+    }
+    diagnosis f{
+        .level = memory.total_kb == 0 && p.hugepages_required ? severity::error : severity::warning,
+        .subject = node,
+        .text = memory.total_kb == 0
+                    ? "no hugepages are reserved"
+                    : memory.text + ": turnpike needs some 512 MB, more with many ports",
+        .reason =
+            "packet buffers and tables are in hugepages; without them, each packet costs TLB "
+            "misses"};
+    add_reservation(pools, memory.usable_kb, f);
     out.push_back(std::move(f));
 }
 
 /// What the control groups leave of the pages of one size.
 struct allowance {
     uint64_t total_kb = 0, allowed_kb = 0;
+    uint64_t unused_kb = 0;                    ///< of what is allowed
     const hugepage_limit* tightest = nullptr;  ///< nullptr: no group has a limit below the total
 };
 
 allowance allowance_of(uint64_t page_kb, const std::vector<pool>& pools,
                        const std::vector<hugepage_limit>& limits) {
     allowance out;
-    for (const pool& one : pools)
-        if (one.page_kb == page_kb) out.total_kb += one.total * page_kb;
-    out.allowed_kb = out.total_kb;
-    for (const hugepage_limit& limit : limits)
-        if (limit.page_kb == page_kb && limit.limit_kb < out.allowed_kb) {
-            out.allowed_kb = limit.limit_kb;
-            out.tightest = &limit;
-        }
+    uint64_t held_kb = 0;
+    for (const pool& one : pools) {
+        if (one.page_kb != page_kb) continue;
+        out.total_kb += one.total * page_kb;
+        held_kb += one.held * page_kb;
+    }
+    out.allowed_kb = out.unused_kb = out.total_kb;
+    for (const hugepage_limit& limit : limits) {
+        if (limit.page_kb != page_kb) continue;
+        const uint64_t used_kb = limit.used_kb - std::min(limit.used_kb, held_kb);
+        out.unused_kb = std::min(out.unused_kb, limit.limit_kb - std::min(limit.limit_kb, used_kb));
+        if (limit.limit_kb >= out.allowed_kb) continue;
+        out.allowed_kb = limit.limit_kb;
+        out.tightest = &limit;
+    }
     return out;
 }
 
@@ -124,13 +184,14 @@ void judge_cgroup(const machine& m, const plan& p, const std::vector<pool>& pool
     const auto limits = hugepage_limits(m);
     std::set<uint64_t> sizes;
     for (const pool& one : pools) sizes.insert(one.page_kb);
-    uint64_t total_kb = 0, allowed_kb = 0;
+    uint64_t total_kb = 0, allowed_kb = 0, unused_kb = 0;
     diagnosis f{.subject = "cgroup"};
     std::string where;
     for (const uint64_t kb : sizes) {
         const allowance a = allowance_of(kb, pools, limits);
         total_kb += a.total_kb;
         allowed_kb += a.allowed_kb;
+        unused_kb += a.unused_kb;
         if (a.tightest == nullptr) continue;
         where += fmt::format("{}at most {} MB in pages of {} by {}", where.empty() ? "" : ", ",
                              a.tightest->limit_kb >> 10, size_text(kb), a.tightest->file);
@@ -144,6 +205,10 @@ void judge_cgroup(const machine& m, const plan& p, const std::vector<pool>& pool
         f.level = p.hugepages_required ? severity::error : severity::warning;
         f.text += ": turnpike needs some 512 MB";
         f.reason = "a page beyond the limit ends the program by SIGBUS";
+    } else if (unused_kb < needed_kb && unused_kb < total_kb) {
+        f.level = severity::note;
+        f.text += fmt::format(": all but {} MB are in use", unused_kb >> 10);
+        f.reason = "turnpike needs some 512 MB; what it uses itself was not counted";
     } else {
         f.remedy.clear();
     }
@@ -153,16 +218,12 @@ void judge_cgroup(const machine& m, const plan& p, const std::vector<pool>& pool
 }  // namespace
 
 void check_hugepages(const machine& m, const plan& p, std::vector<diagnosis>& out) {
-    const auto nodes = nodes_of(m, p);
     std::vector<pool> all;
-    const auto judge = [&](const std::string& subject, const std::string& folder) {
-        const auto pools = pools_in(m, folder);
-        judge_node(p, subject, pools, out);
+    for (const std::string& node : nodes_of(m, p)) {
+        const auto pools = pools_in(m, node);
+        judge_node(m, p, node, pools, out);
         all.insert(all.end(), pools.begin(), pools.end());
-    };
-    for (const std::string& node : nodes)
-        judge(node, "/sys/devices/system/node/" + node + "/hugepages");
-    if (nodes.empty()) judge("machine", "/sys/kernel/mm/hugepages");
+    }
     judge_cgroup(m, p, all, out);
     if (m.text("/proc/mounts").find(" hugetlbfs ") == std::string::npos)
         out.push_back(

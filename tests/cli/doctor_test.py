@@ -243,6 +243,54 @@ def test_a_container_without_hugepages_of_its_own():
     has(found, "limits", "note", "at most 0 MB may be locked")
 
 
+def test_hugepages_of_a_running_turnpike():
+    node, running = "/sys/devices/system/node/node0/hugepages/hugepages-2048kB", "procfs:turnpike_hugepages"
+    few = {f"{node}/nr_hugepages": "512", f"{node}/free_hugepages": "12"}
+    found, _code = examined("guest", files=few | {running: r"node0 2048 500\nnode1 2048 7\n"})
+    has(found, "hugepages", "ok", "node0: 12 of 512 pages of 2 MB free and 500 in use by turnpike")
+    for unread in (None, r"unread\n"):
+        found, code = examined("guest", files=few | {running: unread})
+        has(found, "hugepages", "note", "12 of 512 pages", "pages in use were not counted")
+        assert ("hugepages", "warning") not in found and "nr_hugepages" in str(found), found
+    found, _code = examined("guest", files=few | {running: r"node0 2048 20\n"})
+    has(found, "hugepages", "warning", "turnpike needs some 512 MB", f"echo 992 > {node}/nr_hugepages")
+    # A node of memory alone.
+    found, _code = examined("guest", files={"/ /sys/devices/system/node": "node0 node1", "/sys/devices/system/node/node1/cpulist": ""})
+    assert "node1" not in str(found), found
+    # A group's use, too.
+    pod, group = "/sys/fs/cgroup/kubepods.slice/pod1", {"/ /sys/fs/cgroup/kubepods.slice/pod1": "hugetlb.2MB.max hugetlb.2MB.current"}
+    group |= {f"{pod}/hugetlb.2MB.max": "1073741824", f"{pod}/hugetlb.2MB.current": "1073741824"}
+    found, _code = examined("pod", files=group)
+    has(found, "hugepages", "note", "cgroup: at most 1024 MB", "all but 0 MB are in use")
+    found, _code = examined("pod", files=group | {running: r"node0 2048 512\n"})
+    has(found, "hugepages", "ok", "cgroup: at most 1024 MB")
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        maps = ("7f0000000000 default file=/memfd:a huge dirty=2 N0=2 N1=1 kernelpagesize_kB=2048", "7f1000000000 default anon=3 N0=3 kernelpagesize_kB=4",
+                "7f2000000000 default file=/b huge dirty=1 N0=5 kernelpagesize_kB=2048")
+        for pid, name in ((7, "turnpike"), (8, "turnpikectl"), (9, "bash")):
+            process = pathlib.Path(folder, "proc", str(pid))
+            process.mkdir(parents=True)
+            (process / "comm").write_text(name + "\n", encoding="utf-8")
+            (process / "numa_maps").write_text("\n".join(maps) + "\n", encoding="utf-8")
+        assert f"= {running}\tnode0 2048 7\\nnode1 2048 1\\n\n" in run("--root", folder, "--record", "-").stdout
+        pathlib.Path(folder, "proc/7/numa_maps").unlink()
+        assert f"= {running}\tunread\\n\n" in run("--root", folder, "--record", "-").stdout
+
+
+def test_hugepages_that_the_kernel_does_not_find():
+    """coredump_filter keeps some bits of a number that is written, as nr_hugepages keeps a part."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        pages = pathlib.Path(folder, "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+        pages.parent.mkdir(parents=True)
+        pages.write_text("64\n", encoding="utf-8")
+        done = run("--root", folder, "--fix", "hugepages", "--yes")
+        assert done.returncode == 0 and pages.read_text("utf-8") == "576\n", done.stdout + done.stderr
+        pages.unlink()
+        pages.symlink_to("/proc/self/coredump_filter")
+        done = run("--root", folder, "--fix", "hugepages", "--yes")
+        assert done.returncode == 2 and "nr_hugepages: the kernel reserved 21 pages of 545" in done.stderr, done.stdout + done.stderr
+
+
 def test_limits_of_control_groups():
     """Of all page sizes together, of the groups above, and of both versions: the kubelet gives 0 to a size that a pod does not ask for."""
     ports, node, pod = {"west": "net_memif0"}, "/sys/devices/system/node/node0/hugepages", "/sys/fs/cgroup/kubepods.slice/pod1"
