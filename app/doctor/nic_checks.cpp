@@ -8,6 +8,7 @@
 #include "examine.hpp"
 #include "pcie/detect.hpp"
 #include "state/default_route.hpp"
+#include "state/pci_device.hpp"
 
 namespace turnpike::doctor {
 namespace {
@@ -25,17 +26,6 @@ struct nic {
     }
 };
 
-/// "3b:00.0" and "0000:3B:00.0" as sysfs writes them; other devices' names give an empty text.
-std::string pci_address(std::string device) {
-    device = device.substr(0, device.find(','));
-    for (char& c : device) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    const size_t colons = static_cast<size_t>(std::count(device.begin(), device.end(), ':'));
-    if (colons == 1) device.insert(0, "0000:");
-    const bool looks =
-        device.size() >= 12 && device[4] == ':' && device[7] == ':' && device[10] == '.';
-    return looks ? device : std::string();
-}
-
 /// Linux interfaces of a device; a virtio device's are one folder deeper.
 std::vector<std::string> interfaces_of(const machine& m, const std::string& folder) {
     auto out = m.names(folder + "/net");
@@ -46,13 +36,17 @@ std::vector<std::string> interfaces_of(const machine& m, const std::string& fold
     return out;
 }
 
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+}
+
 std::vector<nic> nics_of(const machine& m, const plan& p) {
     constexpr std::string_view network_class = "0x02";
     std::vector<nic> out;
     for (const std::string& address : m.names(pci_folder)) {
         nic n{.address = address};
         for (const auto& port : p.ports)
-            if (pci_address(port.device) == address) n.port = port.name;
+            if (contains(state::pci_addresses_of(port.device), address)) n.port = port.name;
         if (m.text(n.folder() + "/class").compare(0, network_class.size(), network_class) != 0)
             continue;
         n.driver = m.link_name(n.folder() + "/driver");
@@ -69,8 +63,6 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> al
     return std::find(all.begin(), all.end(), text) != all.end();
 }
 
-/// Devices that DPDK uses beside the kernel's driver, which stays.
-bool is_bifurcated(const nic& n) { return is_one_of(n.driver, {"mlx4_core", "mlx5_core", "mana"}); }
 bool is_uio(const nic& n) { return is_one_of(n.driver, {"igb_uio", "uio_pci_generic"}); }
 
 std::vector<std::string> bind_commands(const nic& n) {
@@ -86,7 +78,7 @@ diagnosis judge_driver(const nic& n, const plan& p, const std::set<std::string>&
         std::find_if(n.interfaces.begin(), n.interfaces.end(),
                      [&](const auto& i) { return default_routes.count(i) != 0; });
     diagnosis f{.subject = n.label()};
-    if (leads_out != n.interfaces.end() && !is_bifurcated(n)) {
+    if (leads_out != n.interfaces.end() && !state::is_bifurcated(n.driver)) {
         f.level = n.port.empty() ? severity::ok : severity::error;
         f.text =
             n.port.empty()
@@ -102,7 +94,7 @@ diagnosis judge_driver(const nic& n, const plan& p, const std::set<std::string>&
                 "..."};
         return f;
     }
-    if (is_bifurcated(n)) {
+    if (state::is_bifurcated(n.driver)) {
         f.text = fmt::format("driver {}, which DPDK uses beside the kernel", n.driver);
     } else if (n.driver == "vfio-pci") {
         f.text = "driver vfio-pci";
@@ -133,7 +125,7 @@ double number_before(const std::string& text) {
 /// The folder of the PCIe port above a device, from the device's path ("…/0000:3a:00.0/0000:3b:00.0").
 std::string bridge_above(const machine& m, const nic& n) {
     const auto parts = split(m.link(n.folder()), "/");
-    if (parts.size() < 2 || pci_address(parts[parts.size() - 2]).empty()) return {};
+    if (parts.size() < 2 || state::pci_addresses_of(parts[parts.size() - 2]).empty()) return {};
     return fmt::format("{}/{}", pci_folder, parts[parts.size() - 2]);
 }
 
@@ -252,16 +244,17 @@ void check_nics(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     const auto nics = nics_of(m, p);
     for (const nic& n : nics)
         if (matters(n, p)) out.push_back(judge_driver(n, p, default_routes));
-    for (const auto& port : p.ports) {
-        const std::string address = pci_address(port.device);
-        if (address.empty() || std::any_of(nics.begin(), nics.end(),
-                                           [&](const nic& n) { return n.address == address; }))
-            continue;
-        out.push_back({.level = severity::error,
-                       .subject = address,
-                       .text = fmt::format("port '{}': there is no such network device", port.name),
-                       .remedy = {"lspci -D lists them all"}});
-    }
+    for (const auto& port : p.ports)
+        for (const std::string& address : state::pci_addresses_of(port.device)) {
+            if (std::any_of(nics.begin(), nics.end(),
+                            [&](const nic& n) { return n.address == address; }))
+                continue;
+            out.push_back(
+                {.level = severity::error,
+                 .subject = address,
+                 .text = fmt::format("port '{}': there is no such network device", port.name),
+                 .remedy = {"lspci -D lists them all"}});
+        }
 }
 
 void check_pcie(const machine& m, const plan& p, std::vector<diagnosis>& out) {

@@ -181,6 +181,19 @@ def test_a_machine_of_aarch64():
     has(found, "iommu", "warning", "iommu.passthrough=1", "SMMU")
 
 
+def test_domains_of_more_digits():
+    """Intel's VMD has domains from 10000 on. Members of a bond are a port's devices, too."""
+    there = {"/ /sys/bus/pci/devices": "0000:41:00.0 10000:e1:00.0", "/sys/bus/pci/devices/10000:e1:00.0/class": "0x020000",
+             "> /sys/bus/pci/devices/10000:e1:00.0/driver": "../../../../bus/pci/drivers/ice"}
+    found, code = examined("epyc", {"west": "10000:E1:00.0,arg=1", "east": "0000:41:0.0"}, files=there)
+    assert code == 1, found
+    has(found, "nics", "error", "10000:e1:00.0: port 'west': the kernel's driver ice has it", "dpdk-devbind.py -b vfio-pci 10000:e1:00.0")
+    has(found, "nics", "ok", "0000:41:00.0")
+    found, code = examined("epyc", {"west": "net_bonding0,slave=41:00.0,slave=20000:e1:00.0"}, files=there)
+    has(found, "nics", "error", "20000:e1:00.0: port 'west': there is no such network device")
+    has(found, "nics", "ok", "0000:41:00.0")
+
+
 def test_ports_that_the_kernel_keeps():
     found, code = examined("epyc", {"west": "0000:41:00.0", "east": "0000:41:00.1"}, "-c 0x0207")
     assert code == 0, found
