@@ -10,7 +10,7 @@ const std::vector<check>& checks() {
         {"nics", "the driver of each network device", check_nics},
         {"pcie", "link speed and width, payload and request sizes, ASPM", check_pcie},
         {"numa", "nodes of ports, cores and memory", check_numa},
-        {"af_xdp", "interfaces of net_xsk ports", check_af_xdp},
+        {"af_xdp", "interfaces of the kernel that ports use", check_af_xdp},
         {"cores", "lcores that are online", check_cores},
         {"isolation", "cores that the scheduler leaves alone", check_isolation},
         {"interrupts", "interrupts on lcores", check_interrupts},

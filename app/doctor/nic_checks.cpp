@@ -16,7 +16,9 @@ namespace {
 constexpr const char* pci_folder = "/sys/bus/pci/devices";
 
 struct nic {
-    std::string address{}, driver{}, port{};  ///< port: of the configuration, if any
+    std::string address{}, driver{};
+    std::string port{};            ///< of the configuration, if any
+    std::string interface_port{};  ///< a port on an interface of the kernel, or on one above it
     std::vector<std::string> interfaces{};
 
     [[nodiscard]] std::string folder() const { return fmt::format("{}/{}", pci_folder, address); }
@@ -40,6 +42,39 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
     return std::find(all.begin(), all.end(), one) != all.end();
 }
 
+/// The kernel's interface that a port uses; empty: none. Other drivers' `iface` is a new interface, or a socket.
+std::string interface_used_by(const std::string& device) {
+    for (const std::string_view driver : {"net_xsk", "net_af_xdp", "net_af_packet"})
+        if (device.starts_with(driver)) return std::string(state::device_argument(device, "iface"));
+    return state::interface_taken_by(device);
+}
+
+/// With the interfaces below: a bond's or bridge's ports, a VLAN's interface.
+std::set<std::string> with_lower_interfaces(const machine& m, std::set<std::string> names) {
+    constexpr std::string_view prefix = "lower_";
+    std::vector<std::string> unread(names.begin(), names.end());
+    while (!unread.empty()) {
+        const std::string upper = std::move(unread.back());
+        unread.pop_back();
+        for (const std::string& name : m.names("/sys/class/net/" + upper))
+            if (name.compare(0, prefix.size(), prefix) == 0 &&
+                names.insert(name.substr(prefix.size())).second)
+                unread.push_back(name.substr(prefix.size()));
+    }
+    return names;
+}
+
+/// The port of the configuration on one of these interfaces.
+std::string port_on(const machine& m, const plan& p, const std::vector<std::string>& interfaces) {
+    for (const auto& port : p.ports) {
+        const std::string used = interface_used_by(port.device);
+        if (used.empty()) continue;
+        for (const std::string& name : with_lower_interfaces(m, {used}))
+            if (contains(interfaces, name)) return port.name;
+    }
+    return {};
+}
+
 std::vector<nic> nics_of(const machine& m, const plan& p) {
     constexpr std::string_view network_class = "0x02";
     std::vector<nic> out;
@@ -51,13 +86,18 @@ std::vector<nic> nics_of(const machine& m, const plan& p) {
             continue;
         n.driver = m.link_name(n.folder() + "/driver");
         n.interfaces = interfaces_of(m, n.folder());
+        n.interface_port = port_on(m, p, n.interfaces);
         out.push_back(std::move(n));
     }
     return out;
 }
 
-/// Devices of the configuration; without one, all.
+/// Devices that the configuration names; without one, all.
 bool matters(const nic& n, const plan& p) { return !p.configured || !n.port.empty(); }
+/// The same with the devices of the interfaces that it names.
+bool carries_packets(const nic& n, const plan& p) {
+    return matters(n, p) || !n.interface_port.empty();
+}
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> all) {
     return std::find(all.begin(), all.end(), text) != all.end();
@@ -78,7 +118,7 @@ diagnosis judge_driver(const nic& n, const plan& p, const std::set<std::string>&
         std::find_if(n.interfaces.begin(), n.interfaces.end(),
                      [&](const auto& i) { return default_routes.count(i) != 0; });
     diagnosis f{.subject = n.label()};
-    if (leads_out != n.interfaces.end() && !state::is_bifurcated(n.driver)) {
+    if (leads_out != n.interfaces.end()) {
         f.level = n.port.empty() ? severity::ok : severity::error;
         f.text =
             n.port.empty()
@@ -192,25 +232,37 @@ void judge_config(const machine& m, const nic& n, std::vector<diagnosis>& out) {
                        .remedy = {"pcie_aspm=off on the kernel's command line"}});
 }
 
+/// The driver and the queues of a net_xsk port's interface.
+diagnosis judge_xsk(const machine& m, const plan::port& port, const std::string& interface) {
+    const std::string folder = "/sys/class/net/" + interface;
+    const std::string driver = m.link_name(folder + "/device/driver");
+    const bool zero_copy = is_one_of(driver, {"i40e", "ice", "igb", "igc", "ixgbe", "mlx5_core",
+                                              "nfp", "stmmaceth", "gve", "fsl_dpaa2_eth"});
+    unsigned queues = 0;
+    for (const std::string& name : m.names(folder + "/queues"))
+        queues += name.compare(0, 3, "rx-") == 0 ? 1 : 0;
+    diagnosis f{.subject = interface,
+                .text = fmt::format("driver {}, {} receive queues, {}",
+                                    driver.empty() ? "of a virtual interface" : driver, queues,
+                                    zero_copy ? "zero copy" : "packets are copied")};
+    if (queues > port.rx_queues) {
+        f.level = severity::warning;
+        f.text += fmt::format(": port '{}' polls {} of them", port.name, port.rx_queues);
+        f.reason = "packets that the device puts into the other queues go to the kernel";
+        f.remedy = {fmt::format("ethtool -L {} combined {}", interface, port.rx_queues),
+                    fmt::format("or rx_queues: {}", queues)};
+    }
+    return f;
+}
+
 }  // namespace
 
 std::set<std::string> default_route_interfaces(const machine& m) {
     auto out =
         state::default_route_interfaces(m.text("/proc/net/route"), m.text("/proc/net/ipv6_route"));
-    std::vector<std::string> unread = split(m.text(machine::default_routes), " ");
-    out.insert(unread.begin(), unread.end());
-    // The interfaces below: a bond's or bridge's ports, a VLAN's interface.
-    unread.assign(out.begin(), out.end());
-    constexpr std::string_view prefix = "lower_";
-    while (!unread.empty()) {
-        const std::string upper = std::move(unread.back());
-        unread.pop_back();
-        for (const std::string& name : m.names("/sys/class/net/" + upper))
-            if (name.compare(0, prefix.size(), prefix) == 0 &&
-                out.insert(name.substr(prefix.size())).second)
-                unread.push_back(name.substr(prefix.size()));
-    }
-    return out;
+    for (std::string& name : split(m.text(machine::default_routes), " "))
+        out.insert(std::move(name));
+    return with_lower_interfaces(m, std::move(out));
 }
 
 void check_iommu(const machine& m, const plan& p, std::vector<diagnosis>& out) {
@@ -259,7 +311,7 @@ void check_nics(const machine& m, const plan& p, std::vector<diagnosis>& out) {
 
 void check_pcie(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     for (const nic& n : nics_of(m, p)) {
-        if (!matters(n, p)) continue;
+        if (!carries_packets(n, p)) continue;
         judge_link(m, n, out);
         judge_config(m, n, out);
     }
@@ -285,7 +337,7 @@ void check_numa(const machine& m, const plan& p, std::vector<diagnosis>& out) {
              .reason = "memory of another node takes half as long again (section 10.2, 2.4)"});
     for (const nic& n : nics_of(m, p)) {
         const auto node = m.number(n.folder() + "/numa_node");
-        if (n.port.empty() || !node) continue;
+        if ((n.port.empty() && n.interface_port.empty()) || !node) continue;
         const bool near = nodes.count(static_cast<unsigned>(*node)) != 0;
         out.push_back(
             {.level = near ? severity::ok : severity::warning,
@@ -304,19 +356,13 @@ void check_numa(const machine& m, const plan& p, std::vector<diagnosis>& out) {
 void check_af_xdp(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     const auto default_routes = default_route_interfaces(m);
     for (const auto& port : p.ports) {
-        const std::string interface(state::device_argument(port.device, "iface"));
-        if (interface.empty() || port.device.compare(0, 7, "net_xsk") != 0) continue;
-        const std::string folder = "/sys/class/net/" + interface;
-        diagnosis f{.subject = interface};
-        if (m.text(folder + "/ifindex").empty()) {
-            f.level = severity::error;
+        const std::string interface = interface_used_by(port.device);
+        if (interface.empty()) continue;
+        diagnosis f{.level = severity::error, .subject = interface};
+        if (m.text("/sys/class/net/" + interface + "/ifindex").empty()) {
             f.text = fmt::format("port '{}': there is no such interface", port.name);
             f.remedy = {"ip -br link lists them all"};
-            out.push_back(std::move(f));
-            continue;
-        }
-        if (default_routes.count(state::interface_taken_by(port.device)) != 0) {
-            f.level = severity::error;
+        } else if (default_routes.count(state::interface_taken_by(port.device)) != 0) {
             f.text = fmt::format(
                 "port '{}' would take the interface by which the default route leaves: the machine "
                 "would be cut off",
@@ -324,24 +370,10 @@ void check_af_xdp(const machine& m, const plan& p, std::vector<diagnosis>& out) 
             f.remedy = {
                 "use another interface, or move the default route first: ip route replace default "
                 "..."};
-            out.push_back(std::move(f));
+        } else if (port.device.starts_with("net_xsk")) {
+            f = judge_xsk(m, port, interface);
+        } else {
             continue;
-        }
-        const std::string driver = m.link_name(folder + "/device/driver");
-        const bool zero_copy = is_one_of(driver, {"i40e", "ice", "igb", "igc", "ixgbe", "mlx5_core",
-                                                  "nfp", "stmmaceth", "gve", "fsl_dpaa2_eth"});
-        unsigned queues = 0;
-        for (const std::string& name : m.names(folder + "/queues"))
-            queues += name.compare(0, 3, "rx-") == 0 ? 1 : 0;
-        f.text = fmt::format("driver {}, {} receive queues, {}",
-                             driver.empty() ? "of a virtual interface" : driver, queues,
-                             zero_copy ? "zero copy" : "packets are copied");
-        if (queues > port.rx_queues) {
-            f.level = severity::warning;
-            f.text += fmt::format(": port '{}' polls {} of them", port.name, port.rx_queues);
-            f.reason = "packets that the device puts into the other queues go to the kernel";
-            f.remedy = {fmt::format("ethtool -L {} combined {}", interface, port.rx_queues),
-                        fmt::format("or rx_queues: {}", queues)};
         }
         out.push_back(std::move(f));
     }

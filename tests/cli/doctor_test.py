@@ -196,8 +196,12 @@ def test_domains_of_more_digits():
 
 def test_ports_that_the_kernel_keeps():
     found, code = examined("epyc", {"west": "0000:41:00.0", "east": "0000:41:00.1"}, "-c 0x0207")
-    assert code == 0, found
-    has(found, "nics", "ok", "0000:41:00.1", "mlx5_core, which DPDK uses beside the kernel")
+    assert code == 1, found
+    has(found, "nics", "ok", "0000:41:00.0", "mlx5_core, which DPDK uses beside the kernel")
+    # Outside flow isolated mode the port takes the packets to its MAC address, and broadcast, from the kernel.
+    has(found, "nics", "error", "0000:41:00.1", "port 'east' would take enp65s0f1", "cut off")
+    assert ("nics", "error") not in examined("epyc", {"west": "0000:41:00.0"})[0]
+    has(examined("epyc")[0], "nics", "ok", "0000:41:00.1", "leave it to the kernel")
     has(found, "hugepages", "ok", "8 of 8 pages of 1 GB")
     has(found, "smt", "warning", "cpu 1,9", "threads of one core")
     has(found, "isolation", "note", "cpu 1-2,9", "tick")
@@ -213,6 +217,22 @@ def test_a_guest_with_af_xdp():
     has(found, "cores", "error", "cpu 2-3", "online: 0-1")
     has(found, "hugepages", "note", "no hugetlbfs is mounted", "--in-memory")
     assert not [key for key in found if key[0] in ("nics", "iommu", "ddio")], found
+
+
+def test_ports_on_the_kernels_interfaces():
+    """Their cards are judged as other ports' are, but not their drivers; and each kind of port that takes the default route's interface."""
+    for device in ("net_xsk0,iface=eth2", "net_af_xdp0,iface=eth2", "net_af_packet0,iface=eth2", "net_xsk0,iface=eth2.7"):
+        found, _code = examined("xeon-untuned", {"west": device}, files={"/sys/class/net/eth2/ifindex": "4", "/sys/class/net/eth2.7/ifindex": "5", "/ /sys/class/net/eth2.7": "lower_eth2"})
+        has(found, "pcie", "warning", "0000:3b:00.0", "x4, and the card can 8.0 GT/s PCIe x8")
+        has(found, "numa", "warning", "0000:3b:00.0", "node 1, and no lcore is there")
+        assert not [key for key in found if key[0] in ("nics", "iommu")] and "0000:3b:00.1" not in str(found), found
+    for device in ("net_xsk0,iface=ens3", "net_af_xdp0,iface=ens3", "net_tap0,iface=t0,remote=ens3"):
+        found, code = examined("guest", {"out": device})
+        assert code == 1, found
+        has(found, "af_xdp", "error", "ens3: port 'out'", "cut off")
+    for device in ("net_xsk0,iface=ens3,filter=f", "net_af_packet0,iface=ens3", "net_tap0,iface=ens3"):
+        assert ("af_xdp", "error") not in examined("guest", {"out": device})[0], device
+    has(examined("guest", {"out": "net_af_packet0,iface=v9"})[0], "af_xdp", "error", "v9: port 'out': there is no such interface")
 
 
 def test_a_guests_way_out_is_left_to_the_kernel():
