@@ -41,8 +41,8 @@ std::set<unsigned> both(const std::set<unsigned>& one, const std::set<unsigned>&
     return out;
 }
 
-/// Whether the kernel alone places an interrupt: that of a block device's queue, one for each CPU. NVMe's queue 0 is its
-/// admin queue, whose interrupt can be moved.
+/// Whether only the kernel places an interrupt: a block device's queues have one for each CPU. NVMe's queue 0 is its admin
+/// queue, whose interrupt can be moved.
 /// Source  Linux Documentation/admin-guide/kernel-parameters.txt, isolcpus=managed_irq; drivers/nvme/host/pci.c,
 ///         drivers/block/virtio_blk.c and drivers/scsi/virtio_scsi.c (names of the interrupts)
 bool is_managed(const machine& m, const std::string& irq_folder) {
@@ -289,7 +289,7 @@ void check_clock(const machine& m, const plan&, std::vector<diagnosis>& out) {
              .subject = "time stamp counter",
              .text = "it is not constant (no constant_tsc and nonstop_tsc in /proc/cpuinfo)",
              .reason = "cycles per packet and latencies are counted by it"});
-    // Those that the vDSO reads, without a system call (enum vdso_clock_mode of x86 and arm64).
+    // The vDSO reads these without a system call (enum vdso_clock_mode of x86 and arm64).
     constexpr std::string_view fast[] = {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page",
                                          "arch_sys_counter"};
     if (!source.empty() && std::find(std::begin(fast), std::end(fast), source) == std::end(fast))

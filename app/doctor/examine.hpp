@@ -47,7 +47,7 @@ struct plan {
     };
     std::vector<port> ports{};
     std::set<unsigned> cpus{};     ///< of lcores
-    std::set<unsigned> workers{};  ///< those of workers
+    std::set<unsigned> workers{};  ///< CPUs of workers
     std::string unread_lcores{};   ///< an option of EAL whose syntax is unknown here; empty: none
     bool hugepages_required = true;
     bool configured = false;
@@ -83,8 +83,5 @@ void check_thp(const machine&, const plan&, std::vector<diagnosis>&);
 void check_kernel(const machine&, const plan&, std::vector<diagnosis>&);
 void check_limits(const machine&, const plan&, std::vector<diagnosis>&);
 void check_ddio(const machine&, const plan&, std::vector<diagnosis>&);
-
-/// Interfaces of the default routes, IPv4 and IPv6, and the interfaces below them.
-[[nodiscard]] std::set<std::string> default_route_interfaces(const machine& m);
 
 }  // namespace turnpike::doctor

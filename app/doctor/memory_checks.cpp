@@ -142,10 +142,10 @@ void judge_node(const machine& m, const plan& p, const std::string& node,
     out.push_back(std::move(f));
 }
 
-/// What the control groups leave of the pages of one size.
+/// Memory in pages of one size, within the limits of the control groups.
 struct allowance {
     uint64_t total_kb = 0, allowed_kb = 0;
-    uint64_t unused_kb = 0;                    ///< of what is allowed
+    uint64_t unused_kb = 0;                    ///< free within each limit
     const hugepage_limit* tightest = nullptr;  ///< nullptr: no group has a limit below the total
 };
 

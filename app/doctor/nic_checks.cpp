@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "examine.hpp"
+#include "interfaces.hpp"
 #include "pcie/detect.hpp"
 #include "state/default_route.hpp"
 #include "state/pci_device.hpp"
@@ -40,28 +41,6 @@ std::vector<std::string> interfaces_of(const machine& m, const std::string& fold
 
 bool contains(const std::vector<std::string>& all, const std::string& one) {
     return std::find(all.begin(), all.end(), one) != all.end();
-}
-
-/// The kernel's interface that a port uses; empty: none. Other drivers' `iface` is a new interface, or a socket.
-std::string interface_used_by(const std::string& device) {
-    for (const std::string_view driver : {"net_xsk", "net_af_xdp", "net_af_packet"})
-        if (device.starts_with(driver)) return std::string(state::device_argument(device, "iface"));
-    return state::interface_taken_by(device);
-}
-
-/// With the interfaces below: a bond's or bridge's ports, a VLAN's interface.
-std::set<std::string> with_lower_interfaces(const machine& m, std::set<std::string> names) {
-    constexpr std::string_view prefix = "lower_";
-    std::vector<std::string> unread(names.begin(), names.end());
-    while (!unread.empty()) {
-        const std::string upper = std::move(unread.back());
-        unread.pop_back();
-        for (const std::string& name : m.names("/sys/class/net/" + upper))
-            if (name.compare(0, prefix.size(), prefix) == 0 &&
-                names.insert(name.substr(prefix.size())).second)
-                unread.push_back(name.substr(prefix.size()));
-    }
-    return names;
 }
 
 /// The port of the configuration on one of these interfaces.
@@ -229,7 +208,10 @@ void judge_config(const machine& m, const nic& n, std::vector<diagnosis>& out) {
                                                                  : *aspm == 2 ? "L1"
                                                                               : "L0s and L1"),
                        .reason = "a link that sleeps wakes up in microseconds (section 10.1, 1.2)",
-                       .remedy = {"pcie_aspm=off on the kernel's command line"}});
+                       // pcie_aspm=off leaves what the firmware enabled (kernel-parameters.txt).
+                       .remedy = {"echo performance > /sys/module/pcie_aspm/parameters/policy, "
+                                  "until the next boot",
+                                  "pcie_aspm.policy=performance on the kernel's command line"}});
 }
 
 /// The driver and the queues of a net_xsk port's interface.
@@ -245,31 +227,43 @@ diagnosis judge_xsk(const machine& m, const plan::port& port, const std::string&
                 .text = fmt::format("driver {}, {} receive queues, {}",
                                     driver.empty() ? "of a virtual interface" : driver, queues,
                                     zero_copy ? "zero copy" : "packets are copied")};
-    if (queues > port.rx_queues) {
+    // With a filter, queues for the kernel alone are a choice.
+    if (queues > port.rx_queues && state::device_argument(port.device, "filter").empty()) {
         f.level = severity::warning;
         f.text += fmt::format(": port '{}' polls {} of them", port.name, port.rx_queues);
         f.reason = "packets that the device puts into the other queues go to the kernel";
-        f.remedy = {fmt::format("ethtool -L {} combined {}", interface, port.rx_queues),
+        // veth has receive and transmit channels, and no combined ones (veth_get_channels()).
+        f.remedy = {fmt::format("ethtool -L {} {} {}", interface,
+                                driver.empty() ? "rx" : "combined", port.rx_queues),
                     fmt::format("or rx_queues: {}", queues)};
     }
     return f;
 }
 
-}  // namespace
-
-std::set<std::string> default_route_interfaces(const machine& m) {
-    auto out =
-        state::default_route_interfaces(m.text("/proc/net/route"), m.text("/proc/net/ipv6_route"));
-    for (std::string& name : split(m.text(machine::default_routes), " "))
-        out.insert(std::move(name));
-    return with_lower_interfaces(m, std::move(out));
+/// Whether an IOMMU has a group of devices. vfio's mode without one makes groups, too (vfio_noiommu_group_alloc()).
+bool has_iommu(const machine& m) {
+    const std::string folder = "/sys/kernel/iommu_groups";
+    const auto groups = m.names(folder);
+    return std::any_of(groups.begin(), groups.end(), [&](const std::string& group) {
+        return m.text(folder + "/" + group + "/name") != "vfio-noiommu";
+    });
 }
 
+}  // namespace
+
 void check_iommu(const machine& m, const plan& p, std::vector<diagnosis>& out) {
-    const auto nics = nics_of(m, p);
-    if (std::none_of(nics.begin(), nics.end(), [&](const nic& n) { return matters(n, p); })) return;
-    if (!m.names("/sys/kernel/iommu_groups").empty()) {
+    auto nics = nics_of(m, p);
+    std::erase_if(nics, [&](const nic& n) { return !matters(n, p); });
+    if (nics.empty()) return;
+    if (has_iommu(m)) {
         out.push_back({.subject = "IOMMU", .text = "on"});
+        return;
+    }
+    if (std::all_of(nics.begin(), nics.end(),
+                    [](const nic& n) { return state::is_bifurcated(n.driver); })) {
+        out.push_back(
+            {.subject = "IOMMU",
+             .text = "off, and not needed: DPDK uses these devices beside the kernel's driver"});
         return;
     }
     const bool unsafe = m.text("/sys/module/vfio/parameters/enable_unsafe_noiommu_mode") == "Y";

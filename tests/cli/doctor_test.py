@@ -155,7 +155,8 @@ def test_an_untuned_machine():
     has(found, "pcie", "warning", "0000:3b:00.0", "x4, and the card can 8.0 GT/s PCIe x8", "the slot can no more")
     has(found, "pcie", "warning", "0000:3b:00.1", "5.0 GT/s PCIe x8", "BIOS")
     has(found, "pcie", "warning", "maximum payload 128 bytes")
-    has(found, "pcie", "warning", "ASPM L1")
+    has(found, "pcie", "warning", "ASPM L1", "echo performance > /sys/module/pcie_aspm/parameters/policy", "pcie_aspm.policy=performance on")
+    assert "pcie_aspm=off" not in str(found), found  # leaves what the firmware enabled
     has(found, "pcie", "note", "0000:3b:00.1", "run as root")
     has(found, "numa", "warning", "node 1, and no lcore is there", "4-7,12-15")
     has(found, "isolation", "warning", "cpu 1,9", "isolcpus=managed_irq,domain,1,9 nohz_full=1,9")
@@ -211,12 +212,35 @@ def test_a_guest_with_af_xdp():
     found, code = examined("guest", {"west": "net_xsk0,iface=v0", "mid": "net_xsk1,iface=v1", "out": "net_xsk2,iface=ens3", "gone": "net_xsk3,iface=v9"}, "-l 0-3")
     assert code == 1
     has(found, "af_xdp", "ok", "v0", "1 receive queues", "copied")
-    has(found, "af_xdp", "warning", "v1", "2 receive queues", "port 'mid' polls 1 of them", "ethtool -L v1 combined 1")
+    has(found, "af_xdp", "warning", "v1", "2 receive queues", "port 'mid' polls 1 of them", "ethtool -L v1 rx 1")
     has(found, "af_xdp", "error", "port 'out'", "cut off")
     has(found, "af_xdp", "error", "port 'gone'", "no such interface")
     has(found, "cores", "error", "cpu 2-3", "online: 0-1")
     has(found, "hugepages", "note", "no hugetlbfs is mounted", "--in-memory")
     assert not [key for key in found if key[0] in ("nics", "iommu", "ddio")], found
+
+
+def test_queues_of_an_interface():
+    """veth has no combined channels; with a filter, the kernel may keep some queues."""
+    files = {"> /sys/class/net/v1/device/driver": "../../../../bus/pci/drivers/ice"}
+    has(examined("guest", {"mid": "net_xsk1,iface=v1"}, files=files)[0], "af_xdp", "warning", "driver ice", "ethtool -L v1 combined 1")
+    found, _code = examined("guest", {"mid": "net_xsk1,iface=v1,filter=f"})
+    has(found, "af_xdp", "ok", "v1", "2 receive queues")
+    assert ("af_xdp", "warning") not in found, found
+
+
+def test_an_iommu_is_on_by_its_groups():
+    """vfio's mode without an IOMMU makes groups, too."""
+    ports, folder = {"west": "0000:3b:00.0"}, "/sys/kernel/iommu_groups"
+    files = {f"/ {folder}": "0 1", f"{folder}/0/name": "vfio-noiommu", f"{folder}/1/name": "vfio-noiommu"}
+    unsafe = {"/sys/module/vfio/parameters/enable_unsafe_noiommu_mode": "Y"}
+    has(examined("xeon-tuned", ports, files=files | unsafe)[0], "iommu", "note", "off; vfio runs without it")
+    has(examined("xeon-tuned", ports, files=files)[0], "iommu", "warning", "off: vfio-pci does not open devices")
+    has(examined("xeon-tuned", ports, files=files | {f"/ {folder}": "0 1 2"})[0], "iommu", "ok", "on")
+    # Devices beside the kernel's driver do without vfio.
+    found, _code = examined("epyc", {"west": "0000:41:00.0"}, files={f"/ {folder}": None})
+    has(found, "iommu", "ok", "off", "not needed")
+    assert ("iommu", "warning") not in found, found
 
 
 def test_ports_on_the_kernels_interfaces():
@@ -325,7 +349,7 @@ def test_hugepages_that_the_kernel_does_not_find():
 
 
 def test_limits_of_control_groups():
-    """Of all page sizes together, of the groups above, and of both versions: the kubelet gives 0 to a size that a pod does not ask for."""
+    """All page sizes together, the groups above, and both versions count: the kubelet gives 0 to a size that a pod does not ask for."""
     ports, node, pod = {"west": "net_memif0"}, "/sys/devices/system/node/node0/hugepages", "/sys/fs/cgroup/kubepods.slice/pod1"
     large = {f"/ {node}": "hugepages-1048576kB hugepages-2048kB", f"{node}/hugepages-1048576kB/nr_hugepages": "2",
              f"{node}/hugepages-1048576kB/free_hugepages": "2", f"{pod}/hugetlb.1GB.max": "1073741824"}
