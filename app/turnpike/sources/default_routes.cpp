@@ -18,6 +18,7 @@
 #include "netlink/link_socket.hpp"
 #include "netlink/parse.hpp"
 #include "state/default_route.hpp"
+#include "state/pci_device.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -109,6 +110,32 @@ result<std::vector<T>> read_objects(netlink::link_socket& with, uint16_t type, u
 
 bool is_default_route(const netlink::route& r) { return r.to.length == 0 && r.type == RTN_UNICAST; }
 
+/// As default_route_conflict(), for an interface that the device takes.
+std::string conflict_at(const std::string& device, std::string taken) {
+    // sysfs has an interface's first name; a device may have an alternative one.
+    std::array<char, IF_NAMESIZE> name{};
+    if (::if_indextoname(::if_nametoindex(taken.c_str()), name.data()) != nullptr)
+        taken = name.data();
+    for (const std::string& interface : with_upper_interfaces("/sys", taken)) {
+        const uint32_t index = ::if_nametoindex(interface.c_str());
+        if (index == 0) continue;  // another network namespace has it
+        const auto routes = read_default_routes(index);
+        if (!routes)
+            return fmt::format("it is unknown whether a default route leaves by {}: {}", interface,
+                               routes.error().text);
+        const auto found = routes->find(index);
+        if (found == routes->end()) continue;
+        return fmt::format(
+            "device '{}' takes all packets of {}, by which a default route of this machine "
+            "leaves{} "
+            "(ip route show table {}): it would be cut off; use another interface, give net_xsk a "
+            "`filter` (doc/xsk.md), or move the default route first (ip route replace default ...)",
+            device.substr(0, device.find(',')), taken,
+            interface == taken ? std::string() : ", as " + interface, found->second);
+    }
+    return {};
+}
+
 }  // namespace
 
 std::map<uint32_t, uint32_t> interfaces_of_default_routes(
@@ -166,30 +193,25 @@ std::set<std::string> with_upper_interfaces(const std::string& sysfs,
     return out;
 }
 
-std::string default_route_conflict(const std::string& device) {
-    std::string taken = state::interface_taken_by(device);
-    if (taken.empty()) return {};
-    // sysfs has an interface's first name; a device may have an alternative one.
-    std::array<char, IF_NAMESIZE> name{};
-    if (::if_indextoname(::if_nametoindex(taken.c_str()), name.data()) != nullptr)
-        taken = name.data();
-    for (const std::string& interface : with_upper_interfaces("/sys", taken)) {
-        const uint32_t index = ::if_nametoindex(interface.c_str());
-        if (index == 0) continue;  // another network namespace has it
-        const auto routes = read_default_routes(index);
-        if (!routes)
-            return fmt::format("it is unknown whether a default route leaves by {}: {}", interface,
-                               routes.error().text);
-        const auto found = routes->find(index);
-        if (found == routes->end()) continue;
-        return fmt::format(
-            "device '{}' takes all packets of {}, by which a default route of this machine "
-            "leaves{} "
-            "(ip route show table {}): it would be cut off; use another interface, give net_xsk a "
-            "`filter` (doc/xsk.md), or move the default route first (ip route replace default ...)",
-            device.substr(0, device.find(',')), taken,
-            interface == taken ? std::string() : ", as " + interface, found->second);
+std::set<std::string> interfaces_taken_by(const std::string& sysfs, const std::string& device) {
+    namespace fs = std::filesystem;
+    std::set<std::string> out;
+    if (std::string taken = state::interface_taken_by(device); !taken.empty())
+        out.insert(std::move(taken));
+    for (const std::string& address : state::pci_addresses_of(device)) {
+        const fs::path folder = fs::path(sysfs) / "bus/pci/devices" / address;
+        std::error_code none;
+        if (!state::is_bifurcated(fs::read_symlink(folder / "driver", none).filename().string()))
+            continue;
+        for (const auto& entry : fs::directory_iterator(folder / "net", none))
+            out.insert(entry.path().filename());
     }
+    return out;
+}
+
+std::string default_route_conflict(const std::string& device) {
+    for (const std::string& taken : interfaces_taken_by("/sys", device))
+        if (std::string why = conflict_at(device, taken); !why.empty()) return why;
     return {};
 }
 

@@ -33,9 +33,15 @@ namespace turnpike::sources {
 [[nodiscard]] std::set<std::string> with_upper_interfaces(const std::string& sysfs,
                                                           const std::string& interface);
 
+/// Names of the interfaces whose packets a device takes from the kernel: by its arguments (state::interface_taken_by()), and
+/// the interfaces of its PCI devices beside which the kernel's driver stays (state::is_bifurcated()).
+/// sysfs  "/sys"
+[[nodiscard]] std::set<std::string> interfaces_taken_by(const std::string& sysfs,
+                                                        const std::string& device);
+
 /// Why a port may not have a device: a default route of the calling thread's network namespace leaves by its interface, or
 /// by one above it. Empty: it may.
-/// device  as in the configuration, "net_xsk0,iface=eth0"
+/// device  as in the configuration, "net_xsk0,iface=eth0" or "0000:3b:00.0"
 [[nodiscard]] std::string default_route_conflict(const std::string& device);
 
 }  // namespace turnpike::sources

@@ -122,5 +122,31 @@ TEST(default_route, interfaces_above_are_found_by_sysfs) {
     std::filesystem::remove_all(root);
 }
 
+TEST(default_route, ports_beside_the_kernels_driver_take_its_packets) {
+    namespace fs = std::filesystem;
+    const fs::path root =
+        fs::temp_directory_path() / ("turnpike-bifurcated-" + std::to_string(::getpid()));
+    const std::pair<const char*, const char*> devices[] = {
+        {"0000:41:00.1", "mlx5_core"}, {"10000:e1:00.0", "mlx4_core"}, {"0000:18:00.0", "tg3"}};
+    for (const auto& [address, driver] : devices) {
+        const fs::path folder = root / "bus/pci/devices" / address;
+        fs::create_directories(folder / "net" / (std::string("of_") + driver));
+        fs::create_symlink(std::string("../../../../bus/pci/drivers/") + driver, folder / "driver");
+    }
+    const auto taken = [&](const char* device) {
+        return sources::interfaces_taken_by(root, device);
+    };
+    EXPECT_EQ(taken("0000:41:00.1,mprq_en=1"), names{"of_mlx5_core"});
+    EXPECT_EQ(taken("41:0.1"), names{"of_mlx5_core"});
+    EXPECT_EQ(taken("10000:E1:00.0"), names{"of_mlx4_core"});
+    EXPECT_EQ(taken("net_bonding0,slave=41:00.1,slave=10000:e1:00.0"),
+              (names{"of_mlx5_core", "of_mlx4_core"}));
+    EXPECT_EQ(taken("net_xsk0,iface=eth0"), names{"eth0"});
+    for (const char* other : {"0000:18:00.0", "0000:41:00.0", "0000:41:00.8", "0000:41:00.1x",
+                              "100:000:41:00.1", "0000:41:00", "net_tap0,mac=00:11:22:33:44:55"})
+        EXPECT_EQ(taken(other), names{}) << other;
+    fs::remove_all(root);
+}
+
 }  // namespace
 }  // namespace turnpike::state
