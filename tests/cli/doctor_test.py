@@ -359,6 +359,8 @@ def test_limits_of_control_groups():
     found, code = examined("pod", ports, "-l 1-2", large | {f"{pod}/hugetlb.1GB.max": "0"})
     assert code == 1, found
     has(found, "hugepages", "error", f"0 MB in pages of 1 GB by {pod}/hugetlb.1GB.max", "hugepages-2Mi | ", "hugepages-1Gi")
+    found, code = examined("pod", ports, '-l 1-2", hugepages: "optional')
+    assert code == 0 and ("hugepages", "warning") in found, found
     above = "/sys/fs/cgroup/kubepods.slice"
     found, code = examined("pod", ports, "-l 1-2", {f"{pod}/hugetlb.2MB.max": "max", f"/ {above}": "pod1 hugetlb.2MB.rsvd.max", f"{above}/hugetlb.2MB.rsvd.max": "104857600"})
     assert code == 1, found
