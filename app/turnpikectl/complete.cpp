@@ -29,13 +29,19 @@ class candidates {
     }
     [[nodiscard]] completions found() && { return std::move(found_); }
     /// Existing values, if turnpike answers at the socket.
-    void add_values(const value_kind& kind, const std::string& socket) {
+    void add_values(const value_kind& kind, const std::string& socket,
+                    const std::vector<std::string>& words) {
         found_.files = found_.files || kind.is_file;
         if (kind.what.empty()) return;
         auto asked = connection::open(socket, prompt_patience);
         if (!asked) return;
         json request = {{"request", "show"}, {"what", kind.what}};
         if (kind.what == "acl") request["rules"] = false;
+        // Routes and VRFs that the operator can change.
+        const bool edits_route = kind.what == "routes" && !words.empty() && words[0] == "route",
+                   edits_vrf = kind.what == "vrfs" && words.size() == 2 &&
+                               (words[0] == "vrf" || words[1] == "vrf");
+        if (edits_route) request["origin"] = "configured";
         const auto result = result_in(asked->ask(request));
         if (!result || !result->is_object()) return;
         for (const json& one : result->value(std::string(kind.list), json::array())) {
@@ -44,7 +50,8 @@ class candidates {
             if (!value.is_string()) continue;
             const std::string& text = value.get_ref<const std::string&>();
             // A candidate is one line: no names with blanks or control characters; and none of a row such as "(removed)".
-            if (!text.empty() && text.find_first_of(" \t\n\r\x1b(") == std::string::npos)
+            if (!text.empty() && !(edits_vrf && text == "main") &&
+                text.find_first_of(" \t\n\r\x1b(") == std::string::npos)
                 add(text, kind.help);
         }
     }
@@ -89,7 +96,7 @@ void add_keys(candidates& out, const std::vector<std::string>& words, std::strin
     for (const std::string_view word : f->type.words) out.add(word, f->meaning);
     if (f->type.form == sources::value_form::truth)
         for (const std::string_view word : {"true", "false"}) out.add(word, f->meaning);
-    if (!f->type.kind.empty()) out.add_values(kind_of(f->type.kind), socket);
+    if (!f->type.kind.empty()) out.add_values(kind_of(f->type.kind), socket, words);
 }
 
 }  // namespace
@@ -104,7 +111,7 @@ completions complete(std::vector<std::string> line) {
     const std::string socket =
         named == split->options.end() ? std::string(default_socket) : named->second;
     if (!split->open.empty()) {
-        out.add_values(kind_of(split->open), socket);
+        out.add_values(kind_of(split->open), socket, split->words);
         return std::move(out).found();
     }
     auto all = candidates_of(split->words);
@@ -129,7 +136,7 @@ completions complete(std::vector<std::string> line) {
                     !object_of(split->words).empty())
                     add_keys(out, split->words, word, socket);
                 else if (p.is_value)
-                    out.add_values(kind_of(word), socket);
+                    out.add_values(kind_of(word), socket, split->words);
                 else
                     out.add(word, help_of(word, all));
             }

@@ -18,11 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string text_of(const json& of, const char* name) {
-    const json value = of.value(name, json());
-    return value.is_string() ? value.get<std::string>() : std::string();
-}
-
 /// The elements of a list whose member is one of two names.
 json rows_of(const json& result, const char* list, const char* key, const std::string& name,
              const std::string& or_name) {

@@ -105,6 +105,11 @@ std::string scaled(double value) {
     return fmt::format("{:.{}f}", value, whole ? 0 : 1);
 }
 
+std::string text_of(const json& of, const char* name) {
+    const json value = of.value(name, json());
+    return value.is_string() ? value.get<std::string>() : std::string();
+}
+
 std::string shown_text(std::string_view list, std::string_view columns, const json& result) {
     if (!list.empty() && result.is_object() && result.contains(list))
         return columns_text(result[std::string(list)], columns) + since_text(result);

@@ -111,7 +111,8 @@ std::string drops_text(const given&, const json& result) {
     return shown_text("drops", "reason packets ports meaning", whole);
 }
 
-/// Bindings, and of one list its rules with their positions. turnpike's own rules have none, and no place in a file.
+/// Lists where they are bound, and of one list its rules with their positions. turnpike's own rules have none, and no place in
+/// a file.
 std::string acl_text(const given& g, const json& result) {
     std::string out = shown_text(
         "acl", "port direction list permitted denied table_bytes ipv4_search ipv6_search", result);
@@ -122,12 +123,17 @@ std::string acl_text(const given& g, const json& result) {
         for (json rule : bound.value("rules", json::array())) {
             const bool is_own = rule.value("where", json()).is_null();
             rule["at"] = is_own ? json() : json(++at);
+            const std::string text = text_of(rule, "text");
+            rule["rule"] = text.starts_with('{') ? text.substr(1, text.size() - 2)
+                                                 : "action: " + text_of(rule, "action") +
+                                                       ", name: " + text_of(rule, "name");
             rows.push_back(std::move(rule));
         }
-        out +=
-            bound.value("port", std::string()) + " " + bound.value("direction", std::string()) +
-            ":\n" +
-            shown_text("rules", "at name action packets bytes where", {{"rules", std::move(rows)}});
+        const bool is_bound = bound.value("port", json()).is_string();
+        out += (is_bound ? text_of(bound, "port") + " " + text_of(bound, "direction")
+                         : "not bound to an interface") +
+               ":\n" +
+               shown_text("rules", "at packets bytes rule where", {{"rules", std::move(rows)}});
     }
     return out;
 }

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string text_of(const json& j, const char* name) {
+std::string value_text(const json& j, const char* name) {
     const json value = j.value(name, json());
     return value.is_string() ? printable(value.get_ref<const std::string&>()) : value.dump();
 }
@@ -37,88 +37,90 @@ std::string type_text(const std::string& type) {
 
 /// "02:00:00:00:00:01 > 02:00:00:00:00:0b, VLAN 10, 10.0.1.2:1024 > 10.9.1.1:53 protocol 17"
 std::string headers_text(const json& lead) {
-    std::string out = text_of(lead, "source_mac") + " > " + text_of(lead, "destination_mac");
+    std::string out = value_text(lead, "source_mac") + " > " + value_text(lead, "destination_mac");
     for (const json& tag : lead.value("tags", json::array())) {
-        out += ", VLAN " + text_of(tag, "vlan");
-        if (tag.value("priority", 0) != 0) out += " priority " + text_of(tag, "priority");
+        out += ", VLAN " + value_text(tag, "vlan");
+        if (tag.value("priority", 0) != 0) out += " priority " + value_text(tag, "priority");
     }
     if (!lead.contains("protocol"))
         return out + ", " +
-               type_text(text_of(
+               type_text(value_text(
                    lead, lead.contains("inner_ethertype") ? "inner_ethertype" : "ethertype"));
     const auto end = [&](const char* address, const char* port) {
-        const std::string a = text_of(lead, address);
+        const std::string a = value_text(lead, address);
         if (!lead.contains(port)) return a;
-        return (a.find(':') == std::string::npos ? a : "[" + a + "]") + ":" + text_of(lead, port);
+        return (a.find(':') == std::string::npos ? a : "[" + a + "]") + ":" +
+               value_text(lead, port);
     };
     out += ", " + end("source", "source_port") + " > " + end("destination", "destination_port") +
-           " protocol " + text_of(lead, "protocol");
+           " protocol " + value_text(lead, "protocol");
     if (!lead.contains("vni")) return out;
-    out += ", VNI " + text_of(lead, "vni");
+    out += ", VNI " + value_text(lead, "vni");
     return lead.contains("inner") ? out + " [" + headers_text(lead["inner"]) + "]" : out;
 }
 
 /// "64 bytes, " and the headers.
 std::string lead_text(const json& lead) {
-    const std::string out = text_of(lead, "bytes") + " bytes";
+    const std::string out = value_text(lead, "bytes") + " bytes";
     return lead.contains("ethertype") ? out + ", " + headers_text(lead) : out;
 }
 
 std::string nexthop_text(const json& nexthop) {
-    std::string out = "next hop " + text_of(nexthop, "next_hop") + ", " + text_of(nexthop, "type");
+    std::string out =
+        "next hop " + value_text(nexthop, "next_hop") + ", " + value_text(nexthop, "type");
     for (const char* name : {"reason", "interface", "via", "mac"})
         if (nexthop.contains(name) && !nexthop[name].is_null())
-            out += std::string(" ") + name + " " + text_of(nexthop, name);
+            out += std::string(" ") + name + " " + value_text(nexthop, name);
     return out;
 }
 
 /// "rule web (turnpike.yaml:12)"
 std::string rule_text(const json& rule) {
-    std::string out = text_of(rule, "rule");
+    std::string out = value_text(rule, "rule");
     out = out == "default" ? "the default" : "rule " + out;
     if (const json where = rule.value("where", json()); !where.is_null())
-        out += " (" + text_of(rule, "where") + ")";
+        out += " (" + value_text(rule, "where") + ")";
     return out;
 }
 
 /// The deciding rule, and a line for each rule that almost matched.
 void add_acl(std::vector<std::string>& lines, const json& acl) {
-    std::string out = "ACL " + text_of(acl, "list") + ", " + text_of(acl, "direction") + " of " +
-                      text_of(acl, "interface") + ": ";
-    if (acl.contains("rule")) out += text_of(acl, "action") + " by " + rule_text(acl);
-    if (acl.value("text", json()).is_string()) out += ": " + text_of(acl, "text");
+    std::string out = "ACL " + value_text(acl, "list") + ", " + value_text(acl, "direction") +
+                      " of " + value_text(acl, "interface") + ": ";
+    if (acl.contains("rule")) out += value_text(acl, "action") + " by " + rule_text(acl);
+    if (acl.value("text", json()).is_string()) out += ": " + value_text(acl, "text");
     lines.push_back(out);
     for (const json& name : acl.value("counted", json::array()))
-        lines.push_back("counted by rule " + text_of({{"rule", name}}, "rule"));
+        lines.push_back("counted by rule " + value_text({{"rule", name}}, "rule"));
     for (const json& near : acl.value("near", json::array()))
-        lines.push_back("near: " + rule_text(near) + " would " + text_of(near, "action") + ": " +
-                        text_of(near, "field") + " should be " + text_of(near, "expected") +
-                        ", the packet's is " + text_of(near, "packet"));
+        lines.push_back("near: " + rule_text(near) + " would " + value_text(near, "action") + ": " +
+                        value_text(near, "field") + " should be " + value_text(near, "expected") +
+                        ", the packet's is " + value_text(near, "packet"));
 }
 
 std::string route_text(const json& route) {
-    const std::string address = text_of(route, "address"), vrf = text_of(route, "vrf");
+    const std::string address = value_text(route, "address"), vrf = value_text(route, "vrf");
     const std::string in_vrf = vrf == "main" ? "" : " in VRF " + vrf;
     if (route.value("to", json()).is_null()) return "no route to " + address + in_vrf;
-    std::string out = "route " + text_of(route, "to") + in_vrf + " to " + address + ", " +
-                      text_of(route, "origin");
-    if (route.contains("protocol")) out += ": " + text_of(route, "protocol");
-    if (route.contains("daemon")) out += " by " + text_of(route, "daemon");
-    if (route.contains("metric")) out += ", metric " + text_of(route, "metric");
+    std::string out = "route " + value_text(route, "to") + in_vrf + " to " + address + ", " +
+                      value_text(route, "origin");
+    if (route.contains("protocol")) out += ": " + value_text(route, "protocol");
+    if (route.contains("daemon")) out += " by " + value_text(route, "daemon");
+    if (route.contains("metric")) out += ", metric " + value_text(route, "metric");
     if (const json typed = route.value("configured_by", json()); typed.is_object())
-        out += " by " + text_of(typed, "by") + ": " + text_of(typed, "what");
+        out += " by " + value_text(typed, "by") + ": " + value_text(typed, "what");
     return out;
 }
 
 std::string fdb_entry_text(const json& entry) {
-    std::string out = "to " + text_of(entry, "mac") + ": ";
+    std::string out = "to " + value_text(entry, "mac") + ": ";
     if (!entry.value("port", json()).is_null())
-        return out + "FDB entry at " + text_of(entry, "port");
+        return out + "FDB entry at " + value_text(entry, "port");
     out += "no FDB entry";
     const char* between = " in this VLAN; ";
     for (const json& other : entry.value("elsewhere", json::array())) {
-        out +=
-            between + ("VLAN " + text_of(other, "vlan")) + " has it at " + text_of(other, "port");
+        out += between + ("VLAN " + value_text(other, "vlan")) + " has it at " +
+               value_text(other, "port");
         between = ", ";
     }
     return out;
@@ -128,17 +130,17 @@ std::string fdb_entry_text(const json& entry) {
 std::vector<std::string> step_lines(const json& step) {
     std::string says;
     const auto add = [&](const std::string& more) { says += (says.empty() ? "" : ", ") + more; };
-    if (step.contains("interface")) add(text_of(step, "interface"));
-    if (step.contains("bridge")) add(text_of(step, "bridge"));
-    if (step.contains("vlan")) add("VLAN " + text_of(step, "vlan"));
+    if (step.contains("interface")) add(value_text(step, "interface"));
+    if (step.contains("bridge")) add(value_text(step, "bridge"));
+    if (step.contains("vlan")) add("VLAN " + value_text(step, "vlan"));
     if (step.contains("next_hop")) add(nexthop_text(step["next_hop"]));
-    if (step.contains("why")) add(text_of(step, "why"));
+    if (step.contains("why")) add(value_text(step, "why"));
     if (step.contains("reason"))
-        add(text_of(step, "reason") +
-            (step.contains("meaning") ? ": " + text_of(step, "meaning") : ""));
-    if (step.contains("egress")) add("by " + text_of(step, "egress"));
-    if (step.contains("packets")) add(text_of(step, "packets") + " packets");
-    if (step.contains("pass")) add("pass " + text_of(step, "pass"));
+        add(value_text(step, "reason") +
+            (step.contains("meaning") ? ": " + value_text(step, "meaning") : ""));
+    if (step.contains("egress")) add("by " + value_text(step, "egress"));
+    if (step.contains("packets")) add(value_text(step, "packets") + " packets");
+    if (step.contains("pass")) add("pass " + value_text(step, "pass"));
     std::vector<std::string> lines = {says};
     if (step.contains("route")) lines.push_back(route_text(step["route"]));
     if (step.contains("fdb_entry")) lines.push_back(fdb_entry_text(step["fdb_entry"]));
@@ -147,14 +149,14 @@ std::vector<std::string> step_lines(const json& step) {
         json nexthop = step["member"];
         nexthop.erase("reason");
         lines.push_back("member: " + nexthop_text(nexthop));
-        lines.push_back(text_of(step["member"], "reason"));
+        lines.push_back(value_text(step["member"], "reason"));
         for (const json& out : step["member"].value("unable", json::array()))
             lines.push_back("member without traffic: " + nexthop_text(out));
     }
     if (step.contains("neighbour"))
-        lines.push_back("neighbour " + text_of(step["neighbour"], "address") + ": " +
-                        text_of(step["neighbour"], "state"));
-    if (step.contains("remedy")) lines.push_back("remedy: " + text_of(step, "remedy"));
+        lines.push_back("neighbour " + value_text(step["neighbour"], "address") + ": " +
+                        value_text(step["neighbour"], "state"));
+    if (step.contains("remedy")) lines.push_back("remedy: " + value_text(step, "remedy"));
     if (says.empty() && lines.size() > 1) lines.erase(lines.begin());
     return lines;
 }
@@ -162,7 +164,7 @@ std::vector<std::string> step_lines(const json& step) {
 /// One stage of the path, with its details.
 std::string step_text(const json& step) {
     const std::string indent(step.contains("copy") ? 4 : 2, ' ');
-    std::string out, stage = text_of(step, "stage");
+    std::string out, stage = value_text(step, "stage");
     for (const std::string& line : step_lines(step)) {
         std::string one = fmt::format("{}{:<12} {}", indent, std::exchange(stage, ""), line);
         one.erase(one.find_last_not_of(' ') + 1);
@@ -180,7 +182,8 @@ std::string path_text(const json& one) {
         if (step.contains("next_hop")) egress = step["next_hop"];
         if (step.contains("member")) egress = step["member"];
         if (step.value("stage", json()) == "fragment" && egress.contains("mtu"))
-            step["why"] = "MTU " + text_of(egress, "mtu") + " of " + text_of(egress, "interface");
+            step["why"] =
+                "MTU " + value_text(egress, "mtu") + " of " + value_text(egress, "interface");
         if (const uint64_t now = step.value("copy", uint64_t{0}); now != copy && now != 0)
             out += fmt::format("  copy {}\n", copy = now);
         out += step_text(step);
@@ -192,7 +195,7 @@ std::string path_text(const json& one) {
 }
 
 std::string received_text(const json& one) {
-    return text_of(one, "port") + " queue " + text_of(one, "queue") + ": " +
+    return value_text(one, "port") + " queue " + value_text(one, "queue") + ": " +
            lead_text(one.value("received", json::object()));
 }
 
@@ -207,7 +210,7 @@ result<json> trace(const given& g) {
 }
 
 std::string tracing(const given&, const json& result) {
-    const std::string packets = text_of(result, "packets");
+    const std::string packets = value_text(result, "packets");
     return packets == "0" ? "tracing: no more\n"
                           : "tracing: " + packets + " packets, for `show trace`\n";
 }
@@ -257,11 +260,11 @@ std::string explained(const given&, const json& result) {
 std::string traces_text(const given&, const json& result) {
     std::string out;
     for (const json& one : result.value("traces", json::array()))
-        out += fmt::format("{:.6f} s ago, lcore {}{}, {}\n{}\n", one.value("age_s", 0.0),
-                           text_of(one, "lcore"), one.value("control", false) ? " (control)" : "",
-                           received_text(one), path_text(one));
+        out += fmt::format(
+            "{:.6f} s ago, lcore {}{}, {}\n{}\n", one.value("age_s", 0.0), value_text(one, "lcore"),
+            one.value("control", false) ? " (control)" : "", received_text(one), path_text(one));
     if (result.value("next", json()).is_null())
-        out += text_of(result, "written") + " of " + text_of(result, "requested") +
+        out += value_text(result, "written") + " of " + value_text(result, "requested") +
                " packets written\n";
     return out;
 }

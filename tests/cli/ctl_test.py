@@ -103,6 +103,14 @@ def test_keys_and_their_values():
     assert "tx.drain_us" in candidates("unset", "ecmp.hash", "") and candidates("set", "tx.drain_us", "20", "") == {}
     server = Server({"result": {"acl": [{"list": "edge"}]}})
     assert set(candidates("--socket", server.path, "set", "interface", "west", "acl.in", "")) == {"edge"}
+    server = Server({"result": {"vrfs": [{"name": "main"}, {"name": "red"}]}})
+    for words in ("vrf del", "vrf replace", "set vrf", "unset vrf"):
+        assert set(candidates("--socket", server.path, *words.split(), "")) == {"red"}, words
+    for words in ("show vrfs", "show routes vrf", "route del 10.9.0.0/16 vrf"):
+        assert set(candidates("--socket", server.path, *words.split(), "")) >= {"main", "red"}, words
+    server = Server({"result": {"routes": [{"to": "10.9.0.0/16"}]}})
+    assert set(candidates("--socket", server.path, "route", "del", "")) == {"10.9.0.0/16"}
+    assert server.asked == [{"request": "show", "what": "routes", "origin": "configured"}], server.asked
 
 
 def test_values_are_asked_of_turnpike():
@@ -402,14 +410,22 @@ def test_one_object_by_name():
     done = server().run("show", "ports", "wets")
     assert done.returncode == 1 and "show ports: 'wets' is not there; did you mean 'west'?" in done.stderr, done
     rules = [{"name": "tiny-fragment", "action": "deny", "packets": 0, "bytes": 0, "where": None},
-             {"name": None, "action": "permit", "packets": 7, "bytes": 420, "where": "t.yaml:7"},
+             {"name": None, "action": "permit", "packets": 7, "bytes": 420, "where": "t.yaml:7",
+              "text": '{action: permit, source: "10.0.0.0/8"}'},
              {"name": "web", "action": "deny", "packets": 2, "bytes": 120, "where": "t.yaml:8"},
              {"name": "default", "action": "deny", "packets": 1, "bytes": 60, "where": None}]
-    acl = {"result": {"acl": [{"port": "west", "direction": "in", "list": "edge", "permitted": 7, "denied": 2, "rules": rules}]}}
+    spare = {"port": None, "direction": None, "list": "spare", "permitted": None, "denied": None, "rules":
+             [{"name": "default", "action": "deny", "packets": None, "bytes": None, "where": None, "text": None}]}
+    acl = {"result": {"acl": [{"port": "west", "direction": "in", "list": "edge", "permitted": 7, "denied": 2, "rules": rules}, spare]}}
     lines = [line.split() for line in output(Server(acl), "show", "acl", "edge").splitlines()]
-    assert lines[2:] == [["west", "in:"], ["at", "name", "action", "packets", "bytes", "where"],
-                         ["-", "tiny-fragment", "deny", "0", "0", "-"], ["1", "-", "permit", "7", "420", "t.yaml:7"],
-                         ["2", "web", "deny", "2", "120", "t.yaml:8"], ["-", "default", "deny", "1", "60", "-"]], lines
+    assert lines[2:] == [["west", "in:"], ["at", "packets", "bytes", "rule", "where"],
+                         ["-", "0", "0", "action:", "deny,", "name:", "tiny-fragment", "-"],
+                         ["1", "7", "420", "action:", "permit,", "source:", '"10.0.0.0/8"', "t.yaml:7"],
+                         ["2", "2", "120", "action:", "deny,", "name:", "web", "t.yaml:8"],
+                         ["-", "1", "60", "action:", "deny,", "name:", "default", "-"]], lines
+    lines = [line.split() for line in output(Server(acl), "show", "acl", "spare").splitlines()]
+    assert lines[1][:5] == ["-", "-", "spare", "-", "-"] and lines[2] == "not bound to an interface:".split(), lines
+    assert lines[4] == ["-", "-", "-", "action:", "deny,", "name:", "default", "-"], lines
 
 
 def test_abbreviations_and_other_spellings():

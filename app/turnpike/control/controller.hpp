@@ -172,7 +172,7 @@ class controller {
     }
     /// A page of the ACLs of shown_report().
     [[nodiscard]] acls::page shown_acls(uint64_t from, uint64_t max_rules, bool rules) const {
-        acls::page out = acls_->report_page(from, max_rules, rules);
+        acls::page out = acls_->report_page(running(), from, max_rules, rules);
         for (observe::acl_report& one : out.lists) cleared_.subtract_from_list(one);
         return out;
     }

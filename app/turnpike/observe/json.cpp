@@ -96,8 +96,8 @@ json mempool_json(const mempool_report& m) {
 
 json acl_json(const acl_report& a) {
     json out = json_of(metrics::acls, a);
-    out["port"] = a.interface;
-    out["direction"] = a.direction;
+    out["port"] = text_or_null(a.interface);
+    out["direction"] = text_or_null(a.direction);
     out["list"] = a.list;
     out["ipv4_search"] = text_or_null(a.search4);
     out["ipv6_search"] = text_or_null(a.search6);

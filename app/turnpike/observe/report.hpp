@@ -139,7 +139,7 @@ struct acl_rule_report {
     std::vector<uint64_t> by_worker{};  ///< packets
 };
 
-/// An ACL bound to an interface in one direction.
+/// An ACL bound to an interface in one direction; without an interface, one that is not bound.
 struct acl_report {
     std::string interface {
     }, direction{}, list{};

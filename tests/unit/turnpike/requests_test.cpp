@@ -242,6 +242,7 @@ TEST_F(requests, acls_by_the_page) {
     constexpr size_t rules = 600;
     std::string all =
         "acl:\n  - {name: short, rules: [{action: deny, name: first, protocol: tcp}]}\n"
+        "  - {name: free, layer: 2, rules: [{action: count, name: arps, ethertype: arp}]}\n"
         "  - name: long\n    rules:\n";
     for (size_t n = 0; n < rules; ++n)
         all += "      - {action: deny, name: r" + std::to_string(n) +
@@ -252,6 +253,7 @@ TEST_F(requests, acls_by_the_page) {
     config.replace(config.find(east), east.size(), east + " acl: {in: long},");
     ASSERT_TRUE(l_.apply(config + all));
     const json whole = shown("report")["acl"];
+    size_t all_rules = 0;  // and default actions
     for (const uint64_t most : {1024, 100, 7}) {
         std::vector<std::string> names, wanted;
         size_t pages = 0;
@@ -268,24 +270,40 @@ TEST_F(requests, acls_by_the_page) {
             EXPECT_TRUE(page["since_s"].is_number());
             from = page["next"];
         }
-        for (const json& list : whole)
+        json all_lists = whole;
+        all_lists.push_back(
+            {{"list", "free"}, {"rules", {{{"name", "arps"}}, {{"name", "default"}}}}});
+        for (const json& list : all_lists)
             for (const json& r : list["rules"])
                 wanted.push_back(list["list"].get<std::string>() + " " + r["name"].dump());
         EXPECT_EQ(names, wanted) << most;
+        all_rules = wanted.size();
         EXPECT_EQ(pages, (wanted.size() + most - 1) / most);
     }
-    const json page =
-        ask({{"request", "show"}, {"what", "acl"}, {"from", 100}, {"most", 1}})["result"];
+    json page = ask({{"request", "show"}, {"what", "acl"}, {"from", 100}, {"most", 1}})["result"];
     EXPECT_EQ(page["acl"][0]["list"], "long");
+    const std::string text = page["acl"][0]["rules"][0]["text"];
+    EXPECT_TRUE(text.starts_with("{action: deny, name: \"r") && text.ends_with("}")) << text;
+    page["acl"][0]["rules"][0].erase("text");
     EXPECT_EQ(page["acl"][0]["rules"][0],
               whole[1]["rules"][page["acl"][0]["first_rule"].get<size_t>()]);
     const json lists = ask({{"request", "show"}, {"what", "acl"}, {"rules", false}})["result"];
-    ASSERT_EQ(lists["acl"].size(), 2U);
+    ASSERT_EQ(lists["acl"].size(), 3U);
+    EXPECT_EQ(lists["acl"][2]["list"], "free");
     EXPECT_FALSE(lists["acl"][1].contains("rules"));
     EXPECT_EQ(lists["acl"][1]["table_bytes"], whole[1]["table_bytes"]);
     EXPECT_TRUE(lists["acl"][1]["ipv4_search"].is_string());
     EXPECT_TRUE(lists["acl"][1]["ipv6_search"].is_string());
     EXPECT_TRUE(lists["next"].is_null());
+    const json last =
+        ask({{"request", "show"}, {"what", "acl"}, {"from", all_rules - 2}})["result"];
+    ASSERT_EQ(last["acl"].size(), 1U);
+    for (const char* none : {"port", "direction", "permitted", "denied", "table_bytes"})
+        EXPECT_TRUE(last["acl"][0][none].is_null()) << none;
+    EXPECT_EQ(last["acl"][0]["rules"][0]["text"],
+              R"({action: count, name: "arps", ethertype: arp})");
+    EXPECT_TRUE(last["acl"][0]["rules"][0]["packets"].is_null());
+    EXPECT_TRUE(last["acl"][0]["rules"][1]["text"].is_null());
     EXPECT_EQ(refused({{"request", "show"}, {"what", "acl"}, {"rules", 7}})["where"], "rules");
 }
 

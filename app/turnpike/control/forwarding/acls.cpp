@@ -316,19 +316,11 @@ void acls::binding::end_before() noexcept {
     before.reset();
 }
 
-observe::acl_report acls::report_of(const binding& b, size_t first_rule, size_t max_rules) const {
-    const binding::page_totals& sums = b.totals_of_page(first_rule);
-    const state::acl_list& says = b.says();
-    observe::acl_report out{.interface = b.interface_name,
-                            .direction = std::string(b.direction),
-                            .list = says.name,
-                            .search4 = b.live.list->search_of(false),
-                            .search6 = b.live.list->search_of(true),
-                            .life = b.life,
-                            .permitted = sums.classified.permitted,
-                            .denied = sums.classified.denied,
-                            .bytes = sums.bytes,
-                            .first_rule = first_rule};
+namespace {
+
+/// At most `max_rules` rules of a list and its default action, not counted.
+observe::acl_report rules_of(const state::acl_list& says, size_t first_rule, size_t max_rules) {
+    observe::acl_report out{.list = says.name, .first_rule = first_rule};
     const size_t end = first_rule + std::min(max_rules, says.rules.size() + 1 - first_rule);
     for (size_t position = first_rule; position < end; ++position) {
         observe::acl_rule_report r{.name = "default",
@@ -339,14 +331,34 @@ observe::acl_report acls::report_of(const binding& b, size_t first_rule, size_t 
             r.action = state::acl_action_names[static_cast<size_t>(rule.action)];
             r.where = rule.where.text;
         }
-        r.life = b.rule_life[b.live.list->id_at(position)];
+        out.rules.push_back(std::move(r));
+    }
+    return out;
+}
+
+}  // namespace
+
+observe::acl_report acls::report_of(const binding& b, size_t first_rule, size_t max_rules) {
+    const binding::page_totals& sums = b.totals_of_page(first_rule);
+    observe::acl_report out = rules_of(b.says(), first_rule, max_rules);
+    out.interface = b.interface_name;
+    out.direction = b.direction;
+    out.search4 = b.live.list->search_of(false);
+    out.search6 = b.live.list->search_of(true);
+    out.life = b.life;
+    out.permitted = sums.classified.permitted;
+    out.denied = sums.classified.denied;
+    out.bytes = sums.bytes;
+    for (size_t i = 0; i < out.rules.size(); ++i) {
+        const uint32_t id = b.live.list->id_at(first_rule + i);
+        observe::acl_rule_report& r = out.rules[i];
+        r.life = b.rule_life[id];
         for (size_t w = 0; w < b.live.counters.size(); ++w) {
-            const count c = b.counted(w, b.live.list->id_at(position));
+            const count c = b.counted(w, id);
             r.packets += c.packets;
             r.bytes += c.bytes;
             r.by_worker.push_back(c.packets);
         }
-        out.rules.push_back(std::move(r));
     }
     return out;
 }
@@ -357,27 +369,35 @@ std::vector<observe::acl_report> acls::report() const {
     return out;
 }
 
-acls::page acls::report_page(uint64_t from, uint64_t max_rules, bool rules) const {
+acls::page acls::report_page(const state::configuration& all, uint64_t from, uint64_t max_rules,
+                             bool rules) const {
     page out;
     uint64_t at = 0, shown = 0;  // numbers of the list's first rule, and of rules on the page
-    for (const auto& b : bindings_) {
-        const uint64_t size = rules ? b->says().rules.size() + 1 : 1;  // with the default action
+    // False: the page is full.
+    const auto add = [&](const state::acl_list& says, const binding* b) {
+        const uint64_t size = rules ? says.rules.size() + 1 : 1;  // with the default action
         const uint64_t first = std::max(from, at) - at;
         if (first < size) {
-            if (shown == max_rules) {
-                out.next = at + first;
-                return out;
-            }
             const uint64_t some = std::min(max_rules - shown, size - first);
-            out.lists.push_back(report_of(*b, first, rules ? some : 0));
+            if (some != 0)
+                out.lists.push_back(b != nullptr ? report_of(*b, first, rules ? some : 0)
+                                                 : rules_of(says, first, rules ? some : 0));
             shown += some;
             if (first + some < size) {
                 out.next = at + first + some;
-                return out;
+                return false;
             }
         }
         at += size;
+        return true;
+    };
+    std::set<std::string_view> bound;
+    for (const auto& b : bindings_) {
+        if (!add(b->says(), b.get())) return out;
+        bound.insert(b->says().name);
     }
+    for (const auto& [name, free] : all.acls)
+        if (!bound.contains(name) && !add(*free, nullptr)) break;
     return out;
 }
 

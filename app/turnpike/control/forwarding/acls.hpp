@@ -57,9 +57,11 @@ class acls : public config_handler {
         std::vector<observe::acl_report> lists{};
         std::optional<uint64_t> next{};  ///< the next page's `from`; none: this is the last page
     };
-    /// Part of report(): at most `max_rules` rules, from the rule of number `from` on, counted over all lists. With `rules`
-    /// false, as many lists, without their rules.
-    [[nodiscard]] page report_page(uint64_t from, uint64_t max_rules, bool rules) const;
+    /// Part of report(), and then of the lists of `all` that no interface has, without an interface, a direction and counts: at
+    /// most `max_rules` rules, from the rule of number `from` on, counted over all lists. With `rules` false, as many lists,
+    /// without their rules.
+    [[nodiscard]] page report_page(const state::configuration& all, uint64_t from,
+                                   uint64_t max_rules, bool rules) const;
     /// Memory of the bound lists' lookup tables.
     [[nodiscard]] uint64_t table_bytes() const noexcept;
     /// The classification kernel; empty if no list is bound.
@@ -111,8 +113,8 @@ class acls : public config_handler {
     [[nodiscard]] static std::unique_ptr<binding> make(const list& of, size_t workers,
                                                        const binding* before);
     /// The counters of a list, and of `max_rules` of its rules.
-    [[nodiscard]] observe::acl_report report_of(const binding& b, size_t first_rule,
-                                                size_t max_rules) const;
+    [[nodiscard]] static observe::acl_report report_of(const binding& b, size_t first_rule,
+                                                       size_t max_rules);
 
     rcu::qsbr& rcu_;
     lists lists_{};  ///< lists of interfaces and mirrors

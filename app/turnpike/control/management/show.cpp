@@ -6,6 +6,7 @@
 #include "control/management/metrics_source.hpp"
 #include "observe/log.hpp"
 #include "sources/fields.hpp"
+#include "sources/yaml_acl_writer.hpp"
 #include "version.hpp"
 
 #include <rte_version.h>
@@ -94,15 +95,33 @@ json show_interfaces(controller& c, const request_fields&) {
     return counted(c, "interfaces", std::move(all));
 }
 
-/// By page, of rules or, without them, of lists.
+/// The rules as a file has them; none of turnpike's own.
+void add_texts(const controller& c, json& list) {
+    const auto* const is = c.running().acls.find(list["list"].get_ref<const std::string&>());
+    size_t at = list.value("first_rule", size_t{0});
+    for (json& rule : list["rules"]) {
+        const bool is_own = is == nullptr || rule["where"].is_null() || at >= (*is)->rules.size();
+        rule["text"] = is_own ? json() : json(sources::rule_text((*is)->rules[at], (*is)->l2));
+        ++at;
+    }
+}
+
+/// By page, of rules or, without them, of lists. Lists that no interface has are last, without counts.
 json show_acl(controller& c, const request_fields& f) {
     const bool rules = f.truth_or("rules", true);
     acls::page page = c.shown_acls(f.number_or("from", 0, 0, UINT64_MAX), page_of(f), rules);
     observe::report report = c.shown_report(false);
     report.acls = std::move(page.lists);
     json r = observe::to_json(report);
-    if (!rules)
-        for (json& list : r["acl"]) list.erase("rules");
+    for (json& list : r["acl"]) {
+        add_texts(c, list);
+        if (!rules) list.erase("rules");
+        if (!list["port"].is_null()) continue;
+        for (const char* count : {"permitted", "denied", "table_bytes"}) list[count] = nullptr;
+        if (!rules) continue;
+        for (json& rule : list["rules"])
+            for (const char* count : {"packets", "bytes"}) rule[count] = nullptr;
+    }
     json out = counted(c, "acl", std::move(r["acl"]));
     out["next"] = page.next ? json(*page.next) : json(nullptr);
     return out;
