@@ -27,11 +27,11 @@ size_t routes_of(const configuration& c) {
 }
 
 std::string text_of(const configuration& c, bool with_routes) {
-    if (with_routes) return to_yaml(c);
+    if (with_routes) return to_yaml(c, written_fields::compared);
     configuration copy = c;  // its routes are shared
     copy.routes = {};
     for (const auto& [name, v] : c.vrfs) copy.routes_of(name) = {};
-    return to_yaml(copy);
+    return to_yaml(copy, written_fields::compared);
 }
 
 line_list split_lines(std::string_view text) {

@@ -120,7 +120,8 @@ void add_line(std::string& to, std::string_view indent, std::string_view key,
 }  // namespace
 
 void add_yaml(std::string& to, std::string_view indent,
-              std::span<const std::pair<std::string_view, written_value>> fields) {
+              std::span<const std::pair<std::string_view, written_value>> fields,
+              std::string_view open_map) {
     constexpr ptrdiff_t max_on_line = 4;
     for (auto f = fields.begin(); f != fields.end();) {
         const std::string_view map = split_key(f->first).first;
@@ -132,7 +133,7 @@ void add_yaml(std::string& to, std::string_view indent,
         const auto end = std::find_if(f, fields.end(), [&](const auto& other) {
             return split_key(other.first).first != map;
         });
-        const bool one_line = end - f <= max_on_line;
+        const bool one_line = end - f <= max_on_line && map != open_map;
         to += fmt::format("{}{}:{}", indent, map, one_line ? " {" : "\n");
         for (const auto begin = f; f != end; ++f) {
             const std::string_view inner = split_key(f->first).second;
@@ -143,6 +144,8 @@ void add_yaml(std::string& to, std::string_view indent,
         }
         if (one_line) to += "}\n";
     }
+    if (!open_map.empty() && (fields.empty() || split_key(fields.back().first).first != open_map))
+        to += fmt::format("{}{}:\n", indent, open_map);
 }
 
 }  // namespace turnpike::sources

@@ -126,14 +126,14 @@ struct field_facts {
     unsigned kinds = of_port;  ///< object_kind
     effect on_change = effect::live;
     bool required = false;
-    bool always_written = false;  ///< also with the default value
-    std::string_view shown{};     ///< its name in `show`; empty: the key with '_' for '.'
+    bool compared = false;     ///< written with its default, too, where configurations are compared
+    std::string_view shown{};  ///< its name in `show`; empty: the key with '_' for '.'
 };
 
 /// The facts that few rows have.
 enum row_flag : uint8_t {
     is_required = 1,
-    is_always_written = 2,
+    is_always_compared = 2,
     reopens_port = 4,
     needs_restart = 8,
 };
@@ -173,7 +173,7 @@ struct field : field_facts {
                       : (flags & needs_restart) != 0 ? effect::restart
                                                      : effect::live,
                       (flags & is_required) != 0,
-                      (flags & is_always_written) != 0,
+                      (flags & is_always_compared) != 0,
                       name_in_show},
           at(access) {}
     /// A key of the objects with their own map.
@@ -339,22 +339,30 @@ void require_fields(const yaml::reader& from, std::span<const field<Object>> tab
 }
 
 /// Appends fields as lines of YAML: a map of few fields on one line, others on a line each.
+/// open_map  the last map, which is written also without fields, for the caller to go on
 void add_yaml(std::string& to, std::string_view indent,
-              std::span<const std::pair<std::string_view, written_value>> fields);
+              std::span<const std::pair<std::string_view, written_value>> fields,
+              std::string_view open_map = {});
 
-/// Writes the fields of an object that differ from the default.
+/// The fields of an object that are written: all with another value than the default and all required ones, or also the
+/// fields with is_always_compared.
+enum class written_fields : uint8_t { set, compared };
+
+/// Writes the fields of an object.
 template <class Object>
 void write_fields(std::string& to, std::string_view indent, std::span<const field<Object>> table,
-                  unsigned kinds, const Object& of) {
+                  unsigned kinds, const Object& of, written_fields which = written_fields::set,
+                  std::string_view open_map = {}) {
     const Object usual{};
     std::vector<std::pair<std::string_view, written_value>> fields;
     for (const field<Object>& f : table) {
         if ((f.kinds & kinds) == 0) continue;
         if (written_value value = f.at.write(of, f.type);
-            value.exists() && (f.always_written || value != f.at.write(usual, f.type)))
+            value.exists() && (f.required || (f.compared && which == written_fields::compared) ||
+                               value != f.at.write(usual, f.type)))
             fields.emplace_back(f.key, std::move(value));
     }
-    add_yaml(to, indent, fields);
+    add_yaml(to, indent, fields, open_map);
 }
 
 /// Appends a member of a JSON object, for `show`; null: a text or a number without a value.

@@ -83,36 +83,35 @@ constexpr accessor<tunnel> dont_fragment_access() {
 
 constexpr field<tunnel> tunnel_rows[] = {
     {"vni", number_type(1, state::last_vni), "VXLAN network identifier", access<&tunnel::vni>(),
-     is_required | is_always_written},
+     is_required},
     {"local", text_type("an address of one host", any_length, "ADDRESS"),
-     "Source address of tunnel packets", access<member<&tunnel::local>, read_end>(),
-     is_required | is_always_written},
+     "Source address of tunnel packets", access<member<&tunnel::local>, read_end>(), is_required},
     {"remote", text_type("an address of one host, or a multicast group", any_length, "ADDRESS"),
      "Destination address of tunnel packets", access<member<&tunnel::remote>, read_remote>(),
-     is_required | is_always_written},
+     is_required},
     {"interface", text_type("the name of an interface", any_length, "INTERFACE"),
      "Interface that reaches the multicast group; required for a group",
      access<&tunnel::interface>()},
     {"vrf", text_type("the name of a VRF", any_length, "VRF"),
      "VRF of tunnel packets; without it, main", access<member<&tunnel::vrf>, read_vrf_of>()},
     {"udp_port", number_type(1, 65'535), "UDP destination port in both directions",
-     access<&tunnel::udp_port>(), is_always_written},
+     access<&tunnel::udp_port>(), is_always_compared},
     {"mtu", number_type(68, 65'000, "bytes"),
      "MTU of inner packets; without it, 1450 over IPv4 and 1430 over IPv6", mtu_access(),
-     is_always_written},
+     is_always_compared},
     // At most 254: stage ip_forward decrements it (datapath/stages/vxlan_output.cpp).
     {"ttl", number_type(1, 254), "TTL or hop limit of tunnel packets", access<&tunnel::ttl>(),
-     is_always_written},
+     is_always_compared},
     {"dscp", number_or_word(0, 63, dscp_words),
-     "DSCP of tunnel packets; inherit: the inner packet's", dscp_access(), is_always_written},
+     "DSCP of tunnel packets; inherit: the inner packet's", dscp_access(), is_always_compared},
     {"dont_fragment", truth_type(), "Sets DF; over IPv4 only", dont_fragment_access(),
-     is_always_written},
+     is_always_compared},
     {"checksum", truth_type(),
      "Sends UDP checksums, and over IPv6 requires them; default: true over IPv6", checksum_access(),
-     is_always_written},
+     is_always_compared},
     {"ignore_reserved", truth_type(),
      "Ignores reserved bits of the VXLAN header, as RFC 7348 says, instead of dropping",
-     access<&tunnel::ignore_reserved>(), is_always_written},
+     access<&tunnel::ignore_reserved>(), is_always_compared},
 };
 
 std::vector<std::string> read_names(const reader& from, const value_type& type) {
@@ -144,12 +143,12 @@ constexpr field<mirror> mirror_rows[] = {
     {"bridge", text_type("the name of a bridge", any_length, "BRIDGE"),
      "Bridge whose ports' frames are copied", access<&mirror::bridge>()},
     {"direction", word_type(direction_words), "Copies received frames, sent ones, or both",
-     direction_access(), is_always_written},
+     direction_access(), is_always_compared},
     {"vlan", vlan_type, "Copies only frames with this outer VLAN ID", access<&mirror::vlan>()},
     {"list", text_type("the name of an access list", any_length, "LIST"),
      "Copies only frames that this access list permits", access<&mirror::list>()},
     {"sample", number_type(1, 1'000'000'000), "Copies one frame of so many",
-     access<&mirror::sample>(), is_always_written},
+     access<&mirror::sample>(), is_always_compared},
     {"length", number_type(64, 65'535, "bytes"), "Cuts copies to this length",
      access<&mirror::max_bytes>()},
     {"to", text_type("the name of a port", any_length, "PORT"),
@@ -185,7 +184,7 @@ uint32_t read_table(const reader& from, const value_type& type) {
 constexpr field<state::vrf> vrf_rows[] = {
     {"table", number_type(1, UINT32_MAX),
      "Number of the VRF's table in the kernel, without 253 to 255; without it, the first free one",
-     access<member<&state::vrf::table>, read_table>(), is_always_written},
+     access<member<&state::vrf::table>, read_table>(), is_always_compared},
 };
 
 mac_address read_neighbour_mac(const reader& from) {
@@ -197,7 +196,7 @@ mac_address read_neighbour_mac(const reader& from) {
 
 constexpr field<state::neighbour> neighbour_rows[] = {
     {"mac", text_type("a unicast MAC address", any_length, "MAC"), "MAC address of the neighbour",
-     access<member<&state::neighbour::mac>, read_neighbour_mac>(), is_required | is_always_written},
+     access<member<&state::neighbour::mac>, read_neighbour_mac>(), is_required},
 };
 
 }  // namespace

@@ -163,10 +163,11 @@ std::string rule_text(const acl_rule& r, bool l2) {
     return out + "}";
 }
 
-void add_list(std::string& out, const acl_list& list) {
-    out += fmt::format("  - name: {}\n{}    default: {}\n    memory_mb: {}\n", quoted(list.name),
-                       list.l2 ? "    layer: 2\n" : "", list.default_permits ? "permit" : "deny",
-                       list.memory_mb);
+void add_list(std::string& out, const acl_list& list, written_fields which) {
+    out += fmt::format("  - name: {}\n{}    default: {}\n", quoted(list.name),
+                       list.l2 ? "    layer: 2\n" : "", list.default_permits ? "permit" : "deny");
+    if (list.memory_mb != acl_list{}.memory_mb || which == written_fields::compared)
+        out += fmt::format("    memory_mb: {}\n", list.memory_mb);
     bool any = false;
     const acl_rule* block = nullptr;  // the previous rule of a block in ClassBench format
     for (const acl_rule& r : list.rules) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sources/field.hpp"
 #include "state/acl.hpp"
 
 namespace turnpike::sources {
@@ -27,6 +28,6 @@ namespace turnpike::sources {
 [[nodiscard]] std::string rule_text(const state::acl_rule& r, bool l2);
 
 /// An element of "acl:" with its rules, without implicit ones.
-void add_list(std::string& out, const state::acl_list& list);
+void add_list(std::string& out, const state::acl_list& list, written_fields which);
 
 }  // namespace turnpike::sources

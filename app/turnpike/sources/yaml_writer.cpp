@@ -17,7 +17,7 @@ using state::interface_kind;
 
 class writer {
   public:
-    explicit writer(const configuration& d) : d_(d) {}
+    writer(const configuration& d, written_fields which) : d_(d), which_(which) {}
 
     std::string text() && {
         settings();
@@ -39,34 +39,35 @@ class writer {
         fmt::format_to(std::back_inserter(out_), text, std::forward<T>(values)...);
     }
 
-    /// The last setting is a map of its own lines, `neighbours`.
+    /// The settings of the map `neighbours` come last.
     void settings() {
-        write_fields(out_, "", process_fields(), of_process, d_);
-        write_fields(out_, "", settings_fields(), of_settings, d_);
+        write_fields(out_, "", process_fields(), of_process, d_, which_);
+        write_fields(out_, "", settings_fields(), of_settings, d_, which_,
+                     d_.neighbours.empty() ? "" : "neighbours");
         if (d_.neighbours.empty()) return;
         add("  static:\n");
         for (const auto& [name, n] : d_.neighbours) {
             add("    - address: {}\n      port: {}\n", quoted(name.address.text()),
                 quoted(name.interface));
-            write_fields(out_, "      ", neighbour_fields(), of_neighbour, n);
+            write_fields(out_, "      ", neighbour_fields(), of_neighbour, n, which_);
         }
     }
 
     void lists() {
         if (!d_.acls.empty()) add("acl:\n");
-        for (const auto& [name, list] : d_.acls) add_list(out_, *list);
+        for (const auto& [name, list] : d_.acls) add_list(out_, *list, which_);
     }
 
     void ports() {
         add("ports:\n");
         for (const auto& [name, p] : d_.ports) {
             add("  - name: {}\n", quoted(name));
-            write_fields(out_, "    ", port_fields(), of_port, p);
+            write_fields(out_, "    ", port_fields(), of_port, p, which_);
             routing(d_.interfaces.at(name), "    ");
         }
     }
     void routing(const state::interface& i, std::string_view indent) {
-        write_fields(out_, indent, interface_fields(), kind_of(i, d_), i);
+        write_fields(out_, indent, interface_fields(), kind_of(i, d_), i, which_);
     }
 
     void vlan_interfaces() {
@@ -83,14 +84,14 @@ class writer {
         if (!d_.mirrors.empty()) add("mirrors:\n");
         for (const auto& [name, m] : d_.mirrors) {
             add("  - name: {}\n", quoted(name));
-            write_fields(out_, "    ", mirror_fields(), of_mirror, m);
+            write_fields(out_, "    ", mirror_fields(), of_mirror, m, which_);
         }
     }
     void tunnels() {
         if (!d_.tunnels.empty()) add("tunnels:\n");
         for (const auto& [name, t] : d_.tunnels) {
             add("  - name: {}\n", quoted(name));
-            write_fields(out_, "    ", tunnel_fields(), of_tunnel, t);
+            write_fields(out_, "    ", tunnel_fields(), of_tunnel, t, which_);
             routing(d_.interfaces.at(name), "    ");
         }
     }
@@ -99,7 +100,7 @@ class writer {
         if (!d_.bridges.empty()) add("bridges:\n");
         for (const auto& [name, b] : d_.bridges) {
             add("  - name: {}\n", quoted(name));
-            write_fields(out_, "    ", bridge_fields(), of_bridge, b);
+            write_fields(out_, "    ", bridge_fields(), of_bridge, b, which_);
             members(b);
             bool first = true;
             for (const auto& [interface, i] : d_.interfaces) {
@@ -119,7 +120,7 @@ class writer {
         add("    members:\n");
         for (const state::bridge_member& m : b.members) {
             add("      - port: {}\n", quoted(m.port));
-            write_fields(out_, "        ", member_fields(), of_member, m);
+            write_fields(out_, "        ", member_fields(), of_member, m, which_);
         }
         if (!b.fixed.empty()) add("    fdb:\n");
         for (const auto& [fdb_entry, port] : b.fixed) {
@@ -163,7 +164,7 @@ class writer {
         if (!d_.vrfs.empty()) add("vrfs:\n");
         for (const auto& [name, v] : d_.vrfs) {
             add("  - name: {}\n", quoted(name));
-            write_fields(out_, "    ", vrf_fields(), of_vrf, v);
+            write_fields(out_, "    ", vrf_fields(), of_vrf, v, which_);
         }
     }
     void routes() {
@@ -188,11 +189,14 @@ class writer {
     }
 
     const configuration& d_;
+    const written_fields which_;
     std::string out_;
 };
 
 }  // namespace
 
-std::string to_yaml(const configuration& d) { return writer(d).text(); }
+std::string to_yaml(const configuration& d, written_fields which) {
+    return writer(d, which).text();
+}
 
 }  // namespace turnpike::sources

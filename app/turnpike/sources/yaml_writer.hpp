@@ -5,11 +5,13 @@
 
 #include <string>
 
+#include "sources/field.hpp"
 #include "state/configuration.hpp"
 
 namespace turnpike::sources {
 
 /// YAML, from "eal:" to the routes; ends with a newline.
-[[nodiscard]] std::string to_yaml(const state::configuration& d);
+[[nodiscard]] std::string to_yaml(const state::configuration& d,
+                                  written_fields which = written_fields::set);
 
 }  // namespace turnpike::sources
