@@ -78,16 +78,29 @@ bool agrees(const std::string& question) {
     return std::getline(std::cin, line) && (line == "y" || line == "yes");
 }
 
+/// The number of the running configuration in the history; null: turnpike is earlier than these numbers.
+std::optional<json> running_id(connection& c, int& code) {
+    const auto past = result_of(c, {{"request", "history"}}, code);
+    if (!past) return std::nullopt;
+    const json states = past->value("states", json::array());
+    return states.empty() ? json() : states.front().value("id", json());
+}
+
 /// Applies the file; returns the exit code.
-int apply(connection& c, const given& g, const edited_file& file) {
+/// base  number of the configuration that the text was made from, or null
+int apply(connection& c, const given& g, const edited_file& file, const json& base) {
     int code = 0;
     auto request = file_request("apply", file.path());
     if (!request) return complain(request.error(), exit_refused);
     const auto seconds = (g.seconds("--confirm", usual_confirm_s).count() + 999) / 1000;
     (*request)["confirm"] = seconds;
+    if (!base.is_null()) (*request)["base"] = base;
     if (g.options.contains("--comment")) (*request)["comment"] = g.option("--comment");
     const auto done = result_of(c, *request, code);
-    if (!done) return code;
+    if (!done) {
+        std::printf("not applied; the text is %s\n", file.path().c_str());
+        return code;
+    }
     std::fputs(("changed: " + changes_text(*done)).c_str(), stdout);
     file.remove();
     if (done->contains("undone_in_s") && done->at("undone_in_s").is_null())
@@ -107,7 +120,9 @@ int edit_configuration(const given& g) {
     auto asked = connect(g);
     if (!asked) return complain(asked.error(), exit_no_connection);
     int code = 0;
-    const auto before = running_text(*asked, code);
+    // First the number: a change between the two is then noticed.
+    const auto base = running_id(*asked, code);
+    const auto before = base ? running_text(*asked, code) : std::nullopt;
     if (!before) return code;
     edited_file file;
     if (auto opened = file.open(*before); !opened) return complain(opened.error(), exit_refused);
@@ -126,7 +141,8 @@ int edit_configuration(const given& g) {
         if (!request) code = complain(request.error(), exit_refused);
         if (differs) {
             std::fputs(("would change: " + changes_text(*differs)).c_str(), stdout);
-            if (g.options.contains("--yes") || agrees("apply?")) return apply(*asked, g, file);
+            if (g.options.contains("--yes") || agrees("apply?"))
+                return apply(*asked, g, file, *base);
             std::printf("not applied; the text is %s\n", file.path().c_str());
             return 0;
         }

@@ -357,9 +357,9 @@ def test_edit():
         terminal.read_until("confirmed")
         assert terminal.end() == 0
         asked = [r["request"] for r in box.server.asked]
-        assert asked == ["configuration", "diff", "apply", "confirm"], asked
-        applied = box.server.asked[2]
-        assert applied["text"] == "ports: []\n# changed\n" and applied["confirm"] == 30, applied
+        assert asked == ["history", "configuration", "diff", "apply", "confirm"], asked
+        applied = box.server.asked[3]
+        assert applied["text"] == "ports: []\n# changed\n" and applied["confirm"] == 30 and "base" not in applied, applied
         assert os.listdir(folder) == ["editor"], "no file stays behind"
         # Without an answer nothing is applied, and the text stays.
         box = Box()
@@ -385,6 +385,17 @@ def test_edit():
         terminal.type("n\n")
         terminal.read_until("undone in 120 s unless turnpikectl confirm")
         assert terminal.end() == 0
+        # The change of another operator is not overwritten, and the text stays.
+        box = Box()
+        box.state["states"] = [{"back": 0, "id": 7, "by": "uid 0", "what": "start"}]
+        terminal = Terminal(box, "edit", environment=changes)
+        terminal.read_until("apply? [y/N] ")
+        box.refuse = {"code": "EBUSY", "where": "base", "what": "another change came meanwhile"}
+        terminal.type("y\n")
+        terminal.read_until("another change came meanwhile")
+        terminal.read_until("not applied; the text is ")
+        assert terminal.end() == 1 and box.server.asked[-1]["base"] == 7, box.server.asked[-1]
+        os.unlink(os.path.join(folder, next(name for name in os.listdir(folder) if name != "editor")))
         # No change, and an editor that fails.
         box = Box()
         terminal = Terminal(box, "edit", environment=editor(folder, "true\n"))

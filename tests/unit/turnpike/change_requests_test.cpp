@@ -195,6 +195,24 @@ TEST_F(change_requests, an_earlier_configuration_is_edited) {
     EXPECT_EQ(change("[]", {{"base", 0}})["error"]["where"], "base");
 }
 
+/// An editor's text, made from a configuration that does not run any more.
+TEST_F(change_requests, a_text_of_an_earlier_configuration_undoes_no_change) {
+    json apply = {{"request", "apply"},
+                  {"text", runs()},
+                  {"name", "o.yaml"},
+                  {"base", states()["states"][0]["id"]}};
+    changed(R"([{"set": {"port": {"name": "west", "mtu": 1400}}}])");
+    const std::string now = runs();
+    const json error = ask(apply)["error"];
+    EXPECT_EQ(error["code"], "EBUSY");
+    EXPECT_EQ(error["where"], "base");
+    EXPECT_NE(error["what"].get<std::string>().find("1400"), std::string::npos) << error;
+    EXPECT_EQ(runs(), now);
+    apply["base"] = states()["states"][0]["id"];
+    EXPECT_TRUE(ask(apply).contains("result"));
+    EXPECT_NE(runs(), now);
+}
+
 TEST_F(change_requests, have_comments) {
     changed(seven, {{"comment", "for Ω, ticket 7"}});
     EXPECT_EQ(states()["states"][0]["comment"], "for Ω, ticket 7");
