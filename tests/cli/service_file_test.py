@@ -68,13 +68,15 @@ def test_its_exposure_is_small():
     assert open_one.returncode != 0, open_one.stdout
 
 
-def test_a_failing_start_is_not_tried_for_ever():
-    """systemd gives up where StartLimitBurst starts fit into StartLimitIntervalSec: each takes RestartSec, and the start's own time."""
+def test_a_refused_configuration_is_not_tried_again():
+    """Its exit code is the one that systemd does not start again; any other failure is tried until it succeeds."""
     values = dict(line.split("=", 1) for line in unit().splitlines() if re.match(r"\w+=", line))
-    assert values["Restart"] == "on-failure"
-    starts, interval, pause = (int(values[name]) for name in ("StartLimitBurst", "StartLimitIntervalSec", "RestartSec"))
-    slowest_refusal_s = 10
-    assert 1 < starts and starts * (pause + slowest_refusal_s) < interval, values
+    assert values["Restart"] == "on-failure" and values["StartLimitIntervalSec"] == "0", values
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
+        config.write("ports: [broken\n")
+        config.flush()
+        done = subprocess.run([BUILT["turnpike"], "--config", config.name], capture_output=True, text=True, timeout=30, check=False)
+    assert str(done.returncode) == values["RestartPreventExitStatus"], done
 
 
 def test_the_options_of_its_programs_are_theirs():

@@ -43,10 +43,10 @@ chroot "$1/root" sh -ec "$3"
 """
 
 
-# A container's dpkg may be configured to leave documentation out.
+# A container's dpkg may be configured to leave documentation out, and its packages to start and stop nothing.
 PREAMBLE = """
 export LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
-rm -f /etc/dpkg/dpkg.cfg.d/*
+rm -f /etc/dpkg/dpkg.cfg.d/* /usr/sbin/policy-rc.d
 """
 
 
@@ -213,12 +213,15 @@ dpkg -i {debs("turnpike", "dpdk-turnpike-drivers")} >/dev/null
 cat >/etc/turnpike/turnpike.yaml <<'EOF'
 eal: {{args: "-l 0-1 --in-memory --no-pci", hugepages: optional}}
 mempool: {{buffers: 8192}}
+control: {{group: netops}}
 control_plane: {{netlink: true}}
 ports: [{{name: west, device: "net_xsk0,iface=uplink", addresses: [10.0.1.1/24], host_interface: true}}]
 EOF
+groupadd netops
+useradd ops
 mkdir -p /etc/systemd/system/turnpike.service.d
 # doc/install.md: where LimitMEMLOCK=infinity has no effect. RestartSec is shortened.
-printf '[Service]\nCapabilityBoundingSet=CAP_IPC_LOCK\nAmbientCapabilities=CAP_IPC_LOCK\nRestartSec=100ms\n' \\
+printf '[Service]\nCapabilityBoundingSet=CAP_IPC_LOCK\nAmbientCapabilities=CAP_IPC_LOCK\nRestartSec=100ms\nSupplementaryGroups=netops\n' \\
     >/etc/systemd/system/turnpike.service.d/test.conf
 """, """
 trap 'journalctl --no-pager -o cat -u turnpike | tail -n 40' EXIT
@@ -237,6 +240,8 @@ until_true() { for i in $(seq 100); do "$@" && return; sleep 0.1; done; return 1
 has_address() { ip address show west | grep -q 10.0.1.1/24; }
 until_true has_address && echo host interface
 turnpikectl show ports >/dev/null
+setpriv --reuid ops --regid ops --groups netops turnpikectl port replace west mtu 1400 && echo an operator changes
+setpriv --reuid ops --regid ops --groups netops turnpikectl check /etc/turnpike/missing.yaml || echo no file
 cp /etc/turnpike/turnpike.yaml /tmp/good
 systemctl reload turnpike && echo reloaded
 echo 'ports: [broken' >/etc/turnpike/turnpike.yaml
@@ -251,18 +256,60 @@ systemctl show -P Result turnpike
 systemctl reset-failed turnpike
 echo 'ports: [broken' >/etc/turnpike/turnpike.yaml
 systemctl start turnpike || echo start refused
-was_tried_often() { [ "$(systemctl show -P NRestarts turnpike)" -ge 5 ] && [ "$(systemctl is-failed turnpike)" = failed ]; }
-until_true was_tried_often
 sleep 1
 systemctl show -P ActiveState -P NRestarts turnpike
+systemctl reset-failed turnpike
+sed s/iface=uplink/iface=late/ /tmp/good >/etc/turnpike/turnpike.yaml
+systemctl start turnpike || echo no interface
+was_tried() { [ "$(systemctl show -P NRestarts turnpike)" -ge 6 ]; }
+until_true was_tried
+ip link set uplink name late
+answers && echo comes with its interface
 """, 120)
     status = {line.split()[0]: line.split()[1] for line in out.splitlines() if line.startswith(("Uid:", "CapEff:", "NoNewPrivs:", "Seccomp:"))}
     assert status["Uid:"] != "0" and status["NoNewPrivs:"] == "1" and status["Seccomp:"] == "2", out
     assert int(status["CapEff:"], 16) == sum(1 << bit for bit in (12, 13, 14, 39)), out  # and CAP_IPC_LOCK
-    for line in ("host interface", "reloaded", "reload refused", "the old one forwards", "restarted", "success", "start refused", "failed"):
+    for line in ("host interface", "reloaded", "reload refused", "the old one forwards", "restarted", "success", "start refused", "no interface",
+                 "comes with its interface", "an operator changes"):
         assert f"{line}\n" in out, f"no '{line}': {out}"
-    assert re.search(r"^5\nfailed\n", out, re.MULTILINE), out
+    assert re.search(r"^(0\nfailed|failed\n0)\n", out, re.MULTILINE), out
     assert "forwarding" in out and "no system call is denied" not in out, out
+
+
+@tap.limit(420)
+def test_an_upgrade_restarts_the_service_and_a_removal_stops_it():
+    """Under systemd, enabled; after a purge neither user, group nor link is left, although an operator is in the group."""
+    packages = debs("turnpike", "dpdk-turnpike-drivers")
+    out = under_systemd(f"""
+dpkg -i {packages} >/dev/null
+cat >/etc/turnpike/turnpike.yaml <<'EOF'
+eal: {{args: "-l 0-1 --in-memory --no-pci", hugepages: optional}}
+mempool: {{buffers: 8192}}
+ports: [{{name: west, device: "net_null0", addresses: [10.0.1.1/24]}}]
+EOF
+useradd --groups turnpike ops
+""", f"""
+trap 'journalctl --no-pager -o cat -u turnpike | tail -n 40' EXIT
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+systemctl enable turnpike
+systemctl start turnpike
+first=$(systemctl show -P MainPID turnpike)
+[ "$first" != 0 ] && echo it runs
+dpkg -i {packages} >/dev/null
+second=$(systemctl show -P MainPID turnpike)
+[ "$second" != 0 ] && [ "$second" != "$first" ] && echo it was restarted
+systemctl stop turnpike
+dpkg -i {packages} >/dev/null
+[ "$(systemctl show -P MainPID turnpike)" = 0 ] && echo it stays stopped
+systemctl start turnpike
+third=$(systemctl show -P MainPID turnpike)
+dpkg --remove turnpike
+[ ! -e /proc/$third ] && echo it was stopped
+dpkg --purge turnpike
+getent passwd turnpike || getent group turnpike || [ -e /etc/systemd/system/multi-user.target.wants/turnpike.service ] || echo nothing is left
+""", 120)
+    for line in ("it runs", "it was restarted", "it stays stopped", "it was stopped", "nothing is left"):
+        assert f"{line}\n" in out, f"no '{line}': {out}"
 
 
 def containerfile():

@@ -47,7 +47,8 @@ class lent_rights {
         uid_ = ::setfsuid(client.uid);
         capabilities less = own_;
         less[0].effective &= ~dac_capabilities;
-        is_less_ = set(less);
+        // A unit of systemd may permit no capset(), and give none of these capabilities.
+        is_less_ = less[0].effective == own_[0].effective || set(less);
     }
     lent_rights(const lent_rights&) = delete;
     lent_rights& operator=(const lent_rights&) = delete;
@@ -56,7 +57,7 @@ class lent_rights {
         ::setfsuid(static_cast<uid_t>(uid_));
         ::setfsgid(static_cast<gid_t>(gid_));
         // The kernel permits restoring the original rights; turnpike could not continue with others.
-        if ((is_less_ && !set(own_)) || (has_groups_ && !set_groups(groups_))) std::terminate();
+        if ((is_less_ && !restored()) || (has_groups_ && !set_groups(groups_))) std::terminate();
         // commit_creds() cleared the dumpable flag, as for a set-user-ID program: no core dump, no /proc/self.
         if (dumpable_ == 1) ::prctl(PR_SET_DUMPABLE, 1);
         if (parent_signal_ != 0) ::prctl(PR_SET_PDEATHSIG, parent_signal_);
@@ -70,6 +71,12 @@ class lent_rights {
     int dumpable_ = ::prctl(PR_GET_DUMPABLE);
     int parent_signal_ = parent_signal();
 
+    /// The capabilities, which setfsuid() changes, too.
+    [[nodiscard]] bool restored() const noexcept {
+        capabilities now{};
+        const auto same = [&](size_t i) { return now[i].effective == own_[i].effective; };
+        return (get(now) && same(0) && same(1)) || set(own_);
+    }
     static int parent_signal() noexcept {
         int signal = 0;
         return ::prctl(PR_GET_PDEATHSIG, &signal) == 0 ? signal : 0;
