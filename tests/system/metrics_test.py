@@ -251,6 +251,11 @@ def test_listeners_change_while_it_runs():
         s.connect(path)
         assert fetched(s)[0] == 200
         assert "unix:" + path in operator.result("configuration")["text"]
+        # An address that the machine gets later.
+        rewrite(running, lambda c: c.update(metrics={"listen": [LISTEN, "[::1]:9500", "unix:" + path, "198.51.100.7:9501", "[2001:db8::7]:9501"]}))
+        dut.run("ip address add 198.51.100.7/32 dev lo")
+        dut.run("ip address add 2001:db8::7/128 dev lo")
+        assert [fetched(connected(dut, (a, 9501)))[0] for a in ("198.51.100.7", "2001:db8::7")] == [200, 200]
         # A port in use refuses the whole change, by place; the listeners before it stay.
         with dut.inside():
             other = socket.create_server(("127.0.0.1", 9600))

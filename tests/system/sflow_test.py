@@ -30,8 +30,9 @@ def device(n, to, rate, more="l3flows=100"):
     return {"device": f"net_simnic{n},wire=gen,rate={rate},{more},src=198.18.{n}.1,dst={to}", "descriptors": 4096}
 
 
-def router(lab, **more):
-    """Two generators send to each other's networks; a third one to a network without a route."""
+def router(lab, later=None, **more):
+    """Two generators send to each other's networks; a third one to a network without a route. later: address of a collector that the
+    host does not have yet."""
     dut = lab.host("dut", True)
     dut.run("ip link set lo up")
     path = f"/tmp/turnpike-sflow-{os.getpid()}.sock"
@@ -39,9 +40,14 @@ def router(lab, **more):
     devices = {"west": (device(0, "198.18.1.0", RATE), ["10.0.0.1/24"]), "east": (device(1, "198.18.0.0", RATE), ["10.0.1.1/24"]),
                "lost": (device(2, "203.0.113.0", 1000), ["10.0.2.1/24"])}
     static = [{"address": f"10.0.{n}.2", "mac": f"02:00:00:00:00:{n:02x}"} for n in range(3)]
-    collector = Collector(dut)
+    if later:
+        dut.run(f"ip address add {later}/32 dev lo")
+    collector = Collector(dut, *filter(None, [later]))
+    if later:
+        dut.run(f"ip address del {later}/32 dev lo")
     sflow = {"collectors": [collector.name], "agent": "10.0.0.1", "sample": ONE_IN, "counters_s": 1, "drops": 10,
              **more.pop("sflow", {})}
+    sflow = {key: value for key, value in sflow.items() if value is not None}
     routes = [{"to": f"198.18.{n}.0/24", "via": f"10.0.{n}.2"} for n in range(more.pop("routes_to", 2))]
     running = Turnpike(lab, dut, router_config(
         devices, routes, neighbours={"static": static},
@@ -82,6 +88,31 @@ def test_samples_are_within_the_binomial_bound():
             assert len(flows_seen) > 72, f"{len(flows_seen)} of 100 flows"
         shown = operator.show("sflow")["sflow"]
         assert shown["lost_samples"] == 0 and shown["unsent"] == 0 and shown["samples"] >= len(flows), shown
+        running.stop()
+
+
+def test_a_collector_without_a_route_is_one_later():
+    """At the start the kernel has no route to it: turnpike forwards, and counts unsent datagrams."""
+    with Lab() as lab:
+        dut, collector, running, operator = router(lab, "198.51.100.7", sflow={"agent": None})
+        wait_until(lambda: operator.show("sflow")["sflow"]["unsent"] > 2, "datagrams without a route")
+        assert operator.show("sflow")["sflow"]["datagrams"] == 0
+        dut.run("ip address add 198.51.100.7/32 dev lo")
+        wait_until(lambda: collector.read().samples("flow"), "samples")
+        assert {d["agent"] for d in collector.datagrams} == {"198.51.100.7"}
+        running.stop()
+
+
+def test_counters_of_another_port_begin_anew():
+    """A port that takes the number of one that is gone: its counters and their sequence begin anew."""
+    with Lab() as lab:
+        _dut, collector, running, operator = router(lab)
+        of_third = lambda: [s for s in collector.read().samples("counters") if s["source"] == 3]  # noqa: E731
+        wait_until(lambda: len(of_third()) > 2, "counters")
+        operator.result("change", do=[{"del": {"neighbour": {"address": "10.0.2.2", "port": "lost"}}}, {"del": {"port": {"name": "lost"}}}])
+        operator.result("change", do=[{"add": {"port": {"name": "new", **device(3, "203.0.113.0", 1000), "addresses": ["10.0.3.1/24"]}}}])
+        wait_until(lambda: len([s for s in of_third() if s["name"] == "new"]) > 1, "counters of the new port")
+        assert [s["sequence"] for s in of_third() if s["name"] == "new"][:2] == [1, 2], of_third()
         running.stop()
 
 
@@ -255,8 +286,7 @@ def test_bad_input_is_refused_by_its_place():
         _dut, collector, running, _operator = router(lab)
         for wrong, said in (({"collectors": "10.9.9.9"}, "ADDRESS:PORT"), ({"collectors": ["unix:/tmp/x"]}, "UDP port"),
                             ({"collectors": [collector.name, collector.name]}, "twice"),
-                            ({"collectors": ["192.0.2.1:6343"]}, "no route"), ({"agent": "ten"}, "ten"),
-                            ({"sample": -1}, "sample"), ({"header": 4}, "14"), ({"direction": "up"}, "direction"), ({"drops": 100000}, "10000"),
+                            ({"agent": "ten"}, "ten"), ({"sample": -1}, "sample"), ({"header": 4}, "14"), ({"direction": "up"}, "direction"), ({"drops": 100000}, "10000"),
                             ({"colour": 1}, "colour")):
             text = rewrite(running, lambda c, w=wrong: c["sflow"].update(w))
             assert said in text and "sflow" in text and "turnpike.yaml:" in text, (wrong, text)

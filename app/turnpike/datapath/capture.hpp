@@ -126,8 +126,9 @@ class capture {
         }
     }
     [[nodiscard]] packet_mask ports() const noexcept {
-        return ports_.load(std::memory_order_relaxed);
+        return ports_.load(std::memory_order_acquire);
     }
+    void add_ports(packet_mask more) noexcept { ports_.fetch_or(more, std::memory_order_release); }
     void remove_ports(packet_mask gone) noexcept {
         ports_.fetch_and(~gone, std::memory_order_relaxed);
     }

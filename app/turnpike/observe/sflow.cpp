@@ -97,12 +97,26 @@ uint32_t discarded(drop_reason why) noexcept { return 0x40000000 | code_of(why);
 void datagram::clear() {
     bytes_.clear();
     samples_ = 0;
+    add_head();
+}
+
+void datagram::set_agent(const ip_address& agent) {
+    agent_ = agent;
+    const std::vector<uint8_t> samples(bytes_.begin() + static_cast<ptrdiff_t>(samples_at_),
+                                       bytes_.end());
+    bytes_.clear();
+    add_head();
+    bytes_.insert(bytes_.end(), samples.begin(), samples.end());
+}
+
+void datagram::add_head() {
     put(5);
     put(agent_.v6 ? 2 : 1);
     bytes_.insert(bytes_.end(), agent_.bytes.begin(), agent_.bytes.begin() + (agent_.v6 ? 16 : 4));
     put(0);  // sub-agent
     sequence_at_ = bytes_.size();
     for (int i = 0; i < 3; ++i) put(0);  // sequence number, uptime, number of samples
+    samples_at_ = bytes_.size();
 }
 
 std::span<const uint8_t> datagram::finish(uint32_t sequence, uint32_t uptime_ms) {

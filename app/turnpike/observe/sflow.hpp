@@ -48,6 +48,7 @@ struct discarded_packet {
 
 /// counters_sample, format 2: generic interface counters (RFC 2863) and the port's name.
 struct interface_counters {
+    uint64_t life = 0;  ///< of the counters; not sent
     uint32_t sequence = 0, source = 0;
     std::string_view name{};
     uint64_t bits_per_second = 0;
@@ -73,10 +74,12 @@ class datagram {
     /// The datagram to send. Valid until clear().
     [[nodiscard]] std::span<const uint8_t> finish(uint32_t sequence, uint32_t uptime_ms);
     void clear();
+    void set_agent(const ip_address& agent);
 
   private:
     template <class Body>
     bool add_sample(uint32_t format, const Body& body);
+    void add_head();
     void put(uint32_t v);
     void put64(uint64_t v);
     void put_bytes(std::span<const uint8_t> bytes);  ///< opaque: its length, the bytes, padding
@@ -86,7 +89,7 @@ class datagram {
 
     ip_address agent_;
     std::vector<uint8_t> bytes_{};
-    size_t sequence_at_ = 0;
+    size_t sequence_at_ = 0, samples_at_ = 0;
     uint32_t samples_ = 0;
 };
 

@@ -48,7 +48,7 @@ TEST(compare_lines, a_new_object_is_whole) {
                 ElementsAre("+ routes:", "+   - lines: |", "... and 1 more lines"));
 }
 
-/// A saved file has what was set: no defaults, and static neighbours also below few settings of the map.
+/// No defaults, and static neighbours also below few settings of the map.
 TEST(compare_lines, a_saved_text_has_no_defaults) {
     const std::string one = "static: [{address: 10.0.2.2, port: east, mac: \"02:00:00:00:00:09\"}]";
     for (const std::string& settings : {one, "max_entries: 8, " + one}) {

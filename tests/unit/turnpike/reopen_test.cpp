@@ -2,7 +2,10 @@
 // Ports that are closed and opened anew under their names. net_null makes up another MAC address each time that
 // it is probed, so all that follows from one is made again, too.
 #include <gtest/gtest.h>
+#include <rte_cycles.h>
+#include <sys/mman.h>
 
+#include "control/forwarding/captures.hpp"
 #include "lib/eal.hpp"
 #include "lib/failing_new.hpp"
 #include "packet/ipv6.hpp"
@@ -85,6 +88,40 @@ TEST(reopen, with_other_queues_and_arguments) {
     ASSERT_TRUE(l.become(l.with(",size=256", 1)));
     l.expect_open("north", ",size=256", 1);
     EXPECT_EQ(l.port("west").life, west) << "and is the same port";
+}
+
+/// With another device a port has another index, and the next port takes the one before.
+TEST(reopen, a_capture_follows_its_port_and_takes_no_other) {
+    null_lab l;
+    ASSERT_TRUE(l.become(l.with("")));
+    const uint16_t first = l.port("north").port_index;
+    const auto bit_of = [](uint16_t port) { return datapath::packet_mask{1} << port; };
+    auto s =
+        std::make_shared<control::capture_session>(datapath::capture_filter{}, bit_of(first), 2);
+    s->ports = {{.index = first, .name = "north"}};
+    s->tsc_hz = rte_get_tsc_hz();
+    l.worker().pause();
+    ASSERT_TRUE(l.controller().capturing().begin(s, owned_fd(::memfd_create("capture", 0)), 1));
+    l.worker().resume();
+    auto other = l.with("");
+    other->ports.find("north")->device = "net_null_o,no-rx=1";
+    ASSERT_TRUE(l.become(other));
+    const uint16_t second = l.port("north").port_index;
+    ASSERT_NE(second, first);
+    EXPECT_EQ(s->packets.ports(), bit_of(second));
+    EXPECT_EQ(s->interface_of(second), 0);
+    auto more = std::make_shared<state::configuration>(*other);
+    more->ports.add("south", {.device = "net_null_s,no-rx=1"});
+    more->interfaces.add("south", {.port = "south", .addresses = {*parse_prefix("10.0.4.254/24")}});
+    ASSERT_TRUE(l.become(more));
+    EXPECT_EQ(l.port("south").port_index, first);
+    EXPECT_EQ(s->packets.ports(), bit_of(second));
+    ASSERT_TRUE(l.become(l.with("", 1, "up")));
+    EXPECT_EQ(s->packets.ports(), 0U);
+    EXPECT_EQ(s->why(), "its ports are removed");
+    l.worker().pause();
+    l.controller().capturing().forget(1);
+    l.worker().resume();
 }
 
 TEST(reopen, for_checksums_by_the_device) {

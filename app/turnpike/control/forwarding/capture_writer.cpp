@@ -175,7 +175,6 @@ class capture_thread {
         append(out_, pcapng::section{os.machine, system, application});
         for (size_t i = 0; i < s_->ports.size(); ++i) {
             const captured_port& p = s_->ports[i];
-            number_[p.index] = static_cast<uint32_t>(i);
             append(out_,
                    pcapng::interface_description{p.name, p.description, s_->filter_text,
                                                  s_->packets.filter().snaplen, p.bits_per_second});
@@ -206,7 +205,7 @@ class capture_thread {
     void add(const capture_record& r) {
         const std::string comment = comment_of(r);
         append(out_,
-               pcapng::enhanced_packet{.interface = number_[r.port],
+               pcapng::enhanced_packet{.interface = s_->interface_of(r.port),
                                        .time_ns = time_of(r),
                                        .bytes = {r.bytes(), r.kept},
                                        .frame_bytes = r.frame_bytes,
@@ -216,22 +215,21 @@ class capture_thread {
                                                    : pcapng::direction::inbound,
                                        .comment = comment});
         ++in_out_;
-        ++of_port_[r.port];
+        ++of_interface_[s_->interface_of(r.port)];
         if (++taken_ == s_->max_packets) ended_ = true;
         if (out_.size() >= flush_bytes) flush();
     }
     void add_statistics() {
         const uint64_t now = wall_clock_ns();
         for (size_t i = 0; i < s_->ports.size(); ++i) {
-            const uint16_t port = s_->ports[i].index;
-            const auto n = s_->packets.counted(port);
+            const auto n = s_->counted(i);
             append(out_, pcapng::statistics{.interface = static_cast<uint32_t>(i),
                                             .begin_ns = begin_ns_,
                                             .end_ns = now,
                                             .received = n.seen,
                                             .accepted = n.accepted,
                                             .lost = n.lost,
-                                            .delivered = of_port_[port]});
+                                            .delivered = of_interface_[i]});
         }
     }
     void flush() {
@@ -269,8 +267,7 @@ class capture_thread {
     sink to_;
     std::string out_{};
     uint64_t in_out_ = 0, taken_ = 0;
-    std::array<uint32_t, datapath::max_ports> number_{};
-    std::array<uint64_t, datapath::max_ports> of_port_{};
+    std::array<uint64_t, datapath::max_ports> of_interface_{};
     uint64_t begin_ns_ = 0, tsc_ = 0, ns_ = 0;
     clock_lines clocks_{};
     steady::time_point flushed_{}, synchronized_{}, stopped_at_{};
@@ -278,6 +275,18 @@ class capture_thread {
 };
 
 }  // namespace
+
+datapath::capture::counts capture_session::counted(size_t interface) const noexcept {
+    datapath::capture::counts sum;
+    for (uint16_t port = 0; port < datapath::max_ports; ++port) {
+        if (interface_of(port) != interface) continue;
+        const auto n = packets.counted(port);
+        sum.seen += n.seen;
+        sum.accepted += n.accepted;
+        sum.lost += n.lost;
+    }
+    return sum;
+}
 
 result<void> write_capture(std::shared_ptr<capture_session> s, owned_fd to) {
     try {

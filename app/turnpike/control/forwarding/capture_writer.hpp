@@ -4,6 +4,7 @@
 // when the descriptor takes no more; nothing waits for it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -27,10 +28,12 @@ struct captured_port {
 /// State that control, the workers and the thread share; the last one frees it.
 struct capture_session {
     capture_session(datapath::capture_filter f, datapath::packet_mask of_ports, size_t producers)
-        : packets(std::move(f), of_ports, producers) {}
+        : packets(std::move(f), of_ports, producers) {
+        for (auto& one : interface_of_) one.store(no_interface, std::memory_order_relaxed);
+    }
 
     datapath::capture packets;
-    std::vector<captured_port> ports{};
+    std::vector<captured_port> ports{};  ///< at the beginning; in the file, the interfaces
     std::string filter_text{}, version{};
     uint64_t max_packets = 0;  ///< 0: no limit
     uint64_t tsc_hz = 0;
@@ -49,6 +52,16 @@ struct capture_session {
         if (why_.empty()) why_ = std::move(text);
     }
 
+    /// The file has the port's packets under an interface. (A reopened port has another index.)
+    void follow(uint16_t port, size_t interface) noexcept {
+        interface_of_[port].store(static_cast<uint8_t>(interface), std::memory_order_relaxed);
+    }
+    [[nodiscard]] uint8_t interface_of(uint16_t port) const noexcept {
+        return interface_of_[port].load(std::memory_order_relaxed);
+    }
+    /// Totals of an interface.
+    [[nodiscard]] datapath::capture::counts counted(size_t interface) const noexcept;
+
     void set_clocks(const clock_lines& now) {
         const std::lock_guard hold(lock_);
         clocks_ = now;
@@ -61,6 +74,10 @@ struct capture_session {
   private:
     mutable std::mutex lock_;
     std::string why_{};  ///< why it ended by itself
+    static constexpr uint8_t no_interface = UINT8_MAX;
+    static_assert(datapath::max_ports < no_interface);
+    /// By port.
+    std::array<std::atomic<uint8_t>, datapath::max_ports> interface_of_{};
     clock_lines clocks_{};
 };
 

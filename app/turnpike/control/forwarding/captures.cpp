@@ -9,6 +9,8 @@
 
 namespace turnpike::control {
 
+using datapath::max_ports;
+
 captures::~captures() { close(); }
 
 result<uint64_t> captures::begin(std::shared_ptr<capture_session> s, owned_fd to,
@@ -20,7 +22,12 @@ result<uint64_t> captures::begin(std::shared_ptr<capture_session> s, owned_fd to
         return fail(
             EBUSY, "capture",
             "there are " + std::to_string(on) + " captures already; end one of `show captures`");
-    const auto at = all_.emplace(last_ + 1, entry{s, connection, true}).first;
+    entry one{s, connection, true, {}};
+    for (size_t i = 0; i < s->ports.size(); ++i) {
+        one.port.push_back(s->ports[i].index);
+        s->follow(s->ports[i].index, i);
+    }
+    const auto at = all_.emplace(last_ + 1, std::move(one)).first;
     if (auto done = write_capture(std::move(s), std::move(to)); !done) {
         all_.erase(at);
         return tl::unexpected<error>(done.error());
@@ -123,10 +130,27 @@ void captures::close() noexcept {
 
 class captures::prepared_captures : public prepared_change {
   public:
-    prepared_captures(captures& of, datapath::packet_mask gone) : of_(of), gone_(gone) {}
+    prepared_captures(captures& of, const transaction& c) : of_(of), change_(c) {}
+    /// The ports have prepared by now.
     void commit() noexcept override {
         for (auto& [number, one] : of_.all_) {
-            one.session->packets.remove_ports(gone_);
+            datapath::packet_mask gone = 0, come = 0;
+            for (size_t i = 0; i < one.port.size(); ++i) {
+                if (one.port[i] == no_port) continue;  // a port that was removed does not come back
+                const auto at = change_.port_index_of.find(one.session->ports[i].name);
+                // A tunnel may have the name of a port that is gone.
+                const uint16_t now = at == change_.port_index_of.end() || at->second >= max_ports
+                                         ? no_port
+                                         : at->second;
+                if (now == one.port[i]) continue;
+                gone |= datapath::packet_mask{1} << one.port[i];
+                one.port[i] = now;
+                if (now == no_port) continue;
+                come |= datapath::packet_mask{1} << now;
+                one.session->follow(now, i);
+            }
+            one.session->packets.remove_ports(gone);
+            one.session->packets.add_ports(come);
             if (one.on && one.session->packets.ports() == 0) {
                 one.session->end_because("its ports are removed");
                 one.session->stop.store(true, std::memory_order_relaxed);
@@ -137,18 +161,11 @@ class captures::prepared_captures : public prepared_change {
 
   private:
     captures& of_;
-    const datapath::packet_mask gone_;
+    const transaction& change_;
 };
 
 result<std::unique_ptr<prepared_change>> captures::prepare(transaction& c) {
-    datapath::packet_mask gone = 0;
-    for (const auto& [number, one] : all_)
-        for (const captured_port& p : one.session->ports) {
-            const auto& removed = c.what.ports.removed;
-            if (std::find(removed.begin(), removed.end(), p.name) != removed.end())
-                gone |= datapath::packet_mask{1} << p.index;
-        }
-    return std::make_unique<prepared_captures>(*this, gone);
+    return std::make_unique<prepared_captures>(*this, c);
 }
 
 }  // namespace turnpike::control

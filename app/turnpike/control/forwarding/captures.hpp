@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The captures that are on (datapath/capture.hpp), by request of clients: doc/capture.md. A capture ends with the connection
-// of its client, and loses ports that are removed.
+// of its client, follows ports that are reopened, and loses ports that are removed.
 #pragma once
 
 #include <map>
@@ -43,15 +43,17 @@ class captures : public config_handler {
     /// At the end: waits for the threads, a second at most.
     void close() noexcept;
 
-    /// Ports that are removed are captured no more; new workers capture.
+    /// Ports that are removed are captured no more, reopened ones at their new index; new workers capture.
     [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
   private:
     class prepared_captures;
+    static constexpr uint16_t no_port = UINT16_MAX;
     struct entry {
         std::shared_ptr<capture_session> session{};
         uint64_t connection = 0;
-        bool on = false;  ///< workers copy for it
+        bool on = false;               ///< workers copy for it
+        std::vector<uint16_t> port{};  ///< by interface of the file: its port now
     };
     /// waits  for a grace period; otherwise the tap before stays until a later call does
     void publish(bool waits = true);

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <thread>
 
 #include "base/owned_fd.hpp"
@@ -51,7 +53,19 @@ sockaddr_storage sockaddr_of(const ip_address& a, uint16_t port, socklen_t& byte
     return out;
 }
 
-result<owned_fd> socket_to(const state::listen_address& at) {
+/// A collector. Its socket is not connected: each datagram goes by the route, and from the address, that the kernel has then.
+struct collector {
+    owned_fd socket;
+    sockaddr_storage to;
+    socklen_t bytes;
+
+    [[nodiscard]] bool send(std::span<const uint8_t> datagram) const noexcept {
+        return ::sendto(socket.get(), datagram.data(), datagram.size(), 0,
+                        reinterpret_cast<const sockaddr*>(&to), bytes) >= 0;
+    }
+};
+
+result<collector> collector_at(const state::listen_address& at) {
     owned_fd fd(
         ::socket(at.address.v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd.get() < 0)
@@ -61,15 +75,18 @@ result<owned_fd> socket_to(const state::listen_address& at) {
                 ? "no socket: neither the kernel nor the service's RestrictAddressFamilies= "
                   "may forbid this family (doc/install.md)"
                 : "no socket");
-    socklen_t bytes = 0;
-    const sockaddr_storage to = sockaddr_of(at.address, at.port, bytes);
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), bytes) != 0)
-        return fail(errno, {}, "the kernel has no route to it");
-    return fd;
+    collector out{std::move(fd), {}, 0};
+    out.to = sockaddr_of(at.address, at.port, out.bytes);
+    return out;
 }
 
-/// The address that datagrams of a socket come from.
-ip_address source_of(const owned_fd& fd, bool v6) {
+/// The address that datagrams to a collector come from now; none: the kernel has no route to it.
+std::optional<ip_address> source_of(const collector& of) {
+    const bool v6 = of.to.ss_family == AF_INET6;
+    const owned_fd fd(::socket(of.to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (fd.get() < 0 ||
+        ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&of.to), of.bytes) != 0)
+        return std::nullopt;
     sockaddr_in6 v6_name{};
     sockaddr_in v4_name{};
     ip_address out;
@@ -124,9 +141,11 @@ void add_sampling_stages(datapath::snapshot& v, const state::sflow& says) {
 /// One configuration of the export, its sockets and its thread.
 class sflow_export::session {
   public:
-    session(const state::sflow& says, std::vector<owned_fd> sockets, const ip_address& agent,
-            size_t workers)
-        : config_(says), sockets_(std::move(sockets)), building_(agent) {
+    session(const state::sflow& says, std::vector<collector> collectors, size_t workers)
+        : config_(says),
+          collectors_(std::move(collectors)),
+          knows_agent_(!says.agent.empty()),
+          building_(says.agent.empty() ? ip_address{} : *parse_address(says.agent)) {
         const datapath::sampling_limits limits{.one_in = says.sample,
                                                .header_bytes = says.header_bytes,
                                                .drops_per_s = says.drops_per_s,
@@ -199,26 +218,30 @@ class sflow_export::session {
             hold.lock();
             wake_.wait_for(hold, poll_interval, [&] { return stop_; });
         }
+        hold.unlock();
+        receive_samples();  // the last ones
+        if (!building_.empty()) send();
     }
     void receive_samples() {
         for (const auto& of : sampling_.of_producer)
             while (const datapath::capture_record* r = of->ring().front()) {
-                add_sample(*of, *r);
+                add_sample(*r);
                 of->ring().pop();
             }
     }
-    void add_sample(const datapath::sampler& of, const datapath::capture_record& r) {
+    void add_sample(const datapath::capture_record& r) {
         const observe::sflow::sampled_header header{.bytes = {r.bytes(), r.kept},
                                                     .frame_bytes = r.frame_bytes};
         const uint32_t source = source_of(r.port);
         if (r.point == capture_point::drop) {
+            uint64_t lost = 0;
+            for (const auto& one : sampling_.of_producer) lost += one->lost_drops();
             drops_.add(1);
-            return add(
-                observe::sflow::discarded_packet{.sequence = ++drop_sequence_[r.port],
-                                                 .source = source,
-                                                 .lost = static_cast<uint32_t>(of.lost_drops()),
-                                                 .why = r.why,
-                                                 .header = header});
+            return add(observe::sflow::discarded_packet{.sequence = ++drop_sequence_[r.port],
+                                                        .source = source,
+                                                        .lost = static_cast<uint32_t>(lost),
+                                                        .why = r.why,
+                                                        .header = header});
         }
         samples_.add(1);
         uint64_t pool = 0, lost = 0;
@@ -239,7 +262,9 @@ class sflow_export::session {
         for (size_t i = 0; i < ports_.size(); ++i) {
             observe::sflow::interface_counters& one = ports_[i];
             one.name = names_[i];
-            one.sequence = ++counter_sequence_[(one.source - 1) % max_ports];
+            counter_source& of = counter_sources_[(one.source - 1) % max_ports];
+            if (of.life != one.life) of = {.life = one.life};
+            one.sequence = ++of.sequence;
             add(one);
         }
     }
@@ -251,26 +276,37 @@ class sflow_export::session {
         static_cast<void>(building_.add(s));
     }
     void send() {
+        if (!knows_agent_)
+            if (const auto agent = source_of(collectors_.front())) {
+                building_.set_agent(*agent);
+                knows_agent_ = true;
+            }
         const auto now = clock::now();
         const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
         const auto bytes =
             building_.finish(++datagram_sequence_, static_cast<uint32_t>(uptime.count()));
-        for (const owned_fd& to : sockets_)
-            (::send(to.get(), bytes.data(), bytes.size(), 0) < 0 ? unsent_ : datagrams_).add(1);
+        for (const collector& to : collectors_) (to.send(bytes) ? datagrams_ : unsent_).add(1);
         building_.clear();
         last_sent_ = now;
     }
 
     const state::sflow config_;
     const uint64_t life_ = observe::new_life();
-    const std::vector<owned_fd> sockets_;
+    const std::vector<collector> collectors_;
     datapath::samplers sampling_{};
 
     // The thread's.
+    bool knows_agent_;  ///< the agent's address
     datagram building_;
     clock::time_point begun_{}, last_sent_{}, next_counters_{};
     uint32_t datagram_sequence_ = 0;
-    std::array<uint32_t, max_ports> flow_sequence_{}, drop_sequence_{}, counter_sequence_{};
+    std::array<uint32_t, max_ports> flow_sequence_{}, drop_sequence_{};
+    /// Numbers begin anew with a port's counters.
+    struct counter_source {
+        uint64_t life = 0;  ///< of the counters
+        uint32_t sequence = 0;
+    };
+    std::array<counter_source, max_ports> counter_sources_{};
     counters::counter datagrams_, unsent_, samples_, drops_;
 
     std::atomic<bool> wants_counters_{false};
@@ -303,17 +339,15 @@ result<std::unique_ptr<prepared_change>> sflow_export::prepare(transaction& c) {
     if (session_ != nullptr && session_->config() == says) {
         next = session_;
     } else if (!says.collectors.empty()) {
-        std::vector<owned_fd> sockets;
+        std::vector<collector> collectors;
         for (const state::listen_address& at : says.collectors) {
-            auto socket = socket_to(at);
-            if (!socket)
-                return fail(socket.error().code, says.where.text,
-                            "sflow.collectors: " + at.text() + ": " + socket.error().text);
-            sockets.push_back(std::move(*socket));
+            auto one = collector_at(at);
+            if (!one)
+                return fail(one.error().code, says.where.text,
+                            "sflow.collectors: " + at.text() + ": " + one.error().text);
+            collectors.push_back(std::move(*one));
         }
-        ip_address agent = source_of(sockets.front(), says.collectors.front().address.v6);
-        if (!says.agent.empty()) agent = *parse_address(says.agent);
-        next = std::make_shared<session>(says, std::move(sockets), agent,
+        next = std::make_shared<session>(says, std::move(collectors),
                                          datapath::producer_of(max_workers()));
         if (auto started = next->start(); !started)
             return fail(started.error().code, says.where.text, started.error().text);
@@ -344,7 +378,8 @@ void controller::export_sflow_counters() {
         observe::port_totals n;
         n.add(counted(p->port_index), p->before);
         const auto* const state = snapshot_->port[p->port_index].state;
-        all.push_back({.source = source_of(p->port_index),
+        all.push_back({.life = p->life,
+                       .source = source_of(p->port_index),
                        .bits_per_second = uint64_t{p->device.link_mbps()} * 1'000'000,
                        .up = state != nullptr && state->link_up.load(std::memory_order_relaxed),
                        .rx_bytes = n.rx_bytes,

@@ -24,7 +24,7 @@ class sflow_export : public config_handler {
     ~sflow_export() override;
 
     /// Needs the snapshot's ports. A change of other objects keeps the session.
-    /// Errors  with the place of `sflow:`: a collector that cannot be reached
+    /// Errors  with the place of `sflow:`: no socket of a collector's family
     [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c) override;
 
     /// Whether the thread waits for counters of the ports.

@@ -112,11 +112,11 @@ json status_json(uint64_t number, const capture_session& s) {
     const bool done = s.done.load(std::memory_order_acquire);
     uint64_t accepted = 0, lost = 0;
     json ports = json::array();
-    for (const captured_port& p : s.ports) {
-        const auto n = s.packets.counted(p.index);
+    for (size_t i = 0; i < s.ports.size(); ++i) {
+        const auto n = s.counted(i);
         accepted += n.accepted;
         lost += n.lost;
-        ports.push_back(p.name);
+        ports.push_back(s.ports[i].name);
     }
     const std::string why = s.why();
     return {{"capture", number},

@@ -27,6 +27,7 @@ result<owned_fd> listen_on_tcp(const state::listen_address& at) {
                         : "cannot be listened on");
     const int on = 1;
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    // The machine may get the address later: forwarding must not wait for it.
     sockaddr_in6 v6{};
     v6.sin6_family = AF_INET6;
     v6.sin6_port = htons(at.port);
@@ -36,9 +37,11 @@ result<owned_fd> listen_on_tcp(const state::listen_address& at) {
     int bound = 0;
     if (at.address.v6) {
         ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+        ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof on);
         std::memcpy(&v6.sin6_addr, at.address.bytes.data(), sizeof v6.sin6_addr);
         bound = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&v6), sizeof v6);
     } else {
+        ::setsockopt(fd.get(), IPPROTO_IP, IP_FREEBIND, &on, sizeof on);
         std::memcpy(&v4.sin_addr, at.address.bytes.data(), sizeof v4.sin_addr);
         bound = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&v4), sizeof v4);
     }
