@@ -6,7 +6,8 @@
 // 2. Goals by rising loss ratio (small loads first: a bound found at a larger load is then seldom invalidated). Each goal in
 //    phases: trials of a quarter of the next phase's duration and of twice its width, down to the initial duration.
 // 3. Within a phase: the load near which the phase before found its bounds; then away from the known bound by one width, two
-//    widths, four...; between two bounds the logarithmic middle. A load is measured until it is classified.
+//    widths, four...; between two bounds the logarithmic middle. A load is measured until it is classified. A load
+//    above the sender's limit is replaced by this limit, and the goal is finished once the limit is the lower bound.
 // 4. Trials of a later goal may give an earlier goal a smaller upper bound: goals are visited until none needs a trial.
 #include "search/mlr_search.hpp"
 
@@ -104,7 +105,8 @@ class mlr_controller {
         if (now.lower && now.upper) {
             if (std::log(*now.upper / *now.lower) <= width * (1 + close_enough))
                 return std::nullopt;
-            return std::sqrt(*now.lower * *now.upper);
+            if (*now.lower >= max_fps_) return std::nullopt;
+            return std::min(max_fps_, std::sqrt(*now.lower * *now.upper));
         }
         if (now.lower) {
             if (*now.lower >= max_fps_) return std::nullopt;
@@ -114,8 +116,8 @@ class mlr_controller {
         if (now.upper) {
             if (*now.upper <= settings_.limits.min_fps) return std::nullopt;
             const bool known = before.lower && *before.lower < *now.upper;
-            return std::max(settings_.limits.min_fps,
-                            known ? *before.lower : *now.upper * std::exp(-width * step));
+            return std::clamp(known ? *before.lower : *now.upper * std::exp(-width * step),
+                              settings_.limits.min_fps, max_fps_);
         }
         const double expected = hint_fps_ / (1 - phase.loss_ratio);
         return std::clamp(before.lower.value_or(expected), settings_.limits.min_fps, max_fps_);
@@ -176,15 +178,14 @@ class mlr_controller {
         goal_result r{.relevant_lower_fps = b.lower, .relevant_upper_fps = b.upper};
         if (b.lower)
             r.conditional_throughput_fps = conditional_throughput(g, by_load_.at(*b.lower));
-        if (b.lower && b.upper) {
-            const bool narrow_enough =
-                std::log(*b.upper / *b.lower) <= -std::log1p(-g.width) * (1 + close_enough);
-            r.why = narrow_enough ? irregularity::none : irregularity::stopped;
+        if (b.lower && b.upper &&
+            std::log(*b.upper / *b.lower) <= -std::log1p(-g.width) * (1 + close_enough)) {
+            r.why = irregularity::none;
         } else if (b.lower && *b.lower >= max_fps_) {
             r.why = sender_limited_ ? irregularity::sender_limit : irregularity::max_load_lower;
         } else if (b.upper && *b.upper <= settings_.limits.min_fps) {
             r.why = irregularity::min_load_upper;
-        } else if (sender_limited_ && by_load_.empty()) {
+        } else if (sender_limited_ && (by_load_.empty() || max_fps_ <= settings_.limits.min_fps)) {
             r.why = irregularity::sender_limit;
         }
         return r;

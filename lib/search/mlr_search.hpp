@@ -16,7 +16,7 @@ namespace turnpike::search {
 enum class irregularity : uint8_t {
     none,            ///< regular
     max_load_lower,  ///< the maximum load is a lower bound: the device is faster than the limit of the search
-    sender_limit,    ///< the sender reached no load above the lower bound
+    sender_limit,  ///< the sender reached no load above the lower bound and below the upper one, if there is one
     min_load_upper,  ///< the minimum load is an upper bound
     stopped,  ///< the measurer ended the search, or max_trials did, before the goal's width was reached
 };

@@ -9,6 +9,8 @@
 #include <iostream>
 #include <iterator>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "lib/source_tree.hpp"
 #include "search/binary_search.hpp"
@@ -196,6 +198,31 @@ TEST(mlr_search_test, marks_the_sender_s_own_limit) {
     EXPECT_LE(*r.relevant_lower_fps, sender_fps);
     EXPECT_GE(*r.relevant_lower_fps, sender_fps * 0.9);
     EXPECT_FALSE(r.relevant_upper_fps);
+}
+
+/// A sender that reached the maximum once, where the device lost frames, and then no load in the middle of the two bounds.
+TEST(mlr_search_test, ends_at_the_sender_s_limit_below_an_upper_bound) {
+    simulated_device d{.capacity_fps = 1e7};
+    constexpr double sender_fps = 3e6;
+    std::vector<double> refused;
+    bool first = true;
+    const auto found = search_mlr({.limits = limits, .goals = {zero_loss(), partial_loss()}},
+                                  [&](const trial_input& in) -> result<trial_output> {
+                                      if (std::exchange(first, false) || in.load_fps <= sender_fps)
+                                          return d(in);
+                                      EXPECT_TRUE(refused.empty() || in.load_fps <= refused.back());
+                                      refused.push_back(in.load_fps);
+                                      return trial_output{.loss_ratio = 0.5, .rate_held = false};
+                                  });
+    ASSERT_TRUE(found && !found->stopped);
+    EXPECT_LT(found->trials.size(), 100u);
+    for (const goal_result& r : found->goals) {
+        EXPECT_EQ(r.why, irregularity::sender_limit);
+        ASSERT_TRUE(r.relevant_lower_fps && r.relevant_upper_fps);
+        EXPECT_EQ(*r.relevant_upper_fps, limits.max_fps);
+        EXPECT_LE(*r.relevant_lower_fps, sender_fps);
+        EXPECT_GE(*r.relevant_lower_fps, sender_fps * 0.9);
+    }
 }
 
 TEST(mlr_search_test, repeats_a_trial_that_missed_its_rate_once) {
