@@ -77,7 +77,7 @@ struct run {
     double tolerance = 0.001;  ///< of the rate: a trial that missed it does not count
     double max_lag_s = 0.001;  ///< a trial with a frame later than this does not count
     bool realtime = false;     ///< SCHED_FIFO while a trial sends
-    unsigned attempts = 5;     ///< of a trial that missed its rate
+    unsigned attempts = 5;     ///< of a trial that does not count
     double settle_s = 2;       ///< wait for late frames (RFC 2544 section 23)
     throughput_plan throughput{};
     latency_plan latency{};

@@ -35,6 +35,7 @@ result<trial_report> trial_recorder::perform(const char* procedure, const trial_
         auto r = bed_.perform(plan);
         if (!r) return r;
         record(procedure, *r);
+        duration_s_ += r->sending_s;
         const stream_counts total = r->total();
         const bool far_from = plan.burst_frames == 0 && r->offered_fps < plan.rate_fps * 0.98;
         if (r->unheld.empty() || attempt >= attempts || far_from || total.sent == 0) return r;

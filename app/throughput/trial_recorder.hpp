@@ -16,7 +16,7 @@ using progress = std::function<void(const std::string&)>;
 class trial_recorder {
   public:
     /// trials    an array that gets an object for each trial
-    /// attempts  a trial that missed its rate a little is repeated, up to so many attempts; a reset is not
+    /// attempts  of a trial that does not count; one whose rate was far off is not repeated, nor is a reset
     trial_recorder(test_bed& bed, const std::string& size, nlohmann::json& trials,
                    unsigned attempts, const progress& show)
         : bed_(bed), size_(size), trials_(trials), attempts_(attempts), show_(show) {}
@@ -25,6 +25,8 @@ class trial_recorder {
     ///
     /// Errors  the test bed's
     [[nodiscard]] result<trial_report> perform(const char* procedure, const trial_plan& plan);
+    /// Sum of the measured durations of all trials, each attempt included.
+    [[nodiscard]] double duration_s() const noexcept { return duration_s_; }
 
   private:
     void announce(const char* procedure, const trial_plan& plan) const;
@@ -35,6 +37,7 @@ class trial_recorder {
     nlohmann::json& trials_;
     const unsigned attempts_;
     const progress& show_;
+    double duration_s_ = 0;
     std::string last_{};  ///< outcome of the last trial, for the progress
 };
 

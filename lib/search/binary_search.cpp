@@ -74,9 +74,7 @@ class binary_controller {
     }
 
     verdict try_load(double load) {
-        constexpr unsigned max_attempts = 3;
-        unsigned attempts = 0;
-        for (unsigned done = 0; done < settings_.trials;) {
+        for (unsigned n = 0; n < settings_.trials; ++n) {
             const trial_input input{load, settings_.duration_s};
             const auto measured = measure_(input);
             if (!measured) {
@@ -85,12 +83,8 @@ class binary_controller {
             }
             out_.trials.push_back({input, *measured});
             out_.duration_s += settings_.duration_s;
-            if (!measured->rate_held) {
-                if (++attempts == max_attempts) return verdict::not_offered;
-                continue;
-            }
+            if (!measured->rate_held) return verdict::not_offered;
             if (measured->loss_ratio > settings_.loss_ratio) return verdict::failed;
-            ++done;
         }
         return verdict::passed;
     }

@@ -25,8 +25,9 @@ struct binary_result {
     std::optional<double> throughput_fps{};  ///< the highest load that passed; none passed: nullopt
     std::optional<double>
         failed_fps{};  ///< the lowest load above that failed; the maximum passed: nullopt
-    std::vector<trial> trials{};     ///< in the order of the search
-    double duration_s = 0;           ///< sum of the trials' durations
+    std::vector<trial> trials{};  ///< in the order of the search
+    double duration_s =
+        0;  ///< sum of the trials' intended durations, without the measurer's repeats
     bool sender_limited = false;     ///< the sender did not reach the load above the throughput
     std::optional<error> stopped{};  ///< the measurer's error, which ended the search early
 };

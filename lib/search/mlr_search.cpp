@@ -125,22 +125,18 @@ class mlr_controller {
 
     /// Perform a trial. A load that the sender does not reach becomes the end of the range; false: the search is over.
     bool measure(const trial_input& input) {
-        constexpr unsigned max_attempts = 3;
-        for (unsigned attempt = 0; attempt < max_attempts; ++attempt) {
-            if (out_.trials.size() >= settings_.max_trials) return false;
-            const auto measured = measure_(input);
-            if (!measured) {
-                out_.stopped = measured.error();
-                return false;
-            }
-            out_.trials.push_back({input, *measured});
-            out_.duration_s += input.duration_s;
-            last_forwarding_rate_fps_ = out_.trials.back().forwarding_rate_fps();
-            if (!measured->rate_held) continue;
-            by_load_[input.load_fps].push_back(out_.trials.back());
-            return true;
+        if (out_.trials.size() >= settings_.max_trials) return false;
+        const auto measured = measure_(input);
+        if (!measured) {
+            out_.stopped = measured.error();
+            return false;
         }
-        return lower_ceiling(input.load_fps);
+        const trial& done = out_.trials.emplace_back(trial{input, *measured});
+        out_.duration_s += input.duration_s;
+        last_forwarding_rate_fps_ = done.forwarding_rate_fps();
+        if (!measured->rate_held) return lower_ceiling(input.load_fps);
+        by_load_[input.load_fps].push_back(done);
+        return true;
     }
 
     bool lower_ceiling(double load_fps) {

@@ -42,7 +42,8 @@ struct mlr_result {
     std::vector<goal_result> goals{};  ///< one for each goal, in the order of the settings
     std::vector<trial>
         trials{};  ///< in the order of the search, those without the intended load included
-    double duration_s = 0;           ///< sum of the trials' durations
+    double duration_s =
+        0;  ///< sum of the trials' intended durations, without the measurer's repeats
     std::optional<error> stopped{};  ///< the measurer's error
 };
 

@@ -20,7 +20,7 @@ struct trial_output {
     /// The time that the classification takes the trial for; 0: the intended duration.
     double effective_duration_s = 0;
     /// The sender offered the intended load, within its tolerance. Otherwise the trial measured another load, and does
-    /// not count.
+    /// not count. The failure is final: the measurer repeats a trial, a search does not.
     bool rate_held = true;
 };
 

@@ -526,7 +526,7 @@ def test_a_capped_device_s_rate():
     """Within 0.5 %: its buffer is 0.17 % of a trial's frames, the search's resolution 0.2 % of the rate. The lag that a trial may
     have is less than the time in which the buffer fills."""
     skip_without_realtime()
-    cap, device, rate = 20000, ",cap=20k,buffer=10", "max: 40k, max_lag_us: 200, settle_ms: 50, attempts: 40, realtime: true"
+    cap, device, rate = 20000, ",cap=20k,buffer=10", "max: 40k, max_lag_us: 200, settle_ms: 50, attempts: 120, realtime: true"
     binary = Run("throughput: {method: rfc2544, trial_ms: 300, resolution: 40}", right=device, rate=rate).size(240)["throughput"]
     goal = "{name: ndr, trial_ms: 300, sum_ms: 300, width_ppm: 2000}"
     mlr = Run(f"throughput: {{method: mlrsearch, goals: [{goal}]}}", right=device, rate=rate).size(240)["throughput"]["goals"][0]
@@ -848,6 +848,18 @@ def test_a_rate_above_the_sender_s():
     # Frames that the port did not accept in time are no loss.
     for t in size["trials"]:
         assert t["frames"]["lost"] == 0 and t["frames"]["received"] == t["frames"]["sent"] > 0, t
+
+
+def test_attempts_of_a_trial():
+    """No trial counts: each load has as many as the run file permits, and the search's duration is that of them all."""
+    size = Run("throughput: {method: mlrsearch, goals: [{name: ndr, trial_ms: 100}]}",
+               rate="max: 10k, min: 5k, max_lag_us: 1, tolerance_ppm: 900000, settle_ms: 50, attempts: 2").size()
+    found, loads = size["throughput"], [t["load_fps"] for t in size["trials"]]
+    assert found["goals"][0]["irregularity"] == "sender_limit" and not any(t["counts"] for t in size["trials"]), size
+    assert len(set(loads)) > 10 and all(1 <= loads.count(load) <= 2 for load in loads), loads
+    # Measured from the first frame to the last: longer and shorter than planned where other programs interrupt the sender.
+    planned = sum(t["duration_s"] for t in size["trials"])
+    assert 0.8 * planned < found["search_duration_s"] < 1.5 * planned, (found, planned)
 
 
 def test_frames_of_others():

@@ -79,6 +79,21 @@ TEST(binary_search_test, a_load_that_the_sender_does_not_reach_is_no_failure_of_
     EXPECT_NEAR(*found->throughput_fps, 5e6, 0.1e6);
 }
 
+/// The measurer repeats trials. Its failure is final.
+TEST(binary_search_test, does_not_repeat_a_trial_that_missed_its_rate) {
+    simulated_device d{.capacity_fps = 9e6};
+    std::vector<double> refused;
+    const auto found =
+        search_binary(paper(14.88e6), [&](const trial_input& in) -> result<trial_output> {
+            if (in.load_fps <= 5e6) return d(in);
+            refused.push_back(in.load_fps);
+            return trial_output{.loss_ratio = 0.3, .rate_held = false};
+        });
+    ASSERT_TRUE(found);
+    ASSERT_GT(refused.size(), 1u);
+    for (size_t i = 1; i < refused.size(); ++i) EXPECT_LT(refused[i], refused[i - 1]);
+}
+
 TEST(binary_search_test, stops_with_the_measurer_s_error_and_keeps_its_bounds) {
     simulated_device d{.capacity_fps = 9e6};
     unsigned call = 0;
