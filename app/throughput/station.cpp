@@ -15,6 +15,13 @@ using namespace packet;
 
 constexpr size_t tag_bytes_of_frame = sizeof(vlan_tag);
 
+/// Insert a tag (type and TCI) into a frame. Returns the frame's bytes.
+uint32_t insert_tag(uint8_t* frame, uint32_t bytes, uint32_t tag) noexcept {
+    std::memmove(frame + 16, frame + 12, bytes - 12);
+    store_be(frame + 12, tag);
+    return bytes + static_cast<uint32_t>(tag_bytes_of_frame);
+}
+
 }  // namespace
 
 station::answer station::receive(std::span<const uint8_t> frame,
@@ -30,10 +37,7 @@ station::answer station::receive(std::span<const uint8_t> frame,
         const uint32_t tag = load_be<uint32_t>(frame.data() + 12);
         answer a =
             receive(std::span(plain).first(n), reply.first(reply.size() - tag_bytes_of_frame));
-        if (a.reply_bytes == 0) return a;
-        std::memmove(reply.data() + 16, reply.data() + 12, a.reply_bytes - 12);
-        store_be(reply.data() + 12, tag);
-        a.reply_bytes += tag_bytes_of_frame;
+        if (a.reply_bytes != 0) a.reply_bytes = insert_tag(reply.data(), a.reply_bytes, tag);
         return a;
     }
     const auto& ethernet = *reinterpret_cast<const ethernet_header*>(frame.data());
@@ -76,6 +80,13 @@ uint32_t station::receive_icmp6(std::span<const uint8_t> frame, std::span<uint8_
 }
 
 uint32_t station::write_request(std::span<uint8_t> frame) const noexcept {
+    if (vlan_ == 0) return write_untagged_request(frame);
+    const uint32_t bytes = write_untagged_request(frame.first(frame.size() - tag_bytes_of_frame));
+    return bytes == 0 ? 0
+                      : insert_tag(frame.data(), bytes, uint32_t{ether_type_vlan} << 16 | vlan_);
+}
+
+uint32_t station::write_untagged_request(std::span<uint8_t> frame) const noexcept {
     if (!address_ || !gateway_) return 0;
     if (gateway_->v6)
         return write_neighbour_solicitation(frame, {mac_, address_->v6_bytes()},

@@ -121,6 +121,7 @@ result<void> test_bed::resolve_gateways() {
                 return fail(ECANCELED, ports_[i].name(), "stopped while it resolved its gateway");
             if (rte_mbuf* m = rte_pktmbuf_alloc(pool_); m != nullptr) {
                 auto* at = reinterpret_cast<uint8_t*>(rte_pktmbuf_append(m, max_reply_bytes));
+                std::memset(at, 0, max_reply_bytes);  // padding
                 const uint32_t bytes = stations_[i].write_request({at, max_reply_bytes});
                 rte_pktmbuf_trim(m, static_cast<uint16_t>(max_reply_bytes - std::max(bytes, 60u)));
                 if (rte_eth_tx_burst(ports_[i].id(), 0, &m, 1) != 1) rte_pktmbuf_free(m);

@@ -6,6 +6,9 @@
 
 #include <array>
 #include <cstring>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 #include "packet/arp.hpp"
 #include "packet/nd.hpp"
@@ -80,6 +83,43 @@ TEST(station_test, learns_its_gateway_from_the_answer) {
     EXPECT_FALSE(s.gateway_mac());
     (void)t.answer_to(
         packet::write_arp_reply(t.question, {device, 0x0a000001}, {ours, 0x0a000002}));
+    ASSERT_TRUE(s.gateway_mac());
+    EXPECT_EQ(*s.gateway_mac(), device);
+}
+
+/// A router's interface for a VLAN answers tagged requests only. A tunnel's outer frames have no tag.
+TEST(station_test, requests_have_the_tag_of_the_traffic_except_in_a_tunnel) {
+    const auto requested = [](run_port p, const char* address, const char* gateway, uint16_t vlan) {
+        p.address = *parse_address(address);
+        p.gateway = *parse_address(gateway);
+        const station s(traffic{.flows = 100, .vlan = vlan}, p, 0, ours);
+        std::vector<uint8_t> request(max_reply_bytes);
+        request.resize(s.write_request(request));
+        return request;
+    };
+    const run_port plain{.name = "left"};
+    run_port in_tunnel = plain;
+    in_tunnel.vxlan = vxlan_tunnel{.vni = 7};
+    for (const auto& [address, gateway] :
+         {std::pair{"10.0.0.2", "10.0.0.1"}, {"2001:db8::2", "2001:db8::1"}}) {
+        const std::vector<uint8_t> untagged = requested(plain, address, gateway, 0);
+        ASSERT_GE(untagged.size(), packet::arp_frame_bytes);
+        std::vector<uint8_t> tagged = untagged;
+        const uint8_t tag[] = {0x81, 0, 0, 7};
+        tagged.insert(tagged.begin() + 12, std::begin(tag), std::end(tag));
+        EXPECT_EQ(requested(plain, address, gateway, 7), tagged);
+        EXPECT_EQ(requested(in_tunnel, address, gateway, 7), untagged);
+    }
+}
+
+TEST(station_test, learns_its_gateway_from_a_tagged_answer) {
+    station s = ipv4_station(7);
+    talk t(s);
+    const uint32_t bytes =
+        packet::write_arp_reply(t.question, {device, 0x0a000001}, {ours, 0x0a000002});
+    std::memmove(t.question.data() + 16, t.question.data() + 12, bytes - 12);
+    store_be(t.question.data() + 12, uint32_t{0x8100'0007});
+    (void)t.answer_to(bytes + 4);
     ASSERT_TRUE(s.gateway_mac());
     EXPECT_EQ(*s.gateway_mac(), device);
 }
