@@ -178,7 +178,8 @@ class size_procedures {
         return {};
     }
 
-    /// RFC 2544 section 26.3: down in steps of a tenth, until two loads in succession lose nothing.
+    /// RFC 2544 section 26.3: down in steps of a tenth, until two loads in succession lose nothing. A trial at another rate is
+    /// none of the two, and does not separate them.
     result<void> measure_frame_loss() {
         out_["frame_loss"] = json::array();
         unsigned clean = 0;
@@ -187,7 +188,7 @@ class size_procedures {
             const auto r = trials_.perform(
                 "frame loss rate", {.rate_fps = rate, .duration_s = run_.frame_loss_trial_s});
             if (!r) return tl::unexpected<error>(r.error());
-            clean = r->loss_ratio() > 0 ? 0 : clean + 1;
+            if (r->unheld.empty()) clean = r->loss_ratio() > 0 ? 0 : clean + 1;
             out_["frame_loss"].push_back({{"percent", percent},
                                           {"load_fps", rate},
                                           {"loss_ratio", r->loss_ratio()},

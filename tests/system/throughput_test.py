@@ -850,6 +850,14 @@ def test_a_rate_above_the_sender_s():
         assert t["frames"]["lost"] == 0 and t["frames"]["received"] == t["frames"]["sent"] > 0, t
 
 
+def test_frame_loss_goes_on_while_no_trial_counts():
+    """No frame is lost, but each trial's rate is missed: two of them are no reason to stop."""
+    rows = Run("frame_loss: {trial_ms: 100}", rate="max: 20k, max_lag_us: 1, tolerance_ppm: 900000, settle_ms: 50, attempts: 1"
+               ).size()["frame_loss"]
+    assert [row["percent"] for row in rows] == list(range(100, 0, -10)), rows
+    assert not any(row["counts"] or row["loss_ratio"] for row in rows), rows
+
+
 def test_attempts_of_a_trial():
     """No trial counts: each load has as many as the run file permits, and the search's duration is that of them all."""
     size = Run("throughput: {method: mlrsearch, goals: [{name: ndr, trial_ms: 100}]}",
