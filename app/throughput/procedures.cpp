@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "burst_search.hpp"
 #include "recovery.hpp"
 #include "search/binary_search.hpp"
 #include "search/mlr_search.hpp"
@@ -201,7 +202,7 @@ class size_procedures {
     result<void> measure_back_to_back() {
         const back_to_back_plan& p = run_.back_to_back;
         std::vector<double> lengths, buffers, implied_us, corrected_us;
-        bool limited = false;
+        bool limited = false, counts = true;
         const auto publish = [&](bool complete) {
             if (lengths.empty()) return;
             const auto mean = [](const std::vector<double>& of) {
@@ -222,43 +223,34 @@ class size_procedures {
                 {"implied_buffer_us", mean(implied_us)},
                 {"corrected_buffer_us", mean(corrected_us)},
                 {"limited", limited},
+                {"counts", counts},
                 {"complete", complete}};
         };
         for (unsigned n = 0; n < p.repeats; ++n) {
-            double sending_s = 0;
-            const auto longest = longest_burst(p.max_frames, sending_s);
+            const auto longest = search_longest_burst(
+                p.max_frames, [this](uint32_t frames) { return measure_burst(frames); });
             if (!longest) {
                 publish(false);
                 return tl::unexpected<error>(longest.error());
             }
-            limited |= *longest == p.max_frames;
-            lengths.push_back(*longest);
-            buffers.push_back(std::max(0.0, *longest - throughput_fps_ * sending_s));
+            const double frames = longest->frames, sending_s = longest->sending_s;
+            limited |= longest->frames == p.max_frames;
+            counts &= longest->counts;
+            lengths.push_back(frames);
+            buffers.push_back(std::max(0.0, frames - throughput_fps_ * sending_s));
             // RFC 9004 section 6.4: the burst's duration, and the share of it that filled the buffer.
             implied_us.push_back(sending_s * 1e6);
-            corrected_us.push_back(*longest == 0 ? 0
-                                                 : implied_us.back() * buffers.back() / *longest);
+            corrected_us.push_back(frames == 0 ? 0 : implied_us.back() * buffers.back() / frames);
         }
         publish(true);
         return {};
     }
 
-    /// Lengths are doubled until one loses a frame, then bisected.
-    result<uint32_t> longest_burst(uint32_t max_frames, double& sending_s) {
-        uint32_t whole = 0, lossy = max_frames + 1;
-        for (uint32_t length = std::min(16u, max_frames); lossy - whole > 1;) {
-            const auto r = trials_.perform("back-to-back", {.burst_frames = length});
-            if (!r) return tl::unexpected<error>(r.error());
-            if (r->unheld.empty() && r->loss_ratio() == 0) {
-                whole = length;
-                sending_s = r->sending_s;
-            } else {
-                lossy = length;
-            }
-            const bool bisect = lossy <= max_frames;
-            length = bisect ? whole + (lossy - whole) / 2 : std::min(max_frames, 2 * length);
-        }
-        return whole;
+    result<burst_trial> measure_burst(uint32_t frames) {
+        const auto r = trials_.perform("back-to-back", {.burst_frames = frames});
+        if (!r) return tl::unexpected<error>(r.error());
+        return burst_trial{
+            .loss_ratio = r->loss_ratio(), .sending_s = r->sending_s, .counts = r->unheld.empty()};
     }
 
     const run& run_;

@@ -128,8 +128,9 @@ std::string back_to_back_section(const json& sizes) {
             {size_name(size), frames("mean_frames"), frames("min_frames"), frames("max_frames"),
              frames("deviation_frames"), frames("buffer_frames"),
              number_or(*b, "corrected_buffer_us", -1) < 0 ? "-" : frames("corrected_buffer_us"),
-             fmt::format("{:.0f}{}", number_or(*b, "repeats", 0),
-                         b->at("limited").get<bool>() ? ", limited by max_frames" : "")});
+             fmt::format("{:.0f}{}{}", number_or(*b, "repeats", 0),
+                         b->at("limited").get<bool>() ? ", limited by max_frames" : "",
+                         b->value("counts", true) ? "" : ", does not count")});
     }
     if (rows.empty()) return {};
     return section("back-to-back", "Back-to-back frames",

@@ -67,12 +67,13 @@ std::string frame_loss_text(const json& size) {
 std::string back_to_back_text(const json& size) {
     const auto b = size.find("back_to_back");
     if (b == size.end()) return {};
-    return fmt::format("{:>6}  {:>12.1f} {:>10.0f} {:>10.0f} {:>16.1f} {:>12}{}\n",
+    return fmt::format("{:>6}  {:>12.1f} {:>10.0f} {:>10.0f} {:>16.1f} {:>12}{}{}\n",
                        size.at("size").get<std::string>(), b->at("mean_frames").get<double>(),
                        b->at("min_frames").get<double>(), b->at("max_frames").get<double>(),
                        b->at("buffer_frames").get<double>(),
                        microseconds(*b, "corrected_buffer_us"),
-                       b->at("limited").get<bool>() ? "  limited by max_frames" : "");
+                       b->at("limited").get<bool>() ? "  limited by max_frames" : "",
+                       b->value("counts", true) ? "" : "  does not count");
 }
 
 /// The trials that the figures of a system recovery or reset leave out.

@@ -164,6 +164,17 @@ def test_the_page_stands_alone_and_names_its_setup_first():
     assert "not complete: stopped" in page_of(stopped)
 
 
+def test_back_to_back_frames_that_do_not_count():
+    """The tester did not send a longer burst: the table and the page name it. An earlier release's result has no mark."""
+    for counts in (None, True, False):
+        one = result()
+        if counts is not None:
+            one["sizes"][0]["back_to_back"]["counts"] = counts
+        done = run("--result", files=(one,))
+        assert done.returncode == 0 and ("  does not count\n" in done.stdout) == (counts is False), (counts, done.stdout)
+        assert ("9, does not count" in page_of(one)) == (counts is False), counts
+
+
 def test_an_earlier_result_is_shown_as_tables():
     done = run("--result", files=(result(),))
     assert done.returncode == 0 and "rfc2544" in done.stdout and "0.500000" in done.stdout, (done.stdout, done.stderr)
