@@ -323,13 +323,15 @@ uint64_t test_bed::arrived() const noexcept {
     return sum;
 }
 
-uint64_t test_bed::missed() const noexcept {
-    uint64_t sum = 0;
-    for (const rxtx::port& p : ports_) {
+/// Frames without a descriptor (imissed) or without a buffer (rx_nombuf), by port.
+std::vector<drop_counter> test_bed::read_drops() const {
+    std::vector<drop_counter> drops(ports_.size());
+    for (size_t i = 0; i < ports_.size(); ++i) {
         rte_eth_stats stats;
-        if (rte_eth_stats_get(p.id(), &stats) == 0) sum += stats.imissed;
+        if (rte_eth_stats_get(ports_[i].id(), &stats) == 0)
+            drops[i] = stats.imissed + stats.rx_nombuf;
     }
-    return sum;
+    return drops;
 }
 
 schedule test_bed::schedule_of(const trial_plan& plan) const noexcept {
@@ -364,7 +366,7 @@ result<trial_report> test_bed::perform(const trial_plan& plan) {
     latency_.reset();
     for (auto& clock : clocks_)
         if (clock) (void)clock->consume_step();
-    const uint64_t missed_before = missed();
+    const std::vector<drop_counter> drops_before = read_drops();
     const clock_pair before = read_clocks();
     const double patience_s = plan.burst_frames != 0 ? 1 + static_cast<double>(frames) / 1e4
                                                      : plan.total_s() * 1.1 + 0.01;
@@ -388,9 +390,14 @@ result<trial_report> test_bed::perform(const trial_plan& plan) {
         if (clocks_[i] && clocks_[i]->consume_step() && plan.measures_latency)
             r.unheld = "the clock of port '" + ports_[i].name() + "' stepped";
     if (plan.locates_losses()) r.losses = losses_of(senders);
-    r.tester_missed = missed() - missed_before;
-    if (r.tester_missed != 0 && r.unheld.empty())
-        r.unheld = fmt::format("the tester's own ports dropped {} frames", r.tester_missed);
+    const port_drops drops = drops_between(drops_before, read_drops());
+    r.tester_drops = drops.frames;
+    if (!r.unheld.empty()) return r;
+    if (drops.frames != 0)
+        r.unheld = fmt::format("the tester's own ports dropped {} frames", drops.frames);
+    else if (drops.unknown)
+        r.unheld = fmt::format("the statistics of port '{}' failed: the tester's drops are unknown",
+                               ports_[*drops.unknown].name());
     return r;
 }
 

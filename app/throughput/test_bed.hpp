@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "accounting.hpp"
+#include "port_drops.hpp"
 #include "realtime.hpp"
 #include "run_file.hpp"
 #include "rxtx/device_clock.hpp"
@@ -62,7 +63,7 @@ struct trial_report {
     uint64_t misdirected = 0;     ///< frames of ours at another port than their stream's
     uint64_t late = 0;            ///< frames of an earlier trial
     uint64_t foreign = 0;         ///< frames without our ports and addresses, except ARP and ND
-    uint64_t tester_missed = 0;   ///< frames that our own ports dropped
+    uint64_t tester_drops = 0;    ///< frames that our own ports dropped, as far as it is known
     std::string unheld{};         ///< the reason that the trial does not count; empty: it counts
     latency_histogram latency{};  ///< TSC cycles
     loss_places losses{};         ///< if the plan wants them
@@ -130,7 +131,7 @@ class test_bed {
     /// Send until all frames are out or `deadline` (TSC) has passed.
     [[nodiscard]] bool send_all(std::vector<sender>& senders, uint64_t deadline) noexcept;
     [[nodiscard]] bool wait_for_frames() noexcept;
-    [[nodiscard]] uint64_t missed() const noexcept;
+    [[nodiscard]] std::vector<drop_counter> read_drops() const;
     [[nodiscard]] schedule schedule_of(const trial_plan& plan) const noexcept;
     [[nodiscard]] loss_places losses_of(const std::vector<sender>& senders) const noexcept;
     [[nodiscard]] trial_report report_of(const trial_plan& plan,
