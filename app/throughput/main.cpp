@@ -149,6 +149,7 @@ void describe_run(const run& r, const test_bed& bed, json& out) {
     out["trial"] = {{"tolerance", r.tolerance},
                     {"max_lag_us", r.max_lag_s * 1e6},
                     {"settle_s", r.settle_s},
+                    {"relearn_s", r.relearn_s},
                     {"realtime", r.realtime}};
 }
 

@@ -76,6 +76,7 @@ result<void> measure_reset(trial_recorder& trials, const reset_plan& plan, doubl
     summarize(out, "reset_ms");
     if (trial.rate_fps <= 0) return {};
     for (unsigned n = 0; n < plan.repeats; ++n) {
+        if (auto ready = trials.prepare(); !ready) return ready;
         reset_action action(plan.command, plan.after_s);
         const auto r = trials.perform("reset", trial);
         if (!r) return tl::unexpected<error>(r.error());

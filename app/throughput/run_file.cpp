@@ -261,8 +261,8 @@ void read_reset(const reader& r, reset_plan& out) {
 }
 
 void read_rates(const reader& r, run& out) {
-    r.expect_map(
-        {"max", "min", "tolerance_ppm", "max_lag_us", "settle_ms", "attempts", "realtime"});
+    r.expect_map({"max", "min", "tolerance_ppm", "max_lag_us", "settle_ms", "attempts", "realtime",
+                  "relearn_ms"});
     out.max_fps = rate_or(r, "max", 0);
     out.min_fps = rate_or(r, "min", 0);
     if (out.max_fps != 0 && out.min_fps >= out.max_fps) r.at("min").refuse("should be below max");
@@ -270,6 +270,8 @@ void read_rates(const reader& r, run& out) {
     if (r.has("max_lag_us"))
         out.max_lag_s = static_cast<double>(r.at("max_lag_us").number(1, 10 * million)) / 1e6;
     out.settle_s = seconds_or(r, "settle_ms", out.settle_s);
+    if (r.has("relearn_ms"))
+        out.relearn_s = static_cast<double>(r.at("relearn_ms").number(0, hour_ms)) / 1e3;
     if (r.has("realtime")) out.realtime = r.at("realtime").truth();
     out.attempts = r.number_or<unsigned>("attempts", out.attempts, 1, 1000);
 }

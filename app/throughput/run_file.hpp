@@ -79,6 +79,10 @@ struct run {
     bool realtime = false;     ///< SCHED_FIFO while a trial sends
     unsigned attempts = 5;     ///< of a trial that does not count
     double settle_s = 2;       ///< wait for late frames (RFC 2544 section 23)
+    /// Learning frames are repeated before a trial if the last are older. With a trial of a minute it is less than the 300 s
+    /// after which bridges forget addresses (IEEE 802.1Q section 8.8.3), and close to the time that hosts take a neighbour
+    /// for reachable (RFC 4861: 30 s).
+    double relearn_s = 30;
     throughput_plan throughput{};
     latency_plan latency{};
     double frame_loss_trial_s = 0;  ///< 0: no frame loss rate

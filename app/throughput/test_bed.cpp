@@ -138,7 +138,7 @@ result<void> test_bed::resolve_gateways() {
     return {};
 }
 
-result<void> test_bed::select(const frame_size& size, double learning_fps) {
+void test_bed::select(const frame_size& size, double learning_fps) {
     streams_.clear();
     for (unsigned i = 0; i < ports_.size(); ++i) {
         const run_port& p = run_.ports[i];
@@ -151,21 +151,35 @@ result<void> test_bed::select(const frame_size& size, double learning_fps) {
         streams_.push_back(
             source_of(run_.traffic, static_cast<uint8_t>(i), size, ports_[i].mac(), to, routed));
     }
-    if (learning_fps <= 0) return {};
+    learning_fps_ = learning_fps;
+    learning_end_.reset();
+}
+
+result<void> test_bed::learn_if_due() {
+    if (learning_fps_ <= 0) return {};
+    if (learning_end_ && static_cast<double>(rte_rdtsc() - *learning_end_) < run_.relearn_s * hz_)
+        return {};
+    if (auto up = check_or_wait_for_links(); !up) return up;
+    return learn();
+}
+
+result<void> test_bed::learn() {
     trial_ = 0;
+    refused_are_lost_ = false;
     std::vector<sender> senders;
     for (unsigned i = 0; i < ports_.size(); ++i)
         senders.push_back({.port = i,
                            .times = {.first = run_.traffic.flows,
                                      .total = run_.traffic.flows,
-                                     .interval = hz_ / learning_fps}});
-    const double time = static_cast<double>(run_.traffic.flows) / learning_fps;
+                                     .interval = hz_ / learning_fps_}});
+    const double time = static_cast<double>(run_.traffic.flows) / learning_fps_;
     learned_ = 0;
     const bool sent = send_all(senders, rte_rdtsc() + static_cast<uint64_t>(hz_ * (1 + 2 * time)));
     expected_ = 0;
     for (const sender& s : senders) expected_ += s.next;
     if (!sent || !wait_for_frames()) return fail(ECANCELED, "learning frames", "stopped");
-    return run_.reset.repeats != 0 ? wait_for_links() : check_links();
+    learning_end_ = rte_rdtsc();
+    return check_or_wait_for_links();
 }
 
 void test_bed::poll(unsigned port) noexcept {
@@ -349,8 +363,11 @@ schedule test_bed::schedule_of(const trial_plan& plan) const noexcept {
 }
 
 result<trial_report> test_bed::perform(const trial_plan& plan) {
+    if (auto learned = plan.reset ? result<void>() : learn_if_due(); !learned)
+        return tl::unexpected<error>(learned.error());
     if (auto up = plan.reset ? wait_for_links() : check_links(); !up)
         return tl::unexpected<error>(up.error());
+    if (plan.reset) learning_end_.reset();
     trial_ = last_trial_ =
         last_trial_ == UINT16_MAX ? uint16_t{1} : static_cast<uint16_t>(last_trial_ + 1);
     std::vector<sender> senders;

@@ -83,11 +83,16 @@ class test_bed {
     test_bed& operator=(const test_bed&) = delete;
     ~test_bed();
 
-    /// Send frames of this size from now on. Sends each flow once in both directions, so that the device learns or
-    /// resolves its addresses.
+    /// Send frames of this size from now on.
     ///
-    /// learning_fps  0: there is no device
-    [[nodiscard]] result<void> select(const frame_size& size, double learning_fps);
+    /// learning_fps  of the learning frames before trials; 0: there is no device
+    void select(const frame_size& size, double learning_fps);
+    /// Send the learning frames (RFC 2544 section 23, phase b): each flow once in both directions, so that the device learns
+    /// or resolves its addresses. Does nothing if the last are newer than the run's relearn_s. perform() calls it before each
+    /// trial except a reset's, whose time until the reset would pass meanwhile: its caller does before.
+    ///
+    /// Errors  as perform()
+    [[nodiscard]] result<void> learn_if_due();
     /// Errors  ECANCELED; ENETDOWN: a link is down; ETIME: the TSC and the kernel's clock disagree
     [[nodiscard]] result<trial_report> perform(const trial_plan& plan);
 
@@ -113,6 +118,11 @@ class test_bed {
     result<void> wait_for_links();
     result<void> resolve_gateways();
     result<void> check_links() const;
+    /// For a run that resets the device: wait for them.
+    result<void> check_or_wait_for_links() {
+        return run_.reset.repeats != 0 ? wait_for_links() : check_links();
+    }
+    result<void> learn();
     void poll(unsigned port) noexcept;
     void receive_frame(unsigned port, rte_mbuf* frame, uint64_t now) noexcept;
     /// TSC of a frame's arrival: by the device's timestamp, else `now`.
@@ -147,6 +157,8 @@ class test_bed {
     std::vector<std::optional<rxtx::device_clock>> clocks_{};  ///< by port, if it has RX timestamps
     uint64_t timestamp_flag_ = 0;
     unsigned timestamp_at_ = 0;
+    double learning_fps_ = 0;
+    std::optional<uint64_t> learning_end_{};  ///< TSC; nullopt: the device has yet to learn
     uint16_t trial_ = 0;
     uint16_t last_trial_ = 0;
     std::vector<sequence_account> accounts_{};  ///< by stream

@@ -25,6 +25,8 @@ class trial_recorder {
     ///
     /// Errors  the test bed's
     [[nodiscard]] result<trial_report> perform(const char* procedure, const trial_plan& plan);
+    /// Before a trial that resets the device: test_bed::learn_if_due().
+    [[nodiscard]] result<void> prepare() { return bed_.learn_if_due(); }
     /// Sum of the measured durations of all trials, each attempt included.
     [[nodiscard]] double duration_s() const noexcept { return duration_s_; }
 

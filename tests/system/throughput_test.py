@@ -860,6 +860,38 @@ def test_frame_loss_goes_on_while_no_trial_counts():
     assert not any(row["counts"] or row["loss_ratio"] for row in rows), rows
 
 
+def frames_in(path):
+    """The number of frames in a pcap file."""
+    with open(path, "rb") as file:
+        content = file.read()
+    at, n = 24, 0
+    while at < len(content):
+        at += 16 + struct.unpack_from("<I", content, at + 8)[0]
+        n += 1
+    return n
+
+
+def learning_phases(procedures, more=""):
+    """The number of times that the left port sent its learning frames, and of trials."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        path = os.path.join(folder, "sent.pcap")
+        trials = Run(procedures, wires=(f"record:{path}", "sink"), rate=f"max: 20k, {ANY_LAG}{more}").size()["trials"]
+        phases = (frames_in(path) - sum(t["frames"]["sent"] for t in trials)) / FLOWS
+    return phases, len(trials)
+
+
+def test_learning_frames_precede_trials():
+    """Phase b of RFC 2544 section 23: before each trial, or once the last are old enough."""
+    assert learning_phases("frame_loss: {trial_ms: 50}", ", relearn_ms: 0") == (10, 10)
+    assert learning_phases("frame_loss: {trial_ms: 50}") == (1, 10), "the default is 30 s"
+    phases, trials = learning_phases("frame_loss: {trial_ms: 200}", ", relearn_ms: 400")
+    assert 1 < phases < trials == 10, (phases, trials)
+
+
+def test_learning_frames_follow_a_reset():
+    assert learning_phases("reset: {rate: 10k, trial_ms: 200, after_ms: 10, repeats: 3, command: 'true'}") == (3, 3)
+
+
 def test_attempts_of_a_trial():
     """No trial counts: each load has as many as the run file permits, and the search's duration is that of them all."""
     size = Run("throughput: {method: mlrsearch, goals: [{name: ndr, trial_ms: 100}]}",

@@ -30,7 +30,7 @@ ports:
   - {name: a, device: "net_simnic0,wire=peer:net_simnic1", address: 10.0.0.2, gateway: 10.0.0.1}
   - {name: b, device: net_simnic1, gateway_mac: "02:00:00:00:00:05"}
 traffic: {flows_by: mac, flows: 10, vlan: 5, sizes: [68, imix], both_ways: true}
-rate: {max: 1.5M, min: 10k, tolerance_ppm: 500, max_lag_us: 20, settle_ms: 10, attempts: 9, realtime: true}
+rate: {max: 1.5M, min: 10k, tolerance_ppm: 500, max_lag_us: 20, settle_ms: 10, attempts: 9, realtime: true, relearn_ms: 0}
 throughput:
   method: mlrsearch
   goals: [ndr, {preset: pdr, name: tight, loss_ppm: 10, exceed_ppm: 250000, trial_ms: 500, sum_ms: 1500, first_trial_ms: 100, width_ppm: 2000}]
@@ -49,6 +49,8 @@ reset: {rate: 4k, trial_ms: 900, after_ms: 100, command: "reboot it", repeats: 5
     EXPECT_EQ(r->min_fps, 1e4);
     EXPECT_EQ(r->tolerance, 0.0005);
     EXPECT_EQ(r->attempts, 9u);
+    EXPECT_EQ(r->relearn_s, 0);
+    EXPECT_EQ(run{}.relearn_s, 30);
     EXPECT_TRUE(r->realtime);
     EXPECT_DOUBLE_EQ(r->max_lag_s, 20e-6);
     ASSERT_EQ(r->throughput.goals.size(), 2u);
