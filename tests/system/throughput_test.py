@@ -861,14 +861,15 @@ def test_frame_loss_goes_on_while_no_trial_counts():
 
 
 def frames_in(path):
-    """The number of frames in a pcap file."""
+    """The frames of a pcap file."""
     with open(path, "rb") as file:
         content = file.read()
-    at, n = 24, 0
+    at, out = 24, []
     while at < len(content):
-        at += 16 + struct.unpack_from("<I", content, at + 8)[0]
-        n += 1
-    return n
+        end = at + 16 + struct.unpack_from("<I", content, at + 8)[0]
+        out.append(content[at + 16:end])
+        at = end
+    return out
 
 
 def learning_phases(procedures, more=""):
@@ -876,7 +877,7 @@ def learning_phases(procedures, more=""):
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         path = os.path.join(folder, "sent.pcap")
         trials = Run(procedures, wires=(f"record:{path}", "sink"), rate=f"max: 20k, {ANY_LAG}{more}").size()["trials"]
-        phases = (frames_in(path) - sum(t["frames"]["sent"] for t in trials)) / FLOWS
+        phases = (len(frames_in(path)) - sum(t["frames"]["sent"] for t in trials)) / FLOWS
     return phases, len(trials)
 
 
@@ -890,6 +891,20 @@ def test_learning_frames_precede_trials():
 
 def test_learning_frames_follow_a_reset():
     assert learning_phases("reset: {rate: 10k, trial_ms: 200, after_ms: 10, repeats: 3, command: 'true'}") == (3, 3)
+
+
+def test_requests_for_the_gateway_have_the_traffic_s_tag():
+    """Padded with zeros. Without an answer the run ends."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        path = os.path.join(folder, "sent.pcap")
+        _result, _out, errors = Run("frame_loss: {trial_ms: 50}", wires=(f"record:{path}", "sink"), traffic="flows: 50, vlan: 7",
+                                    ports=(", address: 10.0.0.2, gateway: 10.0.0.1", "")).end(1)
+        requests = frames_in(path)
+    assert "its gateway 10.0.0.1 did not answer" in errors, errors
+    assert len(requests) > 10, requests
+    for request in requests:
+        assert request[:6] == b"\xff" * 6 and request[12:18] == b"\x81\0\0\7\x08\x06" and len(request) == 60, request
+        assert request[42:46] == bytes([10, 0, 0, 1]) and not any(request[46:]), request
 
 
 def test_attempts_of_a_trial():
