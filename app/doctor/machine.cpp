@@ -105,10 +105,9 @@ bool add_hugepages(const fs::path& numa_maps,
     return file.eof();
 }
 
-/// nullopt: no turnpike runs.
+/// Empty: no turnpike runs, or none with hugepages; nullopt: the processes cannot be seen.
 std::optional<std::string> hugepages_of_turnpike(const fs::path& proc) {
     std::map<std::pair<std::string, uint64_t>, uint64_t> pages;
-    bool is_running = false;
     std::string out;
     std::error_code error;
     for (fs::directory_iterator at(proc, error), end; !error && at != end; at.increment(error)) {
@@ -117,12 +116,11 @@ std::optional<std::string> hugepages_of_turnpike(const fs::path& proc) {
         std::string name;
         std::getline(std::ifstream(at->path() / "comm") >> std::ws, name);
         if (name != "turnpike") continue;
-        is_running = true;
         if (!add_hugepages(at->path() / "numa_maps", pages)) out = "unread\n";
     }
     for (const auto& [where, n] : pages)
         out += fmt::format("{} {} {}\n", where.first, where.second, n);
-    return is_running ? std::optional(out) : std::nullopt;
+    return error ? std::nullopt : std::optional(out);
 }
 
 std::optional<std::string> default_route_names() {

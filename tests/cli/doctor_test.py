@@ -336,6 +336,7 @@ def test_hugepages_of_a_running_turnpike():
 
 def test_hugepages_that_the_kernel_does_not_find():
     """coredump_filter keeps some bits of a number that is written, as nr_hugepages keeps a part."""
+    pathlib.Path("/proc/self/coredump_filter").write_text("0x33", encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         pages = pathlib.Path(folder, "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
         pages.parent.mkdir(parents=True)
@@ -346,6 +347,19 @@ def test_hugepages_that_the_kernel_does_not_find():
         pages.symlink_to("/proc/self/coredump_filter")
         done = run("--root", folder, "--fix", "hugepages", "--yes")
         assert done.returncode == 2 and "nr_hugepages: the kernel reserved 21 pages of 545" in done.stderr, done.stdout + done.stderr
+
+
+def test_hugepages_that_others_have():
+    """All in use, and no turnpike runs: a remedy, not a note that turnpike may have them."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        pages = pathlib.Path(folder, "sys/devices/system/node/node0/hugepages/hugepages-2048kB")
+        pages.mkdir(parents=True)
+        pathlib.Path(folder, "proc").mkdir()
+        for name, value in (("nr_hugepages", "512"), ("free_hugepages", "0")):
+            (pages / name).write_text(value + "\n", encoding="utf-8")
+        (pages.parents[1] / "cpulist").write_text("0-1\n", encoding="utf-8")
+        done = run("--root", folder, "--fix", "hugepages")
+        assert "may be turnpike's" not in done.stdout and "+1024" in done.stdout + done.stderr, done.stdout + done.stderr
 
 
 def test_limits_of_control_groups():

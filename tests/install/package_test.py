@@ -236,7 +236,7 @@ answers
 pid=$(systemctl show -P MainPID turnpike)
 grep -E '^(Uid|CapEff|NoNewPrivs|Seccomp):' /proc/$pid/status
 [ -d /proc/$pid/root/run/turnpike ] && [ ! -w /proc/$pid/root/usr ] && echo protected
-until_true() { for i in $(seq 100); do "$@" && return; sleep 0.1; done; return 1; }
+until_true() { for i in $(seq 300); do "$@" && return; sleep 0.1; done; return 1; }
 has_address() { ip address show west | grep -q 10.0.1.1/24; }
 until_true has_address && echo host interface
 turnpikectl show ports >/dev/null
@@ -265,7 +265,7 @@ was_tried() { [ "$(systemctl show -P NRestarts turnpike)" -ge 6 ]; }
 until_true was_tried
 ip link set uplink name late
 answers && echo comes with its interface
-""", 120)
+""", 180)
     status = {line.split()[0]: line.split()[1] for line in out.splitlines() if line.startswith(("Uid:", "CapEff:", "NoNewPrivs:", "Seccomp:"))}
     assert status["Uid:"] != "0" and status["NoNewPrivs:"] == "1" and status["Seccomp:"] == "2", out
     assert int(status["CapEff:"], 16) == sum(1 << bit for bit in (12, 13, 14, 39)), out  # and CAP_IPC_LOCK

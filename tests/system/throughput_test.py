@@ -878,7 +878,7 @@ def learning_phases(procedures, more=""):
         path = os.path.join(folder, "sent.pcap")
         trials = Run(procedures, wires=(f"record:{path}", "sink"), rate=f"max: 20k, {ANY_LAG}{more}").size()["trials"]
         phases = (len(frames_in(path)) - sum(t["frames"]["sent"] for t in trials)) / FLOWS
-    return phases, len(trials)
+    return round(phases), len(trials)
 
 
 def test_learning_frames_precede_trials():

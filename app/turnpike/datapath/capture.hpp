@@ -136,6 +136,15 @@ class capture {
 
     struct counts {
         uint64_t seen = 0, accepted = 0, lost = 0;
+        counts& operator+=(const counts& o) noexcept {
+            seen += o.seen;
+            accepted += o.accepted;
+            lost += o.lost;
+            return *this;
+        }
+        [[nodiscard]] counts operator-(const counts& o) const noexcept {
+            return {seen - o.seen, accepted - o.accepted, lost - o.lost};
+        }
     };
     /// Totals of all producers for a port.
     [[nodiscard]] counts counted(uint16_t port) const noexcept;

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <optional>
 
@@ -193,6 +194,26 @@ std::set<std::string> with_upper_interfaces(const std::string& sysfs,
     return out;
 }
 
+namespace {
+
+std::string line_of(const std::filesystem::path& file) {
+    std::string out;
+    std::getline(std::ifstream(file), out);
+    return out;
+}
+
+/// Whether a device's arguments leave DPDK this interface of its PCI function: mana's mac=, mlx4's port=; and it is no
+/// representor of a virtual function.
+bool is_selected(const std::filesystem::path& interface, const std::string& device) {
+    if (line_of(interface / "phys_port_name").find("pf") == 0) return false;
+    if (const auto mac = state::device_argument(device, "mac"); !mac.empty())
+        return line_of(interface / "address") == mac;
+    const auto port = state::device_argument(device, "port");
+    return port.empty() || line_of(interface / "dev_port") == port;
+}
+
+}  // namespace
+
 std::set<std::string> interfaces_taken_by(const std::string& sysfs, const std::string& device) {
     namespace fs = std::filesystem;
     std::set<std::string> out;
@@ -204,7 +225,7 @@ std::set<std::string> interfaces_taken_by(const std::string& sysfs, const std::s
         if (!state::is_bifurcated(fs::read_symlink(folder / "driver", none).filename().string()))
             continue;
         for (const auto& entry : fs::directory_iterator(folder / "net", none))
-            out.insert(entry.path().filename());
+            if (is_selected(entry.path(), device)) out.insert(entry.path().filename());
     }
     return out;
 }

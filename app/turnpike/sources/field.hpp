@@ -353,7 +353,9 @@ template <class Object>
 void write_fields(std::string& to, std::string_view indent, std::span<const field<Object>> table,
                   unsigned kinds, const Object& of, written_fields which = written_fields::set,
                   std::string_view open_map = {}) {
-    const Object usual{};
+    Object usual = of;  // with the defaults, which may depend on required fields
+    for (const field<Object>& f : table)
+        if ((f.kinds & kinds) != 0 && !f.required) f.at.reset(usual);
     std::vector<std::pair<std::string_view, written_value>> fields;
     for (const field<Object>& f : table) {
         if ((f.kinds & kinds) == 0) continue;

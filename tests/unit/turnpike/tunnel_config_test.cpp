@@ -30,6 +30,24 @@ TEST(tunnels, are_spared_questions) {
     EXPECT_TRUE(again->bridges == read->bridges) << to_yaml(*again);
 }
 
+/// The default of `checksum` depends on the address family; a saved text has the other value.
+TEST(tunnels, with_another_checksum_than_the_familys_are_saved) {
+    const std::string six = "  - {name: t, vni: 7, local: \"2001:db8::1\", remote: \"2001:db8::2\"";
+    for (const bool v6 : {false, true})
+        for (const bool checksum : {false, true}) {
+            const auto read = load_text(
+                with_tunnels((v6 ? six : usual_tunnel.substr(0, usual_tunnel.size() - 2)) +
+                             ", checksum: " + (checksum ? "true" : "false") + "}\n"),
+                "f.yaml");
+            ASSERT_TRUE(read) << read.error().message();
+            const std::string text = to_yaml(*read);
+            const auto again = load_text(text, "again");
+            ASSERT_TRUE(again) << again.error().message() << text;
+            EXPECT_EQ(again->tunnels.at("t").checksum, checksum) << text;
+            EXPECT_EQ(text.find("checksum") != std::string::npos, v6 != checksum) << text;
+        }
+}
+
 TEST(tunnels, are_read_and_written) {
     const auto read = load_text(
         with_tunnels(

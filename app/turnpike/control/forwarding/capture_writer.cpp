@@ -276,15 +276,20 @@ class capture_thread {
 
 }  // namespace
 
+void capture_session::follow(uint16_t port, size_t interface) noexcept {
+    const std::lock_guard hold(lock_);
+    const auto now = packets.counted(port);
+    if (const uint8_t before = interface_of(port); before != no_interface)
+        earlier_[before] += now - begun_[port];
+    begun_[port] = now;
+    interface_of_[port].store(static_cast<uint8_t>(interface), std::memory_order_relaxed);
+}
+
 datapath::capture::counts capture_session::counted(size_t interface) const noexcept {
-    datapath::capture::counts sum;
-    for (uint16_t port = 0; port < datapath::max_ports; ++port) {
-        if (interface_of(port) != interface) continue;
-        const auto n = packets.counted(port);
-        sum.seen += n.seen;
-        sum.accepted += n.accepted;
-        sum.lost += n.lost;
-    }
+    const std::lock_guard hold(lock_);
+    datapath::capture::counts sum = earlier_[interface];
+    for (uint16_t port = 0; port < datapath::max_ports; ++port)
+        if (interface_of(port) == interface) sum += packets.counted(port) - begun_[port];
     return sum;
 }
 

@@ -53,9 +53,7 @@ struct capture_session {
     }
 
     /// The file has the port's packets under an interface. (A reopened port has another index.)
-    void follow(uint16_t port, size_t interface) noexcept {
-        interface_of_[port].store(static_cast<uint8_t>(interface), std::memory_order_relaxed);
-    }
+    void follow(uint16_t port, size_t interface) noexcept;
     [[nodiscard]] uint8_t interface_of(uint16_t port) const noexcept {
         return interface_of_[port].load(std::memory_order_relaxed);
     }
@@ -79,6 +77,8 @@ struct capture_session {
     /// By port.
     std::array<std::atomic<uint8_t>, datapath::max_ports> interface_of_{};
     clock_lines clocks_{};
+    /// By lock_: the counts of an interface by its earlier ports, and the counts of a port when it became an interface's.
+    std::array<datapath::capture::counts, datapath::max_ports> earlier_{}, begun_{};
 };
 
 /// Starts the thread.

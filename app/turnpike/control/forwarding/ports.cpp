@@ -240,6 +240,7 @@ class ports::prepared_ports : public prepared_change {
     /// Checks that are possible before the device is closed. Only the driver can validate other
     /// arguments.
     result<void> check_ahead(const row& r) const {
+        if (auto good = check_default_route(r); !good) return good;
         if (r.waits_for->config.device != r.config->device) return {};
         auto good = r.waits_for->device.could_have(settings_of(r));
         if (good) return good;
@@ -247,9 +248,17 @@ class ports::prepared_ports : public prepared_change {
                     good.error().text);
     }
 
+    static result<void> check_default_route(const row& r) {
+        std::string why = sources::default_route_conflict(r.config->device);
+        if (why.empty()) return {};
+        return fail(EPERM, fmt::format("{}: port '{}'", r.config->where.text, r.name), why);
+    }
+
     result<void> open(row& r) {
-        if (std::string why = sources::default_route_conflict(r.config->device); !why.empty())
-            return fail(EPERM, fmt::format("{}: port '{}'", r.config->where.text, r.name), why);
+        // The device of a port that comes back has run beside the default route.
+        const state::port* const was = c_.before.ports.find(r.name);
+        if (was == nullptr || was->device != r.config->device)
+            if (auto good = check_default_route(r); !good) return good;
         // A killed process leaves the file of its socket, on which DPDK's vhost library then cannot listen.
         if (const std::string path = state::vhost_socket_of(r.config->device); !path.empty())
             if (auto removed = sources::remove_stale_socket(path); !removed)

@@ -275,17 +275,23 @@ class sflow_export::session {
         send();
         static_cast<void>(building_.add(s));
     }
-    void send() {
-        if (!knows_agent_)
-            if (const auto agent = source_of(collectors_.front())) {
+    /// The address of the first datagram that can be sent.
+    void find_agent() {
+        for (const collector& to : collectors_)
+            if (const auto agent = source_of(to)) {
                 building_.set_agent(*agent);
                 knows_agent_ = true;
+                return;
             }
+    }
+    void send() {
+        if (!knows_agent_) find_agent();
         const auto now = clock::now();
         const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
         const auto bytes =
             building_.finish(++datagram_sequence_, static_cast<uint32_t>(uptime.count()));
-        for (const collector& to : collectors_) (to.send(bytes) ? datagrams_ : unsent_).add(1);
+        for (const collector& to : collectors_)
+            (knows_agent_ && to.send(bytes) ? datagrams_ : unsent_).add(1);
         building_.clear();
         last_sent_ = now;
     }
