@@ -98,7 +98,11 @@ int apply(connection& c, const given& g, const edited_file& file, const json& ba
     if (g.options.contains("--comment")) (*request)["comment"] = g.option("--comment");
     const auto done = result_of(c, *request, code);
     if (!done) {
-        std::printf("not applied; the text is %s\n", file.path().c_str());
+        const char* const text = file.path().c_str();
+        std::printf(
+            "not applied; the text is %s: turnpikectl diff %s shows the differences, "
+            "turnpikectl apply %s applies it\n",
+            text, text, text);
         return code;
     }
     std::fputs(("changed: " + changes_text(*done)).c_str(), stdout);

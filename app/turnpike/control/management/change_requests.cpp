@@ -150,11 +150,9 @@ json change_requests::apply(const request_fields& f, const peer& from) {
     f.expect("text name file confirm comment base");
     if (const past_state& now = history_.states().front();
         f.has("base") && f.number_or("base", 0, 1, UINT64_MAX) != now.id)
-        throw error{
-            EBUSY, "base",
-            fmt::format("the running configuration was changed meanwhile: {}, by {}; compare, "
-                        "and apply without \"base\" to overwrite the change",
-                        printable(now.cause.what), now.cause.by)};
+        throw error{EBUSY, "base",
+                    fmt::format("the running configuration was changed meanwhile, by {}: {}",
+                                now.cause.by, printable(now.cause.what))};
     auto config = std::make_shared<const state::configuration>(config_of_request(f, from));
     log_old_keys(*config);
     const change_cause cause{who_is(from), "apply " + config->file, comment_of(f)};
