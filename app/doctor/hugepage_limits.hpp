@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The limits of the process's control groups on hugepages (hugetlb controller, version 2 or 1).
+// The limits of the process's control groups on hugepages (state/hugetlb.hpp).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,6 @@ struct hugepage_limit {
 
 /// The limits of the process's group and of the groups above it; "max" is left out. Beyond a limit, mmap() may succeed and
 /// the first access end the process by SIGBUS.
-/// Source  Linux Documentation/admin-guide/cgroup-v2.rst, HugeTLB; cgroup-v1/hugetlb.rst
 [[nodiscard]] std::vector<hugepage_limit> hugepage_limits(const machine& m);
 
 }  // namespace turnpike::doctor

@@ -240,7 +240,7 @@ TEST_F(sysfs, the_limit_of_a_control_group) {
 
 TEST_F(sysfs, the_limit_of_a_control_group_of_version_1) {
     pool(0, 2048, 1000);
-    put("proc/self/cgroup", "11:pids:/x\n5:hugetlb:/docker/ab\n0::/\n");
+    put("proc/self/cgroup", "11:pids:/x\n5:misc,hugetlb:/docker/ab\n0::/\n");
     const std::string own = "sys/fs/cgroup/hugetlb/docker/ab/hugetlb.2MB.";
     put(own + "limit_in_bytes", "4194304");
     put(own + "usage_in_bytes", "2097152");

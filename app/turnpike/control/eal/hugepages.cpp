@@ -7,6 +7,9 @@
 #include <charconv>
 #include <fstream>
 #include <optional>
+#include <sstream>
+
+#include "state/hugetlb.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -38,30 +41,6 @@ void add_pools(const fs::path& folder, unsigned node, std::vector<hugepage_pool>
             into.push_back({node, *kb << 10, read_number(entry.path() / "free_hugepages")});
 }
 
-/// "2MB" of "hugetlb.2MB.max", in bytes.
-std::optional<uint64_t> page_size_of(std::string_view name, std::string_view limit_suffix) {
-    constexpr std::string_view prefix = "hugetlb.";
-    if (!name.starts_with(prefix) || !name.ends_with(limit_suffix)) return std::nullopt;
-    name.remove_prefix(prefix.size());
-    uint64_t value = 0;
-    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), value);
-    const std::string_view unit = name.substr(static_cast<size_t>(parsed.ptr - name.data()), 2);
-    const unsigned shift = unit == "KB" ? 10 : unit == "MB" ? 20 : unit == "GB" ? 30 : 64;
-    if (parsed.ec != std::errc() || value > 1024 || shift == 64) return std::nullopt;
-    return value << shift;
-}
-
-/// Where a version of control groups has its files.
-struct hierarchy {
-    std::string_view key;  ///< in /proc/self/cgroup, before the group's path
-    std::string_view folder;
-    std::string_view limit, use;  ///< ends of file names; of rsvd files, the same
-};
-constexpr hierarchy hierarchies[] = {
-    {"0::/", "sys/fs/cgroup", ".max", ".current"},
-    {":hugetlb:/", "sys/fs/cgroup/hugetlb", ".limit_in_bytes", ".usage_in_bytes"},
-};
-
 void note_limit(const fs::path& file, uint64_t page_bytes, uint64_t free_bytes,
                 std::vector<hugepage_limit>& into) {
     const auto known = std::find_if(into.begin(), into.end(),
@@ -70,27 +49,6 @@ void note_limit(const fs::path& file, uint64_t page_bytes, uint64_t free_bytes,
         into.push_back({page_bytes, free_bytes, file});
     else if (free_bytes < known->free_bytes)
         *known = {page_bytes, free_bytes, file};
-}
-
-/// The limits of a group, and of the groups above it.
-void add_limits(const fs::path& root, const hierarchy& h, const fs::path& group,
-                std::vector<hugepage_limit>& into) {
-    const fs::path top = root / h.folder;
-    std::error_code none;
-    for (fs::path at = group;; at = at.parent_path()) {
-        for (const auto& entry : fs::directory_iterator(top / at, none)) {
-            const std::string name = entry.path().filename();
-            const auto page_bytes = page_size_of(name, h.limit);
-            uint64_t limit = 0;
-            // "max", or a number.
-            if (!page_bytes || !(std::ifstream(entry.path()) >> limit)) continue;
-            const std::string use = name.substr(0, name.size() - h.limit.size()).append(h.use);
-            const uint64_t used = read_number(entry.path().parent_path() / use);
-            note_limit("/" + entry.path().lexically_relative(root).string(), *page_bytes,
-                       limit - std::min(limit, used), into);
-        }
-        if (at.empty()) return;
-    }
 }
 
 uint64_t megabytes(uint64_t bytes) noexcept { return (bytes + (1u << 20) - 1) >> 20; }
@@ -118,11 +76,21 @@ unsigned node_of_cpu(const fs::path& root, unsigned cpu) {
 
 std::vector<hugepage_limit> hugepage_limits(const fs::path& root) {
     std::vector<hugepage_limit> out;
-    std::ifstream groups(root / "proc/self/cgroup");
-    for (std::string line; std::getline(groups, line);)
-        for (const hierarchy& h : hierarchies)
-            if (const size_t at = line.find(h.key); at != std::string::npos)
-                add_limits(root, h, line.substr(at + h.key.size()), out);
+    std::ostringstream groups;
+    groups << std::ifstream(root / "proc/self/cgroup").rdbuf();
+    for (const state::hugetlb_group& g : state::hugetlb_groups(groups.str())) {
+        const fs::path folder = root / g.folder.substr(1);
+        std::error_code none;
+        for (const auto& entry : fs::directory_iterator(folder, none)) {
+            const std::string name = entry.path().filename();
+            const auto page_bytes = state::page_bytes_of(name, g);
+            uint64_t limit = 0;
+            // "max", or a number.
+            if (!page_bytes || !(std::ifstream(entry.path()) >> limit)) continue;
+            const uint64_t used = read_number(folder / state::use_file_of(name, g));
+            note_limit(g.folder + "/" + name, *page_bytes, limit - std::min(limit, used), out);
+        }
+    }
     return out;
 }
 
