@@ -221,6 +221,37 @@ TEST(changes, keep_the_stations_that_still_are_where_they_were) {
     EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "1 2");
 }
 
+/// A new bridge may have the number of one that goes in the same change, and its ports.
+TEST(changes, a_new_bridge_has_none_of_the_stations_of_one_that_goes) {
+    const auto named = [](const std::string& name, const std::string& members,
+                          const std::string& other) {
+        return ports(3) + "bridges:\n  - {name: " + name + ", members: [" + members + "]}\n" +
+               (other.empty() ? "" : "  - {name: rest, members: [" + other + "]}\n");
+    };
+    lab l(named("lan", "{port: p0}, {port: p1}, {port: p2}", ""));
+    const auto numbers = [&](const std::string& name) {
+        return l.controller().bridges().numbers_of(name);
+    };
+    for (const uint8_t n : std::initializer_list<uint8_t>{1, 2})
+        l.egress_ports(0, frame(fdb_entry(9), fdb_entry(n)));
+    EXPECT_EQ(numbers("lan").learnt, 2U);
+    ASSERT_TRUE(l.apply(named("office", "{port: p0}, {port: p1}, {port: p2}", "")));
+    EXPECT_EQ(l.learnt(), "") << "the same ports";
+    EXPECT_EQ(numbers("office").learnt, 0U);
+    l.seconds(1);
+    l.egress_ports(0, frame(fdb_entry(9), fdb_entry(1)));
+    EXPECT_EQ(l.learnt(), "p0 01");
+    EXPECT_EQ(numbers("office").learnt, 1U);
+    ASSERT_TRUE(l.apply(named("lab", "{port: p1}, {port: p2}", "{port: p0}")));
+    EXPECT_EQ(l.learnt(), "") << "other ports";
+    EXPECT_EQ(numbers("lab").learnt, 0U);
+    EXPECT_EQ(numbers("rest").learnt, 0U);
+    l.seconds(1);
+    EXPECT_EQ(l.egress_ports(1, frame(fdb_entry(9), fdb_entry(3))), "2");
+    EXPECT_EQ(l.learnt(), "p1 03") << "it learns";
+    EXPECT_EQ(numbers("lab").learnt, 1U);
+}
+
 std::string bridge_of(const std::string& members, const std::string& more = "") {
     return ports(3) +
            bridge(members, "    addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"]\n" + more);

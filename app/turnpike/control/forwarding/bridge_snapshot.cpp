@@ -250,6 +250,7 @@ class bridges::prepared_bridges : public prepared_change {
     /// Delete FDB entries before the new snapshot, in which they would be on another interface.
     void commit() noexcept override {
         if (!changes_) return;
+        of_.drop_of_removed(by_domain_);
         of_.rows_.swap(rows_);
         of_.by_domain_.swap(by_domain_);
         of_.configured_.swap(configured_);

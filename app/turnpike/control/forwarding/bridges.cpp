@@ -29,10 +29,11 @@ mac_address mac_of(fdb_key key) noexcept {
 
 }  // namespace
 
-bridges::bridge_row* bridges::row_of(uint16_t domain) const noexcept {
+bridges::bridge_row* bridges::row_of(uint16_t domain,
+                                     const std::vector<bridge_row*>& by_domain) noexcept {
     constexpr uint32_t of_one = datapath::domains_of_bridge;
     const size_t number = domain < of_one ? domain : of_one + domain / of_one - 1;
-    return number < by_domain_.size() ? by_domain_[number] : nullptr;
+    return number < by_domain.size() ? by_domain[number] : nullptr;
 }
 
 std::optional<uint32_t> bridges::find(fdb_key key) const noexcept {
@@ -189,6 +190,18 @@ void bridges::reconcile() noexcept {
     }
 }
 
+/// Before a change: the entries of bridges that it removes, whose domains it may give to new ones.
+/// next  by domain number, after the change
+void bridges::drop_of_removed(const std::vector<bridge_row*>& next) noexcept {
+    for (uint32_t n = 0; n < entries_.size(); ++n) {
+        if (entries_[n].is == kind::free) continue;
+        const uint16_t domain = domain_of(entries_[n].key);
+        const bridge_row *const was = row_of(domain), *const is = row_of(domain, next);
+        if (was == nullptr || is == nullptr || was->life != is->life) remove(n);
+    }
+}
+
+/// After a change: the entries whose interface is no member of their domain any more.
 void bridges::drop_misplaced() noexcept {
     for (uint32_t n = 0; n < entries_.size(); ++n)
         if (entries_[n].is != kind::free &&

@@ -124,6 +124,7 @@ class bridges : public config_handler {
 
     result<void> ready_table();
     result<void> ready_addresses();
+    void drop_of_removed(const std::vector<bridge_row*>& next) noexcept;
     void drop_misplaced() noexcept;
     void process_learned();
     void learn(const datapath::learnt_fdb_entry& l);
@@ -140,7 +141,12 @@ class bridges : public config_handler {
     void sweep(uint32_t most) noexcept;
     void sweep_entry(uint32_t number) noexcept;
     [[nodiscard]] std::optional<uint32_t> find(datapath::fdb_key key) const noexcept;
-    [[nodiscard]] bridge_row* row_of(uint16_t domain) const noexcept;
+    /// Null: no bridge has the domain.
+    [[nodiscard]] static bridge_row* row_of(uint16_t domain,
+                                            const std::vector<bridge_row*>& by_domain) noexcept;
+    [[nodiscard]] bridge_row* row_of(uint16_t domain) const noexcept {
+        return row_of(domain, by_domain_);
+    }
     [[nodiscard]] counts sum_of(uint16_t domain) const noexcept;
     [[nodiscard]] known_fdb_entry shown(const entry& e) const noexcept;
 
