@@ -145,6 +145,23 @@ TEST(bridge, knows_as_many_as_it_may) {
     EXPECT_EQ(l.controller().bridges().numbers_of("lan").refused, 4U);
 }
 
+/// The limit of a port counts stations that move there, too: a sender there cannot take all entries of another port.
+TEST(bridge, a_station_does_not_move_to_a_full_port) {
+    lab l(ports(3) + bridge("{port: p0}, {port: p1, max_addresses: 1}, {port: p2}"));
+    for (const uint8_t n : std::initializer_list<uint8_t>{1, 2})
+        l.egress_ports(0, frame(fdb_entry(99), fdb_entry(n)));
+    for (const uint8_t n : std::initializer_list<uint8_t>{3, 1, 2})
+        l.egress_ports(1, frame(fdb_entry(99), fdb_entry(n)));
+    EXPECT_EQ(l.learnt(), "p0 01, p0 02, p1 03");
+    EXPECT_EQ(l.controller().bridges().numbers_of("lan").refused, 2U);
+    EXPECT_EQ(l.controller().bridges().numbers_of("lan").moves, 0U);
+    EXPECT_EQ(l.egress_ports(2, frame(fdb_entry(1), fdb_entry(4))), "0");
+    l.egress_ports(2, frame(fdb_entry(99), fdb_entry(3)));
+    l.seconds(1);
+    l.egress_ports(1, frame(fdb_entry(99), fdb_entry(1)));
+    EXPECT_EQ(l.learnt(), "p0 02, p1 01, p2 03, p2 04") << "there is room again";
+}
+
 /// A station move is detected, also where an address of the same CRC was learnt at the port before.
 TEST(bridge, a_station_moves_behind_one_of_the_same_crc) {
     lab l(three);

@@ -129,19 +129,25 @@ void bridges::learn(const learnt_fdb_entry& l) {
     bridge_row* const row = row_of(domain);
     if (row == nullptr || !shown_->is_member(domain, ifindex)) return;
     if (const auto number = find(l.key)) {
-        if (entries_[*number].is == kind::learnt && entries_[*number].ifindex != ifindex)
-            move(*number, ifindex);
+        const entry& e = entries_[*number];
+        if (e.is != kind::learnt || e.ifindex == ifindex) return;
+        if (has_room(ifindex)) return move(*number, ifindex);
+        ++row->numbers.refused;
         return;
     }
-    const uint32_t max_here = shown_->members[ifindex].max_addresses;
-    if (row->numbers.learnt >= row->max_addresses ||
-        (max_here != 0 && learnt_at_[ifindex] >= max_here) || !add(l.key, ifindex, kind::learnt)) {
+    if (row->numbers.learnt >= row->max_addresses || !has_room(ifindex) ||
+        !add(l.key, ifindex, kind::learnt)) {
         ++row->numbers.refused;
         return;
     }
     ++row->numbers.learnt;
     ++row->numbers.learnt_ever;
     ++learnt_at_[ifindex];
+}
+
+bool bridges::has_room(uint16_t ifindex) const noexcept {
+    const uint32_t max_here = shown_->members[ifindex].max_addresses;
+    return max_here == 0 || learnt_at_[ifindex] < max_here;
 }
 
 void bridges::move(uint32_t number, uint16_t to) {

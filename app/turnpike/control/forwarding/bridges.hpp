@@ -128,6 +128,8 @@ class bridges : public config_handler {
     void drop_misplaced() noexcept;
     void process_learned();
     void learn(const datapath::learnt_fdb_entry& l);
+    /// By the limit of a member.
+    [[nodiscard]] bool has_room(uint16_t ifindex) const noexcept;
     void move(uint32_t number, uint16_t to);
     bool put(uint32_t number) noexcept;
     std::optional<uint32_t> add(datapath::fdb_key key, uint16_t ifindex, kind is) noexcept;
