@@ -191,6 +191,27 @@ TEST(bridge, holds_who_moves_too_often) {
     EXPECT_EQ(l.learnt(), "p1 01");
 }
 
+/// Where the first port has left the bridge, or is full, the entry stays where it is.
+TEST(bridge, holds_a_station_whose_first_port_cannot_have_it) {
+    const std::string damped = "    damping: {moves: 2, within_s: 5, hold_s: 20}\n";
+    for (const bool leaves : {true, false}) {
+        SCOPED_TRACE(leaves);
+        lab l(ports(3) + bridge("{port: p0, max_addresses: 1}, {port: p1}, {port: p2}", damped));
+        for (const uint16_t p : std::initializer_list<uint16_t>{0, 1})
+            l.egress_ports(p, frame(fdb_entry(9), fdb_entry(1)));
+        if (leaves) {
+            ASSERT_TRUE(l.apply(ports(3) + bridge("{port: p1}, {port: p2}", damped) +
+                                "  - {name: other, members: [{port: p0}]}\n"));
+        } else {
+            l.egress_ports(0, frame(fdb_entry(9), fdb_entry(2)));
+        }
+        for (const uint16_t p : std::initializer_list<uint16_t>{2, 1})
+            l.egress_ports(p, frame(fdb_entry(9), fdb_entry(1)));
+        EXPECT_EQ(l.learnt(), leaves ? "p2 01!" : "p0 02, p2 01!");
+        EXPECT_EQ(l.controller().bridges().numbers_of("lan").dampened, 1U);
+    }
+}
+
 /// Five hundred stations alternate between two ports: each may move five times, then its entry is
 /// held; stations that do not move are not affected.
 TEST(bridge, a_storm_of_moves_is_held) {

@@ -165,7 +165,10 @@ void bridges::move(uint32_t number, uint16_t to) {
     ++row.numbers.moves;
     const bool too_often = limit.moves != 0 && e.moves > limit.moves;
     const uint16_t from = e.ifindex;
-    e.ifindex = too_often ? e.home : to;
+    if (!too_often)
+        e.ifindex = to;
+    else if (shown_->is_member(domain_of(e.key), e.home) && has_room(e.home))
+        e.ifindex = e.home;
     e.dampened = too_often;
     e.heard_s = now;
     --learnt_at_[from];
@@ -174,7 +177,7 @@ void bridges::move(uint32_t number, uint16_t to) {
     if (!too_often) return;
     e.dampened_until_s = now + limit.hold_s;
     ++row.numbers.dampened;
-    notify_(mac_of(e.key), e.home, to, limit.hold_s);
+    notify_(mac_of(e.key), e.ifindex, to, limit.hold_s);
 }
 
 /// Restore static and local entries.
