@@ -410,6 +410,11 @@ def test_addresses_that_only_the_kernel_has():
         wait_until(lambda: answers(west, "10.0.1.254"), "the virtual address answers", 5)
         assert "00:00:5e:00:01:0a" in west.run("ip neigh show 10.0.1.254").stdout
         wait_until(lambda: answers(west, "fe80::1%eth0"), "the link-local address answers", 5)
+        # The kernel's own requests may have it as their sender, and the replies as their target.
+        box.run("ip neigh flush dev west")
+        asked = box.run("ping -n -c 2 -i 0.3 -W 1 -I 10.0.1.254 10.0.1.2", check=False)
+        assert "lladdr " + west.mac("eth0") in box.run("ip neigh show 10.0.1.2 dev west").stdout, asked.stdout
+        assert " 0 received" not in asked.stdout, asked.stdout
         # Another address of the network is absent.
         assert not answers(west, "10.0.1.77")
         running.stop()

@@ -77,9 +77,9 @@ void arp::handle(owned_mbuf p) {
     }
     // On interfaces that the kernel has, it also sends requests: replies go to both.
     if (answer) return context_.deliver_or_consume(std::move(p));
-    // An address of a macvlan (VRRP), or another that only the kernel has: the kernel answers.
-    if (!for_us && message.operation == packet::arp_request &&
-        context_.is_kernels(in, ip_address::from_v4(target)))
+    // An address of a macvlan (VRRP), or another that only the kernel has: the kernel answers requests for it, and replies
+    // to it are for requests of the kernel.
+    if (!for_us && context_.is_kernels(in, ip_address::from_v4(target)))
         return context_.deliver_or_consume(std::move(p));
     if (!for_us || message.operation != packet::arp_request || context_.answered)
         return p.consume();
