@@ -292,7 +292,7 @@ void controller::link_changed(uint16_t port, bool up) {
 void controller::send_gratuitous_arp_and_na(uint16_t interface, std::span<const ipv6_address> had) {
     dad_->begin(interface, had);
     igmp_->begin(interface);
-    slow_path::announce(*slow_path_context_, interface);
+    slow_path::announce(*slow_path_context_, *dad_, interface);
 }
 
 /// After a change: interfaces whose link is up and that are new, have other addresses, or another MAC address (RFC 4861

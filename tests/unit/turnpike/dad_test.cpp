@@ -198,10 +198,13 @@ TEST_F(own_addresses, stay_as_they_are_when_others_change) {
     changed.replace(changed.find("\"2001:db8:1::fe/64\""), 0,
                     "10.0.1.1/24, \"2001:db8:1::fd/64\", ");
     ASSERT_TRUE(l.apply(changed));
-    std::set<ipv6_address> probed;
-    for (const message& m : sent_messages(solicitation))
-        probed.insert(packet::header_at<packet::nd_message>(&m.frame[m.at]).target);
-    EXPECT_EQ(probed, std::set{address("2001:db8:1::fd")});
+    std::map<uint8_t, std::set<ipv6_address>> targets;
+    for (const message& m : sent_messages())
+        if (m.type == solicitation || m.type == advertisement)
+            targets[m.type].insert(packet::header_at<packet::nd_message>(&m.frame[m.at]).target);
+    EXPECT_EQ(targets[solicitation], std::set{address("2001:db8:1::fd")});
+    EXPECT_EQ(targets[advertisement], (std::set{address("2001:db8:1::fd"), us_near}))
+        << "RFC 4862 section 5.4.5: a duplicate address is not announced";
     echo_to(us);
     EXPECT_EQ(l.dropped(drop_reason::duplicate_address), 1U) << "still another node's";
     want_neighbour(address("2001:db8:1::55"));

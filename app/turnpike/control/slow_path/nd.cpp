@@ -142,7 +142,7 @@ bool solicit(slow_path_context& t, const dad& own, uint16_t ifindex, const ip_ad
     return true;
 }
 
-void announce(slow_path_context& t, uint16_t ifindex) {
+void announce(slow_path_context& t, const dad& own_addresses, uint16_t ifindex) {
     const interface& on = t.interface(ifindex);
     std::array<uint8_t, std::max(packet::nd_frame_bytes, packet::arp_frame_bytes)> frame;
     for (const auto& own : on.addresses->v4) {
@@ -150,6 +150,7 @@ void announce(slow_path_context& t, uint16_t ifindex) {
         t.out.originate_and_send(on.out(), std::span(frame).first(bytes));
     }
     for (const auto& own : on.addresses->v6) {
+        if (own_addresses.is_duplicate(ifindex, own)) continue;
         const uint32_t bytes = packet::write_neighbour_advertisement(
             frame, {on.mac, own}, {broadcast_mac, packet::ipv6_unspecified},
             packet::nd_flag_router);
