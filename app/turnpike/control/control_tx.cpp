@@ -52,7 +52,7 @@ void control_tx::send(rte_mbuf* packet, const datapath::egress& by, uint16_t dom
     packet->port = by.port;
     datapath::punted_of(packet).out = by;
     datapath::punted_of(packet).domain = domain;
-    rte_ring* ring = ring_of_(by.port);
+    rte_ring* ring = ring_of_(by);
     if (ring == nullptr || rte_ring_sp_enqueue(ring, packet) != 0)
         drop(packet, by.port, drop_reason::inject_ring_full);
 }

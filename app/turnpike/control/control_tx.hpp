@@ -23,8 +23,8 @@ namespace turnpike::control {
 /// Threads  control. Errors none: a packet that cannot be sent is dropped with a reason.
 class control_tx {
   public:
-    /// ring_of  ring to a worker with a TX queue on the port; null: none
-    control_tx(rte_mempool* pool, std::function<rte_ring*(uint16_t port)> ring_of)
+    /// ring_of  ring to a worker that can send by the egress; null: none
+    control_tx(rte_mempool* pool, std::function<rte_ring*(const datapath::egress&)> ring_of)
         : pool_(pool), ring_of_(std::move(ring_of)) {}
 
     /// A packet of these bytes, in as many segments as it needs, counted as originated at `port`; null: the pool
@@ -66,7 +66,7 @@ class control_tx {
 
   private:
     rte_mempool* pool_;
-    std::function<rte_ring*(uint16_t)> ring_of_;
+    std::function<rte_ring*(const datapath::egress&)> ring_of_;
     std::array<counters::port_counters, datapath::max_ports> counters_;
     const datapath::capture_tap* tap_ = nullptr;
     datapath::samplers* sampling_ = nullptr;

@@ -62,8 +62,8 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     nexthops_ = std::move(*nexthops);
     workers_ = std::make_unique<control::workers>(published_, *rcu_, pool_);
     punt_counts_ = std::make_unique<punt_counts>(*workers_);
-    control_tx_ =
-        std::make_unique<control_tx>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
+    control_tx_ = std::make_unique<control_tx>(
+        pool_, [this](const datapath::egress& by) { return workers_->ring_to(by); });
     traces_ = std::make_unique<traces>(*workers_, *control_tx_, *rcu_);
     captures_ = std::make_unique<captures>(*workers_, *control_tx_, *rcu_);
     ports_ = std::make_unique<control::ports>(pool_, *control_tx_,

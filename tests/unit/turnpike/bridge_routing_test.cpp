@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Routing interfaces of bridges, ACLs of bridges and of these interfaces, and bridges that change
 // under traffic.
+#include <ethdev_driver.h>
+
 #include "bridge_lab.hpp"
 
 namespace turnpike {
@@ -317,15 +319,46 @@ TEST(routing, next_hops_follow_a_changed_mac_address) {
     expect_source({2, 0, 0, 0, 0, 0x0b});
 }
 
+constexpr size_t arp_reply_operation = 21;  // its low byte, in a frame
+
+/// An ARP request of host 10.0.1.1 for the bridge's address.
+byte_vector request_for_bridge() {
+    return ethernet(0x0806,
+                    byte_vector{0, 1, 8, 0, 6, 4, 0, 1} + fdb_entry(1) +
+                        byte_vector{10, 0, 1, 1, 0, 0, 0, 0, 0, 0, 10, 0, 1, 254},
+                    everybody, fdb_entry(1));
+}
+/// Whether the bridge's address answers behind a port.
+bool answers_at(lab& l, uint16_t port) {
+    const auto out = l.send(port, request_for_bridge())[port];
+    return std::any_of(out.begin(), out.end(), [](const byte_vector& f) {
+        return f[12] == 0x08 && f[13] == 0x06 && f[arp_reply_operation] == 2;
+    });
+}
+size_t announcements_at(lab& l, uint16_t port) {
+    size_t n = 0;
+    for (const byte_vector& f : l.sent(port))
+        n += (f[12] == 0x08 && f[13] == 0x06) || (f[12] == 0x86 && f[20] == 58);
+    return n;
+}
+
+/// A member whose device is gone takes no other member with it.
+TEST(routing, answers_without_the_device_of_the_first_member) {
+    lab l(bridge_of("{port: p0}, {port: p1}, {port: p2}"));
+    ASSERT_TRUE(answers_at(l, 1));
+    l.worker().pause();
+    rte_eth_dev_callback_process(&rte_eth_devices[l.snapshot().port[0].ethdev_id],
+                                 RTE_ETH_EVENT_INTR_RMV, nullptr);
+    l.control();
+    l.worker().resume();
+    EXPECT_TRUE(answers_at(l, 1));
+    EXPECT_EQ(l.dropped(drop_reason::inject_ring_full), 0U);
+}
+
 /// RFC 4862 section 5.4: a member is not the interface.
 TEST(routing, a_member_that_flaps_restarts_no_duplicate_address_detection) {
     lab l(bridge_of("{port: p0}, {port: p1}, {port: p2}"));
-    const auto announcements = [&](uint16_t port) {
-        size_t n = 0;
-        for (const byte_vector& f : l.sent(port))
-            n += (f[12] == 0x08 && f[13] == 0x06) || (f[12] == 0x86 && f[20] == 58);
-        return n;
-    };
+    const auto announcements = [&](uint16_t port) { return announcements_at(l, port); };
     l.settle();
     for (const uint16_t p : std::initializer_list<uint16_t>{0, 1, 2}) announcements(p);
     const uint16_t id = l.snapshot().port[1].ethdev_id, other = l.snapshot().port[0].ethdev_id,

@@ -263,12 +263,21 @@ void workers::run(const std::function<bool()>& done, const std::function<void()>
     }
 }
 
-rte_ring* workers::ring_to(uint16_t port) const noexcept {
+rte_ring* workers::ring_to(const datapath::egress& by) const noexcept {
     const datapath::snapshot* v = published_.load(std::memory_order_relaxed);
     if (v == nullptr) return nullptr;
-    for (size_t w = 0; w < v->queues.size(); ++w)
-        if (v->queues[w].tx[port] >= 0) return slots_[w]->worker.parts().from_control;
-    return nullptr;
+    const uint16_t bridge = v->interfaces[by.interface].bridge;
+    const uint32_t ports = bridge != 0 ? v->bridges->bridges[bridge].ports : uint32_t{1} << by.port;
+    uint32_t most = 0;
+    rte_ring* best = nullptr;
+    for (size_t w = 0; w < v->queues.size(); ++w) {
+        uint32_t sends = 0;
+        datapath::for_each(ports, [&](uint32_t p) { sends += v->queues[w].tx[p] >= 0; });
+        if (sends <= most) continue;
+        most = sends;
+        best = slots_[w]->worker.parts().from_control;
+    }
+    return best;
 }
 
 void workers::receive_punted(const std::function<void(rte_mbuf*)>& handle) {

@@ -88,8 +88,9 @@ class workers : public config_handler {
     /// blocks no worker. When it returns, workers are stopped and their waiting packets are sent.
     void run(const std::function<bool()>& done, const std::function<void()>& between);
 
-    /// The ring to a worker with a TX queue on a port; null: none.
-    [[nodiscard]] rte_ring* ring_to(uint16_t port) const noexcept;
+    /// The ring to a worker with a TX queue on the port, or on most ports of the bridge whose routing interface it is; null:
+    /// none.
+    [[nodiscard]] rte_ring* ring_to(const datapath::egress& by) const noexcept;
     /// Take punted packets, of routing protocols first, then ARP and ND; bounded, so that timers run in time.
     void receive_punted(const std::function<void(rte_mbuf*)>& handle);
     /// For shutdown: handle the packets from the rings to workers, and empty the RX rings.
