@@ -79,7 +79,7 @@ bool controller::learn_routes(const state::learned& before) noexcept {
                             .ifindexes = interfaces_->indexes(),
                             .can_send =
                                 [this](const datapath::next_hop& nexthop) {
-                                    return link_of(snapshot_->interfaces[nexthop.out.interface]);
+                                    return has_link(snapshot_->interfaces[nexthop.out.interface]);
                                 }},
                            *followed_, learned_);
 }

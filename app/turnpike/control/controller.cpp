@@ -244,48 +244,51 @@ void controller::note_link(open_port& port, bool up, uint64_t now_ms) {
 
 void controller::follow_links_of_groups() {
     routing_->groups().update_members([this](const datapath::next_hop& nexthop) {
-        return link_of(snapshot_->interfaces[nexthop.out.interface]);
+        return has_link(snapshot_->interfaces[nexthop.out.interface]);
     });
 }
 
-/// A bridge's routing interface is up if any member is.
-bool controller::link_of(const datapath::interface& i, uint16_t without_port) const noexcept {
+/// A bridge's routing interface is up if any member is, and for its tunnels if any port is that these may leave by.
+/// v  the snapshot that the interface is in
+bool controller::link_of(const datapath::snapshot& v, const datapath::interface& i,
+                         uint16_t without_port) noexcept {
     const auto is_up = [&](uint16_t port) {
-        const auto* state = snapshot_->port[port].state;
+        const auto* state = v.port[port].state;
         return port != without_port && state != nullptr &&
                state->link_up.load(std::memory_order_relaxed);
     };
     if (i.bridge == 0) return is_up(i.port);
-    for (uint16_t ifindex = 1; ifindex < datapath::max_interfaces; ++ifindex)
-        if (snapshot_->interfaces[ifindex].kind == datapath::interface_kind::bridged &&
-            snapshot_->bridges->members[ifindex].bridge == i.bridge &&
-            is_up(snapshot_->interfaces[ifindex].port))
-            return true;
-    return false;
+    bool any = false;
+    datapath::for_each(v.bridges->bridges[i.bridge].ports,
+                       [&](uint32_t port) { any |= is_up(static_cast<uint16_t>(port)); });
+    return any;
 }
 
 void controller::link_changed(uint16_t port, bool up) {
-    uint16_t bridge = 0;
+    // Its stations may be reachable by another member (IEEE 802.1Q-2018 section 8.8.3).
     if (const uint16_t member = snapshot_->port[port].untagged;
-        snapshot_->interfaces[member].kind == datapath::interface_kind::bridged) {
-        bridge = snapshot_->bridges->members[member].bridge;
-        // Its stations may be reachable by another member (IEEE 802.1Q-2018 section 8.8.3).
-        if (!up) bridges_->forget({.ifindex = member});
-    }
+        !up && snapshot_->interfaces[member].kind == datapath::interface_kind::bridged)
+        bridges_->forget({.ifindex = member});
     for (uint16_t ifindex = 1; ifindex < datapath::max_interfaces; ++ifindex) {
         const datapath::interface& i = snapshot_->interfaces[ifindex];
         if (i.kind != datapath::interface_kind::routed) continue;
-        if (i.bridge == 0 ? i.port != port : i.bridge != bridge) continue;
-        if (up && i.bridge != 0 && link_of(i, port)) continue;  // a member more: it was up
-        if (up) {
+        const bool leaves_by_it =
+            i.bridge == 0 ? i.port == port
+                          : (snapshot_->bridges->bridges[i.bridge].ports >> port & 1) != 0;
+        if (!leaves_by_it) continue;
+        if (up && i.bridge != 0 && link_of(*snapshot_, i, port)) continue;  // a member more
+        if (up)
             send_gratuitous_arp_and_na(ifindex);
-        } else if (!link_of(i)) {
-            dad_->forget(ifindex);
-            igmp_->forget(ifindex);
-            routing_->neighbours().flush_by_ticks({.interface = ifindex},
-                                                  datapath::drop_reason::port_down);
-        }
+        else if (!has_link(i))
+            lose_link(ifindex);
     }
+}
+
+void controller::lose_link(uint16_t interface) {
+    dad_->forget(interface);
+    igmp_->forget(interface);
+    routing_->neighbours().flush_by_ticks({.interface = interface},
+                                          datapath::drop_reason::port_down);
 }
 
 /// Send gratuitous ARP and unsolicited neighbour advertisements.
@@ -296,7 +299,7 @@ void controller::send_gratuitous_arp_and_na(uint16_t interface, std::span<const 
 }
 
 /// After a change: interfaces whose link is up and that are new, have other addresses, or another MAC address (RFC 4861
-/// section 7.2.6).
+/// section 7.2.6), and bridges whose link came up or went down with their members.
 void controller::announce_changed(const state::configuration& before,
                                   const datapath::snapshot* snapshot_before) noexcept {
     dad_->forget_gone();
@@ -310,10 +313,15 @@ void controller::announce_changed(const state::configuration& before,
             const datapath::interface_addresses* const had =
                 snapshot_before != nullptr ? snapshot_before->interfaces[ifindex].addresses
                                            : nullptr;
-            if (had != nullptr && had->prefixes == is.addresses->prefixes) continue;
-            if (!link_of(is)) continue;
+            const bool was_up =
+                had != nullptr && link_of(*snapshot_before, snapshot_before->interfaces[ifindex]);
+            if (!has_link(is)) {
+                if (was_up) lose_link(ifindex);
+                continue;
+            }
+            if (was_up && had->prefixes == is.addresses->prefixes) continue;
             const std::vector<ipv6_address> none;
-            send_gratuitous_arp_and_na(ifindex, had != nullptr ? had->v6 : none);
+            send_gratuitous_arp_and_na(ifindex, was_up ? had->v6 : none);
         }
     } catch (const std::bad_alloc&) {
         observe::log(observe::log_level::error,
@@ -331,7 +339,7 @@ void controller::follow_groups(const state::configuration& before) {
             const auto ifindex = interfaces_->indexes().find(name);
             if (others.contains(one) || ifindex == interfaces_->indexes().end()) continue;
             const datapath::interface& i = snapshot_->interfaces[ifindex->second];
-            if (i.kind != datapath::interface_kind::routed || !link_of(i)) continue;
+            if (i.kind != datapath::interface_kind::routed || !has_link(i)) continue;
             slow_path::multicast_membership& reports = group.v6 ? dad_->reports() : *igmp_;
             (reports.*how)(ifindex->second, group);
         }

@@ -226,7 +226,9 @@ class controller {
     [[nodiscard]] control_tx& egress() noexcept { return *control_tx_; }
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
     [[nodiscard]] const rcu::qsbr& rcu() const noexcept { return *rcu_; }
-    [[nodiscard]] bool has_link(const datapath::interface& i) const noexcept { return link_of(i); }
+    [[nodiscard]] bool has_link(const datapath::interface& i) const noexcept {
+        return link_of(*snapshot_, i);
+    }
     /// Reads the links, which may wait for the kernel, and follows them.
     void poll_links(uint64_t now_ms);
     /// Another thread reads the links, until end_link_polls(). Before it begins (true), and after it has ended.
@@ -284,8 +286,9 @@ class controller {
     void register_handlers();
     void receive_punted() noexcept;
     void link_changed(uint16_t port, bool up);
-    [[nodiscard]] bool link_of(const datapath::interface& i,
-                               uint16_t without_port = datapath::max_ports) const noexcept;
+    [[nodiscard]] static bool link_of(const datapath::snapshot& v, const datapath::interface& i,
+                                      uint16_t without_port = UINT16_MAX) noexcept;
+    void lose_link(uint16_t interface);
     /// had  as for slow_path::dad::begin
     void send_gratuitous_arp_and_na(uint16_t interface, std::span<const ipv6_address> had = {});
     void announce_changed(const state::configuration& before,

@@ -148,7 +148,7 @@ void controller::register_handlers() {
     host_ = std::make_unique<host_stack>(host_stack::dependencies{
         .published = published_,
         .out = *control_tx_,
-        .link_of = [this](const datapath::interface& i) { return link_of(i); },
+        .link_of = [this](const datapath::interface& i) { return has_link(i); },
         .learn = [this](state::learned now) { return learn(std::move(now)); }});
     slow_path_context_ = std::make_unique<slow_path::slow_path_context>(
         slow_path::slow_path_context{published_, *control_tx_, routing_->neighbours(),

@@ -355,6 +355,31 @@ TEST(routing, answers_without_the_device_of_the_first_member) {
     EXPECT_EQ(l.dropped(drop_reason::inject_ring_full), 0U);
 }
 
+/// A bridge's link may come and go with its members.
+TEST(routing, a_change_that_makes_or_takes_the_link_is_noticed) {
+    const std::string without = bridge_of("{port: p0}, {port: p2}") +
+                                "  - {name: other, members: [{port: p1}]}\n",
+                      with = bridge_of("{port: p0}, {port: p1}, {port: p2}");
+    lab l(without);
+    for (const uint16_t p : std::initializer_list<uint16_t>{0, 2})
+        ASSERT_EQ(rte_eth_dev_set_link_down(l.snapshot().port[p].ethdev_id), 0);
+    l.controller().poll_links(100'000);
+    l.settle();
+    EXPECT_EQ(announcements_at(l, 1), 0U);
+    ASSERT_TRUE(l.apply(with));
+    l.settle();
+    EXPECT_GT(announcements_at(l, 1), 3U) << "ARP, and two addresses' detection and announcements";
+    EXPECT_TRUE(answers_at(l, 1));
+    const auto neighbours = [&] { return l.controller().routing().neighbours().size(); };
+    EXPECT_EQ(neighbours(), 1U);
+    ASSERT_TRUE(l.apply(without));
+    l.settle();
+    EXPECT_EQ(neighbours(), 0U);
+    for (const uint16_t p : std::initializer_list<uint16_t>{0, 2})
+        ASSERT_EQ(rte_eth_dev_set_link_up(l.snapshot().port[p].ethdev_id), 0);
+    l.controller().poll_links(100'000);
+}
+
 /// RFC 4862 section 5.4: a member is not the interface.
 TEST(routing, a_member_that_flaps_restarts_no_duplicate_address_detection) {
     lab l(bridge_of("{port: p0}, {port: p1}, {port: p2}"));

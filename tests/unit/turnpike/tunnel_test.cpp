@@ -297,5 +297,35 @@ TEST(tunnel, takes_what_fits_alone) {
     EXPECT_EQ(narrow.dropped(drop_reason::ipv4_too_big), 2U);
 }
 
+/// The routing interface of a bridge with only tunnels has the link of the ports that these leave by.
+TEST(tunnel_links, are_those_of_the_underlay) {
+    tunnel_lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
+                 bridge("{port: t2}", "    addresses: [10.0.1.254/24]\n") +
+                 "  - {name: rest, members: [{port: p0}, {port: p1}]}\n");
+    const auto set = [&](size_t port, bool up) {
+        const uint16_t id = l.snapshot().port[port].ethdev_id;
+        ASSERT_EQ((up ? rte_eth_dev_set_link_up : rte_eth_dev_set_link_down)(id), 0);
+        l.controller().poll_links(100'000);
+        l.settle();
+    };
+    const auto has_link = [&] {
+        const uint16_t ifindex = l.controller().interfaces().indexes().at("lan");
+        return l.controller().has_link(l.snapshot().interfaces[ifindex]);
+    };
+    EXPECT_TRUE(has_link());
+    set(0, false);
+    EXPECT_TRUE(has_link());
+    set(2, false);
+    EXPECT_FALSE(has_link());
+    l.sent(2);
+    set(2, true);
+    EXPECT_TRUE(has_link());
+    const auto announced = l.sent(2);
+    EXPECT_TRUE(std::any_of(announced.begin(), announced.end(), [](const byte_vector& f) {
+        return f.size() > 80 && f[12] == 0x08 && f[23] == 17 && f[62] == 0x08 && f[63] == 0x06;
+    })) << "gratuitous ARP in VXLAN";
+    set(0, true);
+}
+
 }  // namespace
 }  // namespace turnpike
