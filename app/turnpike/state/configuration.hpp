@@ -296,7 +296,7 @@ struct configuration {
     [[nodiscard]] bool is_tunnel(const interface& i) const noexcept {
         return tunnels.find(i.port) != nullptr;
     }
-    /// The port, or the tunnel, of an interface. A routed interface of a bridge counts on the bridge's first port,
+    /// The port, or the tunnel, of an interface. A new routed interface of a bridge counts on the bridge's first port,
     /// or on the first port of all if the bridge has only tunnels.
     [[nodiscard]] const std::string& port_of(const interface& i) const noexcept {
         if (!i.port.empty()) return i.port;

@@ -342,6 +342,34 @@ size_t announcements_at(lab& l, uint16_t port) {
     return n;
 }
 
+/// The members may change, and their order: neighbours stay, and no address is probed for again.
+TEST(routing, interface_stays_when_its_members_change) {
+    const std::string apart = "  - {name: other, members: [{port: p0}]}\n";
+    lab l(bridge_of("{port: p0}, {port: p1}, {port: p2}"));
+    const auto index = [&] { return l.controller().interfaces().indexes().at("lan"); };
+    const auto neighbours = [&] { return l.controller().routing().neighbours().size(); };
+    const uint16_t first = index();
+    EXPECT_TRUE(answers_at(l, 1));
+    EXPECT_EQ(neighbours(), 1U);
+    for (const std::string& changed :
+         {bridge_of("{port: p2}, {port: p1}, {port: p0}"),
+          bridge_of("{port: p1}, {port: p2}") + apart, bridge_of("{port: p2}, {port: p1}") + apart,
+          bridge_of("{port: p0}, {port: p1}, {port: p2}")}) {
+        SCOPED_TRACE(changed);
+        ASSERT_TRUE(l.apply(changed));
+        l.settle();
+        EXPECT_EQ(index(), first);
+        EXPECT_EQ(neighbours(), 1U);
+        EXPECT_EQ(announcements_at(l, 1), 0U);
+        EXPECT_TRUE(answers_at(l, 1));
+    }
+    // Without the port that it counted on.
+    std::string fewer = bridge_of("{port: p1}, {port: p2}");
+    fewer.erase(fewer.find("  - {name: p0"), ports(1).size() - ports(0).size());
+    ASSERT_TRUE(l.apply(fewer));
+    EXPECT_TRUE(answers_at(l, 1));
+}
+
 /// A member whose device is gone takes no other member with it.
 TEST(routing, answers_without_the_device_of_the_first_member) {
     lab l(bridge_of("{port: p0}, {port: p1}, {port: p2}"));

@@ -109,8 +109,7 @@ class interfaces::prepared_interfaces : public prepared_change {
         for (const auto& [name, config] : c.after.interfaces) {
             const auto was = of_.ifindexes_.find(name);
             const datapath::interface* const running = running_as(name);
-            const bool same = running != nullptr &&
-                              running->port == c.port_index_of.at(c.after.port_of(config)) &&
+            const bool same = running != nullptr && running->port == port_of(c, name, config) &&
                               running->vrf == vrf_of(c, config) && running->vlan == config.vlan &&
                               (config.kind != state::interface_kind::routed ||
                                running->mac == mac_of(c, name, config));
@@ -134,7 +133,7 @@ class interfaces::prepared_interfaces : public prepared_change {
             const uint16_t ifindex = ifindexes_.at(name);
             datapath::interface& to = c.snapshot->interfaces[ifindex];
             to.mac = mac_of(c, name, config);
-            describe(c, config, ifindex, to);
+            describe(c, name, config, ifindex, to);
             c.snapshot->paths[ifindex] = path_of(c, config, to);
             if (to.kind != datapath::interface_kind::routed) continue;
             const auto glean = glean_of(ifindex, to);
@@ -179,11 +178,10 @@ class interfaces::prepared_interfaces : public prepared_change {
                 derived.emplace(*parse_prefix(block), datapath::fixed_nexthop::bogon_destination);
     }
     /// All fields except addresses and the MAC address.
-    void describe(const transaction& c, const state::interface& config, uint16_t ifindex,
-                  datapath::interface& to) const {
+    void describe(const transaction& c, const std::string& name, const state::interface& config,
+                  uint16_t ifindex, datapath::interface& to) const {
         using enum datapath::interface_kind;
-        const std::string& port_name = c.after.port_of(config);
-        const uint16_t port = c.port_index_of.at(port_name);
+        const uint16_t port = port_of(c, name, config);
         switch (config.kind) {
             case state::interface_kind::patched:
                 to.kind = patched;
@@ -249,6 +247,18 @@ class interfaces::prepared_interfaces : public prepared_change {
         const auto was = of_.ifindexes_.find(name);
         if (was == of_.ifindexes_.end() || running_ == nullptr) return nullptr;
         return &running_->interfaces[was->second];
+    }
+    /// A bridge's routing interface counts on the same port as long as that is open, also if it leaves the bridge: next hops of
+    /// its neighbours have it.
+    uint16_t port_of(const transaction& c, const std::string& name,
+                     const state::interface& config) const {
+        const datapath::interface* const there = config.port.empty() ? running_as(name) : nullptr;
+        if (there != nullptr && there->bridge != 0) {
+            const datapath::port_state* const state = running_->port[there->port].state;
+            if (state != nullptr && state == c.snapshot->port[there->port].state)
+                return there->port;
+        }
+        return c.port_index_of.at(c.after.port_of(config));
     }
     /// An interface has the MAC address of its port, a bridge's routing interface the one that the bridge is given, or its own
     /// one also when its port leaves the bridge: hosts have it in their caches.
