@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
 from lib.dut import BUILD, Turnpike, router_config  # noqa: E402
-from lib.frames import HOP_BY_HOP, IPV4, IPV6, UDP, ethernet, ipv4, ipv6, mac, udp, v4  # noqa: E402
+from lib.frames import HOP_BY_HOP, IPV4, IPV6, UDP, checksum, ethernet, ipv4, ipv6, mac, udp, v4  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, OURS, WEST, answers, cabled, set_addresses, ping, rewrite  # noqa: E402
 
@@ -340,6 +340,13 @@ def test_broadcasts_and_frames_that_are_no_ip():
         assert running.stop()["drops"]["ether_type_unknown"] == 2
 
 
+def igmp_query(source, group):
+    """An IGMPv2 query: a group-specific one, or a general one to 224.0.0.1 (RFC 2236 section 2)."""
+    of = bytes(4) if group == "224.0.0.1" else v4(group)
+    igmp = b"\x11\x64\x00\x00" + of
+    return ipv4(source, group, igmp[:2] + struct.pack("!H", checksum(igmp)) + of, protocol=2, ttl=1, options=b"\x94\x04\x00\x00")
+
+
 def test_frames_that_the_operator_names():
     """Frames reach the kernel if host_pass names their group or EtherType, and only then; a flood of such frames does not
     stop pings to the router."""
@@ -380,6 +387,12 @@ def test_frames_that_the_operator_names():
             config["punt_rate"] = {"other": 100}
         assert "refused" not in rewrite(running, choose)
         assert reach() == set(named)
+        # Without a multicast router, switches query from no address (RFC 4541 section 2.1.1).
+        for group, source, comes in (("224.0.0.1", "0.0.0.0", True), ("239.1.1.1", "0.0.0.0", True), ("239.1.1.2", "0.0.0.0", False),
+                                     ("224.0.0.1", "127.0.0.1", False), ("239.1.1.1", "10.0.1.1", False)):
+            query = igmp_query(source, group)
+            out.send(ethernet(b"\x01\x00\x5e" + v4(group)[1:], here, IPV4, query))
+            assert heard(frames, query, 0.5) == comes, (group, source)
         before = operator.show("drops")["drops"].get("punt_rate", 0)
         for _ in range(1000):
             out.send(named[b"ptp"])

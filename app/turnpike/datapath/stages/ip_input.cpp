@@ -106,7 +106,7 @@ bool is_broadcast(const uint8_t* frame, uint32_t source, uint32_t destination, c
            });
 }
 
-/// Packets to a multicast group: VXLAN, and IGMP queries (RFC 3376 section 4.1.12), which switches
+/// Packets to a multicast group: VXLAN, groups of host_pass, and IGMP queries (RFC 3376 section 4.1.12), which switches
 /// may send with source address 0.0.0.0 (RFC 4541 section 2.1.1).
 /// otherwise  drop reason of all other packets
 __attribute__((noinline)) verdict classify_ipv4_group(const uint8_t* frame, const packet::parsed& p,
@@ -116,23 +116,21 @@ __attribute__((noinline)) verdict classify_ipv4_group(const uint8_t* frame, cons
     const uint32_t source = ip.source, destination = ip.destination;
     if (is_broadcast(frame, source, destination, in, v))
         return {.punted = true, .punt = punt_reason::local};
-    if (packet::is_ipv4_multicast(destination) && is_passed(in, ip_address::from_v4(destination))) {
-        if (v.vrf[in.vrf].own.has(source) || packet::is_ipv4_martian(source))
-            return {drop_reason::ipv4_source};
-        if (packet::header_at<packet::ethernet_header>(frame).destination.is_group())
-            return {.punted = true, .punt = punt_reason::link_protocol};
-    }
-    const auto& groups = in.addresses->v4_groups;
-    if (groups.empty() || !packet::is_ipv4_multicast(destination) ||
+    if (!packet::is_ipv4_multicast(destination) ||
         !packet::header_at<packet::ethernet_header>(frame).destination.is_group())
         return {otherwise};
+    const auto& groups = in.addresses->v4_groups;
     const bool asks = p.upper_protocol == packet::protocol_igmp;
-    const bool joined = std::find(groups.begin(), groups.end(), destination) != groups.end();
-    if (!joined && !(asks && destination == packet::ipv4_all_hosts)) return {otherwise};
+    const bool joined = has_one(groups, destination),
+               passed = is_passed(in, ip_address::from_v4(destination));
+    const bool to_all = asks && packet::is_ipv4_local_group(destination) &&
+                        (in.to_host || (destination == packet::ipv4_all_hosts && !groups.empty()));
+    if (!joined && !passed && !to_all) return {otherwise};
     if (v.vrf[in.vrf].own.has(source) ||
         (packet::is_ipv4_martian(source) && !(asks && source == 0)))
         return {drop_reason::ipv4_source};
     if (asks) return {.punted = true, .punt = punt_reason::local};
+    if (passed) return {.punted = true, .punt = punt_reason::link_protocol};
     if (v.tunnels->end(p, frame + p.l2_bytes, in.vrf)) return {.punted = true, .vxlan_to_us = true};
     return {otherwise};
 }
