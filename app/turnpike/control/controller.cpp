@@ -304,6 +304,7 @@ void controller::announce_changed(const state::configuration& before,
                                   const datapath::snapshot* snapshot_before) noexcept {
     dad_->forget_gone();
     igmp_->forget_gone();
+    reserved_->forget_gone();
     try {
         follow_groups(before);
         for (const auto& [name, ifindex] : interfaces_->indexes()) {

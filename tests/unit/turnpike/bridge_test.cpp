@@ -275,6 +275,22 @@ TEST(bridge, reserved_groups_by_choice) {
     EXPECT_EQ(l.controller().report().total().consumed, 1U);
 }
 
+/// The device at the other end of a cable is shown as long as its port is in a bridge: another interface may get the index.
+TEST(bridge, senders_of_reserved_frames_go_with_their_port) {
+    const std::string punts = "    reserved: {lldp: punt}\n";
+    lab l(three + punts);
+    for (const uint16_t p : std::initializer_list<uint16_t>{0, 1})
+        l.send(p, frame({1, 0x80, 0xc2, 0, 0, 0x0e}, fdb_entry(1)));
+    EXPECT_EQ(l.controller().reserved().known().size(), 2U);
+    std::string routed = three + punts;
+    routed.replace(routed.find("device: d1"), 10, "device: d1, addresses: [10.0.9.1/24]");
+    routed.erase(routed.find("{port: p1}, "), 12);
+    ASSERT_TRUE(l.apply(routed));
+    const auto& known = l.controller().reserved().known();
+    ASSERT_EQ(known.size(), 1U);
+    EXPECT_EQ(known.begin()->first.first, l.controller().interfaces().indexes().at("p0"));
+}
+
 TEST(bridge, storms_are_limited_by_kind) {
     lab l(ports(2) + bridge("{port: p0, storm: {broadcast: 1, unknown: 1}}, {port: p1}"));
     size_t out = 0;

@@ -15,6 +15,8 @@ class reserved : public handler {
   public:
     using handler::handler;
     void handle(owned_mbuf p) override;
+    /// Forget the senders at interfaces that are no bridge ports any more, before their indices are reused.
+    void forget_gone() noexcept;
 
     /// The last frame of a kind on a member.
     struct heard {
