@@ -32,18 +32,30 @@ result<void> open_map(device& d) {
     return fail(EINVAL, "xskmap=" + d.arguments.xskmap, "is a map of another type, no XSKMAP");
 }
 
+/// Other programs may put sockets into a pinned map, too: neither replace nor remove their entries.
 result<void> put_into_map(device& d, uint32_t queue, int fd) {
-    if (d.program) return d.program->set_socket(queue, fd);
-    if (bpf_map_update_elem(d.pinned_map.get(), &queue, &fd, BPF_ANY) == 0) return {};
-    return fail(errno, "xskmap=" + d.arguments.xskmap,
-                "takes no socket for queue " + std::to_string(queue));
+    d.mapped_queues.reserve(d.mapped_queues.size() + 1);
+    if (d.program) {
+        if (auto set = d.program->set_socket(queue, fd); !set) return set;
+    } else if (bpf_map_update_elem(d.pinned_map.get(), &queue, &fd, BPF_NOEXIST) != 0) {
+        const int code = errno;
+        return fail(
+            code, "xskmap=" + d.arguments.xskmap,
+            (code == EEXIST ? "has another socket for queue " : "takes no socket for queue ") +
+                std::to_string(queue));
+    }
+    d.mapped_queues.push_back(queue);
+    return {};
 }
 
-void remove_from_map(device& d, uint32_t queue) noexcept {
-    if (d.program)
-        d.program->clear_socket(queue);
-    else if (d.pinned_map.get() >= 0)
-        (void)bpf_map_delete_elem(d.pinned_map.get(), &queue);
+void remove_from_map(device& d) noexcept {
+    for (const uint32_t queue : d.mapped_queues) {
+        if (d.program)
+            d.program->clear_socket(queue);
+        else
+            (void)bpf_map_delete_elem(d.pinned_map.get(), &queue);
+    }
+    d.mapped_queues.clear();
 }
 
 /// The memory of a queue's frames: the pool of its RX queue, or of the first RX queue.
@@ -188,23 +200,21 @@ void close_sockets(rte_eth_dev* dev) noexcept {
     device& d = device_of(dev);
     const auto each_rx = [dev](const auto& action) {
         for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
-            if (rx_queue* rx = rx_of(dev, q)) action(q, *rx);
+            if (rx_queue* rx = rx_of(dev, q)) action(*rx);
     };
     const auto each_tx = [dev](const auto& action) {
         for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
             if (tx_queue* tx = tx_of(dev, q)) action(*tx);
     };
-    each_rx([&](uint16_t q, rx_queue& rx) {
-        remove_from_map(d, d.arguments.start_queue + q);
-        rx.shut();
-    });
+    remove_from_map(d);
+    each_rx([](rx_queue& rx) { rx.shut(); });
     each_tx([](tx_queue& tx) {
         tx.shut();
         tx.drain();
     });
     for (const auto& s : d.sockets) d.past.add(s->kernel_statistics());
     d.sockets.clear();
-    each_rx([](uint16_t, rx_queue& rx) { rx.detach(); });
+    each_rx([](rx_queue& rx) { rx.detach(); });
     each_tx([](tx_queue& tx) { tx.detach(); });
 }
 

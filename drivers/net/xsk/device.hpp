@@ -40,6 +40,7 @@ struct device {
     owned_fd pinned_map{};  ///< with xskmap=
     std::unique_ptr<xsk::program> program{};
     std::vector<std::unique_ptr<socket>> sockets{};
+    std::vector<uint32_t> mapped_queues{};  ///< the interface's queues with a socket in the XSKMAP
     unsigned ifindex = 0;  ///< interface of the program and sockets; 0: the interface was removed
     bool started = false;
     bool complained = false;  ///< a failed reopen was logged already

@@ -6,10 +6,12 @@
 #include <linux/if_link.h>
 #include <linux/if_xdp.h>
 #include <rte_alarm.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 
 #include <filesystem>
 
+#include "base/owned_fd.hpp"
 #include "lib/eal.hpp"
 #include "lib/failing_new.hpp"
 #include "unit/xsk/port.hpp"
@@ -219,6 +221,66 @@ TEST_F(xsk_failures, a_start_that_cannot_attach_its_program_is_no_hindrance_to_t
     p.start();
     ASSERT_TRUE(wire.send(make_frame(100, 1)));
     EXPECT_EQ(p.receive(), make_frame(100, 1));
+}
+
+/// A pinned XSKMAP of another program, and that program's sockets in it.
+class external_map {
+  public:
+    external_map() {
+        EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+        EXPECT_EQ(mount("bpf", folder_.c_str(), "bpf", 0, nullptr), 0);
+        pin();
+    }
+    ~external_map() {
+        umount(folder_.c_str());
+        rmdir(folder_.c_str());
+    }
+    external_map(const external_map&) = delete;
+    external_map& operator=(const external_map&) = delete;
+
+    /// Pin a new map in place of the previous one.
+    void pin() {
+        unlink(path().c_str());
+        map_.reset(bpf_map_create(BPF_MAP_TYPE_XSKMAP, "sockets", 4, 4, 4, nullptr));
+        EXPECT_EQ(bpf_obj_pin(map_.get(), path().c_str()), 0);
+    }
+    void unpin() const { unlink(path().c_str()); }
+    std::string path() const { return folder_ + "/sockets"; }
+    std::string argument() const { return ",xskmap=" + path(); }
+    bool put(uint32_t queue, int fd, uint64_t flags = BPF_NOEXIST) const {
+        return bpf_map_update_elem(map_.get(), &queue, &fd, flags) == 0;
+    }
+    /// User space cannot read an entry; but it cannot add one that exists.
+    bool has(uint32_t queue) const {
+        const owned_fd probe(::socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0));
+        return !put(queue, probe.get());
+    }
+
+  private:
+    std::string folder_ = "/tmp/turnpike-bpf-XXXXXX";
+    owned_fd map_{};
+};
+
+TEST_F(xsk_failures, sockets_of_others_stay_in_a_pinned_map) {
+    const cable wire("near");
+    const external_map map;
+    rte_mempool* few = make_pool("few", 200);
+    owned_fd other(::socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0));
+    ASSERT_TRUE(map.put(0, other.get()));
+    {
+        port p("net_xsk0", wire, few, {.arguments = map.argument()});
+        EXPECT_EQ(rte_eth_dev_start(p.id), -ENOMEM);
+        EXPECT_TRUE(map.has(0)) << "the port had put none";
+    }
+    rte_mempool_free(few);
+    port p("net_xsk0", wire, pool, {.arguments = map.argument()});
+    EXPECT_EQ(rte_eth_dev_start(p.id), -EEXIST);
+    EXPECT_TRUE(map.has(0));
+    other.reset();
+    p.start();
+    EXPECT_TRUE(map.has(0));
+    EXPECT_EQ(rte_eth_dev_stop(p.id), 0);
+    EXPECT_FALSE(map.has(0));
 }
 
 }  // namespace
