@@ -77,6 +77,22 @@ bind_mode mode_of(const device& d) noexcept {
     return generic ? bind_mode::skb : bind_mode::auto_;
 }
 
+/// The kernel binds a socket to a queue that the interface has in one direction only, receives
+/// nothing on a missing RX queue, and drops frames for a missing TX queue without an error.
+result<void> check_queues(const rte_eth_dev* dev, const interface_state& now) {
+    const device& d = device_of(dev);
+    const auto has = [&d](uint32_t queues, uint32_t needed) {
+        return needed == 0 || d.arguments.start_queue + needed <= queues;
+    };
+    const uint32_t rx = dev->data->nb_rx_queues, tx = dev->data->nb_tx_queues;
+    if (has(now.rx_queues, rx) && has(now.tx_queues, tx)) return {};
+    return fail(EINVAL, d.arguments.iface,
+                "has " + std::to_string(now.rx_queues) + " RX and " +
+                    std::to_string(now.tx_queues) + " TX queues; the port needs " +
+                    std::to_string(rx) + " and " + std::to_string(tx) + " from queue " +
+                    std::to_string(d.arguments.start_queue) + " on (ethtool -L)");
+}
+
 result<void> open_socket(rte_eth_dev* dev, uint16_t queue, const std::string& driver,
                          bool patient) {
     device& d = device_of(dev);
@@ -131,13 +147,14 @@ result<void> attach_program(device& d, unsigned ifindex) {
     }
     const attach_mode modes[] = {attach_mode::auto_, attach_mode::driver, attach_mode::driver,
                                  attach_mode::skb};
-    auto made = program::attach({.iface = d.arguments.iface,
-                                 .ifindex = ifindex,
-                                 .mode = modes[static_cast<size_t>(d.arguments.mode)],
-                                 .replace = d.arguments.replace,
-                                 .keep = d.keep,
-                                 .fragments = true,
-                                 .max_queues = d.arguments.start_queue + d.queues});
+    auto made = program::attach(
+        {.iface = d.arguments.iface,
+         .ifindex = ifindex,
+         .mode = modes[static_cast<size_t>(d.arguments.mode)],
+         .replace = d.arguments.replace,
+         .keep = d.keep,
+         .fragments = true,
+         .max_queues = d.arguments.start_queue + std::max(d.rx_queues, d.tx_queues)});
     if (!made) return tl::unexpected<error>(made.error());
     d.program = std::move(*made);
     d.ifindex = ifindex;
@@ -177,8 +194,9 @@ result<void> set_again(rte_eth_dev* dev, const interface_state& now) {
     return d.interface.receive(d.reception);
 }
 
-result<void> open_sockets(rte_eth_dev* dev, bool patient) {
+result<void> open_sockets(rte_eth_dev* dev, const interface_state& now, bool patient) {
     device& d = device_of(dev);
+    if (auto there = check_queues(dev, now); !there) return there;
     attempt all([dev] { close_sockets(dev); });
     const std::string driver = d.interface.driver();
     const uint16_t n = std::max(dev->data->nb_rx_queues, dev->data->nb_tx_queues);

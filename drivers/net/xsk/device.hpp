@@ -32,8 +32,8 @@ struct device {
     std::string name;  ///< the DPDK device's name, for messages
     xsk::interface interface {};
     std::optional<filter> keep{};
-    rte_ether_addr ether_mac{};  ///< that the interface had when the device was made
-    uint32_t queues = 1;         ///< maximum number of queues
+    rte_ether_addr ether_mac{};             ///< that the interface had when the device was made
+    uint32_t rx_queues = 1, tx_queues = 1;  ///< maximum numbers of queues
 
     /// Serializes ethdev's calls and the link watch (watch.cpp); protects every member below.
     std::mutex mutex{};
@@ -70,8 +70,9 @@ void follow_interface(device& d, const interface_state& now) noexcept;
 [[nodiscard]] result<void> set_again(rte_eth_dev* dev, const interface_state& now);
 /// Open, fill and add to the XSKMAP a socket for each configured queue; on error, open none.
 ///
+/// now      the interface's state
 /// patient  wait for a busy queue, two seconds at most
-[[nodiscard]] result<void> open_sockets(rte_eth_dev* dev, bool patient);
+[[nodiscard]] result<void> open_sockets(rte_eth_dev* dev, const interface_state& now, bool patient);
 /// Keep workers out of the rings, send pending frames, close the sockets, return the buffers.
 void close_sockets(rte_eth_dev* dev) noexcept;
 /// Detach the program; the port has no interface afterwards.

@@ -35,7 +35,8 @@ int configure(rte_eth_dev*) noexcept { return 0; }
 int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
     const device& d = device_of(dev);
     info->if_index = d.ifindex;
-    info->max_rx_queues = info->max_tx_queues = static_cast<uint16_t>(d.queues);
+    info->max_rx_queues = static_cast<uint16_t>(d.rx_queues);
+    info->max_tx_queues = static_cast<uint16_t>(d.tx_queues);
     info->max_mac_addrs = 1;
     info->min_rx_bufsize = 1;  // layout_of() names the pool if its buffers are too short
     info->max_rx_pktlen = max_frame_bytes + fcs_bytes;
@@ -89,7 +90,7 @@ int start(rte_eth_dev* dev) noexcept {
             }
         }
         if (auto raised = raise_mtu(dev, now); !raised) return raised;
-        if (auto opened = open_sockets(dev, true); !opened) return opened;
+        if (auto opened = open_sockets(dev, now, true); !opened) return opened;
         d.started = true;
         d.complained = false;
         d.busy_looks = 0;

@@ -9,8 +9,9 @@ int log_type = ethdev::first_log_type;
 
 namespace {
 
-/// The number of queues: the argument's, by default all of the interface.
-result<uint32_t> choose_queues(const device_arguments& a, const interface_state& now) {
+/// The port's queues: the arguments' range of the queues that the interface has in each direction.
+result<void> choose_queues(device& d, const interface_state& now) {
+    const device_arguments& a = d.arguments;
     const uint32_t there = std::max(now.rx_queues, now.tx_queues);
     const uint32_t wanted = a.queues != 0 ? a.queues : 1;
     if (a.start_queue + wanted > there)
@@ -19,7 +20,13 @@ result<uint32_t> choose_queues(const device_arguments& a, const interface_state&
                                   : "start_queue=" + std::to_string(a.start_queue),
                     a.iface + " has " + std::to_string(there) +
                         " queues, numbered from 0 (ethtool -L gives it more)");
-    return a.queues != 0 ? a.queues : there - a.start_queue;
+    const auto in_range = [&a](uint32_t has) {
+        const uint32_t left = has - std::min(has, a.start_queue);
+        return a.queues != 0 ? std::min(a.queues, left) : left;
+    };
+    d.rx_queues = in_range(now.rx_queues);
+    d.tx_queues = in_range(now.tx_queues);
+    return {};
 }
 
 result<std::unique_ptr<device>> make_device(const std::string& name, std::string_view arguments,
@@ -36,9 +43,7 @@ result<std::unique_ptr<device>> make_device(const std::string& name, std::string
         d->keep = std::move(*keep);
     }
     const interface_state now = d->interface.state_now();
-    const auto queues = choose_queues(d->arguments, now);
-    if (!queues) return tl::unexpected<error>(queues.error());
-    d->queues = *queues;
+    if (auto chosen = choose_queues(*d, now); !chosen) return tl::unexpected<error>(chosen.error());
     d->ether_mac = vdev::to_ether(now.mac);
     if (auto attached = attach_program(*d, now.index); !attached)
         return tl::unexpected<error>(attached.error());

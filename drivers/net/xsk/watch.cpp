@@ -57,7 +57,7 @@ result<void> reattach(rte_eth_dev* dev, const interface_state& now) {
     if (auto set = set_again(dev, now); !set) return set;
     // EAL's interrupt thread serves other callbacks too, so do not wait: poll a busy queue again
     // later.
-    return open_sockets(dev, false);
+    return open_sockets(dev, now, false);
 }
 
 /// Log a failed reopen once; EBUSY only after the kernel had time to release the previous socket.

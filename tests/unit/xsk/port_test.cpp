@@ -76,6 +76,38 @@ TEST_F(xsk_port, queues_that_are_not_there_are_refused) {
     EXPECT_EQ(port("net_xsk1", wire, pool).code, -EBUSY) << "our own program is there already";
 }
 
+/// The kernel drops frames for a TX queue that the interface does not have, without an error.
+TEST_F(xsk_port, has_the_queues_of_each_direction) {
+    const cable wire("near", 1500, 4);
+    const auto limits = [&](const std::string& arguments) {
+        const port p("net_xsk0", wire, pool, {.arguments = arguments});
+        rte_eth_dev_info info{};
+        EXPECT_EQ(rte_eth_dev_info_get(p.id, &info), 0);
+        return std::pair(info.max_rx_queues, info.max_tx_queues);
+    };
+    using pair = std::pair<uint16_t, uint16_t>;
+    ASSERT_TRUE(run("ethtool -L near rx 4 tx 2"));
+    EXPECT_EQ(limits(""), pair(4, 2));
+    EXPECT_EQ(limits(",queues=3"), pair(3, 2));
+    EXPECT_EQ(limits(",queues=1"), pair(1, 1));
+    EXPECT_EQ(limits(",start_queue=1"), pair(3, 1));
+    EXPECT_EQ(limits(",start_queue=3"), pair(1, 0));
+
+    port p("net_xsk0", wire, pool, {.queues = 2});
+    ASSERT_EQ(p.code, 0);
+    ASSERT_TRUE(run("ethtool -L near tx 1"));
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(rte_eth_dev_start(p.id), -EINVAL);
+    fflush(stderr);
+    const std::string message = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(
+        message.find("near: has 4 RX and 1 TX queues; the port needs 2 and 2 from queue 0 on"),
+        std::string::npos)
+        << message;
+    ASSERT_TRUE(run("ethtool -L near tx 2"));
+    p.start();
+}
+
 TEST_F(xsk_port, two_queues) {
     const cable wire("near", 1500, 2);
     port p("net_xsk0", wire, pool, {.queues = 2});
