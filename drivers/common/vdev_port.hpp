@@ -104,7 +104,8 @@ int probe(const driver<Device>& d, rte_vdev_device* vdev) noexcept {
     if (dev == nullptr) return -ENOMEM;
     int code = -ENOMEM;
     try {
-        auto made = d.make(name, rte_vdev_device_args(vdev), dev->data->port_id);
+        const char* const arguments = rte_vdev_device_args(vdev);  // may be nullptr
+        auto made = d.make(name, arguments != nullptr ? arguments : "", dev->data->port_id);
         // In memory that secondary processes have, too; ethdev frees it.
         auto* const mac =
             static_cast<rte_ether_addr*>(rte_zmalloc(name, sizeof(rte_ether_addr), 0));

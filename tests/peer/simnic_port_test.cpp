@@ -331,6 +331,13 @@ TEST(settings, says_what_it_is) {
     EXPECT_STRNE(mode.info, "");
 }
 
+TEST(settings, may_be_none) {
+    for (const char* device : {"net_simnic7", "bus=vdev,name=net_simnic7"}) {
+        EXPECT_EQ(rte_dev_probe(device), 0) << device;
+        EXPECT_EQ(rte_vdev_uninit("net_simnic7"), 0);
+    }
+}
+
 TEST(settings, refuses_what_it_cannot_do) {
     test::port b({.arguments = "wire=sink"});
     rte_eth_rxconf rx{};

@@ -66,6 +66,13 @@ TEST_F(xsk_port, zero_copy_is_refused_by_name_where_the_driver_has_none) {
     EXPECT_NE(message.find("'veth' has no zero-copy"), std::string::npos) << message;
 }
 
+/// In DPDK's syntax with `bus=` a device may have no arguments at all. EAL keeps the names of devices that it
+/// could not probe.
+TEST_F(xsk_port, a_device_without_arguments_is_refused) {
+    EXPECT_EQ(rte_dev_probe("bus=vdev,name=net_xsk8"), -EINVAL);
+    EXPECT_EQ(rte_dev_probe("net_xsk9"), -EINVAL);
+}
+
 TEST_F(xsk_port, queues_that_are_not_there_are_refused) {
     const cable wire("near", 1500, 2);
     EXPECT_EQ(port("net_xsk0", wire, pool, {.arguments = ",queues=3"}).code, -EINVAL);
