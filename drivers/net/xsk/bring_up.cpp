@@ -177,11 +177,23 @@ void follow_interface(device& d, const interface_state& now) noexcept {
     if (d.found.mac) d.found.mac = now.mac;
 }
 
+/// rte_eth_dev_configure() calls no mtu_set for rxmode.mtu. Its default is 1500 on every interface: only a larger MTU is
+/// surely the application's choice.
+result<void> set_interface_mtu(rte_eth_dev* dev, const interface_state& now) {
+    device& d = device_of(dev);
+    const uint32_t mtu = dev->data->mtu;
+    const bool raises = mtu > RTE_ETHER_MTU && mtu > now.mtu;
+    if (now.mtu == mtu || !(d.sets_mtu || raises)) return {};
+    follow_interface(d, now);
+    if (auto set = d.interface.set_mtu(mtu); !set) return set;
+    if (!d.found.mtu) d.found.mtu = now.mtu;
+    return {};
+}
+
 result<void> set_again(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
     follow_interface(d, now);
-    if (d.found.mtu && now.mtu != dev->data->mtu)
-        if (auto set = d.interface.set_mtu(dev->data->mtu); !set) return set;
+    if (auto set = set_interface_mtu(dev, now); !set) return set;
     // Set the port's MAC address at every start, as ethdev does, so that neighbours' caches stay
     // valid. A process without the permission continues without it.
     if (const packet::mac_address mac = vdev::to_mac(*dev->data->mac_addrs); now.mac != mac) {

@@ -47,6 +47,7 @@ struct device {
     uint32_t busy_looks = 0;  ///< polls that found a queue of the returned interface busy
     uint32_t seen_mtu = 0, seen_queues = 0;
     xsk::interface::reception reception {};
+    bool sets_mtu = false;  ///< the application set the MTU, maybe to the interface's own
     as_found found{};
 
     /// Totals of closed sockets, detached programs and released queues.
@@ -66,6 +67,8 @@ inline device& device_of(const rte_eth_dev* dev) noexcept { return vdev::device_
 [[nodiscard]] result<void> attach_program(device& d, unsigned ifindex);
 /// Record and change the settings of the interface that has the name now.
 void follow_interface(device& d, const interface_state& now) noexcept;
+/// Apply the MTU that the application set, or configured above ethdev's default.
+[[nodiscard]] result<void> set_interface_mtu(rte_eth_dev* dev, const interface_state& now);
 /// Apply the port's MTU, MAC address and receive filters to the interface.
 [[nodiscard]] result<void> set_again(rte_eth_dev* dev, const interface_state& now);
 /// Open, fill and add to the XSKMAP a socket for each configured queue; on error, open none.

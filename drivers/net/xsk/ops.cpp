@@ -63,18 +63,6 @@ void show_queue_states(rte_eth_dev* dev) noexcept {
     vdev::show_queue_states(dev, state, state);
 }
 
-/// rte_eth_dev_configure() calls no mtu_set for rxmode.mtu. Its default is 1500 on every interface: only a larger MTU is
-/// surely the application's choice.
-result<void> raise_mtu(rte_eth_dev* dev, const interface_state& now) {
-    device& d = device_of(dev);
-    const uint32_t mtu = dev->data->mtu;
-    if (mtu <= RTE_ETHER_MTU || mtu <= now.mtu) return {};
-    follow_interface(d, now);
-    if (auto set = d.interface.set_mtu(mtu); !set) return set;
-    if (!d.found.mtu) d.found.mtu = now.mtu;
-    return {};
-}
-
 int start(rte_eth_dev* dev) noexcept {
     const int code = guarded(dev, [dev](device& d) -> result<void> {
         if (d.started) return {};
@@ -88,8 +76,9 @@ int start(rte_eth_dev* dev) noexcept {
                 detach_program(d);
                 return set;
             }
+        } else if (auto set = set_interface_mtu(dev, now); !set) {
+            return set;
         }
-        if (auto raised = raise_mtu(dev, now); !raised) return raised;
         if (auto opened = open_sockets(dev, now, true); !opened) return opened;
         d.started = true;
         d.complained = false;
@@ -155,9 +144,11 @@ int mtu_set(rte_eth_dev* dev, uint16_t mtu) noexcept {
                 if (auto fits = check_frame_room(*rx, mtu); !fits) return fits;
         const interface_state now = d.interface.state_now();
         follow_interface(d, now);
-        if (now.mtu == mtu) return {};
-        if (auto set = d.interface.set_mtu(mtu); !set) return set;
-        if (!d.found.mtu) d.found.mtu = now.mtu;
+        if (now.mtu != mtu) {
+            if (auto set = d.interface.set_mtu(mtu); !set) return set;
+            if (!d.found.mtu) d.found.mtu = now.mtu;
+        }
+        d.sets_mtu = true;
         return {};
     });
 }

@@ -244,6 +244,29 @@ TEST_F(xsk_port, an_interface_that_comes_back_gets_what_the_port_has_and_keeps_i
     }
 }
 
+/// By rte_eth_dev_set_mtu(), and by the configuration.
+TEST_F(xsk_port, an_interface_that_comes_back_gets_the_mtu_that_the_previous_one_had_already) {
+    for (const uint16_t mtu : std::initializer_list<uint16_t>{1400, 3000}) {
+        cable wire("near", mtu);
+        {
+            const bool configured = mtu > 1500;
+            port p("net_xsk0", wire, pool,
+                   {.mtu = configured ? mtu : uint16_t{1500}, .scatter = true});
+            p.start();
+            if (!configured) {
+                ASSERT_EQ(rte_eth_dev_set_mtu(p.id, mtu), 0);
+            }
+            wire.cut();
+            ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
+            lay_another();
+            ASSERT_TRUE(within(2, [&] { return p.link_up(); }));
+            EXPECT_TRUE(shows("near", "mtu " + std::to_string(mtu)));
+        }
+        EXPECT_TRUE(shows("near", "mtu 1600")) << "its own";
+        EXPECT_TRUE(run("ip link del near"));
+    }
+}
+
 TEST_F(xsk_port, an_interface_that_came_too_late_is_let_alone) {
     cable wire("near");
     {
