@@ -161,8 +161,11 @@ int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept {
         const auto all = all_counts(dev);
         const auto& base = device_of(dev).xstats_base;
         if (xstats == nullptr || n < all.size()) return static_cast<int>(all.size());
-        for (size_t i = 0; i < all.size(); ++i)
-            xstats[i] = {i, all[i].value - (i < base.size() ? base[i] : 0)};
+        for (size_t i = 0; i < all.size(); ++i) {
+            // A counter may fall below its base: gen_lost, when frames arrive late.
+            const uint64_t from = i < base.size() ? base[i] : 0;
+            xstats[i] = {i, all[i].value - std::min(all[i].value, from)};
+        }
         return static_cast<int>(all.size());
     });
 }

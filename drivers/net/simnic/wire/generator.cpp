@@ -189,9 +189,11 @@ uint64_t generator::skip_due(uint64_t now) noexcept {
 }
 
 size_t generator::counts(std::span<wire_count> into) const noexcept {
+    // The device's thread counts meanwhile: a frame is lost first, and back later.
+    const uint64_t back = checker_.back.read(), lost = std::max(checker_.lost.read(), back);
     const wire_count all[] = {{"gen_sent", sent_.read()},
                               {"gen_received", checker_.received.read()},
-                              {"gen_lost", checker_.lost.read() - checker_.back.read()},
+                              {"gen_lost", lost - back},
                               {"gen_duplicated", checker_.duplicated.read()},
                               {"gen_reordered", checker_.reordered.read()},
                               {"gen_damaged", checker_.damaged.read()},
