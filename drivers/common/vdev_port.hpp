@@ -160,6 +160,22 @@ inline int remove(rte_vdev_device* vdev) noexcept {
     return rte_eth_dev_release_port(dev);
 }
 
+/// A start needs all configured queues: bursts get a queue's pointer without a check.
+///
+/// Errors  EINVAL: the application has not set up a queue; names it
+[[nodiscard]] inline result<void> check_queues_set_up(const rte_eth_dev* dev) {
+    const auto check = [](void* const* queues, uint16_t n, const char* direction) -> result<void> {
+        for (uint16_t q = 0; q < n; ++q)
+            if (queues[q] == nullptr)
+                return fail(EINVAL, std::string(direction) + " queue " + std::to_string(q),
+                            "was not set up");
+        return {};
+    };
+    const rte_eth_dev_data* data = dev->data;
+    if (auto rx = check(data->rx_queues, data->nb_rx_queues, "RX"); !rx) return rx;
+    return check(data->tx_queues, data->nb_tx_queues, "TX");
+}
+
 /// rx, tx  bool(uint16_t queue): whether it is started
 template <class Rx, class Tx>
 void show_queue_states(rte_eth_dev* dev, const Rx& rx, const Tx& tx) noexcept {

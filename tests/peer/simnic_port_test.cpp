@@ -288,6 +288,34 @@ TEST(queues, start_and_stop_alone) {
     EXPECT_EQ(b.xstats()["fault_translation"], 0);
 }
 
+TEST(queues, are_set_up_before_a_start) {
+    test::port b({.arguments = "wire=sink"});
+    const rte_eth_conf conf{};
+    for (const bool rx : {true, false}) {
+        for (const uint16_t queues : std::initializer_list<uint16_t>{1, 2}) {
+            ASSERT_EQ(rte_eth_dev_configure(b.id(), queues, queues, &conf), 0)
+                << "1 releases the second";
+        }
+        for (uint16_t q = 0; q < 2; ++q) {
+            if (q == 0 || rx) {
+                EXPECT_EQ(rte_eth_rx_queue_setup(b.id(), q, ring, 0, nullptr, b.pool()), 0);
+            }
+            if (q == 0 || !rx) {
+                EXPECT_EQ(rte_eth_tx_queue_setup(b.id(), q, ring, 0, nullptr), 0);
+            }
+        }
+        ::testing::internal::CaptureStderr();
+        EXPECT_EQ(rte_eth_dev_start(b.id()), -EINVAL);
+        fflush(stderr);
+        const std::string message = ::testing::internal::GetCapturedStderr();
+        EXPECT_NE(message.find(rx ? "TX queue 1: was not set up" : "RX queue 1: was not set up"),
+                  std::string::npos)
+            << message;
+    }
+    b.configure(2);
+    b.start();
+}
+
 TEST(statistics, only_grow_until_they_are_reset) {
     test::port b({.arguments = "wire=gen", .rss_types = RTE_ETH_RSS_IPV4});
     std::map<std::string, double> before;

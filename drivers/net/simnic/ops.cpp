@@ -218,6 +218,13 @@ void vanish(void* argument) noexcept {
 int start(rte_eth_dev* dev) noexcept {
     device& d = device_of(dev);
     if (d.nic->gone()) return -ENODEV;
+    const int whole = vdev::guarded([dev] {
+        const auto checked = vdev::check_queues_set_up(dev);
+        if (checked) return 0;
+        SIMNIC_LOG(ERR, "%s: %s\n", dev->data->name, checked.error().message().c_str());
+        return -checked.error().code;
+    });
+    if (whole != 0) return whole;
     bool good = true;
     d.nic->set_link(true);
     d.nic->exclusively([&] {

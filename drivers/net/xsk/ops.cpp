@@ -66,6 +66,7 @@ void show_queue_states(rte_eth_dev* dev) noexcept {
 int start(rte_eth_dev* dev) noexcept {
     const int code = guarded(dev, [dev](device& d) -> result<void> {
         if (d.started) return {};
+        if (auto whole = vdev::check_queues_set_up(dev); !whole) return whole;
         if (auto same = d.interface.check_namespace(); !same) return same;
         const interface_state now = d.interface.state_now();
         if (now.index == 0) return fail(ENODEV, d.arguments.iface, "the interface is gone");

@@ -198,6 +198,33 @@ TEST_F(xsk_port, queues_start_with_their_port) {
     EXPECT_LT(rte_eth_tx_queue_setup(p.id, 0, 512, 0, &info.default_txconf), 0);
 }
 
+TEST_F(xsk_port, queues_are_set_up_before_a_start) {
+    const cable wire("near", 1500, 2);
+    port p("net_xsk0", wire, pool, {.queues = 2});
+    const rte_eth_conf conf{};
+    for (const bool rx : {true, false}) {
+        for (const uint16_t queues : std::initializer_list<uint16_t>{1, 2}) {
+            ASSERT_EQ(rte_eth_dev_configure(p.id, queues, queues, &conf), 0)
+                << "1 releases the second";
+        }
+        for (uint16_t q = 0; q < 2; ++q) {
+            if (q == 0 || rx) {
+                EXPECT_EQ(rte_eth_rx_queue_setup(p.id, q, 256, 0, nullptr, pool), 0);
+            }
+            if (q == 0 || !rx) {
+                EXPECT_EQ(rte_eth_tx_queue_setup(p.id, q, 256, 0, nullptr), 0);
+            }
+        }
+        ::testing::internal::CaptureStderr();
+        EXPECT_EQ(rte_eth_dev_start(p.id), -EINVAL);
+        fflush(stderr);
+        const std::string message = ::testing::internal::GetCapturedStderr();
+        EXPECT_NE(message.find(rx ? "TX queue 1: was not set up" : "RX queue 1: was not set up"),
+                  std::string::npos)
+            << message;
+    }
+}
+
 /// An index is another interface's in another namespace.
 TEST_F(xsk_port, is_not_started_in_another_namespace) {
     const cable wire("near");
