@@ -139,17 +139,18 @@ result<void> check_frame_room(const rx_queue& rx, uint32_t mtu) {
                     "; with RTE_ETH_RX_OFFLOAD_SCATTER it takes several");
 }
 
-result<void> attach_program(device& d, unsigned ifindex) {
+result<void> attach_program(device& d, const interface_state& now) {
+    if (!now.ethernet) return fail(EINVAL, d.arguments.iface, "is not an Ethernet interface");
     if (!d.arguments.xskmap.empty()) {
         if (auto opened = open_map(d); !opened) return opened;
-        d.ifindex = ifindex;
+        d.ifindex = now.index;
         return {};
     }
     const attach_mode modes[] = {attach_mode::auto_, attach_mode::driver, attach_mode::driver,
                                  attach_mode::skb};
     auto made = program::attach(
         {.iface = d.arguments.iface,
-         .ifindex = ifindex,
+         .ifindex = now.index,
          .mode = modes[static_cast<size_t>(d.arguments.mode)],
          .replace = d.arguments.replace,
          .keep = d.keep,
@@ -157,7 +158,7 @@ result<void> attach_program(device& d, unsigned ifindex) {
          .max_queues = d.arguments.start_queue + std::max(d.rx_queues, d.tx_queues)});
     if (!made) return tl::unexpected<error>(made.error());
     d.program = std::move(*made);
-    d.ifindex = ifindex;
+    d.ifindex = now.index;
     return {};
 }
 

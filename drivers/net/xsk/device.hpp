@@ -64,7 +64,9 @@ inline device& device_of(const rte_eth_dev* dev) noexcept { return vdev::device_
 /// bring_up.cpp: the caller holds the mutex.
 ///
 /// Load the program onto the interface, or open the pinned map.
-[[nodiscard]] result<void> attach_program(device& d, unsigned ifindex);
+///
+/// Errors  EINVAL: the interface is not an Ethernet interface; else those of program::attach()
+[[nodiscard]] result<void> attach_program(device& d, const interface_state& now);
 /// Record and change the settings of the interface that has the name now.
 void follow_interface(device& d, const interface_state& now) noexcept;
 /// Apply the MTU that the application set, or configured above ethdev's default.

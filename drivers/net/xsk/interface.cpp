@@ -80,8 +80,11 @@ interface_state interface::state_now() const noexcept {
     carrier.cmd = ETHTOOL_GLINK;
     if (ask_ethtool(fd, name_, carrier)) s.running = s.up && carrier.data != 0;
     if (ioctl(fd, SIOCGIFMTU, &r) == 0) s.mtu = static_cast<uint32_t>(r.ifr_mtu);
-    if (ioctl(fd, SIOCGIFHWADDR, &r) == 0)
+    if (ioctl(fd, SIOCGIFHWADDR, &r) == 0) {
+        const unsigned type = r.ifr_hwaddr.sa_family;
+        s.ethernet = type == ARPHRD_ETHER || type == ARPHRD_LOOPBACK;
         std::memcpy(s.mac.bytes, r.ifr_hwaddr.sa_data, sizeof s.mac.bytes);
+    }
     ethtool_channels channels{};
     channels.cmd = ETHTOOL_GCHANNELS;
     if (ask_ethtool(fd, name_, channels)) {

@@ -15,9 +15,10 @@
 namespace turnpike::xsk {
 
 struct interface_state {
-    unsigned index = 0;    ///< 0: no such interface
-    bool up = false;       ///< administratively up (IFF_UP)
-    bool running = false;  ///< up, and has a carrier
+    unsigned index = 0;     ///< 0: no such interface
+    bool up = false;        ///< administratively up (IFF_UP)
+    bool running = false;   ///< up, and has a carrier
+    bool ethernet = false;  ///< its frames have an Ethernet header; those of lo do, too
     uint32_t mtu = 0;
     packet::mac_address mac{};
     uint32_t rx_queues = 0, tx_queues = 0;

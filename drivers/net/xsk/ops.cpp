@@ -72,7 +72,7 @@ int start(rte_eth_dev* dev) noexcept {
         if (now.index == 0) return fail(ENODEV, d.arguments.iface, "the interface is gone");
         if (now.index != d.ifindex || (d.program && !d.program->still_attached())) {
             detach_program(d);
-            if (auto attached = attach_program(d, now.index); !attached) return attached;
+            if (auto attached = attach_program(d, now); !attached) return attached;
             if (auto set = set_again(dev, now); !set) {
                 detach_program(d);
                 return set;

@@ -45,7 +45,7 @@ result<std::unique_ptr<device>> make_device(const std::string& name, std::string
     const interface_state now = d->interface.state_now();
     if (auto chosen = choose_queues(*d, now); !chosen) return tl::unexpected<error>(chosen.error());
     d->ether_mac = vdev::to_ether(now.mac);
-    if (auto attached = attach_program(*d, now.index); !attached)
+    if (auto attached = attach_program(*d, now); !attached)
         return tl::unexpected<error>(attached.error());
     return d;
 }

@@ -53,7 +53,7 @@ void release_vanished(rte_eth_dev* dev) {
 result<void> reattach(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
     if (auto same = d.interface.check_namespace(); !same) return same;
-    if (auto attached = attach_program(d, now.index); !attached) return attached;
+    if (auto attached = attach_program(d, now); !attached) return attached;
     if (auto set = set_again(dev, now); !set) return set;
     // EAL's interrupt thread serves other callbacks too, so do not wait: poll a busy queue again
     // later.

@@ -225,6 +225,34 @@ TEST_F(xsk_port, queues_are_set_up_before_a_start) {
     }
 }
 
+/// The port would take IP packets for Ethernet frames.
+TEST_F(xsk_port, interfaces_that_are_not_ethernet_are_refused) {
+    ASSERT_TRUE(run("ip tuntap add dev pipe mode tun && ip link set pipe up"));
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(port("net_xsk0", "pipe", pool).code, -EINVAL);
+    fflush(stderr);
+    std::string message = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(message.find("pipe: is not an Ethernet interface"), std::string::npos) << message;
+    ASSERT_TRUE(run("ip link del pipe && ip tuntap add dev pipe mode tap && ip link set pipe up"));
+    EXPECT_EQ(port("net_xsk0", "pipe", pool).code, 0);
+    ASSERT_TRUE(run("ip link del pipe"));
+
+    cable wire("near");
+    port p("net_xsk0", wire, pool);
+    p.start();
+    ::testing::internal::CaptureStderr();
+    wire.cut();
+    ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
+    ASSERT_TRUE(run("ip tuntap add dev near mode tun && ip link set near up"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    fflush(stderr);
+    message = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(message.find("near: is not an Ethernet interface"), std::string::npos) << message;
+    ASSERT_TRUE(run("ip link del near"));
+    wire.lay();
+    EXPECT_TRUE(within(2, [&] { return p.link_up(); }));
+}
+
 /// An index is another interface's in another namespace.
 TEST_F(xsk_port, is_not_started_in_another_namespace) {
     const cable wire("near");
