@@ -15,21 +15,22 @@
 namespace turnpike::xsk {
 namespace {
 
+/// The map's owner may have pinned another one since; it may also have removed the file only, or the
+/// process its privileges: then the port keeps the open map.
 result<void> open_map(device& d) {
-    if (d.pinned_map.get() >= 0) return {};
-    const int fd = bpf_obj_get(d.arguments.xskmap.c_str());
-    if (fd < 0)
+    owned_fd map(bpf_obj_get(d.arguments.xskmap.c_str()));
+    if (map.get() < 0 && d.pinned_map.get() >= 0) return {};
+    if (map.get() < 0)
         return fail(errno, "xskmap=" + d.arguments.xskmap,
                     errno == EPERM || errno == EACCES
                         ? "may not be opened: give its file to this user, or this process CAP_BPF"
                         : "is no pinned map (bpftool map pin)");
-    d.pinned_map.reset(fd);
     bpf_map_info info{};
     uint32_t bytes = sizeof info;
-    if (bpf_obj_get_info_by_fd(fd, &info, &bytes) == 0 && info.type == BPF_MAP_TYPE_XSKMAP)
-        return {};
-    d.pinned_map.reset();
-    return fail(EINVAL, "xskmap=" + d.arguments.xskmap, "is a map of another type, no XSKMAP");
+    if (bpf_obj_get_info_by_fd(map.get(), &info, &bytes) != 0 || info.type != BPF_MAP_TYPE_XSKMAP)
+        return fail(EINVAL, "xskmap=" + d.arguments.xskmap, "is a map of another type, no XSKMAP");
+    d.pinned_map = std::move(map);
+    return {};
 }
 
 /// Other programs may put sockets into a pinned map, too: neither replace nor remove their entries.

@@ -77,8 +77,10 @@ int start(rte_eth_dev* dev) noexcept {
                 detach_program(d);
                 return set;
             }
-        } else if (auto set = set_interface_mtu(dev, now); !set) {
-            return set;
+        } else {
+            if (!d.program)  // the pinned map may be another one now
+                if (auto attached = attach_program(d, now); !attached) return attached;
+            if (auto set = set_interface_mtu(dev, now); !set) return set;
         }
         if (auto opened = open_sockets(dev, now, true); !opened) return opened;
         d.started = true;

@@ -283,5 +283,29 @@ TEST_F(xsk_failures, sockets_of_others_stay_in_a_pinned_map) {
     EXPECT_FALSE(map.has(0));
 }
 
+/// The program that owns the map restarts and pins a new one, or ends.
+TEST_F(xsk_failures, a_pinned_map_is_opened_again) {
+    cable wire("near");
+    external_map map;
+    port p("net_xsk0", wire, pool, {.arguments = map.argument()});
+    ASSERT_EQ(p.code, 0);
+    map.pin();
+    p.start();
+    EXPECT_TRUE(map.has(0)) << "at a start";
+
+    wire.cut();
+    ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
+    map.pin();
+    wire.lay();
+    ASSERT_TRUE(within(2, [&] { return p.link_up(); }));
+    EXPECT_TRUE(map.has(0)) << "when the interface returns";
+
+    EXPECT_EQ(rte_eth_dev_stop(p.id), 0);
+    EXPECT_FALSE(map.has(0));
+    map.unpin();
+    p.start();
+    EXPECT_TRUE(map.has(0)) << "the program may have removed the file only";
+}
+
 }  // namespace
 }  // namespace turnpike::test
