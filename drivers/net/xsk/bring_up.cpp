@@ -172,11 +172,21 @@ void detach_program(device& d) noexcept {
     d.program.reset();
 }
 
+void leave_as_found(device& d) noexcept {
+    // Its name may be another interface's by now, whose settings the driver did not change.
+    const auto changed = d.interface.with_index(d.found.ifindex);
+    if (!changed) return;
+    const auto log = [&d](const result<void>& set) {
+        if (!set) XSK_LOG(ERR, "%s: %s\n", d.name.c_str(), set.error().message().c_str());
+    };
+    if (d.found.mtu) log(changed->set_mtu(*d.found.mtu));
+    if (d.found.mac) log(changed->set_mac(*d.found.mac));
+}
+
 void follow_interface(device& d, const interface_state& now) noexcept {
     if (d.found.ifindex == now.index) return;
-    d.found.ifindex = now.index;
-    if (d.found.mtu) d.found.mtu = now.mtu;
-    if (d.found.mac) d.found.mac = now.mac;
+    leave_as_found(d);
+    d.found = {.ifindex = now.index};
 }
 
 /// rte_eth_dev_configure() calls no mtu_set for rxmode.mtu. Its default is 1500 on every interface: only a larger MTU is

@@ -20,7 +20,8 @@
 
 namespace turnpike::xsk {
 
-/// The interface's settings before the driver changed them; restored at close.
+/// The interface's settings before the driver changed them; restored at close, and when another
+/// interface has the name.
 struct as_found {
     unsigned ifindex = 0;
     std::optional<uint32_t> mtu{};             ///< set if the driver changed it
@@ -67,7 +68,9 @@ inline device& device_of(const rte_eth_dev* dev) noexcept { return vdev::device_
 ///
 /// Errors  EINVAL: the interface is not an Ethernet interface; else those of program::attach()
 [[nodiscard]] result<void> attach_program(device& d, const interface_state& now);
-/// Record and change the settings of the interface that has the name now.
+/// Restore the settings of the interface that the driver changed, unless it was removed.
+void leave_as_found(device& d) noexcept;
+/// Record and change the settings of the interface that has the name now; restore the previous one's.
 void follow_interface(device& d, const interface_state& now) noexcept;
 /// Apply the MTU that the application set, or configured above ethdev's default.
 [[nodiscard]] result<void> set_interface_mtu(rte_eth_dev* dev, const interface_state& now);

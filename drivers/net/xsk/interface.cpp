@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "interface.hpp"
 
+#include <fcntl.h>
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
@@ -47,6 +48,17 @@ result<interface> interface::open(const std::string& name) {
     if (i.state_now().index == 0)
         return fail(ENODEV, "iface=" + name,
                     "there is no such interface in this network namespace (ip link shows them)");
+    return i;
+}
+
+result<interface> interface::with_index(unsigned index) const {
+    ifreq r{};
+    r.ifr_ifindex = static_cast<int>(index);
+    interface i;
+    i.control_.reset(fcntl(control_.get(), F_DUPFD_CLOEXEC, 0));
+    if (ioctl(i.control_.get(), SIOCGIFNAME, &r) != 0)
+        return fail(errno, name_, "there is no interface of index " + std::to_string(index));
+    i.name_ = r.ifr_name;
     return i;
 }
 

@@ -37,6 +37,11 @@ class interface {
     /// Errors  ENODEV: no such interface
     [[nodiscard]] static result<interface> open(const std::string& name);
 
+    /// The interface of that index in the same network namespace, whatever its name is now.
+    ///
+    /// Errors  ENODEV: there is none
+    [[nodiscard]] result<interface> with_index(unsigned index) const;
+
     /// AF_XDP sockets and XDP programs name an interface by its index in the namespace of the calling thread, where that
     /// index may be another interface's.
     ///

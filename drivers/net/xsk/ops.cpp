@@ -156,16 +156,6 @@ int mtu_set(rte_eth_dev* dev, uint16_t mtu) noexcept {
     });
 }
 
-void leave_as_found(device& d) noexcept {
-    // Do not restore settings to an interface that was recreated under the same name: the driver
-    // changed the previous one.
-    if (d.found.ifindex == 0 || d.interface.state_now().index != d.found.ifindex) return;
-    result<void> done{};
-    if (d.found.mtu) done = d.interface.set_mtu(*d.found.mtu);
-    if (d.found.mac && done) done = d.interface.set_mac(*d.found.mac);
-    if (!done) XSK_LOG(ERR, "%s: %s\n", d.name.c_str(), done.error().message().c_str());
-}
-
 int stop(rte_eth_dev* dev) noexcept {
     device& d = device_of(dev);
     if (!d.started) return 0;

@@ -202,22 +202,25 @@ bool detach_xdp_program(int ifindex) {
     return false;
 }
 
+/// `return XDP_PASS`, for frames in one buffer, attached by netlink.
+void attach_other_program(int ifindex) {
+    const bpf_insn pass[] = {
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 2},
+        {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
+    const owned_fd other(
+        bpf_prog_load(BPF_PROG_TYPE_XDP, "other", "BSD", pass, std::size(pass), nullptr));
+    ASSERT_EQ(bpf_xdp_attach(ifindex, other.get(), XDP_FLAGS_DRV_MODE, nullptr), 0);
+}
+
 TEST_F(xsk_failures, a_start_that_cannot_attach_its_program_is_no_hindrance_to_the_next) {
     const cable wire("near");
     port p("net_xsk0", wire, pool);
     const auto near = static_cast<int>(if_nametoindex("near"));
     ASSERT_TRUE(detach_xdp_program(near));
-    const bpf_insn pass[] = {
-        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 2},
-        {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
-    const int other =
-        bpf_prog_load(BPF_PROG_TYPE_XDP, "other", "BSD", pass, std::size(pass), nullptr);
-    ASSERT_GE(other, 0);
-    ASSERT_EQ(bpf_xdp_attach(near, other, XDP_FLAGS_DRV_MODE, nullptr), 0);
+    attach_other_program(near);
     EXPECT_EQ(rte_eth_dev_start(p.id), -EBUSY);
     EXPECT_EQ(rte_eth_dev_start(p.id), -EBUSY) << "and not for want of a program";
     ASSERT_EQ(bpf_xdp_detach(near, XDP_FLAGS_DRV_MODE, nullptr), 0);
-    ::close(other);
     p.start();
     ASSERT_TRUE(wire.send(make_frame(100, 1)));
     EXPECT_EQ(p.receive(), make_frame(100, 1));
@@ -305,6 +308,22 @@ TEST_F(xsk_failures, a_pinned_map_is_opened_again) {
     map.unpin();
     p.start();
     EXPECT_TRUE(map.has(0)) << "the program may have removed the file only";
+}
+
+/// A program for frames in one buffer at one end of a veth pair limits the MTU of the other.
+TEST_F(xsk_failures, the_mac_address_is_restored_if_the_mtu_cannot_be) {
+    const cable wire("near", 5000);
+    EXPECT_TRUE(run("ip link set near address 02:00:00:00:08:08"));
+    {
+        port p("net_xsk0", wire, pool);
+        p.start();
+        ASSERT_EQ(rte_eth_dev_set_mtu(p.id, 1400), 0);
+        rte_ether_addr mac{{2, 0, 0, 0, 9, 9}};
+        ASSERT_EQ(rte_eth_dev_default_mac_addr_set(p.id, &mac), 0);
+        attach_other_program(static_cast<int>(if_nametoindex(wire.far().c_str())));
+    }
+    EXPECT_TRUE(run("ip link show dev near | grep -q 'mtu 1400'"));
+    EXPECT_TRUE(run("ip link show dev near | grep -q 02:00:00:00:08:08"));
 }
 
 }  // namespace

@@ -322,6 +322,35 @@ TEST_F(xsk_port, an_interface_that_comes_back_gets_the_mtu_that_the_previous_one
     }
 }
 
+TEST_F(xsk_port, a_renamed_interface_is_left_as_it_was_found) {
+    for (const bool another : {false, true}) {
+        const cable wire("near");
+        EXPECT_TRUE(run("ip link set near address 02:00:00:00:08:08"));
+        {
+            port p("net_xsk0", wire, pool);
+            p.start();
+            ASSERT_EQ(rte_eth_dev_set_mtu(p.id, 1400), 0);
+            rte_ether_addr mac{{2, 0, 0, 0, 9, 9}};
+            ASSERT_EQ(rte_eth_dev_default_mac_addr_set(p.id, &mac), 0);
+            ASSERT_TRUE(run("ip link set near down && ip link set near name moved"));
+            ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
+            if (another) {
+                lay_another();
+                ASSERT_TRUE(within(2, [&] { return p.link_up(); }));
+                EXPECT_TRUE(shows("near", "mtu 1400"));
+            }
+        }
+        EXPECT_TRUE(shows("moved", "mtu 1500"));
+        EXPECT_TRUE(shows("moved", "02:00:00:00:08:08"));
+        if (another) {
+            EXPECT_TRUE(shows("near", "mtu 1600"));
+            EXPECT_TRUE(shows("near", "02:00:00:00:07:07"));
+            EXPECT_TRUE(run("ip link del near"));
+        }
+        EXPECT_TRUE(run("ip link del moved"));
+    }
+}
+
 TEST_F(xsk_port, an_interface_that_came_too_late_is_let_alone) {
     cable wire("near");
     {
