@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "netdev.hpp"
 #include "umem_sharers.hpp"
@@ -20,6 +21,11 @@ constexpr long bind_nap_ns = 1'000'000;
 constexpr int bind_naps = 2000;
 // net/xdp/xsk_buff_pool.c: with fewer, the kernel does not enable multi-buffer zero-copy.
 constexpr uint32_t least_zero_copy_parts = 2;
+// net/xdp/xsk.c, xsk_build_skb_zerocopy(): a driver with IFF_TX_SKB_NO_LINEAR is sent no copy, but the
+// buffer's pages as fragments; a part may lie on two pages. The kernel drops a frame of more than
+// MAX_SKB_FRAGS (17) fragments.
+constexpr uint32_t fragment_parts = 8;
+constexpr std::string_view fragment_driver = "virtio_net";
 
 std::string megabytes(uint64_t bytes) {
     return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MB";
@@ -99,9 +105,10 @@ result<std::unique_ptr<socket>> socket::open(const socket_settings& s) {
     made->zero_copy_ = getsockopt(made->fd(), SOL_XDP, XDP_OPTIONS, &options, &bytes) == 0 &&
                        (options.flags & XDP_OPTIONS_ZEROCOPY) != 0;
     if (s.multi_buffer)
-        made->max_parts_ = made->zero_copy_ ? std::clamp(zero_copy_parts(s.ifindex),
-                                                         least_zero_copy_parts, max_frame_parts)
-                                            : max_frame_parts;
+        made->max_parts_ = made->zero_copy_              ? std::clamp(zero_copy_parts(s.ifindex),
+                                                                      least_zero_copy_parts, max_frame_parts)
+                           : s.driver == fragment_driver ? fragment_parts
+                                                         : max_frame_parts;
     return made;
 }
 

@@ -3,12 +3,15 @@
 // getsockopt(), which stand before the C library's; and memory that ends.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/ethtool.h>
 #include <linux/if_link.h>
 #include <linux/if_xdp.h>
+#include <linux/sockios.h>
 #include <rte_alarm.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
+#include <cstdarg>
 #include <filesystem>
 
 #include "base/owned_fd.hpp"
@@ -19,7 +22,7 @@
 namespace turnpike::test {
 namespace {
 
-std::atomic<bool> queues_are_busy{false}, sends_fail{false}, zero_copy{false};
+std::atomic<bool> queues_are_busy{false}, sends_fail{false}, zero_copy{false}, virtio{false};
 std::atomic<uint32_t> bind_flags{0};
 
 int failed(int code) noexcept {
@@ -53,6 +56,21 @@ int getsockopt(int fd, int level, int name, void* value, socklen_t* bytes) noexc
     return code;
 }
 
+/// The C library declares it with variable arguments, of which there is one.
+int ioctl(int fd, unsigned long request, ...) noexcept {
+    va_list arguments;
+    va_start(arguments, request);
+    void* const argument = va_arg(arguments, void*);
+    va_end(arguments);
+    const auto code = static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
+    if (request == SIOCETHTOOL && turnpike::test::virtio) {
+        auto* const info =
+            reinterpret_cast<ethtool_drvinfo*>(static_cast<ifreq*>(argument)->ifr_data);
+        if (info->cmd == ETHTOOL_GDRVINFO) std::strcpy(info->driver, "virtio_net");
+    }
+    return code;
+}
+
 }  // extern "C"
 
 namespace turnpike::test {
@@ -61,7 +79,7 @@ namespace {
 class xsk_failures : public xsk_port {
   protected:
     void TearDown() override {
-        queues_are_busy = sends_fail = zero_copy = false;
+        queues_are_busy = sends_fail = zero_copy = virtio = false;
         xsk_port::TearDown();
     }
 };
@@ -125,6 +143,22 @@ TEST_F(xsk_failures, zero_copy_sends_no_more_parts_than_the_driver_takes) {
     EXPECT_EQ(p.xstats().at("tx_copied"), 2u);
     ASSERT_TRUE(p.send(to_mbuf(pool, make_frame(5000, 1), 1000)));
     EXPECT_EQ(p.xstats().at("tx_refused"), 1u);
+}
+
+/// Its driver takes a part as two fragments of an skb if it lies on two pages; an skb has 17.
+TEST_F(xsk_failures, virtio_net_sends_at_most_eight_parts) {
+    const cable wire("near", 3500);
+    virtio = true;
+    port p("net_xsk0", wire, pool, {.mtu = 3500, .scatter = true});
+    ASSERT_EQ(p.code, 0);
+    p.start();
+    for (const size_t parts : {8, 9}) {
+        const frame f = make_frame(parts * 100, static_cast<uint32_t>(parts));
+        EXPECT_TRUE(p.send(to_mbuf(pool, f, 100)));
+        EXPECT_EQ(p.arrives(wire), f);
+    }
+    EXPECT_EQ(p.xstats().at("tx_copied"), 1u);
+    EXPECT_EQ(p.xstats().at("tx_descriptors"), 9u) << "8, and a copy";
 }
 
 /// Beats on EAL's interrupt thread.
