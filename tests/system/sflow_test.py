@@ -116,6 +116,25 @@ def test_counters_of_another_port_begin_anew():
         running.stop()
 
 
+def test_status_and_promiscuous_mode_are_the_ports():
+    """ifAdminStatus and ifOperStatus in two bits (RFC 2863); ifPromiscuousMode: 1 true, 2 false."""
+    with Lab() as lab:
+        _dut, collector, running, operator = router(lab, sflow={"sample": 0, "drops": 0})
+
+        def expect(**ports):
+            last = lambda: {s["name"]: (s["status"], s["promiscuous"]) for s in collector.read().samples("counters")}  # noqa: E731
+            wait_until(lambda: all(last().get(name) == its for name, its in ports.items()), lambda: f"{last()}, not {ports}")
+
+        expect(west=(3, 2), lost=(3, 2))
+        operator.result("change", do=[{"set": {"port": {"name": "lost", "shutdown": True}}},
+                                      {"add": {"port": {"name": "member", **device(3, "203.0.113.0", 1)}}},
+                                      {"add": {"bridge": {"name": "lan", "members": [{"port": "member"}]}}}])
+        expect(west=(3, 2), lost=(0, 2), member=(3, 1))
+        operator.result("change", do=[{"set": {"port": {"name": "lost", "shutdown": False}}}])
+        expect(lost=(3, 2))
+        running.stop()
+
+
 def outputs_of(samples):
     return {output: [s for s in samples if s["output"] == output] for output in {s["output"] for s in samples}}
 

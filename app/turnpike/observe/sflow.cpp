@@ -214,7 +214,7 @@ bool datagram::add(const interface_counters& s) {
             put(ethernet_csmacd);
             put64(s.bits_per_second);
             put(full_duplex);
-            put(s.up ? 3 : 1);  // admin status in bit 0, operational status in bit 1
+            put((s.admin_up ? 1u : 0u) | (s.link_up ? 2u : 0u));
             put64(s.rx_bytes);
             put(static_cast<uint32_t>(s.rx_packets));
             put(unknown);  // multicast

@@ -52,7 +52,8 @@ struct interface_counters {
     uint32_t sequence = 0, source = 0;
     std::string_view name{};
     uint64_t bits_per_second = 0;
-    bool up = false, promiscuous = false;
+    bool admin_up = false, link_up = false;
+    bool promiscuous = false;
     uint64_t rx_bytes = 0, rx_packets = 0, rx_discards = 0;
     uint64_t tx_bytes = 0, tx_packets = 0;
 };

@@ -384,15 +384,18 @@ void controller::export_sflow_counters() {
         observe::port_totals n;
         n.add(counted(p->port_index), p->before);
         const auto* const state = snapshot_->port[p->port_index].state;
-        all.push_back({.life = p->life,
-                       .source = source_of(p->port_index),
-                       .bits_per_second = uint64_t{p->device.link_mbps()} * 1'000'000,
-                       .up = state != nullptr && state->link_up.load(std::memory_order_relaxed),
-                       .rx_bytes = n.rx_bytes,
-                       .rx_packets = n.rx_packets,
-                       .rx_discards = n.all_drops() + p->losses().missed,
-                       .tx_bytes = n.tx_bytes,
-                       .tx_packets = n.tx_packets});
+        all.push_back(
+            {.life = p->life,
+             .source = source_of(p->port_index),
+             .bits_per_second = uint64_t{p->device.link_mbps()} * 1'000'000,
+             .admin_up = !p->config.shutdown,
+             .link_up = state != nullptr && state->link_up.load(std::memory_order_relaxed),
+             .promiscuous = p->filters_set && p->filters_set->promiscuous,
+             .rx_bytes = n.rx_bytes,
+             .rx_packets = n.rx_packets,
+             .rx_discards = n.all_drops() + p->losses().missed,
+             .tx_bytes = n.tx_bytes,
+             .tx_packets = n.tx_packets});
         names.push_back(p->name);
     }
     sflow_->export_counters(std::move(all), std::move(names));
