@@ -66,8 +66,8 @@ struct bucket {
               const Changed& version_came_round) const noexcept {
         constexpr meta one = meta{1} << B::version_shift;
         const meta next = read() + one;  // the carry is discarded
-        write(next);
         if (next >> B::version_shift == 0) version_came_round();
+        write(next);
         store(value_at(slot), v);
         for (unsigned w = 0; w < B::words; ++w) {
             uint64_t word;

@@ -153,11 +153,11 @@ class writer final : public store {
         return home(now_->all(), h);
     }
 
-    /// visit(bucket, slot) for each entry of `count` regions. Returns false if a visit did, which
-    /// ends it.
+    /// visit(bucket, slot) for each entry of regions [first, last). Returns false if a visit did,
+    /// which ends it.
     template <class Visit>
-    static bool each_entry(const buckets& in, uint32_t first, uint32_t count, const Visit& visit) {
-        const uint64_t end = uint64_t{first + count} << in.region_bits;
+    static bool each_entry(const buckets& in, uint32_t first, uint32_t last, const Visit& visit) {
+        const uint64_t end = uint64_t{last} << in.region_bits;
         for (uint64_t n = uint64_t{first} << in.region_bits; n < end; ++n) {
             const auto here = bucket<B>::at(in, n);
             for (auto used = here.used(); used != 0; used &= used - 1)
@@ -236,7 +236,7 @@ class writer final : public store {
         const uint64_t displaced = region_.displaced();
         uint64_t displaced_here = 0;
         const bool whole =
-            each_entry(from, region, 1, [&](const bucket<B>& in, unsigned slot) noexcept {
+            each_entry(from, region, region + 1, [&](const bucket<B>& in, unsigned slot) noexcept {
                 const hashed h = hash<B::words>(keys_, in.key_at(slot));
                 const home old(from, h);
                 displaced_here += in.line != region_writer<B>::at(old, old.first).line;

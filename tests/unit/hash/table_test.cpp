@@ -181,6 +181,9 @@ void between_generations(const std::string& kernel) {
             ASSERT_EQ(hits[i / 64] >> i % 64 & 1, i * 97 < n) << i;
         }
         if (adds % 500 != 0) continue;
+        uint64_t shown = 0;
+        t->for_each([&](const Key&, Value) { ++shown; });
+        ASSERT_EQ(shown, n) << adds;
         // Erase keys in moved buckets and in buckets not moved yet.
         for (uint64_t i = 0; i < 500; i += 97) ASSERT_TRUE(t->erase(numbered<Key>(i)));
         t->lookup_bulk(keys, values, hits);
