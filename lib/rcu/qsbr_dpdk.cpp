@@ -65,6 +65,7 @@ void qsbr::reclaim() noexcept {
 }
 
 void qsbr::synchronize() noexcept {
+    close_batch();  // its token is then older than the one that is waited for
     // Uses the inline functions, which TSan can instrument.
     const uint64_t token = rte_rcu_qsbr_start(variable_);
     // Yield now and then: a reader may share our CPU, as in tests.

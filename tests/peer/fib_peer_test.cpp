@@ -194,6 +194,27 @@ TEST(fib4, ten_million_lookups_equal_rte_fib) {
     rte_fib_free(peer);
 }
 
+/// A reader that is quiescent once while the writer waits is enough for what was deferred before.
+TEST(rcu, synchronize_waits_for_what_was_deferred_before) {
+    auto domain = *rcu::qsbr::create("once", 1);
+    domain->online(0);
+    unsigned released = 0;
+    domain->hook()({[](void* owner, uint64_t) { ++*static_cast<unsigned*>(owner); }, &released, 0});
+    std::atomic<bool> done{false};
+    std::thread reader([&] {
+        while (!done) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            domain->quiescent(0);
+        }
+    });
+    domain->synchronize();
+    EXPECT_EQ(released, 1U);
+    EXPECT_EQ(domain->pending(), 0U);
+    done = true;
+    reader.join();
+    domain->offline(0);
+}
+
 // One writer flaps routes; readers see each route's next hop old or new, and nothing else, ever.
 TEST(fib4, churn_under_rcu) {
     const bool long_run = std::getenv("TURNPIKE_LONG") != nullptr;
