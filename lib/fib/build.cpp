@@ -320,9 +320,14 @@ bool table::build_whole(rebuild_reason why) {
         coding.direct = false;
         bytes = arena_bytes_needed(coding, why);
     }
-    auto next = std::make_unique<generation>(
-        config_.allocator, generation::plan{shape_.root_bits, ipv4_, config_.network_order, coding,
-                                            std::min(bytes, config_.max_bytes)});
+    const auto with_arena_of = [&](uint64_t size) {
+        return std::make_unique<generation>(
+            config_.allocator, generation::plan{shape_.root_bits, ipv4_, config_.network_order,
+                                                coding, std::min(size, config_.max_bytes)});
+    };
+    auto next = with_arena_of(bytes);
+    if (!next->valid() && why == rebuild_reason::growth)  // with less room to grow
+        next = with_arena_of(arena_bytes_needed(coding, rebuild_reason::load));
     if (!next->valid()) return false;
     pending_update c;
     bool built = false;

@@ -171,6 +171,38 @@ void every_exchange_fails_whole() {
 TEST(fib4_failures, every_exchange_fails_whole) { every_exchange_fails_whole<change_of_ipv4>(); }
 TEST(fib6_failures, every_exchange_fails_whole) { every_exchange_fails_whole<change_of_ipv6>(); }
 
+/// A table that has to grow, and for whose usual spare room there is no memory, takes less.
+template <class Family>
+void grows_by_less() {
+    struct pool {
+        size_t largest = ~size_t{0};
+    } from;
+    const memory limited{&from,
+                         [](void* self, size_t bytes, size_t alignment) -> void* {
+                             if (bytes > static_cast<pool*>(self)->largest) return nullptr;
+                             return std::aligned_alloc(
+                                 alignment, (bytes + alignment - 1) / alignment * alignment);
+                         },
+                         [](void*, void* what) { std::free(what); }};
+    auto table = *Family::table_type::create({.name = "limited", .allocator = limited});
+    prefixes<Family> random(41);
+    const auto add = [&] {
+        const unsigned length = random.any_length();
+        return table->add(Family::from(random.any_address().masked(length)),
+                          static_cast<uint8_t>(length), random() % 1000);
+    };
+    while (table->stats().node_bytes < 2 << 20) ASSERT_TRUE(add());
+    // More than the table has, and less than twice that.
+    from.largest = table->stats().node_bytes * 3 / 2;
+    const uint64_t rebuilds = table->stats().rebuilds;
+    while (table->stats().rebuilds == rebuilds) {
+        const auto added = add();
+        ASSERT_TRUE(added) << added.error().message();
+    }
+}
+TEST(fib4_failures, grows_by_less) { grows_by_less<ipv4>(); }
+TEST(fib6_failures, grows_by_less) { grows_by_less<ipv6>(); }
+
 // A route whose removal prunes nodes, while neither a new node nor a rebuild has room.
 TEST(fib4_failures, remove_without_memory_keeps_the_route) {
     auto table =
