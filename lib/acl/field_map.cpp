@@ -81,13 +81,21 @@ result<field_map<Words>> field_map<Words>::fitting(std::span<const tpk_acl_field
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return fields[a].size > fields[b].size; });
+    // The two halves of the word of ranges: fields that need them first.
+    std::vector<bool> as_range(fields.size());
+    size_t ranges = 0;
+    for (const bool needs : {true, false})
+        for (const size_t i : order)
+            if (fields[i].type == TPK_ACL_FIELD_TYPE_RANGE && ranges < 2 && !as_range[i] &&
+                (needs ? real_range[i] && fields[i].size <= 2 : fields[i].size == 2)) {
+                as_range[i] = true;
+                ++ranges;
+            }
     for (const size_t i : order) {
         const tpk_acl_field_def& f = fields[i];
         if (f.offset > 0xffff - 8) return refuse();
-        const bool as_range = f.type == TPK_ACL_FIELD_TYPE_RANGE && f.size <= 2 && halves < 2 &&
-                              (real_range[i] || f.size == 2);
         if (map.key_.pieces + 1u + (f.size == 8) > max_pieces) return refuse();
-        if (as_range) {
+        if (as_range[i]) {
             map.place(f, packed_rule<Words>::ports_word, halves++ == 0 ? 16 : 0, true);
             continue;
         }

@@ -122,6 +122,50 @@ TEST(acl_c_layer, builds_nothing_from_no_rules) {
     tpk_acl_free(ctx);
 }
 
+TPK_ACL_RULE_DEF(five_fields, 5);
+
+/// Four ranges of two bytes, of which the last two need one: the others hold prefixes, and fit elsewhere.
+TEST(acl_c_layer, ranges_that_need_one_come_first) {
+    tpk_acl_config config{};
+    config.num_categories = 1;
+    config.num_fields = 5;
+    config.defs[0] = {.type = TPK_ACL_FIELD_TYPE_MASK,
+                      .size = 4,
+                      .field_index = 0,
+                      .input_index = 0,
+                      .offset = 0};
+    for (uint8_t i = 1; i < 5; ++i)
+        config.defs[i] = {.type = TPK_ACL_FIELD_TYPE_RANGE,
+                          .size = 2,
+                          .field_index = i,
+                          .input_index = static_cast<uint8_t>((i + 1) / 2),
+                          .offset = 2U + 2U * i};
+    const tpk_acl_param four{
+        .name = "ranges", .socket_id = -1, .rule_size = TPK_ACL_RULE_SZ(5), .max_rule_num = 1};
+    tpk_acl_ctx* const ctx = tpk_acl_create(&four);
+    ASSERT_NE(ctx, nullptr);
+    five_fields rule{};
+    rule.data = {.category_mask = 1, .priority = 1, .userdata = 7};
+    const uint16_t first[] = {0, 0x1200, 1, 1}, last[] = {65535, 0x12ff, 65534, 65534};
+    for (unsigned i = 0; i < 4; ++i) {
+        rule.field[i + 1].value.u16 = first[i];
+        rule.field[i + 1].mask_range.u16 = last[i];
+    }
+    ASSERT_EQ(tpk_acl_add_rules(ctx, reinterpret_cast<tpk_acl_rule*>(&rule), 1), 0);
+    ASSERT_EQ(tpk_acl_build(ctx, &config), 0);
+    const auto result_of = [&](std::array<uint8_t, 12> key) {
+        const uint8_t* keys[] = {key.data()};
+        uint32_t result = 0;
+        EXPECT_EQ(tpk_acl_classify(ctx, keys, &result, 1, 1), 0);
+        return result;
+    };
+    EXPECT_EQ(result_of({10, 0, 0, 1, 0, 0, 0x12, 0x34, 0, 1, 0xff, 0xfe}), 7U);
+    EXPECT_EQ(result_of({10, 0, 0, 1, 0, 0, 0x13, 0x34, 0, 1, 0xff, 0xfe}), 0U);
+    EXPECT_EQ(result_of({10, 0, 0, 1, 0, 0, 0x12, 0x34, 0, 0, 0xff, 0xfe}), 0U);
+    EXPECT_EQ(result_of({10, 0, 0, 1, 0, 0, 0x12, 0x34, 0, 1, 0xff, 0xff}), 0U);
+    tpk_acl_free(ctx);
+}
+
 TEST(acl_c_layer, a_size_of_0_is_no_limit) {
     EXPECT_EQ(eal_config("any", -1, 0).max_bytes, UINT64_MAX);
     EXPECT_EQ(eal_config("any", -1, 4096).max_bytes, 4096u);
