@@ -109,6 +109,8 @@ result<void> controller::compile_beside(control_calls& calls, transaction_steps&
         bound = acls_->bound();
     });
     auto made = acls_->compile_changed(bound, *now, *u.operators);
+    // Control may have replaced a list meanwhile, and its tables are freed by control.
+    calls.run([&] { bound = {}; });
     if (!made) return tl::unexpected<error>(made.error());
     u.compiled = std::move(*made);
     return {};

@@ -89,18 +89,23 @@ TEST(acl_replace, counters_go_on_by_name) {
     l.worker().finish();
 }
 
+std::string more_than_a_megabyte() {
+    std::string rules;
+    for (int i = 0; i < 14'000; ++i) {
+        const std::string low = std::to_string(i / 1000) + ":" + std::to_string(i % 1000);
+        rules += "{action: deny, protocol: udp, source: \"2001:db8::" + low +
+                 "/128\", destination: \"2001:db8:1::" + low +
+                 "/128\", destination_ports: " + std::to_string(i) + "},";
+    }
+    return rules;
+}
+
 TEST(acl_replace, what_cannot_be_changes_nothing) {
     path_lab l(with_list("{action: deny, name: web, protocol: udp, destination_ports: 80}",
                          "default: permit, "));
     l.links(true);
     l.worker().start();
-    std::string many;
-    for (int i = 0; i < 14'000; ++i) {
-        const std::string low = std::to_string(i / 1000) + ":" + std::to_string(i % 1000);
-        many += "{action: deny, protocol: udp, source: \"2001:db8::" + low +
-                "/128\", destination: \"2001:db8:1::" + low +
-                "/128\", destination_ports: " + std::to_string(i) + "},";
-    }
+    const std::string many = more_than_a_megabyte();
     const auto refused = l.apply(with_list(many, "memory_mb: 1, "));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ENOMEM);
@@ -117,6 +122,24 @@ TEST(acl_replace, what_cannot_be_changes_nothing) {
     EXPECT_TRUE(l.apply(with_list(many, "memory_mb: 64, ")));
     EXPECT_GT(l.acls()[0].bytes, 1u << 20);
     l.worker().finish();
+}
+
+/// No reader knows the lists of a change that is refused while they are compiled: they do not wait for one.
+TEST(acl_replace, lists_of_a_refused_change_are_freed_at_once) {
+    const auto domain = *rcu::qsbr::create("acls", 1);
+    const control::acls lists(*domain);
+    const auto config = sources::load_text(
+        "acl:\n  - {name: a, rules: [{action: deny, protocol: udp}]}\n"
+        "  - {name: b, memory_mb: 1, rules: [" +
+            more_than_a_megabyte() +
+            "]}\nports:\n  - {name: west, device: d0, acl: {in: a, out: b}}\n"
+            "  - {name: east, device: d1}\nxconnects: [[west, east]]\n",
+        "lab.yaml");
+    ASSERT_TRUE(config) << config.error().message();
+    const auto compiled = lists.compile_changed({}, {}, *config);
+    ASSERT_FALSE(compiled);
+    EXPECT_EQ(compiled.error().code, ENOMEM);
+    EXPECT_EQ(domain->pending(), 0U);
 }
 
 // A change of one rule keeps the list, and so all other counters.

@@ -249,8 +249,8 @@ result<acls::lists> acls::compile_changed(const bound_lists& now,
     });
     // prepare() changes one rule of one list.
     const bool one = names.size() == 1 && !now.incomplete;
+    const unpublished here;  // while the lists of a change that is refused are freed, too
     lists out;
-    const unpublished here;
     for (const std::string& name : names) {
         const state::acl_list& to = *after.acls.at(name);
         const auto there = now.by_name.find(name);
