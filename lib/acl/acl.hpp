@@ -50,6 +50,10 @@ class classifier {
     void optimize() noexcept;
     /// Free what a short list has beside its trees, until the next build: packets are classified by the trees.
     void drop_vectors() noexcept;
+    /// Another config::max_bytes, for changes from now on.
+    void limit_bytes(uint64_t max_bytes) noexcept { table_.limit_bytes(max_bytes); }
+    /// Bytes reserved for the trees that readers use.
+    [[nodiscard]] uint64_t tree_bytes() const noexcept { return table_.tree_bytes(); }
 
     /// Classify a burst.
     ///

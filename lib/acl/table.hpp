@@ -70,6 +70,10 @@ class table {
     void optimize() noexcept;
     /// Classify by the trees: they were measured to be faster.
     void drop_vectors() noexcept;
+    void limit_bytes(uint64_t max_bytes) noexcept { config_.max_bytes = max_bytes; }
+    uint64_t tree_bytes() const noexcept {
+        return generation_ != nullptr ? generation_->reserved_bytes() : 0;
+    }
 
     /// IDs of the matching rules, the best first; among equal priorities the lowest ID first.
     std::vector<rule_id> matching(const std::array<uint32_t, Words>& key) const;

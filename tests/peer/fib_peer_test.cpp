@@ -194,7 +194,7 @@ TEST(fib4, ten_million_lookups_equal_rte_fib) {
     rte_fib_free(peer);
 }
 
-/// A reader that is quiescent once while the writer waits is enough for what was deferred before.
+/// One quiescent state of a reader, while the writer waits, releases the items deferred before.
 TEST(rcu, synchronize_waits_for_what_was_deferred_before) {
     auto domain = *rcu::qsbr::create("once", 1);
     domain->online(0);

@@ -36,6 +36,7 @@ result<void> acl_list::build(std::unique_ptr<Classifier>& to, std::vector<acl::r
         rules.push_back(rule_of(r, ids_[index], v6));
     }
     acl::config c = acl::eal_config("access list '" + says_->name + "'", any_socket);
+    c.max_rules = static_cast<uint32_t>(priority_.size());
     c.max_bytes = max_bytes;
     c.defer_free = defer_free;
     auto made = Classifier::create(c);
@@ -138,6 +139,18 @@ std::optional<acl_list::rule_edit> acl_list::edit_to(const state::acl_list& to) 
     return rule_edit{head, gone, come};
 }
 
+/// The trees of a family may use the part of memory_mb that the other family's trees do not need.
+void acl_list::share_limit() noexcept {
+    const uint64_t limit = uint64_t{says_->memory_mb} << 20;
+    v4_->limit_bytes(limit - std::min(limit, v6_->tree_bytes()));
+    v6_->limit_bytes(limit - std::min(limit, v4_->tree_bytes()));
+}
+
+void acl_list::optimize() noexcept {
+    v4_->optimize();
+    v6_->optimize();
+}
+
 acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::acl_list>& to) {
     const auto edit = edit_to(*to);
     if (!edit) return one_rule::as_it_was;
@@ -148,6 +161,7 @@ acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::
         return one_rule::changed;
     }
     std::vector<uint32_t> ids = ids_;  // allocate before anything changes
+    share_limit();
     uint32_t id = 0;
     if (come == 1) {
         const uint32_t above = head == 0 ? acl::max_priority : priority_[ids_[head - 1]];
@@ -161,15 +175,18 @@ acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::
             ids[head] = id;
         else
             ids.insert(ids.begin() + static_cast<std::ptrdiff_t>(head), id);
-        if (!insert(then[head], id)) return remove(id) ? one_rule::as_it_was : one_rule::broken;
+        if (!insert(then[head], id)) {
+            if (!remove(id)) return one_rule::broken;
+            optimize();
+            return one_rule::as_it_was;
+        }
     } else {
         ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(head));
     }
     if (gone == 1 && !remove(ids_[head])) return one_rule::broken;
     ids_ = std::move(ids);
     says_ = to;
-    v4_->optimize();
-    v6_->optimize();
+    optimize();
     return one_rule::changed;
 }
 

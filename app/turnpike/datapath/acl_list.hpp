@@ -96,6 +96,8 @@ class acl_list {
     [[nodiscard]] acl::rule rule_of(const state::acl_rule& r, uint32_t id, bool v6) const;
     bool insert(const state::acl_rule& r, uint32_t id);
     bool remove(uint32_t id);
+    void share_limit() noexcept;
+    void optimize() noexcept;
 
     std::shared_ptr<const state::acl_list> says_;
     std::unique_ptr<acl::classifier4> v4_;

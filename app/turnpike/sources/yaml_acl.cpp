@@ -64,7 +64,7 @@ std::vector<acl_rule> read_rules(const reader& from, const std::string& config_f
                     "is '{}' again, or a reserved name; rule names are unique", r.name));
             out.push_back(std::move(r));
         });
-        if (out.size() >= max_list_rules)
+        if (out.size() > max_list_rules)
             element.refuse(fmt::format("makes more rules than {}", max_list_rules));
     }
     return out;

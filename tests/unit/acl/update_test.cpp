@@ -204,6 +204,24 @@ TEST(acl_updates, the_limit_on_memory_is_kept_and_the_set_with_it) {
     expect_right(*table, rules, make, 200);
 }
 
+TEST(acl_updates, another_limit_on_memory_holds_from_then_on) {
+    rules_maker make(24);
+    auto table = *classifier4::create({});
+    ASSERT_TRUE(table->build(make.many<key4>(500)));
+    const uint64_t bytes = table->tree_bytes();
+    EXPECT_GT(bytes, 0U);
+    table->limit_bytes(bytes);  // no second generation beside this one
+    unsigned added = 0;
+    result<rule_id> last = 0;
+    for (; added < 5'000 && last; added += last.has_value()) last = table->add(make.any<key4>());
+    ASSERT_FALSE(last) << added;
+    EXPECT_EQ(last.error().code, ENOMEM);
+    EXPECT_EQ(table->tree_bytes(), bytes);
+    table->limit_bytes(1 << 30);
+    EXPECT_TRUE(table->add(make.any<key4>()));
+    EXPECT_EQ(table->size(), 500 + added + 1);
+}
+
 TEST(acl_updates, the_number_of_rules_is_kept) {
     rules_maker make(22);
     auto table = *classifier4::create({.max_rules = 10});
