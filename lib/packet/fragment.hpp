@@ -6,9 +6,12 @@
 
 namespace turnpike::packet {
 
+/// Bytes of layer 3: RFC 791 section 3.2.
+constexpr uint32_t least_ipv4_mtu = 68;
+
 /// Payload bytes of every fragment except the last: a multiple of 8.
 ///
-/// mtu  of the next link, bytes of layer 3; at least 68 (RFC 791 section 3.2)
+/// mtu  of the next link, bytes of layer 3; at least least_ipv4_mtu
 constexpr uint32_t bytes_of_piece(uint32_t header_bytes, uint32_t mtu) noexcept {
     return (mtu - header_bytes) & ~7U;
 }

@@ -85,6 +85,7 @@ class fragmenter {
         const auto& ip = packet::header_at<packet::ipv4_header>(
             rte_pktmbuf_mtod_offset(m, const uint8_t*, ethernet_bytes));
         if ((ip.fragment & packet::ipv4_dont_fragment) != 0) return drop_reason::ipv4_too_big;
+        if (mtu < packet::least_ipv4_mtu) return drop_reason::ipv4_needs_fragmenting;
         const fragment_layout cut(m, mtu);
         if (cut.pieces > max_pieces) return drop_reason::ipv4_needs_fragmenting;
         std::array<rte_mbuf*, max_pieces> made;
