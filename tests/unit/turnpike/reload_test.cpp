@@ -286,6 +286,68 @@ TEST(reload, a_neighbour_that_waits_when_its_port_goes_is_given_up) {
     EXPECT_EQ(l.dropped(drop_reason::interface_gone), 1U);
 }
 
+/// Control has put the packet into the worker's ring when a change takes its interface.
+TEST(reload, a_released_packet_whose_interface_goes_is_dropped) {
+    lab l(router());
+    const byte_vector waits = ethernet(0x0800, ipv4({.destination = 0x0a00'0209}, udp(counted(64))),
+                                       {2, 0, 0, 0, 0, 0x0b}, {2, 0, 0, 0, 0, 0x0a});
+    ASSERT_TRUE(l.offer(0, waits));
+    l.settle();
+    EXPECT_EQ(l.controller().routing().neighbours().pending(), 1U);
+    ASSERT_TRUE(l.offer(1, ethernet(0x0806,
+                                    arp({.operation = 2,
+                                         .sender_ip = 0x0a00'0209,
+                                         .target_mac = byte_vector(6, 0xff),
+                                         .target_ip = 0x0a00'02fe}),
+                                    byte_vector(6, 0xff))));
+    l.worker().poll();
+    l.control();
+    EXPECT_EQ(l.controller().routing().neighbours().pending(), 0U);
+    ASSERT_TRUE(
+        l.apply("ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
+                "neighbours: {max_entries: 64}\n"));
+    l.forget_last();
+    EXPECT_EQ(l.dropped(drop_reason::interface_gone), 1U);
+}
+
+/// A new routing interface of a bridge has a static neighbour, which no worker may send to before it knows that the interface is
+/// a bridge's.
+TEST(reload, a_static_neighbour_is_resolved_when_workers_know_its_interface) {
+    const auto with = [](const std::string& more) {
+        return router("", more, "10.0.1.254/24",
+                      "  - {name: b0, device: d2}\n  - {name: b1, device: d3}\n");
+    };
+    path_lab l(with("xconnects: [[b0, b1]]\n"));
+    l.links(true);
+    l.workers_have_threads();
+    l.worker().start();
+    const auto is_resolved = [&] {
+        bool found = false;
+        const ip_address host = *parse_address("10.0.3.2");
+        l.controller().routing().neighbours().for_each(0, {}, [&](const auto& n) {
+            found |= n.address == host && n.mac.has_value();
+            return true;
+        });
+        return found;
+    };
+    const auto* const published = l.worker().parts().published;
+    const datapath::snapshot* const before = published->load();
+    std::atomic<bool> applied{false}, early{false};
+    std::thread worker([&] {
+        while (published->load() == before) std::this_thread::yield();
+        early = is_resolved();  // control waits for this worker
+        while (!applied) l.worker().poll();
+    });
+    EXPECT_TRUE(
+        l.apply(with("    - {address: 10.0.3.2, mac: \"02:00:00:00:00:0e\"}\nbridges: [{name: lan, "
+                     "addresses: [10.0.3.254/24], members: [{port: b0}, {port: b1}]}]\n")));
+    applied = true;
+    worker.join();
+    EXPECT_FALSE(early);
+    EXPECT_TRUE(is_resolved());
+    l.worker().finish();
+}
+
 /// A worker on a separate thread forwards a stable route while other routes change 2,000 times.
 TEST(reload, under_traffic_a_stable_route_loses_nothing) {
     path_lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));

@@ -39,7 +39,11 @@ class neighbours::prepared_neighbours : public prepared_change {
             interfaces_[ifindex].about = &on;
             interfaces_[ifindex].networks = after_.interfaces.at(name).addresses;
             interfaces_[ifindex].link_nexthop = on.addresses->link_nexthop;
+            interfaces_[ifindex].is_new =
+                c.running != nullptr &&
+                c.running->interfaces[ifindex].kind != datapath::interface_kind::routed;
         }
+        not_yet_.reserve(fixed_.size());
         for (const auto& [whose, e] : of_.entries_) known_.push_back(e.get());
         known_.insert(known_.end(), made_.begin(), made_.end());
         std::sort(known_.begin(), known_.end());
@@ -59,6 +63,13 @@ class neighbours::prepared_neighbours : public prepared_change {
             of_.routed_interfaces_ += interfaces_[i].about != nullptr;
         }
         for (entry* e : known_) update(*e);
+    }
+    /// Now workers know the interfaces that are new: until here the way to their neighbours was unresolved.
+    void retire() noexcept override {
+        for (entry* e : not_yet_) {
+            of_.set_mac(*e, fixed_.find(e)->second);
+            change_host_route(*e, of_.is_on_network(*e));
+        }
     }
 
   private:
@@ -157,6 +168,7 @@ class neighbours::prepared_neighbours : public prepared_change {
         const datapath::interface* about = nullptr;
         std::vector<ip_prefix> networks{};
         uint32_t link_nexthop = 0;
+        bool is_new = false;  ///< no routed interface for workers, until the next snapshot
     };
 
     result<entry*> add(const transaction& c, const state::neighbour_name& name, const char* whose) {
@@ -211,7 +223,10 @@ class neighbours::prepared_neighbours : public prepared_change {
         }
         of_.nexthops_[e.nexthop].mtu.store(on.about->mtu, std::memory_order_relaxed);
         if (e.fixed) {
-            if (!was_fixed || e.mac != f->second) of_.set_mac(e, f->second);
+            if (interfaces_[e.interface].is_new)
+                not_yet_.push_back(&e);
+            else if (!was_fixed || e.mac != f->second)
+                of_.set_mac(e, f->second);
             e.state = neighbour_state::reachable;
             of_.stop_timer(e);
             change_host_route(e, of_.is_on_network(e));
@@ -257,6 +272,7 @@ class neighbours::prepared_neighbours : public prepared_change {
     std::set<entry*> gateways_, grouped_;
     std::set<entry*> learned_;  ///< the kernel's only
     std::map<entry*, mac_address> fixed_;
+    std::vector<entry*> not_yet_;  ///< fixed, on new interfaces
     bool committed_ = false;
 };
 
