@@ -284,7 +284,20 @@ void controller::link_changed(uint16_t port, bool up) {
     }
 }
 
+/// Whether a bridge has a port that was opened in the last change: its link is not read yet.
+bool controller::has_new_port(const datapath::interface& i,
+                              const datapath::snapshot& before) const noexcept {
+    bool any = false;
+    if (i.bridge != 0)
+        datapath::for_each(snapshot_->bridges->bridges[i.bridge].ports, [&](uint32_t port) {
+            const auto* const state = snapshot_->port[port].state;
+            any |= state != nullptr && state != before.port[port].state;
+        });
+    return any;
+}
+
 void controller::lose_link(uint16_t interface) {
+    with_link_.reset(interface);
     dad_->forget(interface);
     igmp_->forget(interface);
     routing_->neighbours().flush_by_ticks({.interface = interface},
@@ -293,6 +306,7 @@ void controller::lose_link(uint16_t interface) {
 
 /// Send gratuitous ARP and unsolicited neighbour advertisements.
 void controller::send_gratuitous_arp_and_na(uint16_t interface, std::span<const ipv6_address> had) {
+    with_link_.set(interface);
     dad_->begin(interface, had);
     igmp_->begin(interface);
     slow_path::announce(*slow_path_context_, *dad_, interface);
@@ -305,19 +319,24 @@ void controller::announce_changed(const state::configuration& before,
     dad_->forget_gone();
     igmp_->forget_gone();
     reserved_->forget_gone();
+    // The index is new where the port, the VLAN, the VRF or the MAC address is another one.
+    const auto had_addresses = [&](uint16_t ifindex) {
+        return snapshot_before != nullptr ? snapshot_before->interfaces[ifindex].addresses
+                                          : nullptr;
+    };
+    for (uint16_t ifindex = 1; ifindex < datapath::max_interfaces; ++ifindex)
+        if (snapshot_->interfaces[ifindex].kind != datapath::interface_kind::routed ||
+            had_addresses(ifindex) == nullptr)
+            with_link_.reset(ifindex);
     try {
         follow_groups(before);
         for (const auto& [name, ifindex] : interfaces_->indexes()) {
             const datapath::interface& is = snapshot_->interfaces[ifindex];
             if (is.kind != datapath::interface_kind::routed) continue;
-            // The index is new where the port, the VLAN, the VRF or the MAC address is another one.
-            const datapath::interface_addresses* const had =
-                snapshot_before != nullptr ? snapshot_before->interfaces[ifindex].addresses
-                                           : nullptr;
-            const bool was_up =
-                had != nullptr && link_of(*snapshot_before, snapshot_before->interfaces[ifindex]);
+            const datapath::interface_addresses* const had = had_addresses(ifindex);
+            const bool was_up = with_link_.test(ifindex);
             if (!has_link(is)) {
-                if (was_up) lose_link(ifindex);
+                if (was_up && !has_new_port(is, *snapshot_before)) lose_link(ifindex);
                 continue;
             }
             if (was_up && had->prefixes == is.addresses->prefixes) continue;
@@ -340,7 +359,8 @@ void controller::follow_groups(const state::configuration& before) {
             const auto ifindex = interfaces_->indexes().find(name);
             if (others.contains(one) || ifindex == interfaces_->indexes().end()) continue;
             const datapath::interface& i = snapshot_->interfaces[ifindex->second];
-            if (i.kind != datapath::interface_kind::routed || !has_link(i)) continue;
+            // Where the link has come up with the change, all groups are reported afterwards.
+            if (!has_link(i) || !with_link_.test(ifindex->second)) continue;
             slow_path::multicast_membership& reports = group.v6 ? dad_->reports() : *igmp_;
             (reports.*how)(ifindex->second, group);
         }

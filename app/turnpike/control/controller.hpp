@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <bitset>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -288,6 +289,8 @@ class controller {
     void link_changed(uint16_t port, bool up);
     [[nodiscard]] static bool link_of(const datapath::snapshot& v, const datapath::interface& i,
                                       uint16_t without_port = UINT16_MAX) noexcept;
+    [[nodiscard]] bool has_new_port(const datapath::interface& i,
+                                    const datapath::snapshot& before) const noexcept;
     void lose_link(uint16_t interface);
     /// had  as for slow_path::dad::begin
     void send_gratuitous_arp_and_na(uint16_t interface, std::span<const ipv6_address> had = {});
@@ -319,6 +322,7 @@ class controller {
     std::atomic<bool> retry_due_{false}, complete_due_{false};  ///< for repeat_beside()
     std::atomic<const datapath::snapshot*> published_{nullptr};
     std::unique_ptr<datapath::snapshot> snapshot_;
+    std::bitset<datapath::max_interfaces> with_link_;  ///< whose addresses were announced
     // rcu_ is destroyed before the objects that its deferred frees refer to: declared last of these
     // members.
     std::unique_ptr<next_hops> nexthops_;

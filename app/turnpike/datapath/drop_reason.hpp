@@ -130,7 +130,8 @@
     X(bridge_storm_unknown, "unknown unicast over the port's storm control rate", \
       "Look for a station that never sends, and so is never learnt; raise the member's `storm.unknown` if the " \
       "rate is normal.") \
-    X(flood_no_member, "flooded, and the bridge domain has no other port with link up", \
+    X(flood_no_member, "flooded, and the bridge domain has no other port with link up that takes it; a tunnel with " \
+      "neigh_suppress takes no ARP or ND request that is answered", \
       "Check the links of the bridge's other members: `turnpikectl show ports`, and that they are in the frame's VLAN.") \
     X(flood_memory, "no free mbuf for a flooded copy", \
       "Enlarge the packet pool (`mempool.buffers`), or limit floods by the members' `storm`.") \

@@ -329,11 +329,13 @@ byte_vector request_for_bridge() {
                     everybody, fdb_entry(1));
 }
 /// Whether the bridge's address answers behind a port.
-bool answers_at(lab& l, uint16_t port) {
-    const auto out = l.send(port, request_for_bridge())[port];
-    return std::any_of(out.begin(), out.end(), [](const byte_vector& f) {
+bool has_arp_reply(const std::vector<byte_vector>& frames) {
+    return std::any_of(frames.begin(), frames.end(), [](const byte_vector& f) {
         return f[12] == 0x08 && f[13] == 0x06 && f[arp_reply_operation] == 2;
     });
+}
+bool answers_at(lab& l, uint16_t port) {
+    return has_arp_reply(l.send(port, request_for_bridge())[port]);
 }
 size_t announcements_at(lab& l, uint16_t port) {
     size_t n = 0;
@@ -406,6 +408,29 @@ TEST(routing, a_change_that_makes_or_takes_the_link_is_noticed) {
     for (const uint16_t p : std::initializer_list<uint16_t>{0, 2})
         ASSERT_EQ(rte_eth_dev_set_link_up(l.snapshot().port[p].ethdev_id), 0);
     l.controller().poll_links(100'000);
+}
+
+/// The link of a port that is opened by the change is read afterwards.
+TEST(routing, neighbours_stay_when_the_only_port_with_a_link_is_exchanged) {
+    const std::string before =
+        bridge_of("{port: p1}") + "  - {name: other, members: [{port: p0}, {port: p2}]}\n";
+    lab l(before);
+    EXPECT_TRUE(answers_at(l, 1));
+    const auto neighbours = [&] { return l.controller().routing().neighbours().size(); };
+    EXPECT_EQ(neighbours(), 1U);
+    std::string after =
+        "ports:\n  - {name: p3, device: d3}\n" + before.substr(before.find('\n') + 1);
+    after.replace(after.find("{port: p1}"), 10, "{port: p3}");
+    after += "  - {name: rest, members: [{port: p1}]}\n";
+    ASSERT_TRUE(l.apply(after));
+    EXPECT_EQ(neighbours(), 1U);
+    l.controller().poll_links(100'000);
+    l.settle();
+    EXPECT_EQ(neighbours(), 1U);
+    l.sent(3);
+    EXPECT_TRUE(l.offer(3, request_for_bridge()));
+    l.settle();
+    EXPECT_TRUE(has_arp_reply(l.sent(3)));
 }
 
 /// RFC 4862 section 5.4: a member is not the interface.

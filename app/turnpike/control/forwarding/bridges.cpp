@@ -129,10 +129,8 @@ void bridges::learn(const learnt_fdb_entry& l) {
     bridge_row* const row = row_of(domain);
     if (row == nullptr || !shown_->is_member(domain, ifindex)) return;
     if (const auto number = find(l.key)) {
-        const entry& e = entries_[*number];
-        if (e.is != kind::learnt || e.ifindex == ifindex) return;
-        if (has_room(ifindex)) return move(*number, ifindex);
-        ++row->numbers.refused;
+        if (entries_[*number].is == kind::learnt && entries_[*number].ifindex != ifindex)
+            move(*number, ifindex);
         return;
     }
     if (row->numbers.learnt >= row->max_addresses || !has_room(ifindex) ||
@@ -162,8 +160,12 @@ void bridges::move(uint32_t number, uint16_t to) {
         e.home = e.ifindex;
     }
     ++e.moves;
-    ++row.numbers.moves;
     const bool too_often = limit.moves != 0 && e.moves > limit.moves;
+    if (!too_often && !has_room(to)) {  // it counts for damping: a loop fills a port first
+        ++row.numbers.refused;
+        return;
+    }
+    ++row.numbers.moves;
     const uint16_t from = e.ifindex;
     if (!too_often)
         e.ifindex = to;
@@ -202,6 +204,11 @@ void bridges::reconcile() noexcept {
 /// Before a change: the entries of bridges that it removes, whose domains it may give to new ones.
 /// next  by domain number, after the change
 void bridges::drop_of_removed(const std::vector<bridge_row*>& next) noexcept {
+    if (std::equal(by_domain_.begin(), by_domain_.end(), next.begin(), next.end(),
+                   [](const bridge_row* was, const bridge_row* is) {
+                       return was == nullptr || (is != nullptr && was->life == is->life);
+                   }))
+        return;
     for (uint32_t n = 0; n < entries_.size(); ++n) {
         if (entries_[n].is == kind::free) continue;
         const uint16_t domain = domain_of(entries_[n].key);

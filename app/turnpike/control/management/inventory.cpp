@@ -39,7 +39,7 @@ void add_reserved(controller& c, observe::inventory& to) {
         to.reserved.push_back({.interface = c.interfaces().name_of(at.first),
                                .group = fmt::format("01:80:c2:00:00:{:02x}", at.second),
                                .from = heard.from.text(),
-                               .life = uint64_t{at.first} << 8 | at.second,
+                               .life = heard.life,
                                .frames = heard.frames});
 }
 

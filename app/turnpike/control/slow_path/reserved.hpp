@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "control/slow_path/slow_path_context.hpp"
+#include "observe/report.hpp"
 
 namespace turnpike::control::slow_path {
 
@@ -22,6 +23,7 @@ class reserved : public handler {
     struct heard {
         mac_address from{};
         uint64_t frames = 0, at_ms = 0;
+        uint64_t life = observe::new_life();  ///< counter epoch of `frames`
     };
     /// By the member's index and the group's last byte.
     using all = std::map<std::pair<uint16_t, uint8_t>, heard>;
