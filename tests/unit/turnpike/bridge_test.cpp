@@ -162,7 +162,7 @@ TEST(bridge, a_station_does_not_move_to_a_full_port) {
     EXPECT_EQ(l.learnt(), "p0 02, p1 01, p2 03, p2 04") << "there is room again";
 }
 
-/// A loop fills a port with a limit first: what it sends there again and again is held all the same.
+/// A loop fills a port with a limit first: an entry is also held if its frames arrive at the full port again and again.
 TEST(bridge, holds_a_station_that_is_also_at_a_full_port) {
     lab l(ports(2) + bridge("{port: p0}, {port: p1, max_addresses: 1}",
                             "    damping: {moves: 2, within_s: 5, hold_s: 20}\n"));

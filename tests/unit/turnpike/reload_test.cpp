@@ -310,8 +310,7 @@ TEST(reload, a_released_packet_whose_interface_goes_is_dropped) {
     EXPECT_EQ(l.dropped(drop_reason::interface_gone), 1U);
 }
 
-/// A new routing interface of a bridge has a static neighbour, which no worker may send to before it knows that the interface is
-/// a bridge's.
+/// Before workers have the snapshot with a new routing interface of a bridge, they would send to its neighbours past the bridge.
 TEST(reload, a_static_neighbour_is_resolved_when_workers_know_its_interface) {
     const auto with = [](const std::string& more) {
         return router("", more, "10.0.1.254/24",
