@@ -54,6 +54,8 @@ class classifier {
     void limit_bytes(uint64_t max_bytes) noexcept { table_.limit_bytes(max_bytes); }
     /// Bytes reserved for the trees that readers use.
     [[nodiscard]] uint64_t tree_bytes() const noexcept { return table_.tree_bytes(); }
+    /// Bytes of the bit vectors beside them.
+    [[nodiscard]] uint64_t vector_bytes() const noexcept { return table_.vector_bytes(); }
 
     /// Classify a burst.
     ///

@@ -74,6 +74,10 @@ class table {
     uint64_t tree_bytes() const noexcept {
         return generation_ != nullptr ? generation_->reserved_bytes() : 0;
     }
+    uint64_t vector_bytes() const noexcept {
+        const bit_vectors* const v = generation_ != nullptr ? generation_->vectors() : nullptr;
+        return v != nullptr ? bytes_of(*v) : 0;
+    }
 
     /// IDs of the matching rules, the best first; among equal priorities the lowest ID first.
     std::vector<rule_id> matching(const std::array<uint32_t, Words>& key) const;

@@ -104,13 +104,19 @@ result<state::changes> controller::attempt(std::shared_ptr<const state::configur
 result<void> controller::compile_beside(control_calls& calls, transaction_steps& u) const {
     std::shared_ptr<const state::configuration> now;
     acls::bound_lists bound;
+    // Control may replace a list meanwhile, and its tables are freed by control.
+    const struct released {
+        control_calls& calls;
+        acls::bound_lists& lists;
+        ~released() {
+            calls.run([this] { lists = {}; });
+        }
+    } afterwards{calls, bound};
     calls.run([&] {
         now = operator_config_;
         bound = acls_->bound();
     });
     auto made = acls_->compile_changed(bound, *now, *u.operators);
-    // Control may have replaced a list meanwhile, and its tables are freed by control.
-    calls.run([&] { bound = {}; });
     if (!made) return tl::unexpected<error>(made.error());
     u.compiled = std::move(*made);
     return {};

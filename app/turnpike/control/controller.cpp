@@ -248,20 +248,28 @@ void controller::follow_links_of_groups() {
     });
 }
 
-/// A bridge's routing interface is up if any member is, and for its tunnels if any port is that these may leave by.
-/// v  the snapshot that the interface is in
-bool controller::link_of(const datapath::snapshot& v, const datapath::interface& i,
-                         uint16_t without_port) noexcept {
-    const auto is_up = [&](uint16_t port) {
-        const auto* state = v.port[port].state;
-        return port != without_port && state != nullptr &&
-               state->link_up.load(std::memory_order_relaxed);
-    };
-    if (i.bridge == 0) return is_up(i.port);
+/// Whether one of the ports in a mask is up.
+bool controller::any_is_up(uint32_t ports) const noexcept {
     bool any = false;
-    datapath::for_each(v.bridges->bridges[i.bridge].ports,
-                       [&](uint32_t port) { any |= is_up(static_cast<uint16_t>(port)); });
+    datapath::for_each(ports, [&](uint32_t port) {
+        const auto* const state = snapshot_->port[port].state;
+        any |= state != nullptr && state->link_up.load(std::memory_order_relaxed);
+    });
     return any;
+}
+
+/// A bridge's routing interface is up if any member is, and for its tunnels if any port is that these may leave by.
+bool controller::has_link(const datapath::interface& i) const noexcept {
+    return any_is_up(i.bridge == 0 ? uint32_t{1} << i.port
+                                   : snapshot_->bridges->bridges[i.bridge].possible_ports);
+}
+
+/// Whether a bridge's routing interface is to be announced when the port comes up: not if it is one more of several.
+bool controller::comes_by(uint16_t bridge, uint16_t port, uint16_t ifindex) const noexcept {
+    const datapath::bridge_policy& by = snapshot_->bridges->bridges[bridge];
+    const uint32_t one = uint32_t{1} << port;
+    if ((by.ports & one) != 0) return !any_is_up(by.ports & ~one);
+    return (by.possible_ports & one) != 0 && !with_link_.test(ifindex);
 }
 
 void controller::link_changed(uint16_t port, bool up) {
@@ -272,15 +280,11 @@ void controller::link_changed(uint16_t port, bool up) {
     for (uint16_t ifindex = 1; ifindex < datapath::max_interfaces; ++ifindex) {
         const datapath::interface& i = snapshot_->interfaces[ifindex];
         if (i.kind != datapath::interface_kind::routed) continue;
-        const bool leaves_by_it =
-            i.bridge == 0 ? i.port == port
-                          : (snapshot_->bridges->bridges[i.bridge].ports >> port & 1) != 0;
-        if (!leaves_by_it) continue;
-        if (up && i.bridge != 0 && link_of(*snapshot_, i, port)) continue;  // a member more
-        if (up)
+        if (!up) {
+            if (with_link_.test(ifindex) && !has_link(i)) lose_link(ifindex);
+        } else if (i.bridge == 0 ? i.port == port : comes_by(i.bridge, port, ifindex)) {
             send_gratuitous_arp_and_na(ifindex);
-        else if (!has_link(i))
-            lose_link(ifindex);
+        }
     }
 }
 
@@ -289,10 +293,11 @@ bool controller::has_new_port(const datapath::interface& i,
                               const datapath::snapshot& before) const noexcept {
     bool any = false;
     if (i.bridge != 0)
-        datapath::for_each(snapshot_->bridges->bridges[i.bridge].ports, [&](uint32_t port) {
-            const auto* const state = snapshot_->port[port].state;
-            any |= state != nullptr && state != before.port[port].state;
-        });
+        datapath::for_each(snapshot_->bridges->bridges[i.bridge].possible_ports,
+                           [&](uint32_t port) {
+                               const auto* const state = snapshot_->port[port].state;
+                               any |= state != nullptr && state != before.port[port].state;
+                           });
     return any;
 }
 

@@ -227,9 +227,7 @@ class controller {
     [[nodiscard]] control_tx& egress() noexcept { return *control_tx_; }
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
     [[nodiscard]] const rcu::qsbr& rcu() const noexcept { return *rcu_; }
-    [[nodiscard]] bool has_link(const datapath::interface& i) const noexcept {
-        return link_of(*snapshot_, i);
-    }
+    [[nodiscard]] bool has_link(const datapath::interface& i) const noexcept;
     /// Reads the links, which may wait for the kernel, and follows them.
     void poll_links(uint64_t now_ms);
     /// Another thread reads the links, until end_link_polls(). Before it begins (true), and after it has ended.
@@ -287,8 +285,8 @@ class controller {
     void register_handlers();
     void receive_punted() noexcept;
     void link_changed(uint16_t port, bool up);
-    [[nodiscard]] static bool link_of(const datapath::snapshot& v, const datapath::interface& i,
-                                      uint16_t without_port = UINT16_MAX) noexcept;
+    [[nodiscard]] bool any_is_up(uint32_t ports) const noexcept;
+    [[nodiscard]] bool comes_by(uint16_t bridge, uint16_t port, uint16_t ifindex) const noexcept;
     [[nodiscard]] bool has_new_port(const datapath::interface& i,
                                     const datapath::snapshot& before) const noexcept;
     void lose_link(uint16_t interface);

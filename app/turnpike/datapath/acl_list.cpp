@@ -146,8 +146,12 @@ void acl_list::share_limit() noexcept {
     v6_->limit_bytes(limit - std::min(limit, v4_->tree_bytes()));
 }
 
+/// Bit vectors again, of IPv4 first, where there is room beside all trees.
 void acl_list::optimize() noexcept {
+    const uint64_t limit = uint64_t{says_->memory_mb} << 20;
+    v4_->limit_bytes(limit - std::min(limit, v6_->tree_bytes() + v6_->vector_bytes()));
     v4_->optimize();
+    v6_->limit_bytes(limit - std::min(limit, v4_->tree_bytes() + v4_->vector_bytes()));
     v6_->optimize();
 }
 

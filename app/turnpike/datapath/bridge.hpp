@@ -198,8 +198,10 @@ struct bridge_policy {
     /// (all have the same), an Ethernet header and two VLAN tags (IEEE 802.1Q-2018 section 6.5.8). A bridge that looks at
     /// no VLAN carries both of a provider's and a customer's.
     uint32_t max_bytes = INT32_MAX;
-    /// Egress ports, a mask: of its members, or all ports if a member is a tunnel.
+    /// Likely egress ports, a mask: of its members, and of the routed interfaces in the VRFs of its tunnels.
     uint32_t ports = 0;
+    /// Possible ones: all ports if a member is a tunnel, whose route may be another VRF's.
+    uint32_t possible_ports = 0;
 };
 
 struct bridge_tables {

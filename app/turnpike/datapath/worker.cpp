@@ -266,10 +266,9 @@ void worker::send_own(burst& b) noexcept {
             if (has_out_lists(v) && !read_headers(b.packet[i], b.parsed[i])) b.parsed[i] = {};
             continue;
         }
-        // Released by neighbour resolution. The interface may have gone, or become another kind, since then.
+        // Released by neighbour resolution. The interface may have gone, gone down or become another kind since then.
         if (const interface& to = v.interfaces[b.out[i].interface];
-            to.ifindex == 0 || to.port != b.out[i].port || to.kind == interface_kind::bridged ||
-            to.kind == interface_kind::patched) {
+            to.port != b.out[i].port || to.kind != interface_kind::routed) {
             gone |= packet_mask{1} << i;
             continue;
         }

@@ -63,6 +63,11 @@ class table_maker {
     table_maker(const transaction& c, bridge_tables& to) : c_(c), to_(to) {
         to_.domains.resize(domains_of_bridge);
         to_.bridges.emplace_back();  // index 0 is unused
+        std::map<std::string, uint32_t> of_bridge;
+        for (const auto& [name, b] : c.after.bridges) of_bridge.emplace(name, ports_of_members(b));
+        for (const auto& [name, i] : c.after.interfaces)
+            if (i.kind == state::interface_kind::routed)
+                ports_of_vrf_[i.vrf] |= i.port.empty() ? of_bridge.at(i.bridge) : port_bit(i.port);
     }
 
     void add(const std::string& name, const state::bridge& b, uint16_t number,
@@ -71,6 +76,7 @@ class table_maker {
         to_.domains.resize(std::max(to_.domains.size(), first_domain + domains));
         to_.bridges.resize(std::max<size_t>(to_.bridges.size(), number + 1u));
         to_.bridges[number] = policy_of(b.reserved);
+        to_.bridges[number].ports = to_.bridges[number].possible_ports = ports_of_members(b);
         for (size_t d = 0; d < domains; ++d) to_.domains[first_domain + d].bridge = number;
         for (const state::bridge_member& m : b.members) add_member(m, number, first_domain);
         add_routing(name, number, first_domain);
@@ -80,6 +86,16 @@ class table_maker {
     }
 
   private:
+    /// A mask; 0: a tunnel.
+    [[nodiscard]] uint32_t port_bit(const std::string& port) const {
+        const uint16_t index = c_.port_index_of.at(port);
+        return index == datapath::tunnel_port ? 0 : uint32_t{1} << index;
+    }
+    [[nodiscard]] uint32_t ports_of_members(const state::bridge& b) const {
+        uint32_t out = 0;
+        for (const state::bridge_member& m : b.members) out |= port_bit(m.port);
+        return out;
+    }
     void add_member(const state::bridge_member& m, uint16_t number, uint16_t first) {
         const uint16_t ifindex = c_.ifindex_of.at(m.port);
         const state::interface& on = c_.after.interfaces.at(m.port);
@@ -97,7 +113,6 @@ class table_maker {
         if (!c_.after.is_tunnel(on)) {
             constexpr uint32_t headers =
                 sizeof(packet::ethernet_header) + 2 * sizeof(packet::vlan_tag);
-            to_.bridges[number].ports |= uint32_t{1} << c_.port_index_of.at(m.port);
             to_.bridges[number].max_bytes = c_.after.mtu_of(on) + headers;
             to_.min_max_bytes = std::min(to_.min_max_bytes, to_.bridges[number].max_bytes);
         } else {
@@ -105,7 +120,8 @@ class table_maker {
             // horizon.
             constexpr uint8_t tunnels_of_all = 255;
             to_.exits[ifindex].is = datapath::bridge_exit::tunnel;
-            to_.bridges[number].ports = all_ports;  // routes decide, also of another VRF
+            to_.bridges[number].ports |= ports_of_vrf_[c_.after.tunnels.find(m.port)->vrf];
+            to_.bridges[number].possible_ports = all_ports;
             if (m.isolation == 0) to_.exits[ifindex].isolation = tunnels_of_all;
         }
         to_.any_locked |= m.locked;
@@ -206,6 +222,7 @@ class table_maker {
 
     const transaction& c_;
     bridge_tables& to_;
+    std::map<std::string, uint32_t> ports_of_vrf_;
 };
 
 /// The lowest free number.

@@ -129,8 +129,10 @@ void bridges::learn(const learnt_fdb_entry& l) {
     bridge_row* const row = row_of(domain);
     if (row == nullptr || !shown_->is_member(domain, ifindex)) return;
     if (const auto number = find(l.key)) {
-        if (entries_[*number].is == kind::learnt && entries_[*number].ifindex != ifindex)
-            move(*number, ifindex);
+        const entry& e = entries_[*number];
+        if (e.is != kind::learnt || e.ifindex == ifindex) return;
+        if (has_room(ifindex)) return move(*number, ifindex);
+        ++row->numbers.refused;
         return;
     }
     if (row->numbers.learnt >= row->max_addresses || !has_room(ifindex) ||
@@ -160,12 +162,8 @@ void bridges::move(uint32_t number, uint16_t to) {
         e.home = e.ifindex;
     }
     ++e.moves;
-    const bool too_often = limit.moves != 0 && e.moves > limit.moves;
-    if (!too_often && !has_room(to)) {  // it counts for damping: a loop fills a port first
-        ++row.numbers.refused;
-        return;
-    }
     ++row.numbers.moves;
+    const bool too_often = limit.moves != 0 && e.moves > limit.moves;
     const uint16_t from = e.ifindex;
     if (!too_often)
         e.ifindex = to;

@@ -267,17 +267,22 @@ rte_ring* workers::ring_to(const datapath::egress& by) const noexcept {
     const datapath::snapshot* v = published_.load(std::memory_order_relaxed);
     if (v == nullptr) return nullptr;
     const uint16_t bridge = v->interfaces[by.interface].bridge;
-    const uint32_t ports = bridge != 0 ? v->bridges->bridges[bridge].ports : uint32_t{1} << by.port;
-    uint32_t most = 0;
-    rte_ring* best = nullptr;
-    for (size_t w = 0; w < v->queues.size(); ++w) {
-        uint32_t sends = 0;
-        datapath::for_each(ports, [&](uint32_t p) { sends += v->queues[w].tx[p] >= 0; });
-        if (sends <= most) continue;
-        most = sends;
-        best = slots_[w]->worker.parts().from_control;
-    }
-    return best;
+    const auto best_for = [&](uint32_t ports) {
+        uint32_t most = 0;
+        rte_ring* best = nullptr;
+        for (size_t w = 0; w < v->queues.size(); ++w) {
+            uint32_t sends = 0;
+            datapath::for_each(ports, [&](uint32_t p) { sends += v->queues[w].tx[p] >= 0; });
+            if (sends <= most) continue;
+            most = sends;
+            best = slots_[w]->worker.parts().from_control;
+        }
+        return best;
+    };
+    if (bridge == 0) return best_for(uint32_t{1} << by.port);
+    const datapath::bridge_policy& b = v->bridges->bridges[bridge];
+    rte_ring* const likely = best_for(b.ports);
+    return likely != nullptr ? likely : best_for(b.possible_ports);
 }
 
 void workers::receive_punted(const std::function<void(rte_mbuf*)>& handle) {
