@@ -248,20 +248,22 @@ void controller::follow_links_of_groups() {
     });
 }
 
+/// Whether the link of a port is up. The port of all tunnels is always up.
+bool controller::is_up(uint16_t port) const noexcept {
+    const auto* const state = snapshot_->port[port].state;
+    return state != nullptr && state->link_up.load(std::memory_order_relaxed);
+}
 /// Whether one of the ports in a mask is up.
 bool controller::any_is_up(uint32_t ports) const noexcept {
     bool any = false;
-    datapath::for_each(ports, [&](uint32_t port) {
-        const auto* const state = snapshot_->port[port].state;
-        any |= state != nullptr && state->link_up.load(std::memory_order_relaxed);
-    });
+    datapath::for_each(ports, [&](uint32_t port) { any |= is_up(static_cast<uint16_t>(port)); });
     return any;
 }
 
 /// A bridge's routing interface is up if any member is, and for its tunnels if any port is that these may leave by.
 bool controller::has_link(const datapath::interface& i) const noexcept {
-    return any_is_up(i.bridge == 0 ? uint32_t{1} << i.port
-                                   : snapshot_->bridges->bridges[i.bridge].possible_ports);
+    if (i.bridge == 0) return is_up(i.port);
+    return any_is_up(snapshot_->bridges->bridges[i.bridge].possible_ports);
 }
 
 /// Whether a bridge's routing interface is to be announced when the port comes up: not if it is one more of several.
