@@ -2,7 +2,8 @@
 // acl.hpp: packet classification: finds the matching rule with the highest priority.
 //
 // Layout: README.md draws it. Design: a few shallow trees that cut on bits of the key, leaves
-// scanned with SIMD, the packets of a burst processed in parallel (doc/design/0006-acl.md).
+// scanned with SIMD, the packets of a burst processed in parallel; and beside them bit vectors of
+// groups of rules, where these are faster (doc/design/0006-acl.md).
 #pragma once
 
 #include <atomic>
@@ -45,10 +46,10 @@ class classifier {
     [[nodiscard]] result<rule_id> add(const rule& r);
     /// Errors  ENOENT; ENOMEM: the set is unchanged
     [[nodiscard]] result<void> remove(rule_id id);
-    /// Call it after the last of some changes: a short list is classified faster again (bit_vectors.hpp). Takes some 0.4 ms
-    /// for 1,000 rules. The rules are the same.
+    /// Call it after the last of some changes: the rules are classified faster again (bit_vectors.hpp). Takes some 1 ms for
+    /// 1,000 rules. The rules are the same.
     void optimize() noexcept;
-    /// Free what a short list has beside its trees, until the next build: packets are classified by the trees.
+    /// Free the bit vectors that a list has beside its trees, until the next build: packets are classified by the trees.
     void drop_vectors() noexcept;
     /// Another config::max_bytes, for changes from now on.
     void limit_bytes(uint64_t max_bytes) noexcept { table_.limit_bytes(max_bytes); }

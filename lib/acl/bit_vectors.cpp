@@ -3,145 +3,113 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
-#include <functional>
 #include <new>
+#include <numeric>
 #include <optional>
-#include <string_view>
-#include <unordered_map>
+#include <span>
+
+#include "acl/group_tables.hpp"
+#include "acl/rule_groups.hpp"
 
 namespace turnpike::acl {
 namespace {
 
-constexpr uint32_t values = 256;  ///< of a byte
-constexpr uint64_t line_bytes = 64;
-constexpr uint32_t least_vector = 32;  ///< bytes
+constexpr uint32_t node_bytes = bit_vectors::header_bytes + 256 * sizeof(uint32_t);
+static_assert(node_bytes % bit_vectors::granule_bytes == 0);
 
-/// With what frees it. The tables follow in the same allocation.
+/// With what frees it. Nodes and groups follow in the same allocation.
 struct allocated : bit_vectors {
     memory from;
     uint64_t bytes = 0;
     std::shared_ptr<uint64_t> held;
 };
 
-/// Vectors, each once.
-class distinct_vectors {
-  public:
-    explicit distinct_vectors(size_t words) : words_(words) {}
+constexpr uint64_t aligned(uint64_t bytes) {
+    constexpr uint64_t granule = bit_vectors::granule_bytes;
+    return (bytes + granule - 1) / granule * granule;
+}
 
-    /// Answers  the vector's number
-    size_t add(const uint32_t* vector) {
-        const size_t bytes = words_ * sizeof *vector;
-        const size_t hash =
-            std::hash<std::string_view>()({reinterpret_cast<const char*>(vector), bytes});
-        const auto [first, end] = by_hash_.equal_range(hash);
-        for (auto it = first; it != end; ++it)
-            if (std::memcmp(&all_[it->second * words_], vector, bytes) == 0) return it->second;
-        const size_t number = all_.size() / words_;
-        by_hash_.emplace(hash, number);
-        all_.insert(all_.end(), vector, vector + words_);
-        return number;
-    }
-    [[nodiscard]] size_t size() const noexcept { return all_.size() / words_; }
-    [[nodiscard]] const uint32_t* operator[](size_t number) const noexcept {
-        return &all_[number * words_];
-    }
-    [[nodiscard]] std::vector<uint32_t> release() noexcept { return std::move(all_); }
-
-  private:
-    size_t words_;
-    std::vector<uint32_t> all_;
-    std::unordered_multimap<size_t, size_t> by_hash_;
+/// How the rules may be divided, the fastest first.
+struct form {
+    uint32_t vector_bytes;
+    unsigned parts;
+    bool alone = false;  ///< of one group only
 };
+constexpr form forms[] = {{32, 1}, {64, 1}, {32, 2}, {128, 1}, {256, 1, true}};
+constexpr size_t max_rules_in(uint32_t vector_bytes) { return 8 * vector_bytes - 1; }
 
-/// The vectors of a byte's values.
-struct byte_vectors {
-    uint16_t offset;  ///< of the byte in a key
-    std::array<size_t, values> number;
-    distinct_vectors vectors;
-};
+bool one_byte(const vector_field& f) {
+    return f.what == vector_field::kind::byte || f.what == vector_field::kind::port_of_one_byte;
+}
 
-/// One field's tables before they are laid out.
-struct field_tables {
-    uint16_t high, low;
-    std::vector<uint16_t> index, blocks;
-    std::vector<uint32_t> vectors;
+/// A part before it is laid out.
+template <unsigned Words>
+struct part_tables {
+    rule_groups rules;
+    std::vector<vector_field> fields;
+    std::vector<group_tables<Words>> groups;
+    std::vector<uint64_t> bytes;  ///< of each group
+
+    [[nodiscard]] uint64_t all_bytes() const {
+        return std::accumulate(bytes.begin(), bytes.end(), node_bytes * rules.nodes.size());
+    }
 };
 
 template <unsigned Words>
 class vectors_builder {
   public:
     vectors_builder(const std::vector<packed_rule<Words>>& rules, const view& of)
-        : rules_(rules), view_(of), words_(vector_bytes() / 4) {}
+        : rules_(rules), view_(of) {}
 
-    /// Answers  false if some field cannot be found in a key, or has too many vectors
+    /// Answers  false if some field cannot be found in a key, or the rules cannot be divided
     bool build() {
-        if (!add_range(16) || !add_range(0)) return false;
-        for (unsigned w = 0; w < Words; ++w)
-            for (const unsigned shift : {16U, 0U}) {
-                if (w == ports || (w == Words - vlan_from_end && shift == 0))
-                    continue;  // ranges; port classes, which follow from them
-                if (!add_half_word(w, shift)) return false;
-            }
-        return true;
+        std::vector<uint32_t> all(rules_.size());
+        std::iota(all.begin(), all.end(), 0U);
+        const auto fields = fields_of(all);
+        if (!fields) return false;
+        for (rule_groups& each : divided(*fields)) {
+            parts_.emplace_back();
+            parts_.back().rules = std::move(each);
+            if (!add_tables(parts_.back())) return false;
+        }
+        return !parts_.empty();
     }
 
     owned_bit_vectors lay_out(const memory& from, uint64_t byte_limit,
                               const std::shared_ptr<uint64_t>& held) const {
-        uint64_t bytes = aligned(sizeof(allocated)) + aligned(8 * vector_bytes() * 4) +
-                         (view_.categories == 0 ? max_categories * vector_bytes() : 0);
-        for (const auto* fields : {&bytes_, &pairs_})
-            for (const field_tables& f : *fields)
-                bytes += aligned(2 * f.index.size()) + aligned(2 * f.blocks.size()) +
-                         aligned(4 * f.vectors.size());
+        const uint64_t head = aligned(sizeof(allocated)),
+                       user_data = aligned(4 * (rules_.size() + 1));
+        uint64_t bytes = head + user_data;
+        for (const auto& p : parts_) bytes += p.all_bytes();
         if (bytes > byte_limit) return nullptr;
-        void* const block = from.allocate(from.context, bytes, line_bytes);
-        if (block == nullptr) return nullptr;
-        auto* const made = new (block) allocated{};
+        auto* const memory =
+            static_cast<uint8_t*>(from.allocate(from.context, bytes, bit_vectors::granule_bytes));
+        if (memory == nullptr) return nullptr;
+        auto* const made = new (memory) allocated{};
         owned_bit_vectors out(made);
         made->from = from;
         made->bytes = bytes;
         made->held = held;
         *held += bytes;
-        auto* next = static_cast<uint8_t*>(block) + aligned(sizeof(allocated));
-        const auto put = [&next]<class T>(const std::vector<T>& what) {
-            auto* const at = reinterpret_cast<T*>(next);
-            std::copy(what.begin(), what.end(), at);
-            next += aligned(sizeof(T) * what.size());
-            return at;
-        };
-        made->vector_bytes = vector_bytes();
-        made->user_data = put(user_data());
-        if (view_.categories == 0)
-            made->categories = reinterpret_cast<const uint64_t*>(put(categories()));
-        const auto put_field = [&](const field_tables& f) {
-            const uint16_t *const index = put(f.index), *const blocks = put(f.blocks);
-            const auto* vectors = reinterpret_cast<const uint64_t*>(put(f.vectors));
-            return bit_vectors::field{f.high, f.low, index, blocks, vectors};
-        };
-        for (const field_tables& f : bytes_) made->byte_field[made->byte_fields++] = put_field(f);
-        for (const field_tables& f : pairs_) made->pair_field[made->pair_fields++] = put_field(f);
+        std::memset(memory + head, 0, bytes - head);
+        auto* next_data = reinterpret_cast<uint32_t*>(memory + head);
+        made->user_data = next_data;
+        for (const auto& r : rules_) *next_data++ = r.user_data;
+        made->block = memory + head + user_data;
+        made->vector_bytes = static_cast<uint16_t>(vector_bytes_);
+        uint64_t at = 0;
+        for (const auto& p : parts_) {
+            write(p, memory + head + user_data, at, made->part_at[made->parts++]);
+            made->groups += static_cast<uint32_t>(p.groups.size());
+            at += p.all_bytes();
+        }
         return out;
     }
 
   private:
+    using kind = vector_field::kind;
     static constexpr unsigned ports = packed_rule<Words>::ports_word;
-
-    static constexpr uint64_t aligned(uint64_t bytes) {
-        return (bytes + line_bytes - 1) / line_bytes * line_bytes;
-    }
-    [[nodiscard]] uint32_t vector_bytes() const noexcept {
-        // A bit more than there are rules.
-        return std::max(least_vector, std::bit_ceil(static_cast<uint32_t>(rules_.size()) / 8 + 1));
-    }
-    static void set(uint32_t* to, size_t rule) noexcept { to[rule / 32] |= 1U << rule % 32; }
-    /// A vector with the last bit only.
-    [[nodiscard]] std::vector<uint32_t> no_rules() const {
-        std::vector<uint32_t> out(words_);
-        set(out.data(), 32 * words_ - 1);
-        return out;
-    }
 
     /// The offset in a key of the byte at `shift` of a word, as layout.hpp's pieces say.
     [[nodiscard]] std::optional<uint16_t> offset_of(unsigned word, unsigned shift) const noexcept {
@@ -155,155 +123,110 @@ class vectors_builder {
         return {};
     }
 
-    /// The two bytes at `shift` of a word: one field, or a field each.
-    bool add_half_word(unsigned word, unsigned shift) {
-        if (!tests(word, 0xffU << shift << 8))
-            return !tests(word, 0xffU << shift) || add_byte(word, shift);
-        if (!tests(word, 0xffU << shift)) return add_byte(word, shift + 8);
-        auto high = vectors_of(word, shift + 8), low = vectors_of(word, shift);
-        return high && low && (add_pair(*high, *low) || (add(*high) && add(*low)));
-    }
-    bool add_byte(unsigned word, unsigned shift) {
-        auto of = vectors_of(word, shift);
-        return of && add(*of);
-    }
-    [[nodiscard]] bool tests(unsigned word, uint32_t bits) const {
-        return std::ranges::any_of(rules_,
-                                   [&](const auto& r) { return (r.mask[word] & bits) != 0; });
-    }
-
-    /// Answers  nothing if the byte cannot be found in a key
-    std::optional<byte_vectors> vectors_of(unsigned word, unsigned shift) const {
-        const auto at = offset_of(word, shift);
-        if (!at) return {};
-        const auto byte_of = [shift](uint32_t x) { return x >> shift & 0xff; };
-        std::vector<uint32_t> rows, wild = no_rules();
-        for (size_t i = 0; i < rules_.size(); ++i)
-            if (byte_of(rules_[i].mask[word]) == 0) set(wild.data(), i);
-        for (uint32_t v = 0; v < values; ++v) rows.insert(rows.end(), wild.begin(), wild.end());
-        for (size_t i = 0; i < rules_.size(); ++i) {
-            const uint32_t mask = byte_of(rules_[i].mask[word]);
-            if (mask == 0) continue;
-            const uint32_t open = ~mask & 0xff, value = byte_of(rules_[i].value[word]) & mask;
-            for (uint32_t bits = open;; bits = (bits - 1) & open) {
-                set(&rows[(value | bits) * words_], i);
-                if (bits == 0) break;
-            }
+    /// The fields that these rules test. Answers  nothing if one cannot be found in a key
+    std::optional<std::vector<vector_field>> fields_of(std::span<const uint32_t> rules) const {
+        std::vector<vector_field> out;
+        uint32_t some_ports = 0;
+        std::array<uint32_t, Words> masks{};
+        for (const uint32_t i : rules) {
+            some_ports |= ~rules_[i].ports_more;
+            for (unsigned w = 0; w < Words; ++w) masks[w] |= rules_[i].mask[w];
         }
-        byte_vectors out{*at, {}, distinct_vectors(words_)};
-        for (uint32_t v = 0; v < values; ++v) out.number[v] = out.vectors.add(&rows[v * words_]);
+        for (const unsigned shift : {16U, 0U}) {
+            if ((some_ports >> shift & 0xffff) == 0) continue;
+            const auto high = offset_of(ports, shift + 8), low = offset_of(ports, shift);
+            if (!low) return {};
+            if (high)
+                out.push_back({kind::port, ports, shift, {*high, *low}});
+            else
+                out.push_back({kind::port_of_one_byte, ports, shift, {*low, 0}});
+        }
+        for (unsigned w = 0; w < Words; ++w)
+            for (const unsigned shift : {24U, 16U, 8U, 0U}) {
+                if (w == ports || (w == Words - vlan_from_end && shift < 16))
+                    continue;  // ranges; port classes, which follow from them
+                if ((masks[w] >> shift & 0xff) == 0) continue;
+                const auto at = offset_of(w, shift);
+                if (!at) return {};
+                out.push_back({kind::byte, w, shift, {*at, 0}});
+            }
         return out;
     }
 
-    /// Where vector `number` of a field is, as kernels read it. Answers  false if that is too far
-    bool place(size_t number, uint16_t& to) const noexcept {
-        const size_t at = number * words_ / 2;
-        to = static_cast<uint16_t>(at);
-        return at <= UINT16_MAX;
-    }
-
-    bool add(byte_vectors& of) {
-        field_tables out{of.offset, 0, std::vector<uint16_t>(values), {}, {}};
-        for (uint32_t v = 0; v < values; ++v)
-            if (!place(of.number[v], out.index[v])) return false;
-        out.vectors = of.vectors.release();
-        bytes_.push_back(std::move(out));
-        return true;
-    }
-
-    /// One field of two bytes saves the load and the AND of a vector; worth it for long ones. Answers  false if not
-    bool add_pair(const byte_vectors& high, const byte_vectors& low) {
-        if (vector_bytes() == least_vector) return false;
-        const size_t most = 2 * (high.vectors.size() + low.vectors.size());
-        distinct_vectors both(words_);
-        std::vector<uint32_t> common(words_);
-        field_tables out{high.offset, low.offset, std::vector<uint16_t>(values), {}, {}};
-        for (size_t h = 0; h < high.vectors.size(); ++h) {
-            std::vector<uint16_t> of_low(low.vectors.size());
-            for (size_t l = 0; l < low.vectors.size(); ++l) {
-                std::transform(high.vectors[h], high.vectors[h] + words_, low.vectors[l],
-                               common.begin(), std::bit_and<>());
-                if (!place(both.add(common.data()), of_low[l]) || both.size() > most) return false;
-            }
-            for (uint32_t v = 0; v < values; ++v) out.blocks.push_back(of_low[low.number[v]]);
+    /// In the fastest form that they fit in.
+    std::vector<rule_groups> divided(const std::vector<vector_field>& fields) {
+        std::vector<key_byte> bytes;
+        for (const vector_field& f : fields)
+            if (f.what != kind::port_of_one_byte)
+                bytes.push_back({f.word, f.what == kind::port ? f.shift + 8 : f.shift});
+        for (const form& f : forms) {
+            if (f.alone && rules_.size() > max_rules_in(f.vector_bytes)) continue;
+            auto found = divide<Words>(rules_, bytes, max_rules_in(f.vector_bytes), f.parts);
+            if (found.empty()) continue;
+            vector_bytes_ = f.vector_bytes;
+            return found;
         }
-        for (uint32_t v = 0; v < values; ++v)
-            out.index[v] = static_cast<uint16_t>(high.number[v] * values);
-        out.vectors = both.release();
-        pairs_.push_back(std::move(out));
+        return {};
+    }
+
+    /// Answers  false if a group is too large
+    bool add_tables(part_tables<Words>& to) const {
+        std::vector<uint32_t> all;
+        for (const auto& set : to.rules.groups) all.insert(all.end(), set.begin(), set.end());
+        to.fields = *fields_of(all);
+        for (const auto& set : to.rules.groups) {
+            group_tables<Words> made(rules_, set, vector_bytes_, view_.categories == 0);
+            for (const vector_field& f : to.fields)
+                if (f.what == kind::byte)
+                    made.add_byte(f);
+                else
+                    made.add_port(f);
+            const auto bytes = made.bytes();
+            if (!bytes) return false;
+            to.bytes.push_back(*bytes);
+            to.groups.push_back(std::move(made));
+        }
         return true;
     }
 
-    /// shift  of the port in its word
-    bool add_range(unsigned shift) {
-        const auto low = [&](const auto& r) { return r.ports_low >> shift & 0xffff; };
-        const auto more = [&](const auto& r) { return r.ports_more >> shift & 0xffff; };
-        if (std::ranges::all_of(rules_, [&](const auto& r) { return more(r) == 0xffff; }))
-            return true;
-        const auto high_at = offset_of(ports, shift + 8), low_at = offset_of(ports, shift);
-        if (!low_at) return false;
-        // Ends of rules in order: between two of these all ports have the same rules.
-        struct event {
-            uint32_t port;
-            uint32_t rule;
+    /// at  where the part begins in the block
+    void write(const part_tables<Words>& from, uint8_t* block, uint64_t at,
+               bit_vectors::part& to) const {
+        std::vector<uint64_t> groups_at;
+        uint64_t next = at + node_bytes * from.rules.nodes.size();
+        for (const uint64_t bytes : from.bytes) {
+            groups_at.push_back(next);
+            next += bytes;
+        }
+        const auto place = [&](rule_groups::child c) {
+            const uint64_t there = c.group ? groups_at[c.number] : at + node_bytes * c.number;
+            return static_cast<uint32_t>(there / bit_vectors::granule_bytes * 2) |
+                   (c.group ? bit_vectors::group_bit : 0);
         };
-        std::vector<event> events;
-        for (uint32_t i = 0; i < rules_.size(); ++i) {
-            events.push_back({low(rules_[i]), i});
-            events.push_back({low(rules_[i]) + more(rules_[i]) + 1, i});
+        to.root = place(from.rules.root);
+        to.levels = static_cast<uint16_t>(from.rules.levels);
+        for (const vector_field& f : from.fields)
+            if (one_byte(f))
+                to.byte_field[to.byte_fields++] = f.at;
+            else
+                to.port_field[to.port_fields++] = f.at;
+        uint8_t* node = block + at;
+        for (const rule_groups::node& n : from.rules.nodes) {
+            const uint16_t offset = *offset_of(n.byte.word, n.byte.shift);
+            std::memcpy(node, &offset, sizeof offset);
+            auto* child = reinterpret_cast<uint32_t*>(node + bit_vectors::header_bytes);
+            for (const rule_groups::child& c : n.children) *child++ = place(c);
+            node += node_bytes;
         }
-        std::ranges::sort(events, {}, &event::port);
-        distinct_vectors intervals(words_);
-        std::vector<uint32_t> now = no_rules();
-        std::vector<uint16_t> of_port(65536);
-        size_t next = 0;
-        for (uint32_t port = 0, end; port <= 0xffff; port = end) {
-            for (; next < events.size() && events[next].port == port; ++next)
-                now[events[next].rule / 32] ^= 1U << events[next].rule % 32;
-            end = next < events.size() ? events[next].port : 0x10000;
-            uint16_t at;
-            if (!place(intervals.add(now.data()), at)) return false;
-            std::fill(of_port.begin() + port, of_port.begin() + end, at);
-        }
-        if (!high_at) {  // a range of one byte
-            of_port.resize(values);
-            bytes_.push_back({*low_at, 0, std::move(of_port), {}, intervals.release()});
-            return true;
-        }
-        field_tables out{*high_at, *low_at, {}, {}, intervals.release()};
-        distinct_vectors blocks(values / 2);
-        for (uint32_t high = 0; high < values; ++high) {
-            uint32_t block[values / 2];
-            std::memcpy(block, &of_port[high * values], sizeof block);
-            out.index.push_back(static_cast<uint16_t>(blocks.add(block) * values));
-        }
-        const std::vector<uint32_t> all = blocks.release();
-        out.blocks.resize(2 * all.size());
-        std::memcpy(out.blocks.data(), all.data(), 4 * all.size());
-        pairs_.push_back(std::move(out));
-        return true;
-    }
-
-    [[nodiscard]] std::vector<uint32_t> user_data() const {
-        std::vector<uint32_t> out(32 * words_);
-        for (size_t i = 0; i < rules_.size(); ++i) out[i] = rules_[i].user_data;
-        return out;
-    }
-    [[nodiscard]] std::vector<uint32_t> categories() const {
-        std::vector<uint32_t> out;
-        for (unsigned c = 0; c < max_categories; ++c) {
-            std::vector<uint32_t> members = no_rules();
-            for (size_t i = 0; i < rules_.size(); ++i)
-                if ((rules_[i].categories >> c & 1) != 0) set(members.data(), i);
-            out.insert(out.end(), members.begin(), members.end());
-        }
-        return out;
+        const uint16_t some_offset = from.fields.empty() ? 0 : from.fields[0].at.high;
+        for (size_t i = 0; i < from.groups.size(); ++i)
+            from.groups[i].write(block + groups_at[i], some_offset, parts_.size() > 1);
     }
 
     const std::vector<packed_rule<Words>>& rules_;
     const view& view_;
-    const size_t words_;
-    std::vector<field_tables> bytes_, pairs_;
+    uint32_t vector_bytes_ = 0;
+    std::vector<part_tables<Words>> parts_;
 };
 
 }  // namespace
@@ -322,7 +245,7 @@ template <unsigned Words>
 owned_bit_vectors make_bit_vectors(const std::vector<packed_rule<Words>>& rules, const view& view,
                                    const memory& from, uint64_t byte_limit,
                                    const std::shared_ptr<uint64_t>& held) noexcept {
-    if (rules.empty() || rules.size() > bit_vectors::max_rules) return nullptr;
+    if (rules.empty()) return nullptr;
     try {
         vectors_builder<Words> builder(rules, view);
         if (!builder.build()) return nullptr;

@@ -38,26 +38,41 @@ struct piece {
 };
 constexpr unsigned max_pieces = 20;
 
-/// The bit vectors of a short list (bit_vectors.hpp): bit i of a vector is rule i, the highest priority first. The last
-/// bit is set in every vector and stands for "no rule": its user data is 0.
+/// Bit vectors (bit_vectors.hpp). Rules are in one part or two. In a part nodes find the group of a key by its bytes. In a
+/// group bit i of a vector is its rule i, the highest priority first; the last bit is set in every vector and stands for
+/// "no rule".
 struct bit_vectors {
-    /// A part of the key that some rule tests: a byte, or two bytes, such as a port.
+    /// A byte of the key that some rule tests (high), or a port. Offsets in a key.
     struct field {
-        uint16_t high, low;  ///< offsets of its bytes in a key; a byte: high
-        /// [256] A byte: where its vector is. Two bytes, by the high one: where its block begins in `blocks`.
-        const uint16_t* index;
-        const uint16_t* blocks;   ///< [][256] two bytes, by the low one: where its vector is
-        const uint64_t* vectors;  ///< [][vector_bytes / 8]
+        uint16_t high, low;
     };
-    static constexpr unsigned max_bytes = 4 * max_words, max_pairs = 2 * max_words;
-    static constexpr unsigned max_rules = 2047;
+    static constexpr unsigned max_bytes = 4 * max_words, max_ports = 2;
+    static constexpr unsigned max_rules = 65535;
+    static constexpr unsigned max_parts = 2;
+    static constexpr unsigned max_levels = 4;
+    /// A node and a group begin with the u16 offset of the byte of a key that a node reads; a group has any, so that it may be
+    /// read as a node. A node goes on with u32 child[256], by that byte: where it is in `block`, in granules * 2, and group_bit
+    /// if it is a group. A group has u32 result[8 * vector_bytes], the user data of its rules, or with two parts their numbers;
+    /// if rules differ in their categories u8 [max_categories][vector_bytes], the rules of each; for each field u16 [256], by
+    /// its high byte: its vector, or of ports a block: u16 [256], by the low byte; then blocks and vectors. Such a u16
+    /// is an offset from the group's beginning, in units that an address has as its scale.
+    static constexpr unsigned granule_bytes = 64, header_bytes = 64, offset_unit = 8;
+    static constexpr uint32_t group_bit = 1;
 
-    uint32_t vector_bytes;  ///< 32, 64, 128 or 256
-    uint16_t byte_fields, pair_fields;
-    field byte_field[max_bytes], pair_field[max_pairs];
-    const uint32_t* user_data;  ///< [8 * vector_bytes]
-    const uint64_t*
-        categories;  ///< [max_categories][vector_bytes / 8] rules of each; null: view::categories
+    struct part {
+        uint32_t root;    ///< as a node's child
+        uint16_t levels;  ///< nodes on the longest way to a group
+        uint16_t byte_fields, port_fields;
+        field byte_field[max_bytes], port_field[max_ports];
+    };
+
+    const uint8_t* block;
+    const uint32_t*
+        user_data;    ///< by number, the highest priority first; the last one, of "no rule", is 0
+    uint32_t groups;  ///< of all parts
+    uint16_t vector_bytes;  ///< 32, 64, 128 or 256
+    uint16_t parts;
+    part part_at[max_parts];
 };
 
 /// Input of one classification; immutable once published, except for entries in the arena and `vectors`.

@@ -29,7 +29,8 @@ struct config {
     /// Automatic: the kernel that is the fastest with the rules of each build (fastest_kernel.hpp);
     /// false: the first one that is permitted.
     bool measure_kernels = false;
-    /// Lists up to this size have bit vectors from each build until the first change (bit_vectors.hpp); 0: none have.
+    /// Lists up to this size have bit vectors from each build until the first change, if they can be divided (bit_vectors.hpp);
+    /// 0: none have.
     uint32_t vector_rules = bit_vectors::max_rules;
     memory allocator = {};            ///< for memory that readers use
     rcu::defer_free defer_free = {};  ///< required if readers run during changes

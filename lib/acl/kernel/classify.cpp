@@ -166,13 +166,13 @@ inline void classify_by_vectors(const acl::bit_vectors& vectors, uint32_t common
                                 const uint8_t* const* data, uint32_t* results, uint32_t n,
                                 uint32_t categories) noexcept {
     if (vectors.vector_bytes == 32)
-        bit_vector_search<narrow<V>, 32>(vectors).classify(data, results, n, categories, common);
+        bit_vector_search<narrow<V>, 32>(vectors, common).classify(data, results, n, categories);
     else if (vectors.vector_bytes == 64)
-        bit_vector_search<V, 64>(vectors).classify(data, results, n, categories, common);
+        bit_vector_search<V, 64>(vectors, common).classify(data, results, n, categories);
     else if (vectors.vector_bytes == 128)
-        bit_vector_search<V, 128>(vectors).classify(data, results, n, categories, common);
+        bit_vector_search<V, 128>(vectors, common).classify(data, results, n, categories);
     else
-        bit_vector_search<V, 256>(vectors).classify(data, results, n, categories, common);
+        bit_vector_search<V, 256>(vectors, common).classify(data, results, n, categories);
 }
 
 template <class V>

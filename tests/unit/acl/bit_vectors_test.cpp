@@ -3,6 +3,8 @@
 // them; and keys in rte_acl's layouts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "acl/bit_vectors.hpp"
 #include "lib/isa_param.hpp"
 #include "oracle.hpp"
@@ -29,6 +31,16 @@ void expect_right(const classifier<Key>& table, const std::vector<rule>& rules, 
                 << rules.size() << " rules, key " << i << ", category " << c;
 }
 
+/// No byte of a key tells such rules apart.
+void undividable(rule& r) {
+    rule same;
+    same.tcp_flags = {0x0002, 0x0012};
+    same.priority = r.priority;
+    same.categories = r.categories;
+    same.user_data = r.user_data;
+    r = same;
+}
+
 class acl_vectors : public ::testing::TestWithParam<std::string> {};
 
 template <class Key>
@@ -42,18 +54,56 @@ void every_size(const std::string& kernel) {
         const auto rules = make.many<Key>(size);
         ASSERT_TRUE(table->build(rules));
         ASSERT_TRUE(has_vectors(*table)) << size;
-        const uint32_t bits = 8 * table->readers_view()->vectors->vector_bytes;
-        EXPECT_GT(bits, size);
-        EXPECT_LE(bits, std::max(256U, 2 * (size + 1)));
+        const bit_vectors& v = *table->readers_view()->vectors;
+        EXPECT_GT(8U * v.vector_bytes * v.groups, size);
         expect_right(*table, rules, make);
         if (::testing::Test::HasFatalFailure()) return;
     }
-    rules_maker make(7);
-    auto rules = make.many<Key>(2048);
-    for (rule& r : rules) r.dscp = {8, 0xff};  // none hides others
-    ASSERT_TRUE(table->build(rules));
-    EXPECT_FALSE(has_vectors(*table)) << "too many rules";
-    expect_right(*table, rules, make);
+}
+
+/// Lists in each form: vectors of every length, one part and two, one group and many; and a list without any.
+template <class Key>
+void every_form(const std::string& kernel) {
+    const struct {
+        size_t undividable, by_source, by_destination;
+        unsigned vector_bytes, parts;
+    } cases[] = {{0, 1000, 0, 32, 1},    {0, 2000, 2000, 32, 2}, {200, 1000, 0, 64, 1},
+                 {450, 2000, 0, 128, 1}, {900, 0, 0, 128, 1},    {900, 1000, 0, 256, 1},
+                 {900, 3000, 0, 0, 0}};
+    rules_maker make(77);
+    for (const auto& c : cases)
+        for (const unsigned categories : {1U, 4U}) {
+            make.categories = categories == 1 ? 0 : 1U << max_categories;
+            auto rules = make.many<Key>(c.undividable + c.by_source + c.by_destination);
+            for (size_t i = 0; i < rules.size(); ++i) {
+                if (i < c.undividable) {
+                    undividable(rules[i]);
+                    continue;
+                }
+                const bool source = i - c.undividable < c.by_source;
+                (source ? rules[i].destination : rules[i].source) = {};
+                address_match& narrow = source ? rules[i].source : rules[i].destination;
+                narrow.value[0] = static_cast<uint8_t>(make(4));
+                narrow.value[1] = static_cast<uint8_t>(make(256));
+                narrow.mask[0] = narrow.mask[1] = 0xff;
+            }
+            auto table = *classifier<Key>::create({.kernel = kernel});
+            ASSERT_TRUE(table->build(rules));
+            expect_right(*table, rules, make, 150, categories);
+            if (::testing::Test::HasFatalFailure()) return;
+            const bit_vectors* const v = table->readers_view()->vectors;
+            EXPECT_EQ(v != nullptr ? v->vector_bytes : 0U, c.vector_bytes) << rules.size();
+            EXPECT_EQ(v != nullptr ? v->parts : 0U, c.parts) << rules.size();
+        }
+}
+
+TEST_P(acl_vectors, every_form_ipv4) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, classify_kernels());
+    every_form<key4>(GetParam());
+}
+TEST_P(acl_vectors, every_form_ipv6) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, classify_kernels());
+    every_form<key6>(GetParam());
 }
 
 TEST_P(acl_vectors, every_size_ipv4) {
@@ -148,6 +198,7 @@ TEST(acl_vectors, changes_drop_them_until_optimize) {
 TEST(acl_vectors, hidden_rules) {
     rules_maker make(42);
     std::vector<rule> rules = make.many<key4>(2500);
+    for (rule& r : rules) undividable(r);
     rule all;
     all.priority = 700;
     for (rule& r : rules) r.priority = 1 + r.priority % 1000;
@@ -187,24 +238,24 @@ TEST(acl_vectors, as_the_configuration_says) {
     EXPECT_TRUE(has_vectors(*few));
 }
 
-/// More intervals of ports than a table can name: the trees.
+/// More intervals of ports than a group can name: the trees.
 TEST(acl_vectors, too_many_intervals) {
     std::vector<rule> rules(2040);
     for (uint32_t i = 0; i < rules.size(); ++i) {
         rules[i].destination_port = {static_cast<uint16_t>(10 + 20 * i),
-                                     static_cast<uint16_t>(12 + 20 * i)};
+                                     static_cast<uint16_t>(20012 + 20 * i)};
         rules[i].priority = i + 1;
         rules[i].user_data = i + 1;
     }
     auto table = *classifier4::create({});
     ASSERT_TRUE(table->build(rules));
-    EXPECT_TRUE(has_vectors(*table)) << "4,081 intervals, 2,041 different vectors";
-    for (uint32_t i = 0; i < rules.size(); ++i)
-        rules[i].destination_port.last =
-            static_cast<uint16_t>(rules[i].destination_port.last + 20000);
-    ASSERT_TRUE(table->build(rules));
-    EXPECT_FALSE(has_vectors(*table));
+    EXPECT_FALSE(has_vectors(*table)) << "4,081 different vectors of 256 bytes";
     rules_maker make(45);
+    expect_right(*table, rules, make);
+    for (uint32_t i = 0; i < rules.size(); ++i)
+        rules[i].destination_port.last = static_cast<uint16_t>(12 + 20 * i);
+    ASSERT_TRUE(table->build(rules));
+    EXPECT_TRUE(has_vectors(*table)) << "in groups";
     expect_right(*table, rules, make);
 }
 
