@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 #include "yaml/reader.hpp"
@@ -17,20 +16,8 @@ using yaml::reader;
 
 constexpr uint64_t hour_ms = 3'600'000, million = 1'000'000;
 
-/// "64000", "1.5M", "200k": frames per second.
-double rate_of(const reader& r) {
-    const std::string text = r.text();
-    std::string_view digits = text;
-    double scale = 1, n = 0;
-    for (const auto& [letter, by] : {std::pair{'k', 1e3}, {'M', 1e6}, {'G', 1e9}})
-        if (digits.back() == letter) scale = by;
-    if (scale > 1) digits.remove_suffix(1);
-    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
-    if (code != std::errc() || end != digits.data() + digits.size() ||
-        !(n * scale >= 1 && n * scale <= 1e9))
-        r.refuse("should be frames per second from 1 to 1G, such as 200k or 1.5M");
-    return n * scale;
-}
+/// Frames per second.
+double rate_of(const reader& r) { return static_cast<double>(r.number(1, 1'000'000'000)); }
 
 double rate_or(const reader& r, std::string_view key, double otherwise) {
     return r.has(key) ? rate_of(r.at(key)) : otherwise;

@@ -14,32 +14,11 @@ using sources::field_facts, sources::value_form;
 
 namespace {
 
-/// "10k", "1.5M", "2G": the number in digits; other texts stay.
-std::string plain_number(const std::string& text) {
-    constexpr std::string_view units = "kMG";
-    const size_t unit = text.empty() ? std::string::npos : units.find(text.back());
-    const std::string digits = text.substr(0, text.empty() ? 0 : text.size() - 1);
-    const size_t point = digits.find('.');
-    const std::string whole = digits.substr(0, point);
-    std::string fraction = point == std::string::npos ? "" : digits.substr(point + 1);
-    const size_t zeros = 3 * (unit + 1);
-    const auto is_digits = [](const std::string& s) {
-        return s.find_first_not_of("0123456789") == std::string::npos;
-    };
-    if (unit == std::string::npos || whole.empty() || whole.size() > 9 || !is_digits(whole) ||
-        !is_digits(fraction) || fraction.size() > zeros)
-        return text;
-    fraction.append(zeros - fraction.size(), '0');
-    const size_t first = (whole + fraction).find_first_not_of('0');
-    return first == std::string::npos ? "0" : (whole + fraction).substr(first);
-}
-
 /// A value as turnpike reads it; numbers are sent as strings, and turnpike accepts both.
 json value_of(const field_facts* f, const std::string& text) {
     if (f != nullptr && f->type.form == value_form::list)
         return text == "none" ? json::array() : list_of(text);
     if (f != nullptr && f->type.kind == "LIST" && text == "none") return {};
-    if (f != nullptr && f->type.form == value_form::number) return plain_number(text);
     return text;
 }
 

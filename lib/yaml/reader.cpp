@@ -5,7 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/scaled_number.hpp"
 
 namespace turnpike::yaml {
 namespace {
@@ -107,17 +108,15 @@ std::string reader::text() const {
 }
 
 uint64_t reader::number(uint64_t least, uint64_t most) const {
-    uint64_t value = 0;
     const std::string_view digits = node_.text();
-    const char* last = digits.data() + digits.size();
-    const auto [end, code] = std::from_chars(digits.data(), last, value);
-    if (code == std::errc() && end == last && digits.size() > 1 && digits.front() == '0')
+    const auto value = scaled_number(digits);
+    if (value && digits.size() > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9')
         refuse(fmt::format("is {}: YAML 1.1 reads a number that begins with 0 as octal; write {}",
-                           digits, value));
-    if (code != std::errc() || end != last || value < least || value > most)
+                           digits, *value));
+    if (!value || *value < least || *value > most)
         refuse(fmt::format("should be a whole number from {} to {}, not {}", least, most,
                            kind(node_)));
-    return value;
+    return *value;
 }
 
 bool reader::truth() const { return word({"false", "true"}) == 1; }

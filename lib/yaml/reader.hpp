@@ -74,6 +74,7 @@ class reader {
     [[nodiscard]] std::vector<reader> list(std::string_view of_what) const;
 
     [[nodiscard]] std::string text() const;
+    /// Digits, or 10k, 1.5M, 2G.
     [[nodiscard]] uint64_t number(uint64_t least, uint64_t most) const;
     [[nodiscard]] bool truth() const;
     /// A name of an object: up to 32 letters, digits, '-', '_' and '.'.

@@ -20,13 +20,10 @@ std::string as_json_text(std::string_view text) { return quoted(std::string(text
 std::string type_members(const value_type& type) {
     switch (type.form) {
         case value_form::number:
-            // Words in place of the number: JSON Schema applies minimum to numbers, and pattern to texts.
-            return fmt::format(R"("type": {}, "minimum": {}, "maximum": {}{})",
-                               type.words.empty() ? R"("integer")" : R"(["integer", "string"])",
-                               type.least, type.most,
-                               type.words.empty() ? std::string()
-                                                  : fmt::format(R"(, "pattern": "^({})$")",
-                                                                fmt::join(type.words, "|")));
+            // 10k, or words in place of the number: JSON Schema applies minimum to numbers, and pattern to texts.
+            return fmt::format(
+                R"("type": ["integer", "string"], "minimum": {}, "maximum": {}, "pattern": "^([0-9]+([.][0-9]+)?[kMG]{}{})$")",
+                type.least, type.most, type.words.empty() ? "" : "|", fmt::join(type.words, "|"));
         case value_form::truth:
             return R"("type": "boolean")";
         case value_form::word: {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -499,8 +500,14 @@ TEST(fields, the_schema_has_each_key_with_its_type) {
         const auto required = object.value("required", std::vector<std::string>{});
         EXPECT_EQ(std::count(required.begin(), required.end(), f.key), f.required ? 1 : 0);
         if (f.type.form == value_form::number) {
-            EXPECT_EQ(one["type"], f.type.words.empty() ? nlohmann::json("integer")
-                                                        : nlohmann::json({"integer", "string"}));
+            EXPECT_EQ(one["type"], nlohmann::json({"integer", "string"}));
+            const std::regex pattern(one["pattern"].get<std::string>());
+            for (const char* number : {"10k", "1.5M", "2G"})
+                EXPECT_TRUE(std::regex_search(number, pattern)) << number;
+            for (const char* other : {"", "k", "1.k", "10x", "10"})
+                EXPECT_FALSE(std::regex_search(other, pattern)) << other;
+            for (const std::string_view word : f.type.words)
+                EXPECT_TRUE(std::regex_search(std::string(word), pattern)) << word;
             EXPECT_EQ(one["minimum"], f.type.least);
             EXPECT_EQ(one["maximum"], f.type.most);
         }

@@ -231,6 +231,47 @@ TEST(yaml_reader, a_number_that_begins_with_0_is_ambiguous) {
     EXPECT_EQ(reader(d).at("zero").number(0, 1), 0U);
 }
 
+TEST(yaml_reader, numbers_have_units) {
+    constexpr uint64_t most = UINT64_MAX;
+    const auto number = [](const std::string& text) {
+        const document d = parsed("a: " + text + "\n");
+        return reader(d).at("a").number(0, most);
+    };
+    const std::pair<const char*, uint64_t> right[] = {{"0", 0},
+                                                      {"7", 7},
+                                                      {"10k", 10'000},
+                                                      {"1.5M", 1'500'000},
+                                                      {"2G", 2'000'000'000},
+                                                      {"0.25k", 250},
+                                                      {"1.234567890G", 1'234'567'890},
+                                                      {"0k", 0},
+                                                      {"18446744073709551615", most},
+                                                      {"18446744073.709551615G", most}};
+    for (const auto& [text, value] : right) EXPECT_EQ(number(text), value) << text;
+    for (const char* text : {"k",
+                             "1.5",
+                             "1.k",
+                             ".5k",
+                             "1.2345k",
+                             "1..5k",
+                             "1.5.0k",
+                             "-1",
+                             "-1k",
+                             "+1",
+                             "1 k",
+                             "1K",
+                             "1m",
+                             "1kk",
+                             "1e3",
+                             "0x10",
+                             "18446744073709551616",
+                             "18446744073709551616k",
+                             "18446744073.709551616G",
+                             "007",
+                             "007k"})
+        EXPECT_THROW(static_cast<void>(number(text)), complaint) << text;
+}
+
 TEST(yaml_reader, the_top_can_have_a_name) {
     const document d = parsed("- {a: x}", "entries");
     EXPECT_EQ(complaint_of([&] { (void)reader(d).list("things")[0].at("a").truth(); }),
