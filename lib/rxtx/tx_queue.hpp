@@ -108,10 +108,12 @@ class tx_queue {
             find_awaited(packets, n);
         uint64_t bytes = bytes_of(packets, n);
         uint16_t sent = rte_eth_tx_burst(port_id_, queue_id_, packets, n);
+        uint64_t bursts = 1;
         if (sent < n) [[unlikely]] {
-            sent =
-                static_cast<uint16_t>(sent + rte_eth_tx_burst(port_id_, queue_id_, &packets[sent],
-                                                              static_cast<uint16_t>(n - sent)));
+            const uint16_t more = rte_eth_tx_burst(port_id_, queue_id_, &packets[sent],
+                                                   static_cast<uint16_t>(n - sent));
+            bursts = uint64_t{sent != 0} + (more != 0);
+            sent = static_cast<uint16_t>(sent + more);
             uint64_t refused_bytes = 0;
             for (uint16_t i = sent; i < n; ++i) refused_bytes += packets[i]->pkt_len;
             bytes -= refused_bytes;
@@ -123,7 +125,7 @@ class tx_queue {
                             static_cast<uint64_t>(n - sent));
         }
         counters_->tx_packets.add(sent);
-        counters_->tx_bursts.add(1);
+        counters_->tx_bursts.add(bursts);
         counters_->tx_bytes.add(bytes);
     }
 

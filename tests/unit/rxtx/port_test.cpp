@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <thread>
@@ -103,6 +104,44 @@ TEST_F(ports, what_the_driver_refuses_twice_is_a_counted_drop) {
     EXPECT_EQ(refusals(counted), tx_queue::burst + 3U);
     EXPECT_EQ(counted.tx_packets.read(), 0U);
     EXPECT_EQ(counted.tx_bytes.read(), 0U);
+    EXPECT_EQ(counted.tx_bursts.read(), 0U) << "no call moved a packet";
+}
+
+/// A device that takes this many packets in one call.
+class tx_of_few {
+  public:
+    explicit tx_of_few(uint16_t id) : ops_(rte_eth_fp_ops[id]), usual_(ops_.tx_pkt_burst) {
+        ops_.tx_pkt_burst = [](void*, rte_mbuf** packets, uint16_t n) -> uint16_t {
+            const auto taken = std::min(n, per_call);
+            rte_pktmbuf_free_bulk(packets, taken);
+            return taken;
+        };
+    }
+    tx_of_few(const tx_of_few&) = delete;
+    tx_of_few& operator=(const tx_of_few&) = delete;
+    ~tx_of_few() { ops_.tx_pkt_burst = usual_; }
+    static inline uint16_t per_call = 0;
+
+  private:
+    struct rte_eth_fp_ops& ops_;
+    eth_tx_burst_t usual_;
+};
+
+TEST_F(ports, bursts_are_the_calls_that_moved_a_packet) {
+    auto p = port::open(settings("net_null0"));
+    ASSERT_TRUE(p && p->start());
+    counters::port_counters counted;
+    tx_queue queue(p->id(), 0, counted);
+    const tx_of_few device(p->id());
+    const auto bursts_with = [&](uint16_t per_call) {
+        const uint64_t before = counted.tx_bursts.read();
+        tx_of_few::per_call = per_call;
+        push(queue, tx_queue::burst, 0);
+        return counted.tx_bursts.read() - before;
+    };
+    EXPECT_EQ(bursts_with(tx_queue::burst), 1U);
+    EXPECT_EQ(bursts_with(20), 2U) << "two doorbells";
+    EXPECT_EQ(bursts_with(0), 0U);
 }
 
 TEST_F(ports, refusals_name_the_place_and_what_to_do) {
