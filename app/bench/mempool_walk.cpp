@@ -30,7 +30,7 @@ struct layout {
 
 /// Hot lines per set for the lines of `mp`'s objects that a walk touches.
 nlohmann::json sets_of(rte_mempool& mp) {
-    const auto caches = cache::geometry_or_typical();
+    const auto caches = cache::caches_of_lcore(rte_get_main_lcore());
     nlohmann::json out;
     for (const auto& [level, name] : {std::pair{1u, "l1d"}, std::pair{2u, "l2"}})
         if (const auto* l = caches.find(level)) {

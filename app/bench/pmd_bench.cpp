@@ -122,11 +122,13 @@ nlohmann::json cell_of(const side& s) {
     return cell;
 }
 
-/// Another CPU that this process may use.
+/// A permitted CPU other than the first one of this lcore.
 std::optional<unsigned> other_cpu(const cpu_set_t& permitted) {
+    const rte_cpuset_t own = rte_lcore_cpuset(rte_lcore_id());
+    unsigned first = 0;
+    while (first < CPU_SETSIZE && !CPU_ISSET(first, &own)) ++first;
     for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-        if (CPU_ISSET(cpu, &permitted) && static_cast<int>(cpu) != rte_lcore_to_cpu_id(-1))
-            return cpu;
+        if (CPU_ISSET(cpu, &permitted) && cpu != first) return cpu;
     return std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 #include "cache/mempool_dpdk.hpp"
 
 #include <rte_eal.h>
+#include <rte_lcore.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -20,6 +21,36 @@ const rte_pktmbuf_pool_private* packet_pool(const rte_mempool& mp) noexcept {
     const uint32_t room = pinned ? 0 : p->mbuf_data_room_size;
     const uint32_t bytes = static_cast<uint32_t>(sizeof(rte_mbuf)) + p->mbuf_priv_size + room;
     return RTE_ALIGN_CEIL(bytes, sizeof(uint64_t)) == mp.elt_size ? p : nullptr;
+}
+
+/// Start addresses of the objects by stretch of contiguous memory: pools take several memzones where one is too large.
+std::vector<std::vector<uint64_t>> stretches_of(rte_mempool& mp) {
+    struct range {
+        uint64_t begin, end;
+    };
+    std::vector<range> chunks;
+    rte_mempool_mem_iter(
+        &mp,
+        [](rte_mempool*, void* into, rte_mempool_memhdr* chunk, unsigned) {
+            const auto begin = reinterpret_cast<uint64_t>(chunk->addr);
+            static_cast<std::vector<range>*>(into)->push_back({begin, begin + chunk->len});
+        },
+        &chunks);
+    std::sort(chunks.begin(), chunks.end(),
+              [](const range& a, const range& b) { return a.begin < b.begin; });
+    std::vector<std::vector<uint64_t>> out;
+    uint64_t end = 0;
+    auto chunk = chunks.begin();
+    for (const uint64_t at : addresses_of(mp)) {
+        bool next = out.empty();
+        for (; chunk != chunks.end() && chunk->begin <= at; ++chunk) {
+            next |= chunk->begin != end;
+            end = chunk->end;
+        }
+        if (next) out.emplace_back();
+        out.back().push_back(at);
+    }
+    return out;
 }
 
 }  // namespace
@@ -61,15 +92,33 @@ uint64_t bound_of(uint64_t page_bytes) noexcept {
     return rte_eal_iova_mode() == RTE_IOVA_VA && page_bytes < huge ? 0 : page_bytes;
 }
 
+geometry caches_of_lcore(unsigned lcore, const std::filesystem::path& sysfs) {
+    const rte_cpuset_t cpus = rte_lcore_cpuset(lcore);
+    unsigned cpu = 0;
+    while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &cpus)) ++cpu;
+    return geometry_or_typical(sysfs, cpu);  // no such CPU: typical
+}
+
+double distance_of(rte_mempool& mp) {
+    uint64_t bytes = 0, steps = 0;
+    for (const auto& there : stretches_of(mp)) {
+        bytes += there.back() - there[0];
+        steps += there.size() - 1;
+    }
+    return steps == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(steps);
+}
+
 double overhead_of(rte_mempool& mp) {
-    const auto there = addresses_of(mp);
-    if (there.size() < 2) return 0;
     size_t page = 0;
     if (rte_mempool_get_page_size(&mp, &page) != 0) return 0;
-    const auto dense = places(packed(layout_of(mp), bound_of(page)), there.size(), there[0]);
-    return static_cast<double>(there.back() - there[0]) /
-               static_cast<double>(dense.back() - dense[0]) -
-           1;
+    const placement densest = packed(layout_of(mp), bound_of(page));
+    uint64_t bytes = 0, least = 0;
+    for (const auto& there : stretches_of(mp)) {
+        const auto dense = places(densest, there.size(), there[0]);
+        bytes += there.back() - there[0];
+        least += dense.back() - dense[0];
+    }
+    return least == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(least) - 1;
 }
 
 }  // namespace turnpike::cache

@@ -37,9 +37,7 @@ int no_memory(const rte_mempool& mp, const char* what, size_t bytes) {
 }
 
 cache::placement make_placement(const rte_mempool& mp, uint64_t bound) {
-    const auto caches = cache::geometry_or_typical(
-        "/sys", static_cast<unsigned>(
-                    RTE_MAX(0, rte_lcore_to_cpu_id(static_cast<int>(rte_get_main_lcore())))));
+    const auto caches = cache::caches_of_lcore(rte_get_main_lcore());
     const auto placed = cache::place(cache::layout_of(mp), caches, bound, mp.size);
     rte_log(RTE_LOG_INFO, static_cast<uint32_t>(log_type),
             "cache_aware: pool '%s': %s, overhead %.1f%%, for %s\n", mp.name, placed.text().c_str(),

@@ -25,6 +25,7 @@
 #include "cache/histogram.hpp"
 #include "cache/mempool_dpdk.hpp"
 #include "lib/any_cpu.hpp"
+#include "lib/sysfs_tree.hpp"
 
 namespace turnpike {
 namespace {
@@ -219,6 +220,59 @@ TEST_F(cache_aware_pools, have_an_overhead_of_at_most_4_percent) {
         EXPECT_GE(cache::overhead_of(*mp), 0) << room;
         EXPECT_LE(cache::overhead_of(*mp), cache::max_overhead + 0.001) << room;
     }
+}
+
+/// Several memzones, where no free one is large enough: the gap between them is no padding.
+TEST_F(cache_aware_pools, of_separate_memory_have_no_overhead_of_the_gap) {
+    constexpr size_t chunk = size_t{1} << 20, gap = 16 * chunk;
+    void* const memory = mmap(nullptr, gap + chunk, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    {
+        const pool mp(rte_mempool_create_empty("chunks", 600, 2048, 0, 0, SOCKET_ID_ANY,
+                                               RTE_MEMPOOL_F_NO_IOVA_CONTIG));
+        ASSERT_TRUE(mp);
+        ASSERT_EQ(rte_mempool_set_ops_byname(mp.get(), "cache_aware", nullptr), 0);
+        for (const size_t at : {size_t{0}, gap})
+            ASSERT_GT(rte_mempool_populate_iova(mp.get(), static_cast<char*>(memory) + at,
+                                                RTE_BAD_IOVA, chunk, nullptr, nullptr),
+                      0);
+        const auto objects = cache::addresses_of(*mp);
+        EXPECT_GT(objects.back() - objects.front(), gap / 2);
+        EXPECT_GE(cache::overhead_of(*mp), -0.001);
+        EXPECT_LE(cache::overhead_of(*mp), cache::max_overhead + 0.001);
+        EXPECT_GE(cache::distance_of(*mp), 2048);
+        EXPECT_LE(cache::distance_of(*mp), 2304);
+    }
+    munmap(memory, gap + chunk);
+}
+
+/// Each CPU has other caches here, and an lcore's number is not its CPU's.
+TEST(lcore, has_the_caches_of_its_cpu) {
+    const rte_cpuset_t usual = rte_lcore_cpuset(rte_lcore_id());
+    test::sysfs_tree tree("/dev/null");
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &usual)) continue;
+        const std::string folder =
+            "devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index0/";
+        tree.put(folder + "level: 1");
+        tree.put(folder + "type: Data");
+        tree.put(folder + "coherency_line_size: 64");
+        tree.put(folder + "ways_of_associativity: 8");
+        tree.put(folder + "number_of_sets: " + std::to_string(1000 + cpu));
+    }
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &usual)) continue;
+        rte_cpuset_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        ASSERT_EQ(rte_thread_set_affinity(&one), 0);
+        const auto caches = cache::caches_of_lcore(rte_lcore_id(), tree.root());
+        ASSERT_NE(caches.find(1), nullptr) << caches.source;
+        EXPECT_EQ(caches.find(1)->sets, 1000 + cpu);
+    }
+    rte_cpuset_t all = usual;
+    ASSERT_EQ(rte_thread_set_affinity(&all), 0);
 }
 
 TEST_F(cache_aware_pools, give_all_and_recover) {

@@ -128,12 +128,11 @@ uint32_t left_to_all(rte_mempool& pool) noexcept {
 observe::mempool_report facts_of(rte_mempool& pool) {
     const auto objects = cache::addresses_of(pool);
     const auto hot = cache::layout_of(pool).hot;
-    const auto caches = cache::geometry_or_typical();
+    const auto caches = cache::caches_of_lcore(rte_get_main_lcore());
     observe::mempool_report out;
     out.ops = rte_mempool_get_ops(pool.ops_index)->name;
-    out.placement = fmt::format("{:.2f} lines a buffer",
-                                static_cast<double>(objects.back() - objects.front()) /
-                                    static_cast<double>(objects.size() - 1) / RTE_CACHE_LINE_SIZE);
+    out.placement =
+        fmt::format("{:.2f} lines a buffer", cache::distance_of(pool) / RTE_CACHE_LINE_SIZE);
     out.overhead = cache::overhead_of(pool);
     for (const auto& [level, name] : {std::pair{1u, "l1d"}, std::pair{2u, "l2"}})
         if (const auto* l = caches.find(level))
