@@ -170,11 +170,17 @@ result<measurement> measurement::of_device(const machine& on, std::string_view a
         m.want({scope::socket, scope::instance});
     unsigned package = 0;
     if (m.stack_) {
-        package = package_of_cpu(on.sysfs, m.stack_->cpu);
+        const auto found = package_of_cpu(on.sysfs, m.stack_->cpu);
+        if (!found)
+            return fail(ENOENT, m.pci_.address,
+                        fmt::format("the socket of CPU {} is unknown", m.stack_->cpu));
+        package = *found;
     } else if (m.pci_.node > 0) {
-        // Without a stack, find the socket by a CPU of the device's NUMA node.
-        for (unsigned cpu = 0; node_of_cpu(on.sysfs, cpu) >= 0; ++cpu)
-            if (node_of_cpu(on.sysfs, cpu) == m.pci_.node) package = package_of_cpu(on.sysfs, cpu);
+        const auto found = package_of_node(on.sysfs, static_cast<unsigned>(m.pci_.node));
+        if (!found)
+            return fail(ENOENT, m.pci_.address,
+                        fmt::format("the socket of NUMA node {} is unknown", m.pci_.node));
+        package = *found;
     }
     m.open_all({}, package);
     return m;

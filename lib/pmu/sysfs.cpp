@@ -145,16 +145,19 @@ bool smt_active(const fs::path& root) {
     return number_of(root / "devices/system/cpu/smt/active").value_or(0) == 1;
 }
 
-unsigned package_of_cpu(const fs::path& root, unsigned cpu) {
-    return static_cast<unsigned>(
-        number_of(root / fmt::format("devices/system/cpu/cpu{}/topology/physical_package_id", cpu))
-            .value_or(0));
+std::optional<unsigned> package_of_cpu(const fs::path& root, unsigned cpu) {
+    const auto n =
+        number_of(root / fmt::format("devices/system/cpu/cpu{}/topology/physical_package_id", cpu));
+    return n ? std::optional(static_cast<unsigned>(*n)) : std::nullopt;
 }
 
-int node_of_cpu(const fs::path& root, unsigned cpu) {
-    for (const std::string& name : names_in(root / fmt::format("devices/system/cpu/cpu{}", cpu)))
-        if (const auto node = number_behind(name, "node")) return static_cast<int>(*node);
-    return -1;
+std::optional<unsigned> package_of_node(const fs::path& root, unsigned node) {
+    const auto cpus =
+        read_as(root / fmt::format("devices/system/node/node{}/cpulist", node), parse_cpu_list);
+    if (!cpus) return {};
+    for (const unsigned cpu : *cpus)
+        if (const auto package = package_of_cpu(root, cpu)) return package;
+    return {};
 }
 
 result<pci_device> read_pci_device(const fs::path& root, std::string_view address) {
@@ -171,10 +174,13 @@ result<pci_device> read_pci_device(const fs::path& root, std::string_view addres
         return fail(EINVAL, real.string(), "its path names no PCI root bus (pci0000:3a)");
     if (const auto text = read_text(real / "numa_node"))
         std::from_chars(text->data(), text->data() + text->size(), d.node);
-    const auto speed = read_text(real / "max_link_speed");
-    const auto lanes = number_of(real / "max_link_width");
-    if (speed && lanes && *lanes <= 32)  // 63 and 255 mean unknown
-        d.max_mb_s = gigatransfers(*speed) * 1000 / 8 * static_cast<double>(*lanes) * 2;
+    for (const char* const which : {"current", "max"}) {
+        const auto speed = read_text(real / fmt::format("{}_link_speed", which));
+        const auto lanes = number_of(real / fmt::format("{}_link_width", which));
+        if (speed && lanes && *lanes <= 32)  // 63 and 255 mean unknown
+            d.max_mb_s = gigatransfers(*speed) * 1000 / 8 * static_cast<double>(*lanes) * 2;
+        if (d.max_mb_s > 0) break;
+    }
     return d;
 }
 

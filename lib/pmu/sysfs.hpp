@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,13 +41,15 @@ struct device {
 [[nodiscard]] result<cpu_model> read_cpu_model(const std::filesystem::path& root);
 /// True if SMT is active. False if the kernel does not report it.
 [[nodiscard]] bool smt_active(const std::filesystem::path& root);
-/// The socket of a CPU. 0 if the kernel does not report it.
-[[nodiscard]] unsigned package_of_cpu(const std::filesystem::path& root, unsigned cpu);
-/// The NUMA node of a CPU; -1 if the kernel does not report it.
-[[nodiscard]] int node_of_cpu(const std::filesystem::path& root, unsigned cpu);
+/// The socket of a CPU; none if the kernel does not report it, as of a CPU that is offline.
+[[nodiscard]] std::optional<unsigned> package_of_cpu(const std::filesystem::path& root,
+                                                     unsigned cpu);
+/// The socket of a NUMA node, by its CPUs; none if the kernel reports it of none of them.
+[[nodiscard]] std::optional<unsigned> package_of_node(const std::filesystem::path& root,
+                                                      unsigned node);
 
-/// The maximum bandwidth of a device's link, as in VTune's documentation: GT/s * 1000 / 8 * lanes *
-/// 2 (both directions), MB/s.
+/// The maximum bandwidth of a device's link as negotiated (of the device's capability, if the kernel does not report the
+/// link), by the formula of VTune's documentation: GT/s * 1000 / 8 * lanes * 2 (both directions), MB/s.
 struct pci_device {
     std::string address;   ///< "0000:3b:00.0"
     std::string root_bus;  ///< "0000:3a"

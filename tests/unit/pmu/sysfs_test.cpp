@@ -117,12 +117,37 @@ TEST(device, that_lies_or_is_not_there_is_said) {
         << bad.error().message();
 }
 
+/// The link as negotiated: a device in a narrower or slower slot.
+TEST(pci_device, has_the_link_that_was_negotiated) {
+    test::sysfs_tree tree(test::source_path("tests/data/pmu/icelakex.tree"));
+    const std::string folder = "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/";
+    tree.put(folder + "current_link_speed: 8.0 GT/s PCIe");
+    tree.put(folder + "current_link_width: 8");
+    EXPECT_DOUBLE_EQ(read_pci_device(tree.root(), "0000:3b:00.0")->max_mb_s, 16000);
+    tree.put(folder + "current_link_speed: Unknown");
+    EXPECT_DOUBLE_EQ(read_pci_device(tree.root(), "0000:3b:00.0")->max_mb_s, 64000);
+}
+
+/// The kernel removes the topology of a CPU that is offline: with SMT off, of the last CPUs of each node.
+TEST(topology, of_a_node_is_that_of_its_cpus_online) {
+    test::sysfs_tree tree(test::source_path("tests/data/pmu/amdzen5.tree"));
+    const auto offline = [&](int cpu) {
+        std::filesystem::remove_all(tree.root() /
+                                    ("devices/system/cpu/cpu" + std::to_string(cpu) + "/topology"));
+    };
+    offline(3);
+    EXPECT_EQ(package_of_node(tree.root(), 1), 1u);
+    offline(2);
+    EXPECT_FALSE(package_of_node(tree.root(), 1)) << "never socket 0 by default";
+}
+
 TEST(topology, is_of_the_tree) {
     const test::sysfs_tree intel(test::source_path("tests/data/pmu/skylakex.tree"));
     EXPECT_TRUE(smt_active(intel.root()));
     EXPECT_EQ(package_of_cpu(intel.root(), 3), 1u);
-    EXPECT_EQ(node_of_cpu(intel.root(), 3), 1);
-    EXPECT_EQ(node_of_cpu(intel.root(), 77), -1);
+    EXPECT_FALSE(package_of_cpu(intel.root(), 77));
+    EXPECT_EQ(package_of_node(intel.root(), 1), 1u);
+    EXPECT_FALSE(package_of_node(intel.root(), 7));
     const test::sysfs_tree amd(test::source_path("tests/data/pmu/amdzen4.tree"));
     EXPECT_FALSE(smt_active(amd.root()));
     EXPECT_EQ(to_string(*read_cpu_model(amd.root())), "AuthenticAMD-25-11");
