@@ -196,6 +196,23 @@ void measurement::read_all(std::vector<reading> group::*into) {
     }
 }
 
+void measurement::resume() {
+    for (group& g : groups_) {
+        if (g.counters == nullptr) continue;
+        const std::vector<reading> before = g.last;
+        if (const auto taken = g.counters->read(g.last); !taken) {
+            g.wrong = {taken.error().code, g.device, taken.error().text};
+            g.counters = nullptr;
+            continue;
+        }
+        for (size_t i = 0; i < before.size(); ++i) {
+            g.first[i].value += g.last[i].value - before[i].value;
+            g.first[i].enabled_ns += g.last[i].enabled_ns - before[i].enabled_ns;
+            g.first[i].running_ns += g.last[i].running_ns - before[i].running_ns;
+        }
+    }
+}
+
 /// The event's count over all selected PMUs, scaled to the enabled time.
 result<measured> measurement::count(const event& e, std::string_view of) const {
     measured sum;

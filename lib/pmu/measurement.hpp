@@ -53,6 +53,8 @@ class measurement {
     void start() { read_all(&group::first); }
     /// End the measurement.
     void read() { read_all(&group::last); }
+    /// Continue a measurement: counts since the last read() are excluded.
+    void resume();
 
     /// The value of a metric or event between start() and read().
     /// of     for a metric of scope instance: the PMU's name in sysfs

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "pmu/perf_source.hpp"
+#include "pmu/shared_source.hpp"
 #include "unit/pmu/machine.hpp"
 
 namespace turnpike::pmu {
@@ -150,6 +153,97 @@ TEST(replay_source, that_is_wrong_is_refused_with_its_line) {
         ASSERT_FALSE(wrong) << text;
         EXPECT_NE(wrong.error().message().find(part), std::string::npos) << wrong.error().message();
     }
+}
+
+/// Without an IIO stack, the device's node determines the socket.
+TEST(measurement, of_a_device_is_of_its_socket_where_a_cpu_is_offline) {
+    recorded_machine m("amdzen5");
+    m.counts({});
+    const auto offline = [&](const char* cpu) {
+        std::filesystem::remove_all(m.tree.root() / "devices/system/cpu" / cpu / "topology");
+    };
+    offline("cpu3");
+    EXPECT_TRUE(measurement::of_device(m.on(), "0000:c1:00.0"));
+    offline("cpu2");
+    const auto none = measurement::of_device(m.on(), "0000:c1:00.0");
+    ASSERT_FALSE(none);
+    EXPECT_NE(none.error().message().find("the socket of NUMA node 1 is unknown"),
+              std::string::npos)
+        << none.error().message();
+}
+
+/// Counters that all have the value of one clock.
+class clock_source : public counter_source {
+  public:
+    class group : public counter_group {
+      public:
+        explicit group(clock_source& of) : of_(of) { ++of_.open_groups; }
+        ~group() override { --of_.open_groups; }
+        [[nodiscard]] result<void> read(std::span<reading> out) override {
+            for (reading& r : out) r = {of_.now, of_.now, of_.now};
+            return {};
+        }
+
+      private:
+        clock_source& of_;
+    };
+    [[nodiscard]] result<std::unique_ptr<counter_group>> open(const device&,
+                                                              std::span<const coded_event>,
+                                                              target) override {
+        return std::make_unique<group>(*this);
+    }
+    uint64_t now = 0;
+    int open_groups = 0;
+};
+
+TEST(measurement, that_is_resumed_excludes_what_was_counted_meanwhile) {
+    recorded_machine m("icelakex");
+    clock_source source;
+    measurement core = measurement::of_core({m.tree.root(), &source, &m.table}, {.cpu = 1});
+    source.now = 1000;
+    core.start();
+    source.now = 1500;
+    core.read();
+    EXPECT_DOUBLE_EQ(core.value("cycles", {})->value, 500);
+    source.now = 9000;
+    core.resume();
+    EXPECT_DOUBLE_EQ(core.value("cycles", {})->value, 500);
+    source.now = 9200;
+    core.read();
+    EXPECT_DOUBLE_EQ(core.value("cycles", {})->value, 700);
+    EXPECT_DOUBLE_EQ(core.value("cycles", {})->share, 1);
+}
+
+/// Two functions of one device, whose stack and socket have each counter once.
+TEST(shared_source, opens_the_same_counters_once_and_closes_them_with_the_last_user) {
+    recorded_machine m("icelakex");
+    auto owned = std::make_unique<clock_source>();
+    clock_source& source = *owned;
+    shared_source shared(std::move(owned));
+    const machine on{m.tree.root(), &shared, &m.table};
+    auto first = measurement::of_device(on, "0000:3b:00.0");
+    ASSERT_TRUE(first);
+    const int opened = source.open_groups;
+    EXPECT_GT(opened, 0);
+    first->start();
+    source.now = 100;
+    auto second = measurement::of_device(on, "0000:3b:00.1");
+    ASSERT_TRUE(second);
+    EXPECT_EQ(source.open_groups, opened);
+    second->start();
+    source.now = 300;
+    first->read();
+    second->read();
+    EXPECT_DOUBLE_EQ(first->value("rd_cur", {})->value, 300);
+    EXPECT_DOUBLE_EQ(second->value("rd_cur", {})->value, 200);
+    first = tl::unexpected<error>(error{ENODEV, "", "closed"});
+    EXPECT_EQ(source.open_groups, opened);
+    auto other = measurement::of_device(on, "0000:d8:00.0");
+    ASSERT_TRUE(other);
+    EXPECT_GT(source.open_groups, opened) << "the other socket";
+    other = tl::unexpected<error>(error{ENODEV, "", "closed"});
+    second = tl::unexpected<error>(error{ENODEV, "", "closed"});
+    EXPECT_EQ(source.open_groups, 0);
 }
 
 }  // namespace
