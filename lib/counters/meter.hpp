@@ -81,7 +81,8 @@ constexpr size_t burst_bin(uint32_t packets) noexcept {
 /// Threads  written by its worker, read by any.
 class meter {
   public:
-    /// Sample the stages of one burst in this many.
+    /// Sample the stages of one burst in this many, on average. The distance between two samples is random, so
+    /// that a fixed order of polling does not select the bursts of one queue.
     static constexpr uint32_t sample_every = 64;
 
     /// Record the end of an iteration of the poll loop.
@@ -102,12 +103,13 @@ class meter {
     }
 
     /// True if the stages of the next burst are to be sampled.
-    [[nodiscard]] bool sample_next() const noexcept { return burst_number_ % sample_every == 0; }
+    [[nodiscard]] bool sample_next() const noexcept { return bursts_to_sample_ == 0; }
 
     /// Record a burst of `received` > 0 packets.
     void burst(uint32_t received) noexcept {
         bursts[burst_bin(received)].add(1);
-        ++burst_number_;
+        if (bursts_to_sample_-- == 0) [[unlikely]]
+            draw_distance();
     }
 
     /// Subtract the cost of the reading itself.
@@ -148,6 +150,14 @@ class meter {
     std::array<stage_sample, max_stages> sampled;
 
   private:
+    /// Uniform in 1 to 2 * sample_every - 1 (Marsaglia, "Xorshift RNGs", 2003).
+    [[gnu::noinline]] void draw_distance() noexcept {
+        random_ ^= random_ << 13;
+        random_ ^= random_ >> 17;
+        random_ ^= random_ << 5;
+        bursts_to_sample_ = static_cast<uint32_t>(uint64_t{random_} * (2 * sample_every - 1) >> 32);
+    }
+
     /// Take the minimum of several measurements: larger ones include interference.
     void measure_looking() noexcept {
         constexpr int times = 32;
@@ -165,7 +175,8 @@ class meter {
         }
     }
 
-    uint32_t burst_number_ = 0;
+    uint32_t bursts_to_sample_ = 0;  ///< bursts to skip
+    uint32_t random_ = 0x9e37'79b9;  ///< state of xorshift32, never 0
     bool looked_ = false;
     lap looking_{};  ///< the cost of a reading
     const own_counter* looked_by_ = nullptr;
