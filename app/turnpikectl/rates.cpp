@@ -128,11 +128,15 @@ std::vector<rates::row> rates::cost() const {
     for (const json& w : member(*now_, "workers")) {
         const json& was = same(member(*before_, "workers"), "lcore", w);
         const double packets = grown(w, was, "packets"), busy = grown(w, was, "busy_cycles"),
-                     total = grown(w, was, "total_cycles");
-        const double cpp = packets > 0 ? busy / packets : 0, share = total > 0 ? busy / total : 0;
+                     processed = packets + grown(w, was, "injected"),
+                     control = grown(w, was, "control_cycles"),
+                     total = grown(w, was, "total_cycles"), available = total - control;
+        const double cpp = processed > 0 ? busy / processed : 0,
+                     share = available > 0 ? busy / available : 0;
         // Single packets of an idle worker do not show the cost of more (observe/verdict.hpp).
         const bool shows_cost = cpp > 0 && share >= 0.01;
-        const double headroom = shows_cost ? std::max(0.0, hz / cpp - over(packets)) : 0;
+        const double headroom =
+            shows_cost ? std::max(0.0, hz / cpp * available / total - over(processed)) : 0;
         out.push_back({share,
                        {text(w, "lcore"), fmt::format("{:.1f}%", 100 * share),
                         scaled(over(packets)), cpp > 0 ? fmt::format("{:.0f}", cpp) : "-",

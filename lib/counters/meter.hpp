@@ -87,19 +87,28 @@ class meter {
 
     /// Record the end of an iteration of the poll loop.
     ///
-    /// received  packets; 0: an idle iteration
-    /// cycles    since the previous iteration ended
-    void iteration(uint32_t received, uint64_t cycles) noexcept {
+    /// received      packets from the RX queues
+    /// from_control  packets from the inject ring; with none of either: an idle iteration
+    /// cycles        since the previous iteration ended
+    void iteration(uint32_t received, uint32_t from_control, uint64_t cycles) noexcept {
         total_cycles.add(cycles);
-        if (received == 0) return;
+        if ((received | from_control) == 0) return;
         busy_cycles.add(cycles);
         packets.add(received);
+        if (from_control != 0) [[unlikely]]
+            injected.add(from_control);
     }
 
     /// Record the cycles that an idle worker slept between two iterations.
     void slept(uint64_t cycles) noexcept {
         total_cycles.add(cycles);
         slept_cycles.add(cycles);
+    }
+
+    /// Record the cycles that control used on the worker's lcore between two iterations.
+    void lent(uint64_t cycles) noexcept {
+        total_cycles.add(cycles);
+        control_cycles.add(cycles);
     }
 
     /// True if the stages of the next burst are to be sampled.
@@ -145,7 +154,7 @@ class meter {
                              std::min(*passed.instructions, looking.instructions.value_or(0)));
         }
     };
-    counter packets, busy_cycles, slept_cycles, total_cycles;
+    counter packets, injected, busy_cycles, slept_cycles, control_cycles, total_cycles;
     std::array<counter, burst_bins> bursts;
     std::array<stage_sample, max_stages> sampled;
 

@@ -18,7 +18,6 @@ void add_workers(report& r) {
         worker_report w;
         w.lcore = lcore;
         w.tsc_hz = r.tsc_hz;
-        w.duration_s = r.duration_s;
         w.total_cycles = 4'000'000'000;
         w.stages = {{"rx", 10, 100, 0, 0}, {"tx", 10, 200, 0, 0}};
         if (lcore == 1) {  // the other one got no packet, and nothing is counted there

@@ -306,7 +306,6 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
                         (w.polls.empty() || w.polls.back() != p.facts.name))
                         w.polls.push_back(p.facts.name);
         w.tsc_hz = hz;
-        w.duration_s = r.duration_s;
         w.add(worker_slot->worker.meter(), names);
     }
     machine_counters_->fill_workers(r);

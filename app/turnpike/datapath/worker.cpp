@@ -37,7 +37,7 @@ void worker::start() noexcept {
     prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
     last_ = context_.now = counters::tsc();
     running_ = true;
-    resume();
+    parts_.rcu->online(parts_.number);
     adopt(parts_.published->load(std::memory_order_acquire));
 }
 
@@ -110,12 +110,33 @@ void worker::poll() noexcept {
     for_each(ports_, [&](uint32_t p) { context_.tx[p].drain(last_, drain); });
     parts_.rcu->quiescent(parts_.number);
     const uint64_t now = counters::tsc();
-    meter_.iteration(received, now - last_);
+    meter_.iteration(received, from_control, now - last_);
     last_ = now;
     if (received + from_control != 0)
         nap_us_ = 0;
     else if (context_.snapshot->sleep_us != 0)
         nap();
+}
+
+/// The flush belongs to the packets, so the pause begins behind it.
+void worker::pause() noexcept {
+    if (!running_) return;
+    flush();
+    parts_.rcu->offline(parts_.number);
+    context_.snapshot = nullptr;  // may be freed meanwhile
+    paused_ = counters::tsc();
+}
+
+void worker::resume() noexcept {
+    if (running_) meter_.lent(go_online());
+}
+
+/// End a pause; returns its cycles, which are not part of an iteration.
+uint64_t worker::go_online() noexcept {
+    parts_.rcu->online(parts_.number);
+    const uint64_t gap = counters::tsc() - paused_;
+    last_ += gap;
+    return gap;
 }
 
 /// Each sleep is a microsecond longer than the last, so a short pause in traffic costs a short
@@ -126,10 +147,7 @@ void worker::nap() noexcept {
     const timespec how_long{0, long{nap_us_} * 1000};
     pause();
     nanosleep(&how_long, nullptr);
-    resume();
-    const uint64_t now = counters::tsc();
-    meter_.slept(now - last_);
-    last_ = now;
+    meter_.slept(go_online());
 }
 
 uint32_t worker::receive_burst(const rx_queue& from) noexcept {

@@ -55,16 +55,9 @@ class worker {
     void empty_receive_rings() noexcept;
 
     /// For control on the worker's own lcore, between iterations: release every reference to the
-    /// snapshot.
-    void pause() noexcept {
-        if (!running_) return;
-        flush();
-        parts_.rcu->offline(parts_.number);
-        context_.snapshot = nullptr;  // may be freed meanwhile
-    }
-    void resume() noexcept {
-        if (running_) parts_.rcu->online(parts_.number);
-    }
+    /// snapshot. The time until resume() counts as control's.
+    void pause() noexcept;
+    void resume() noexcept;
 
     /// Any thread: trace packets into this buffer from the next burst on; null: stop. The previous
     /// buffer belongs to the caller again after a grace period.
@@ -110,6 +103,7 @@ class worker {
     [[gnu::noinline]] void process_traced(trace_buffer& buffer, const rx_queue& from) noexcept;
     uint32_t receive_injected() noexcept;
     void nap() noexcept;
+    [[nodiscard]] uint64_t go_online() noexcept;
     [[gnu::noinline]] void send_by_ports(uint32_t taken) noexcept;
     /// Send packets of one port that control originated or released.
     void send_own(burst& b) noexcept;
@@ -127,7 +121,8 @@ class worker {
     uint32_t exhausted_seen_ = 0;
     packet_mask ports_ = 0;   ///< bit p: has a TX queue on port p
     packet_mask called_ = 0;  ///< subset of ports_ whose drivers must be called periodically
-    uint64_t last_ = 0;       ///< TSC at the end of the last iteration
+    uint64_t last_ = 0;       ///< TSC at the end of the last iteration, or of the pause behind it
+    uint64_t paused_ = 0;     ///< TSC at the beginning of the last pause
     uint64_t call_at_ = UINT64_MAX;
     uint32_t nap_us_ = 0;  ///< length of the last sleep; 0: the last iteration had packets
 };

@@ -187,13 +187,14 @@ void baseline::subtract_from_port(port_report& now) const {
 }
 
 void baseline::subtract_from_worker(worker_report& now) const {
-    subtract(now.duration_s, duration_s_);
     const auto at = workers_.find(now.lcore);
     if (at == workers_.end()) return;
     const worker_report& then = at->second;
     subtract(now.packets, then.packets);
+    subtract(now.injected, then.injected);
     subtract(now.busy_cycles, then.busy_cycles);
     subtract(now.slept_cycles, then.slept_cycles);
+    subtract(now.control_cycles, then.control_cycles);
     subtract(now.total_cycles, then.total_cycles);
     for (size_t i = 0; i < now.bursts.size(); ++i) subtract(now.bursts[i], then.bursts[i]);
     for (size_t i = 0; i < std::min(now.stages.size(), then.stages.size()); ++i) {

@@ -106,22 +106,28 @@ inline metric_value count_of_core(const worker_report& w, std::string_view name)
 
 inline constexpr metric<worker_report> workers[] = {
     {"packets", counter, "packets", "packets received", at<&worker_report::packets>},
-    {"pps", gauge, "packets per second", "packets received per second, mean of the whole run",
-     at<&worker_report::pps>, derived},
-    {"busy_cycles", counter, "cycles", "TSC cycles of poll rounds that got a packet",
+    {"injected", counter, "packets", "packets from control: originated, released or of the kernel",
+     at<&worker_report::injected>},
+    {"pps", gauge, "packets per second",
+     "packets received per second, mean of the time that the worker ran", at<&worker_report::pps>,
+     derived},
+    {"busy_cycles", counter, "cycles",
+     "TSC cycles of poll rounds that got a packet, received or injected",
      at<&worker_report::busy_cycles>},
     {"slept_cycles", counter, "cycles", "TSC cycles asleep while idle",
      at<&worker_report::slept_cycles>},
-    {"total_cycles", counter, "cycles", "TSC cycles of all poll rounds and of sleep",
+    {"control_cycles", counter, "cycles", "TSC cycles of control on the worker's lcore",
+     at<&worker_report::control_cycles>},
+    {"total_cycles", counter, "cycles", "TSC cycles of all poll rounds, of sleep and of control",
      at<&worker_report::total_cycles>, "elapsed_cycles"},
-    {"cpp", gauge, "cycles", "busy cycles per packet",
+    {"cpp", gauge, "cycles", "busy cycles per packet, received or injected",
      [](const worker_report& w) -> metric_value {
-         return w.packets == 0 ? metric_value{} : metric_value(w.cpp());
+         return w.processed() == 0 ? metric_value{} : metric_value(w.cpp());
      },
      derived},
-    {"utilisation", gauge, "ratio", "busy cycles / total cycles", at<&worker_report::utilisation>,
-     derived},
-    {"headroom_pps", gauge, "packets per second", "packet rate available in addition to pps",
+    {"utilisation", gauge, "ratio", "busy cycles / (total cycles - control cycles)",
+     at<&worker_report::utilisation>, derived},
+    {"headroom_pps", gauge, "packets per second", "packet rate available in addition",
      [](const worker_report& w) -> metric_value {
          return w.knows_headroom() ? metric_value(w.headroom_pps()) : metric_value{};
      },

@@ -27,7 +27,7 @@ inline constexpr size_t max_rated = 6;
 ///   port       rx_packets, rx_bytes, tx_packets, tx_bytes, rx_missed, drops
 ///   interface  rx_packets, rx_bytes, tx_packets, tx_bytes
 ///   bridge     rx_packets, rx_bytes, tx_packets, flooded
-///   worker     packets, busy_cycles, total_cycles
+///   worker     packets, busy_cycles, total_cycles without control's, injected
 ///   drop       packets, bytes
 using rated_counts = std::array<uint64_t, max_rated>;
 

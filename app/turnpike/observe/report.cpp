@@ -13,8 +13,10 @@ uint64_t new_life() noexcept {
 
 void worker_report::add(const counters::meter& from, const std::vector<std::string_view>& names) {
     packets += from.packets.read();
+    injected += from.injected.read();
     busy_cycles += from.busy_cycles.read();
     slept_cycles += from.slept_cycles.read();
+    control_cycles += from.control_cycles.read();
     total_cycles += from.total_cycles.read();
     for (size_t i = 0; i < counters::burst_bins; ++i) bursts[i] += from.bursts[i].read();
     stages.resize(names.size());
@@ -57,21 +59,26 @@ std::vector<worker_report::group> worker_report::groups() const {
 }
 
 double worker_report::cpp() const noexcept {
-    return packets == 0 ? 0 : static_cast<double>(busy_cycles) / static_cast<double>(packets);
+    return processed() == 0 ? 0
+                            : static_cast<double>(busy_cycles) / static_cast<double>(processed());
 }
 
 double worker_report::utilisation() const noexcept {
-    return total_cycles == 0 ? 0
-                             : static_cast<double>(busy_cycles) / static_cast<double>(total_cycles);
+    const uint64_t available = total_cycles - std::min(total_cycles, control_cycles);
+    return available == 0 ? 0 : static_cast<double>(busy_cycles) / static_cast<double>(available);
 }
 
 double worker_report::pps() const noexcept {
-    return duration_s > 0 ? static_cast<double>(packets) / duration_s : 0;
+    if (total_cycles == 0) return 0;
+    return static_cast<double>(packets) * static_cast<double>(tsc_hz) /
+           static_cast<double>(total_cycles);
 }
 
 double worker_report::headroom_pps() const noexcept {
-    if (packets == 0 || duration_s <= 0) return 0;
-    return std::max(0.0, static_cast<double>(tsc_hz) / cpp() - pps());
+    if (processed() == 0 || busy_cycles == 0) return 0;
+    const double rate = static_cast<double>(processed()) * static_cast<double>(tsc_hz) /
+                        static_cast<double>(total_cycles);
+    return std::max(0.0, rate / utilisation() - rate);
 }
 
 balance report::total() const {

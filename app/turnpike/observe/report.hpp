@@ -57,10 +57,11 @@ inline constexpr double shows_cost = 0.01;
 
 struct worker_report {
     unsigned lcore = 0;
-    bool forwards = true;              ///< false: removed from the workers
-    int node = -1;                     ///< NUMA, here and below; -1: unknown
-    std::vector<std::string> polls{};  ///< names of the polled ports
-    uint64_t packets = 0, busy_cycles = 0, slept_cycles = 0, total_cycles = 0;
+    bool forwards = true;                ///< false: removed from the workers
+    int node = -1;                       ///< NUMA, here and below; -1: unknown
+    std::vector<std::string> polls{};    ///< names of the polled ports
+    uint64_t packets = 0, injected = 0;  ///< received, and from control
+    uint64_t busy_cycles = 0, slept_cycles = 0, control_cycles = 0, total_cycles = 0;
     std::array<uint64_t, counters::burst_bins> bursts{};
     struct stage_cycles {
         std::string_view name{};
@@ -72,7 +73,6 @@ struct worker_report {
     std::vector<stage_cycles> stages{};  ///< in graph order
     core_report core{};
     uint64_t tsc_hz = 0;
-    double duration_s = 0;
 
     /// names  of the stages, by their number in the meter
     void add(const counters::meter& from, const std::vector<std::string_view>& names);
@@ -87,11 +87,15 @@ struct worker_report {
                                       other_group = "other";
     /// Empty if no burst was sampled.
     [[nodiscard]] std::vector<group> groups() const;
-    /// Busy cycles per packet; 0 without packets.
+    /// Received and injected packets.
+    [[nodiscard]] uint64_t processed() const noexcept { return packets + injected; }
+    /// Busy cycles per processed packet; 0 without packets.
     [[nodiscard]] double cpp() const noexcept;
+    /// Busy cycles over total cycles, less the cycles of control on the same lcore.
     [[nodiscard]] double utilisation() const noexcept;
+    /// Received packets per second of the time that the worker ran.
     [[nodiscard]] double pps() const noexcept;
-    /// Additional packets per second: Hz / cpp - pps. Only of a worker that is busy enough.
+    /// Additional packets per second: processed / s * (1 / utilisation - 1). Only of a worker that is busy enough.
     [[nodiscard]] double headroom_pps() const noexcept;
     [[nodiscard]] bool knows_headroom() const noexcept { return utilisation() >= shows_cost; }
 };

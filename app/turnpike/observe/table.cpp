@@ -68,18 +68,19 @@ worker_report since(const worker_report& now, const worker_report* previous) {
     worker_report d = now;
     if (previous == nullptr) return d;
     d.packets -= previous->packets;
+    d.injected -= previous->injected;
+    d.control_cycles -= previous->control_cycles;
     d.busy_cycles -= previous->busy_cycles;
     d.total_cycles -= previous->total_cycles;
     return d;
 }
 
-void add_workers(std::string& out, const report& r, const report* previous, double seconds) {
+void add_workers(std::string& out, const report& r, const report* previous) {
     out += fmt::format("{:<8}{:>12}{:>12}{:>8}{:>14}  {}\n", "worker", "packets/s", "cycles/pkt",
                        "busy", "headroom/s", "sampled cycles per packet");
     for (size_t i = 0; i < r.workers.size(); ++i) {
         const bool known = previous != nullptr && i < previous->workers.size();
-        worker_report w = since(r.workers[i], known ? &previous->workers[i] : nullptr);
-        w.duration_s = seconds;
+        const worker_report w = since(r.workers[i], known ? &previous->workers[i] : nullptr);
         std::string by_stage;
         for (const auto& sample : r.workers[i].stages)
             if (sample.packets != 0)
@@ -88,9 +89,10 @@ void add_workers(std::string& out, const report& r, const report* previous, doub
             by_stage +=
                 fmt::format("{}{} {:.0f}", group.name == worker_report::io_group ? "= " : " + ",
                             group.name, group.cycles);
-        out += fmt::format("{:<8}{:>12}{:>12}{:>7.1f}%{:>14}  {}\n", w.lcore, with_prefix(w.pps()),
-                           w.packets ? fmt::format("{:.0f}", w.cpp()) : "-", 100 * w.utilisation(),
-                           w.knows_headroom() ? with_prefix(w.headroom_pps()) : "-", by_stage);
+        out +=
+            fmt::format("{:<8}{:>12}{:>12}{:>7.1f}%{:>14}  {}\n", w.lcore, with_prefix(w.pps()),
+                        w.processed() ? fmt::format("{:.0f}", w.cpp()) : "-", 100 * w.utilisation(),
+                        w.knows_headroom() ? with_prefix(w.headroom_pps()) : "-", by_stage);
     }
 }
 
@@ -193,7 +195,7 @@ std::string to_table(const report& r, const report* previous) {
     for (const auto& [what, name] : r.isa) isa += fmt::format("  {} {}", what, name);
     std::string out = fmt::format("turnpike {}  {:.1f} s  SIMD up to {} bits:{}\n", r.version,
                                   r.duration_s, r.max_simd_bitwidth, isa);
-    add_workers(out, r, previous, seconds);
+    add_workers(out, r, previous);
     add_cores(out, r);
     add_ports(out, r);
     add_rates(out, r, previous, seconds);

@@ -25,19 +25,67 @@ TEST(burst_bin, every_size_has_its_bin) {
 
 TEST(meter, only_iterations_with_packets_are_busy) {
     meter m;
-    m.iteration(0, 100);
-    m.iteration(10, 1000);
+    m.iteration(0, 0, 100);
+    m.iteration(10, 0, 1000);
     worker_report w;
     w.add(m, {"rx", "tx"});
-    w.tsc_hz = 1'000'000'000;
-    w.duration_s = 1;
+    w.tsc_hz = 1100;
     EXPECT_EQ(w.packets, 10U);
     EXPECT_EQ(w.busy_cycles, 1000U);
     EXPECT_EQ(w.total_cycles, 1100U);
     EXPECT_DOUBLE_EQ(w.cpp(), 100);
     EXPECT_DOUBLE_EQ(w.utilisation(), 1000.0 / 1100);
-    // 1 GHz / 100 cycles = 10 Mpps fit; 10 packets in 1 s are forwarded.
-    EXPECT_DOUBLE_EQ(w.headroom_pps(), 1e7 - 10);
+    EXPECT_DOUBLE_EQ(w.pps(), 10);
+    // 1,100 Hz / 100 cycles = 11 packets a second fit; 10 in 1 s are forwarded.
+    EXPECT_DOUBLE_EQ(w.headroom_pps(), 1);
+}
+
+/// Replies, released packets and packets of the kernel take the worker's time, too.
+TEST(meter, iterations_with_packets_of_control_are_busy) {
+    meter m;
+    m.iteration(0, 0, 100);
+    m.iteration(0, 30, 3000);
+    worker_report w;
+    w.add(m, {"rx", "tx"});
+    w.tsc_hz = 3100;
+    EXPECT_EQ(w.packets, 0U);
+    EXPECT_EQ(w.injected, 30U);
+    EXPECT_EQ(w.busy_cycles, 3000U);
+    EXPECT_DOUBLE_EQ(w.cpp(), 100);
+    EXPECT_DOUBLE_EQ(w.utilisation(), 3000.0 / 3100);
+    EXPECT_NEAR(w.headroom_pps(), 1, 1e-9);
+    m.iteration(10, 10, 2000);
+    worker_report both;
+    both.add(m, {"rx", "tx"});
+    EXPECT_EQ(both.packets, 10U);
+    EXPECT_DOUBLE_EQ(both.cpp(), 100);
+}
+
+/// Control uses 400 of 1,000 cycles; packets could use 600 and use 300.
+TEST(meter, cycles_of_control_are_not_those_of_packets) {
+    meter m;
+    m.iteration(0, 0, 300);
+    m.iteration(3, 0, 300);
+    m.lent(400);
+    worker_report w;
+    w.add(m, {"rx", "tx"});
+    w.tsc_hz = 1000;
+    EXPECT_EQ(w.total_cycles, 1000U);
+    EXPECT_EQ(w.control_cycles, 400U);
+    EXPECT_DOUBLE_EQ(w.cpp(), 100);
+    EXPECT_DOUBLE_EQ(w.utilisation(), 0.5);
+    EXPECT_DOUBLE_EQ(w.pps(), 3);
+    EXPECT_DOUBLE_EQ(w.headroom_pps(), 3);
+}
+
+/// A worker that was added after an hour: its rates are of its own time.
+TEST(worker_report, rates_are_of_the_time_that_it_ran) {
+    worker_report w;
+    w.tsc_hz = 2'000'000'000;
+    w.packets = 600'000'000;  // 10 Mpps for a minute, without a pause
+    w.total_cycles = w.busy_cycles = 60 * w.tsc_hz;
+    EXPECT_DOUBLE_EQ(w.pps(), 1e7);
+    EXPECT_DOUBLE_EQ(w.headroom_pps(), 0);
 }
 
 TEST(meter, one_burst_in_64_is_sampled) {

@@ -20,7 +20,6 @@ report second(double busy) {
     worker_report w;
     w.lcore = 3;
     w.tsc_hz = hz;
-    w.duration_s = 1;
     w.packets = 10'000'000;
     w.total_cycles = hz;
     w.busy_cycles = static_cast<uint64_t>(busy * hz);

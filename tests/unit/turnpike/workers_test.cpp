@@ -106,6 +106,63 @@ TEST(workers, that_find_nothing_sleep_longer_each_time_until_something_comes) {
     EXPECT_LT(shortest, cycles_of(300));
 }
 
+/// Control on a worker's lcore, between two of its rounds: neither idle nor the packets' cost.
+TEST(workers, that_control_interrupts_count_its_time_apart) {
+    path_lab l(router());
+    datapath::worker& w = l.worker();
+    w.start();
+    w.poll();
+    const auto counted = [&] { return l.controller().report().workers[0]; };
+    ASSERT_TRUE(l.offer(0, datagram(0x0a00'0202)));
+    const auto before = counted();
+    w.pause();
+    const uint64_t until = rte_rdtsc() + cycles_of(20'000);
+    while (rte_rdtsc() < until) {
+    }
+    w.resume();
+    w.poll();
+    const auto after = counted();
+    EXPECT_EQ(after.packets, before.packets + 1);
+    const uint64_t control = after.control_cycles - before.control_cycles;
+    EXPECT_GE(control, cycles_of(20'000));
+    EXPECT_GE(after.total_cycles - before.total_cycles,
+              control + after.busy_cycles - before.busy_cycles);
+    // The machine may stop a round, but hardly that of each try.
+    uint64_t least = after.busy_cycles - before.busy_cycles;
+    for (int tries = 0; tries < 20 && least >= cycles_of(2'000); ++tries) {
+        ASSERT_TRUE(l.offer(0, datagram(0x0a00'0202)));
+        w.poll();
+        const uint64_t was = w.meter().busy_cycles.read();
+        w.pause();
+        const uint64_t end = rte_rdtsc() + cycles_of(2'000);
+        while (rte_rdtsc() < end) {
+        }
+        w.resume();
+        ASSERT_TRUE(l.offer(0, datagram(0x0a00'0202)));
+        w.poll();
+        least = std::min(least, w.meter().busy_cycles.read() - was);
+    }
+    EXPECT_LT(least, cycles_of(2'000));
+    w.finish();
+}
+
+/// A worker that only sends control's packets is busy with them.
+TEST(workers, that_send_packets_of_control_are_busy) {
+    two_workers l(with_workers("[1, 2]"));
+    const auto counted = [&](size_t w) { return l.controller().report().workers[w]; };
+    ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209)));  // needs a neighbour solicitation
+    l.worker(0).poll();
+    const auto before = counted(0);
+    l.control();
+    l.worker(0).poll();
+    l.worker(0).poll();
+    const auto after = counted(0);
+    EXPECT_EQ(after.injected, before.injected + 1);
+    EXPECT_GT(after.busy_cycles, before.busy_cycles);
+    EXPECT_EQ(after.packets, before.packets);
+    EXPECT_EQ(l.sent(1).size(), 1U);
+}
+
 TEST(workers, that_go_leave_what_they_punted_to_control) {
     two_workers l(with_workers("[1, 2]"));
     ASSERT_TRUE(

@@ -77,11 +77,11 @@ double seconds_of(const observe::rate_history::rate& r) { return static_cast<dou
 
 /// Load of a worker: share of busy cycles, and cycles per packet.
 json worker_window(const observe::rate_history::rate& r) {
-    const auto [packets, busy, total, a, b, c] = r.per_s;
+    const auto [packets, busy, total, injected, a, b] = r.per_s;
     return {{"seconds", seconds_of(r)},
             {"packets", packets},
             {"utilisation", known_or_null(busy / total, total > 0)},
-            {"cpp", known_or_null(busy / packets, packets > 0)}};
+            {"cpp", known_or_null(busy / (packets + injected), packets + injected > 0)}};
 }
 
 json window_json(const observe::rate_history::entry& e, uint64_t window_ms,
@@ -167,10 +167,12 @@ std::vector<rated_object> controller::rated_objects() const {
     for (const auto& slot : workers_->all()) {
         if (!slot->forwards) continue;
         const counters::meter& m = slot->worker.meter();
-        out.push_back({.kind = rated_kind::worker,
-                       .life = slot->worker.parts().lcore,
-                       .name = std::to_string(slot->worker.parts().lcore),
-                       .counts = {m.packets.read(), m.busy_cycles.read(), m.total_cycles.read()}});
+        out.push_back(
+            {.kind = rated_kind::worker,
+             .life = slot->worker.parts().lcore,
+             .name = std::to_string(slot->worker.parts().lcore),
+             .counts = {m.packets.read(), m.busy_cycles.read(),
+                        m.total_cycles.read() - m.control_cycles.read(), m.injected.read()}});
     }
     return out;
 }
