@@ -341,6 +341,7 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
     for (size_t i = 0; i < last_seen_.size(); ++i)
         measured.push_back(
             machine_counters_->of_port(r.ports[i], last_seen_[i].pci_address, r.duration_s));
+    machine_counters_->keep_ports(r.ports);
     then.subtract_from(r);
     for (size_t i = 0; i < last_seen_.size(); ++i)
         fill_pcie_bill(r.ports[i], last_seen_[i].bill, last_seen_[i].pci_address, pcie_profiles_,

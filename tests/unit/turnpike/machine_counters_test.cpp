@@ -73,6 +73,23 @@ TEST(measured_bill, is_in_the_words_of_the_others) {
     EXPECT_FALSE(p.pcie.why.contains("measured"));
 }
 
+TEST(machine_counters, of_a_port_are_closed_with_it) {
+    const test::sysfs_tree tree(test::source_path("tests/data/pmu/icelakex.tree"));
+    counters_choice chosen = recorded();
+    chosen.sysfs = tree.root().string();
+    machine_counters m(chosen);
+    m.begin();
+    const auto received = [&] {
+        return m.of_port(port_that_did(1000), "0000:3b:00.0", 2).rx_packets;
+    };
+    (void)m.of_port(port_that_did(0), "0000:3b:00.0", 0);
+    EXPECT_EQ(received(), 1000U);
+    m.keep_ports({port_that_did(1000)});
+    EXPECT_EQ(received(), 1000U);
+    m.keep_ports({});
+    EXPECT_EQ(received(), 0U) << "opened again";
+}
+
 TEST(measured_bill, has_a_reason_for_every_line_that_it_lacks) {
     const std::string file = testing::TempDir() + "counts-" + std::to_string(getpid()) + ".yaml";
     std::ofstream(file) << "counters: {uncore_iio_2: {inbound_reads: 62000000}}\n";

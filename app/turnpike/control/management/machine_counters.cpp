@@ -5,10 +5,12 @@
 #include <rte_lcore.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "observe/log.hpp"
 #include "pmu/perf_source.hpp"
 #include "pmu/replay_source.hpp"
+#include "pmu/shared_source.hpp"
 #include "pmu/slots.hpp"
 
 namespace turnpike::control {
@@ -85,7 +87,7 @@ void machine_counters::begin() noexcept {
         }
         table_ = std::move(*table);
         if (chosen_.recorded.empty()) {
-            source_ = std::make_unique<pmu::perf_source>();
+            source_ = std::make_unique<pmu::shared_source>(std::make_unique<pmu::perf_source>());
         } else {
             auto replay = pmu::replay_source::load(chosen_.recorded);
             if (!replay) {
@@ -101,7 +103,7 @@ void machine_counters::begin() noexcept {
 }
 
 machine_counters::core machine_counters::open_core(const observe::worker_report& w) const {
-    core c{.what = nullptr, .packets_before = w.packets};
+    core c{.what = nullptr, .packets_before = w.packets, .packets = w.packets};
     const int cpu = cpu_of(w.lcore);
     if (cpu < 0) {
         c.why = fmt::format("lcore {} may run on several CPUs; pin it to one (--lcores {}@CPU)",
@@ -133,15 +135,16 @@ void machine_counters::fill_workers(observe::report& r) {
     bool any = false;
     for (observe::worker_report& w : r.workers) {
         auto at = cores_.find(w.lcore);
-        if (at == cores_.end() && !ended_) at = cores_.emplace(w.lcore, open_core(w)).first;
+        if (at == cores_.end() && !ended_ && w.forwards)
+            at = cores_.emplace(w.lcore, open_core(w)).first;
         if (at == cores_.end()) continue;
         core& c = at->second;
         if (c.what == nullptr) {
             w.core.why = why = c.why;
             continue;
         }
-        if (!ended_) c.what->read();
-        const uint64_t packets = w.packets - std::min(w.packets, c.packets_before);
+        if (!ended_) read_core(c, w);
+        const uint64_t packets = c.packets - std::min(c.packets, c.packets_before);
         pmu::given_values given{{"smt", pmu::smt_active(chosen_.sysfs) ? 1.0 : 0.0},
                                 {"tsc_ghz", static_cast<double>(w.tsc_hz) / 1e9}};
         if (packets != 0) given["packets"] = static_cast<double>(packets);
@@ -150,6 +153,28 @@ void machine_counters::fill_workers(observe::report& r) {
     }
     // The same reason for all workers: report it once.
     if (!any && !why.empty()) r.counters_why = why;
+}
+
+/// A removed worker keeps its last values: its CPU may run anything meanwhile.
+void machine_counters::read_core(core& c, const observe::worker_report& w) {
+    if (!w.forwards) {
+        c.paused = true;
+        return;
+    }
+    if (std::exchange(c.paused, false)) {
+        c.what->resume();
+        c.packets_before += w.packets - std::min(w.packets, c.packets);
+    }
+    c.what->read();
+    c.packets = w.packets;
+}
+
+void machine_counters::keep_ports(const std::vector<observe::port_report>& ports) {
+    if (ended_) return;
+    std::erase_if(roots_, [&](const auto& entry) {
+        return std::none_of(ports.begin(), ports.end(),
+                            [&](const auto& p) { return p.life == entry.first; });
+    });
 }
 
 machine_counters::root machine_counters::open_root(const observe::port_report& p,

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "observe/report.hpp"
 #include "pmu/measurement.hpp"
@@ -42,18 +43,21 @@ class machine_counters {
     struct port_counts {
         const pmu::measurement* what = nullptr;
         pmu::given_values given{};
-        uint64_t rx_packets = 0, tx_packets = 0;  ///< packets since then
+        uint64_t rx_packets = 0, tx_packets = 0;         ///< packets since then
         std::string why{};
     };
     [[nodiscard]] port_counts of_port(const observe::port_report& port,
                                       const std::string& pci_address, double duration_s);
+    /// Close the counters of ports that are not among these.
+    void keep_ports(const std::vector<observe::port_report>& ports);
 
   private:
     struct core {
         std::unique_ptr<pmu::measurement> what;
         std::unique_ptr<const counters::own_counter> instructions{};
         std::string why{};
-        uint64_t packets_before = 0;
+        uint64_t packets_before = 0, packets = 0;  ///< at the first and the last reading
+        bool paused = false;                       ///< the worker is removed
     };
     struct root {
         std::unique_ptr<pmu::measurement> what;
@@ -62,6 +66,7 @@ class machine_counters {
         double begun_s = 0;
     };
     [[nodiscard]] core open_core(const observe::worker_report& w) const;
+    static void read_core(core& c, const observe::worker_report& w);
     [[nodiscard]] root open_root(const observe::port_report& p, const std::string& address,
                                  double now_s) const;
     [[nodiscard]] pmu::machine on() const { return {chosen_.sysfs, source_.get(), &table_}; }
