@@ -192,6 +192,8 @@ class controller {
     [[nodiscard]] const observe::baseline& cleared_at() const noexcept { return cleared_; }
     /// Since the start, until the workers stopped.
     [[nodiscard]] double duration_s() const noexcept;
+    /// Until now, or until forwarding stopped.
+    [[nodiscard]] double seconds_since(uint64_t tsc) const noexcept;
     /// Number of applied transactions, including the start.
     [[nodiscard]] uint64_t changes() const noexcept { return changes_; }
     [[nodiscard]] const acls& lists() const noexcept { return *acls_; }
@@ -386,6 +388,7 @@ class controller {
         state::pcie bill;
         uint16_t port_index = 0;
         uint16_t rx_queues = 0;
+        uint64_t begun = 0;  ///< TSC
         observe::port_totals before{};
     };
     std::vector<closed_port> last_seen_;  ///< data that only devices have, as of the last poll

@@ -234,6 +234,7 @@ void controller::poll_ports() {
         seen.facts.rx_no_buffer = losses.no_buffer;
         seen.pci_address = port->device.pci_address();
         seen.facts.pcie.counts = port->pcie_counts();
+        seen.begun = port->begun;
         seen.bill = port->config.bill;
         seen.port_index = port->port_index;
         seen.rx_queues = port->config.rx_queues;
@@ -269,9 +270,11 @@ observe::port_totals controller::counted(uint16_t port_index) const noexcept {
     return sum;
 }
 
-double controller::duration_s() const noexcept {
-    return static_cast<double>((stopped_ != 0 ? stopped_ : rte_rdtsc()) - started_) /
-           static_cast<double>(rte_get_tsc_hz());
+double controller::duration_s() const noexcept { return seconds_since(started_); }
+
+double controller::seconds_since(uint64_t tsc) const noexcept {
+    const uint64_t now = stopped_ != 0 ? stopped_ : rte_rdtsc();
+    return static_cast<double>(now - std::min(now, tsc)) / static_cast<double>(rte_get_tsc_hz());
 }
 
 observe::report controller::report_since(const observe::baseline& then, bool rules) {
@@ -286,6 +289,7 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
     for (const closed_port& p : last_seen_) {
         observe::port_report& out = r.ports.emplace_back(p.facts);
         out.totals.add(counted(p.port_index), p.before);
+        out.duration_s = std::min(r.duration_s, seconds_since(p.begun));
     }
     // After closing, all ports are removed; the report uses the last poll's counters.
     if (!ports_->open().empty()) removed_ = ports_->removed();

@@ -120,7 +120,8 @@ baseline::baseline(const report& now, inventory objects)
         if (p.life == 0)
             removed_ = p.totals;
         else
-            ports_.emplace(p.life, port{p.rx_missed, p.rx_no_buffer, p.totals, p.pcie.counts});
+            ports_.emplace(
+                p.life, port{p.rx_missed, p.rx_no_buffer, p.duration_s, p.totals, p.pcie.counts});
     }
     for (const worker_report& w : now.workers) workers_.emplace(w.lcore, w);
     for (const acl_report& a : now.acls) lists_.emplace(a.life, list{a, {}});
@@ -128,8 +129,8 @@ baseline::baseline(const report& now, inventory objects)
 }
 
 void baseline::clear_port(const port_report& now, const inventory& objects) {
-    ports_.insert_or_assign(now.life,
-                            port{now.rx_missed, now.rx_no_buffer, now.totals, now.pcie.counts});
+    ports_.insert_or_assign(now.life, port{now.rx_missed, now.rx_no_buffer, now.duration_s,
+                                           now.totals, now.pcie.counts});
     for (const interface_report& i : objects.interfaces) {
         if (i.port != now.name) continue;
         std::erase_if(objects_.interfaces,
@@ -180,6 +181,7 @@ void baseline::subtract_from_port(port_report& now) const {
     if (then == ports_.end()) return;
     subtract(now.rx_missed, then->second.rx_missed);
     subtract(now.rx_no_buffer, then->second.rx_no_buffer);
+    subtract(now.duration_s, then->second.duration_s);
     now.totals = difference(now.totals, then->second.totals);
     for (auto& [name, n] : now.pcie.counts)
         if (const auto at = then->second.pcie.find(name); at != then->second.pcie.end())

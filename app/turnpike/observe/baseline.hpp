@@ -40,6 +40,7 @@ class baseline {
   private:
     struct port {
         uint64_t rx_missed = 0, rx_no_buffer = 0;
+        double duration_s = 0;
         port_totals totals{};
         std::map<std::string, uint64_t> pcie{};
     };

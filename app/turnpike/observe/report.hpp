@@ -14,6 +14,7 @@
 
 #include "counters/meter.hpp"
 #include "datapath/punt_class.hpp"
+#include "observe/pcie_load.hpp"
 #include "observe/port_totals.hpp"
 
 namespace turnpike::observe {
@@ -105,6 +106,7 @@ struct pcie_report {
     std::string modelled{}, counted{}, measured{};
     std::map<std::string, std::string> why{};
     std::map<std::string, uint64_t> counts{};  ///< the driver's xstats pcie_*, if it has them
+    pcie_facts facts{};
 };
 
 struct port_report {
@@ -113,6 +115,7 @@ struct port_report {
     bool link_up = false;
     bool removed = false;    ///< the device was removed
     uint32_t link_mbps = 0;  ///< 0: unknown
+    double duration_s = 0;   ///< that the counters cover; 0: as the report
     int node = -1;
     uint64_t rx_missed = 0, rx_no_buffer = 0;
     port_totals totals{};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace turnpike::observe {
 namespace {
@@ -17,11 +18,13 @@ constexpr double ethernet_overhead_bytes = 8 + 4 + 12;
 /// Rates of a worker or port in the measured interval.
 struct worker_now {
     const worker_report* of;
+    worker_report then;
     double used, pps, more_pps;
 };
 struct port_now {
     const port_report* of;
-    double rx_pps, tx_pps, rx_bytes_s, tx_bytes_s, missed;
+    const port_report* then;  ///< at the start of the interval; null: the port is younger
+    double seconds, rx_pps, tx_pps, rx_bytes_s, tx_bytes_s, missed;
     [[nodiscard]] double pps() const { return std::max(rx_pps, tx_pps); }
 };
 
@@ -30,7 +33,7 @@ double grown(T now, T then) {
     return now > then ? static_cast<double>(now - then) : 0;
 }
 
-std::vector<worker_now> workers_of(const report& now, const report* previous, double seconds) {
+std::vector<worker_now> workers_of(const report& now, const report* previous) {
     std::vector<worker_now> out;
     for (const worker_report& w : now.workers) {
         if (!w.forwards) continue;
@@ -38,14 +41,15 @@ std::vector<worker_now> workers_of(const report& now, const report* previous, do
         if (previous != nullptr)
             for (const worker_report& p : previous->workers)
                 if (p.lcore == w.lcore) then = p;
-        const double packets = grown(w.packets, then.packets),
+        const double packets = grown(w.processed(), then.processed()),
                      busy = grown(w.busy_cycles, then.busy_cycles),
-                     total = grown(w.total_cycles, then.total_cycles);
-        if (total <= 0) continue;
-        const double pps = packets / seconds, used = busy / total;
-        const double fits =
-            packets > 0 && busy > 0 ? static_cast<double>(w.tsc_hz) * packets / busy : 0;
-        out.push_back({&w, used, pps, std::max(0.0, fits - pps)});
+                     total = grown(w.total_cycles, then.total_cycles),
+                     available = total - grown(w.control_cycles, then.control_cycles);
+        if (available <= 0) continue;
+        // By the worker's own time, which may be shorter than the interval.
+        const double pps = static_cast<double>(w.tsc_hz) * packets / total, used = busy / available;
+        const double more_pps = used > 0 ? std::max(0.0, pps / used - pps) : 0;
+        out.push_back({&w, std::move(then), used, pps, more_pps});
     }
     return out;
 }
@@ -60,10 +64,11 @@ std::vector<port_now> ports_of(const report& now, const report* previous, double
                 if (before.life == p.life) then = &before;
         const port_totals zero{};
         const port_totals& was = then != nullptr ? then->totals : zero;
-        out.push_back({&p, grown(p.totals.rx_packets, was.rx_packets) / seconds,
-                       grown(p.totals.tx_packets, was.tx_packets) / seconds,
-                       grown(p.totals.rx_bytes, was.rx_bytes) / seconds,
-                       grown(p.totals.tx_bytes, was.tx_bytes) / seconds,
+        const double s = then == nullptr && p.duration_s > 0 ? p.duration_s : seconds;
+        out.push_back({&p, then, s, grown(p.totals.rx_packets, was.rx_packets) / s,
+                       grown(p.totals.tx_packets, was.tx_packets) / s,
+                       grown(p.totals.rx_bytes, was.rx_bytes) / s,
+                       grown(p.totals.tx_bytes, was.tx_bytes) / s,
                        grown(p.rx_missed, then != nullptr ? then->rx_missed : uint64_t{0})});
     }
     return out;
@@ -87,44 +92,69 @@ headroom of_core(const std::vector<worker_now>& workers) {
     return h;
 }
 
+/// A mean since the counters were opened, without the part until an earlier report. The weights, counts since then
+/// too, are the mean's denominator: cycles of a share of cycles, bytes read of the latency of reads.
+double mean_since(double mean, double weight, double then, double then_weight) {
+    if (weight <= then_weight) return mean;
+    return std::max(0.0, (mean * weight - then * then_weight) / (weight - then_weight));
+}
+
+double share_of_cycles(const worker_now& w, std::string_view metric, double share) {
+    const double *const cycles = w.of->core.find("cycles"), *const then = w.then.core.find(metric),
+                        *const then_cycles = w.then.core.find("cycles");
+    if (cycles == nullptr || then == nullptr || then_cycles == nullptr) return share;
+    return mean_since(share, *cycles, *then, *then_cycles);
+}
+
 /// The share of cycles that cores stall on a memory level; headroom is the rate without those stalls.
 headroom of_memory(std::string_view resource, std::string_view metric,
                    const std::vector<worker_now>& workers, const std::string& why) {
     headroom h{.resource = resource, .from = "measured"};
     for (const worker_now& w : workers) {
-        const double* const share = w.of->core.find(metric);
-        if (share == nullptr || (h.used && *h.used >= *share)) continue;
+        const double* const mean = w.of->core.find(metric);
+        if (mean == nullptr) continue;
+        const double share = share_of_cycles(w, metric, *mean);
+        if (h.used && *h.used >= share) continue;
         h.of = fmt::format("worker {}", w.of->lcore);
-        h.used = *share;
-        if (*share < 1 && w.pps > 0) h.more_pps = w.pps * *share / (1 - *share);
+        h.used = share;
+        h.more_pps.reset();
+        if (share < 1 && w.pps > 0) h.more_pps = w.pps * share / (1 - share);
     }
     if (!h.used) h.why = why.empty() ? "the counter table of this CPU has no such metric" : why;
     return h;
 }
 
-/// Utilisation of a port's PCIe link: measured, else counted, else modelled.
+/// Utilisation of a port's PCIe link in its fuller direction: measured, else counted, else modelled.
 struct link_use {
     double used;
     std::string_view from;
 };
 std::optional<link_use> link_use_of(const port_now& p) {
-    const auto parsed = [](const std::string& text) {
-        return text.empty() ? json() : json::parse(text);
+    const pcie_facts& facts = p.of->pcie.facts;
+    if (!facts.link) return {};
+    const auto use = [&](const tlp_bytes& moved, double seconds, std::string_view from) {
+        return link_use{
+            8 * std::max(moved.up, moved.down) / (seconds * 1e9 * pcie::tlp_gbps(*facts.link)),
+            from};
     };
-    const json measured = parsed(p.of->pcie.measured), modelled = parsed(p.of->pcie.modelled),
-               counted = parsed(p.of->pcie.counted);
-    if (const json* const used =
-            measured.is_null() || !measured.contains("metrics") ? nullptr : &measured["metrics"];
-        used != nullptr && used->contains("link_utilisation") &&
-        (*used)["link_utilisation"].is_number())
-        return link_use{(*used)["link_utilisation"].get<double>(), "measured"};
-    // Only the model has the link's capacity; prefer counted bytes to modelled ones.
-    if (modelled.is_null()) return {};
-    const json& bytes = (counted.is_null() ? modelled : counted)["per_packet"]["bytes"];
-    const double packets = p.rx_pps > 0 ? p.rx_pps : p.tx_pps;
-    const double most = std::max(bytes["up"].get<double>(), bytes["down"].get<double>());
-    return link_use{most * packets * 8 / (modelled["link"]["tlp_gbps"].get<double>() * 1e9),
-                    counted.is_null() ? "modelled" : "counted"};
+    port_totals moved;
+    moved.add(p.of->totals, p.then != nullptr ? p.then->totals : port_totals{});
+    std::optional<pcie::bill> bill;
+    if (facts.profile)
+        if (auto made = bill_of(moved, *facts.profile, *facts.link)) bill = std::move(*made);
+    if (facts.payload) {
+        const auto& then = p.then != nullptr ? p.then->pcie.facts.payload : std::nullopt;
+        const pcie_payload payload = facts.payload->since(then.value_or(pcie_payload{}));
+        if (payload.seconds > 0)
+            return use(measured_tlps(payload, *facts.link, moved, bill ? &*bill : nullptr),
+                       payload.seconds, "measured");
+    }
+    if (const auto counted =
+            counted_tlps(p.of->pcie.counts, p.then != nullptr ? p.then->pcie.counts
+                                                              : std::map<std::string, uint64_t>{}))
+        return use(*counted, p.seconds, "counted");
+    if (!facts.profile) return {};
+    return use(bill ? modelled_tlps(moved, *bill) : tlp_bytes{}, p.seconds, "modelled");
 }
 
 /// The port with the highest utilisation by `use_of`.
@@ -155,17 +185,34 @@ std::optional<link_use> wire_use_of(const port_now& p) {
     return link_use{most / (p.of->link_mbps * 1e6), "counted"};
 }
 
+/// Mean latency of inbound PCIe reads since the counters were opened.
+std::optional<double> read_latency_of(const port_report& p) {
+    if (p.pcie.measured.empty()) return {};
+    const json metrics = json::parse(p.pcie.measured).value("metrics", json::object());
+    const auto at = metrics.find("read_latency_ns");
+    if (at == metrics.end() || !at->is_number()) return {};
+    return at->get<double>();
+}
+
+/// The same, in the interval.
+std::optional<double> read_latency_of(const port_now& p) {
+    const auto now = read_latency_of(*p.of);
+    if (!now || p.then == nullptr) return now;
+    const auto &payload = p.of->pcie.facts.payload, &before = p.then->pcie.facts.payload;
+    const auto then = read_latency_of(*p.then);
+    if (!payload || !before || !then) return now;
+    return mean_since(*now, payload->read_bytes, *then, before->read_bytes);
+}
+
 /// The highest latency of inbound PCIe reads.
 headroom of_latency(const std::vector<port_now>& ports) {
     headroom h{.resource = "pcie_latency",
                .why = "only counters of the PCIe root measure read latency"};
     double slowest = 0;
     for (const port_now& p : ports) {
-        if (p.of->pcie.measured.empty()) continue;
-        const json metrics = json::parse(p.of->pcie.measured).value("metrics", json::object());
-        const auto at = metrics.find("read_latency_ns");
-        if (at == metrics.end() || !at->is_number() || at->get<double>() <= slowest) continue;
-        slowest = at->get<double>();
+        const auto latency = read_latency_of(p);
+        if (!latency || *latency <= slowest) continue;
+        slowest = *latency;
         h.of = "port " + p.of->name;
         h.from = "measured";
         h.why = fmt::format(
@@ -196,8 +243,7 @@ std::string in_words(const verdict& v, const headroom& h, const std::vector<work
 verdict verdict_of(const report& now, const report* previous) {
     verdict v;
     const double seconds = now.duration_s - (previous != nullptr ? previous->duration_s : 0);
-    const auto workers =
-        seconds > 0 ? workers_of(now, previous, seconds) : std::vector<worker_now>{};
+    const auto workers = seconds > 0 ? workers_of(now, previous) : std::vector<worker_now>{};
     const auto ports = seconds > 0 ? ports_of(now, previous, seconds) : std::vector<port_now>{};
     v.by = {of_core(workers),
             of_memory("l3", "l3_bound", workers, now.counters_why),

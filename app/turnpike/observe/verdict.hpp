@@ -3,7 +3,8 @@
 //
 //   core            a worker is busy all the time
 //   l3, dram        the same, and the core's counters attribute most stalls to L3 or DRAM
-//   pcie_bandwidth  a port's PCIe link is full: measured, else counted, else modelled
+//   pcie_bandwidth  the fuller direction of a port's PCIe link carries as many bytes of TLPs as it can: measured, else
+//                   counted, else modelled
 //   pcie_latency    devices drop, no other resource is full, and inbound PCIe reads are slow
 //   line_rate       a port's wire is full
 //   idle            none of these

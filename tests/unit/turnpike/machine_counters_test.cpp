@@ -73,6 +73,31 @@ TEST(measured_bill, is_in_the_words_of_the_others) {
     EXPECT_FALSE(p.pcie.why.contains("measured"));
 }
 
+/// The verdict's input: the payload of the port's own link.
+TEST(measured_payload, is_of_a_stack_that_only_functions_of_the_device_share) {
+    const auto p = billed("icelakex.tree", "0000:3b:00.0", recorded());
+    const auto& payload = p.pcie.facts.payload;
+    ASSERT_TRUE(payload);
+    EXPECT_DOUBLE_EQ(payload->seconds, 2);
+    EXPECT_DOUBLE_EQ(payload->read_bytes, 31e6 * 144);
+    EXPECT_GT(payload->written_bytes, 0);
+    EXPECT_DOUBLE_EQ(payload->register_writes, 31e6 / 8);
+    ASSERT_TRUE(p.pcie.facts.link);
+    EXPECT_EQ(pcie::to_string(*p.pcie.facts.link), "gen3x8");
+    test::sysfs_tree tree(test::source_path("tests/data/pmu/icelakex.tree"));
+    const std::string other = "devices/pci0000:3a/0000:3a:01.0/0000:3c:00.0";
+    tree.put(other + "/class: 0x010802");
+    tree.put("bus/pci/devices/0000:3c:00.0 -> ../../../" + other);
+    counters_choice chosen = recorded();
+    chosen.sysfs = tree.root().string();
+    machine_counters m(chosen);
+    m.begin();
+    (void)m.of_port(port_that_did(0), "0000:3b:00.0", 0);
+    const auto shared = m.of_port(port_that_did(31'000'000), "0000:3b:00.0", 2);
+    EXPECT_NE(shared.what, nullptr);
+    EXPECT_FALSE(shared.payload) << "an NVMe device on another link of the stack";
+}
+
 TEST(machine_counters, of_a_port_are_closed_with_it) {
     const test::sysfs_tree tree(test::source_path("tests/data/pmu/icelakex.tree"));
     counters_choice chosen = recorded();

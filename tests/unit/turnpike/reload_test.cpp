@@ -347,6 +347,18 @@ TEST(reload, a_static_neighbour_is_resolved_when_workers_know_its_interface) {
     l.worker().finish();
 }
 
+/// Rates of a port are of its own time.
+TEST(reload, a_port_that_is_added_has_counters_since_then) {
+    lab l(router());
+    ASSERT_TRUE(l.apply(router("", "", "10.0.1.254/24",
+                               "  - {name: north, device: d2, addresses: [10.0.3.254/24]}\n")));
+    const auto r = l.controller().report();
+    ASSERT_EQ(r.ports.size(), 3U);
+    EXPECT_GT(r.ports[2].duration_s, 0);
+    EXPECT_LT(r.ports[2].duration_s, r.ports[0].duration_s);
+    EXPECT_LE(r.ports[0].duration_s, r.duration_s);
+}
+
 /// A worker on a separate thread forwards a stable route while other routes change 2,000 times.
 TEST(reload, under_traffic_a_stable_route_loses_nothing) {
     path_lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));

@@ -292,6 +292,22 @@ TEST(report, rates_of_ports) {
     EXPECT_EQ(rates_line(to_table(now, &then), "west").at(1), "-") << "fewer than before";
 }
 
+TEST(baseline, subtracts_the_time_of_a_ports_counters) {
+    report now;
+    now.duration_s = 100;
+    now.ports.push_back({.name = "young", .life = 7, .duration_s = 10});
+    const baseline cleared(now);
+    now.duration_s = 105;
+    now.ports[0].duration_s = 15;
+    cleared.subtract_from(now);
+    EXPECT_DOUBLE_EQ(now.duration_s, 5);
+    EXPECT_DOUBLE_EQ(now.ports[0].duration_s, 5);
+    now.ports[0].life = 8;
+    now.ports[0].duration_s = 2;
+    cleared.subtract_from(now);
+    EXPECT_DOUBLE_EQ(now.ports[0].duration_s, 2) << "added since";
+}
+
 TEST(size_samples, a_bin_for_every_64_bytes) {
     port_counters c;
     for (const uint32_t bytes : {60U, 63U, 64U, 1514U, 9000U, 9100U}) c.rx_sizes.add(bytes);

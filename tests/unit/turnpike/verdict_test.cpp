@@ -3,10 +3,12 @@
 #include "observe/verdict.hpp"
 
 #include "observe/open_metrics.hpp"
+#include "pcie/profile.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace turnpike::observe {
 namespace {
@@ -33,11 +35,30 @@ report second(double busy) {
     return r;
 }
 
-/// A PCIe object: bytes a packet each way, on a link that carries so many Gb/s of TLPs.
-std::string pcie_object(double up, double tlp_gbps) {
-    return nlohmann::json{{"link", {{"tlp_gbps", tlp_gbps}}},
-                          {"per_packet", {{"bytes", {{"up", up}, {"down", 10}}}}}}
-        .dump();
+/// A link of gen 3 with 8 lanes: 57.9 Gb/s of TLPs in each direction.
+const pcie::link link_of_8 = *pcie::parse_link("gen3x8");
+double capacity() { return pcie::tlp_gbps(link_of_8) * 1e9 / 8; }
+
+pcie::nic_profile profile() { return *pcie::profile_for_driver("net_ixgbe"); }
+
+/// A second of traffic in one direction only.
+report one_way(uint64_t received, uint64_t sent, uint32_t bytes) {
+    report r = second(0.5);
+    port_totals& n = r.ports[0].totals;
+    n.rx_packets = received;
+    n.tx_packets = sent;
+    n.rx_bytes = received * bytes;
+    n.tx_bytes = sent * bytes;
+    n.rx_load.bursts = received / 32;
+    n.tx_load.bursts = sent / 32;
+    r.ports[0].pcie.facts.link = link_of_8;
+    return r;
+}
+/// The driver's counters after so many seconds of these shares of the link.
+void count(report& r, double up, double down, double seconds = 1) {
+    r.ports[0].pcie.counts = {
+        {"pcie_bytes_up", static_cast<uint64_t>(up * seconds * capacity())},
+        {"pcie_bytes_down", static_cast<uint64_t>(down * seconds * capacity())}};
 }
 std::string measured_object(const char* metric, double value) {
     return nlohmann::json{{"metrics", {{metric, value}}}, {"per_packet", {{"lines", {}}}}}.dump();
@@ -110,22 +131,162 @@ TEST(verdict, a_full_wire_is_the_line_rate) {
     EXPECT_EQ(of(verdict_of(r), "line_rate").why, "no port has a known link speed");
 }
 
-TEST(verdict, a_full_link_is_told_by_the_best_column_that_there_is) {
-    report r = second(0.5);
-    r.ports[0].pcie.modelled = pcie_object(100, 8.5);  // 8 Gb/s
+TEST(verdict, a_full_link_is_told_by_the_best_source_that_there_is) {
+    report r = one_way(10'000'000, 10'000'000, 60);
+    r.ports[0].pcie.facts.profile = profile();
+    const double modelled = *of(verdict_of(r), "pcie_bandwidth").used;
+    EXPECT_EQ(of(verdict_of(r), "pcie_bandwidth").from, "modelled");
+    const auto bill = bill_of(r.ports[0].totals, profile(), link_of_8);
+    ASSERT_TRUE(bill);
+    const auto each = bill->combined(1, 1).total().bytes;
+    EXPECT_NEAR(modelled, 10e6 * std::max(each.up, each.down) / capacity(), 1e-6);
+    count(r, 0.94, 0.2);
     verdict v = verdict_of(r);
     EXPECT_EQ(v.bound, "pcie_bandwidth");
-    EXPECT_EQ(v.from, "modelled");
+    EXPECT_EQ(v.from, "counted");
     EXPECT_EQ(v.says, "the PCIe link of port east is 94 % utilised");
-    r.ports[0].pcie.counted = pcie_object(50, 0);
+    count(r, 0.2, 0.5);
     v = verdict_of(r);
     EXPECT_EQ(v.bound, "idle");
-    EXPECT_EQ(of(v, "pcie_bandwidth").from, "counted");
-    EXPECT_NEAR(*of(v, "pcie_bandwidth").used, 4 / 8.5, 1e-9);
-    r.ports[0].pcie.measured = measured_object("link_utilisation", 0.92);
-    v = verdict_of(r);
-    EXPECT_EQ(v.bound, "pcie_bandwidth");
-    EXPECT_EQ(v.from, "measured");
+    EXPECT_NEAR(*of(v, "pcie_bandwidth").used, 0.5, 1e-6);
+    EXPECT_NEAR(*of(v, "pcie_bandwidth").more_pps, 10e6, 10);
+    r.ports[0].pcie.facts.payload = pcie_payload{.seconds = 1, .written_bytes = 0.5 * capacity()};
+    EXPECT_EQ(of(verdict_of(r), "pcie_bandwidth").from, "measured");
+    r.ports[0].pcie.facts.link.reset();
+    EXPECT_EQ(of(verdict_of(r), "pcie_bandwidth").why,
+              "no port has a known PCIe link (pcie: {link: ...})");
+}
+
+/// The root's counters have payload: one direction full of it, headers included, is a full link.
+TEST(verdict, a_measured_link_is_full_when_one_direction_is_headers_included) {
+    report r = one_way(10'000'000, 0, 60);
+    // Writes of MPS, 256 bytes, have 24 bytes of headers.
+    const auto written = [&](double share) {
+        r.ports[0].pcie.facts.payload =
+            pcie_payload{.seconds = 1, .written_bytes = share * capacity() * 256 / 280};
+        return verdict_of(r);
+    };
+    EXPECT_NEAR(*of(written(0.95), "pcie_bandwidth").used, 0.95, 1e-9);
+    EXPECT_EQ(written(0.95).bound, "pcie_bandwidth");
+    EXPECT_EQ(written(0.85).bound, "idle");
+    // The other direction has its own capacity.
+    r.ports[0].pcie.facts.payload->read_bytes = 0.5 * capacity();
+    EXPECT_LT(*of(verdict_of(r), "pcie_bandwidth").used, 1);
+    // Writes of 64 bytes: the model knows the sizes of TLPs.
+    r.ports[0].pcie.facts.profile = profile();
+    const auto bill = bill_of(r.ports[0].totals, profile(), link_of_8);
+    const auto each = bill->combined(1, 0);
+    r.ports[0].pcie.facts.payload = pcie_payload{.seconds = 1,
+                                                 .read_bytes = 10e6 * each.total().dma.read,
+                                                 .written_bytes = 10e6 * each.total().dma.written,
+                                                 .register_writes = 10e6 * each.total().lines.wil};
+    EXPECT_NEAR(*of(verdict_of(r), "pcie_bandwidth").used,
+                10e6 * std::max(each.total().bytes.up, each.total().bytes.down) / capacity(), 0.01);
+}
+
+/// An idle hour, then a second at 95 %.
+TEST(verdict, a_link_is_full_now_where_there_is_an_earlier_report) {
+    report before = one_way(100, 100, 60);
+    before.duration_s = 3600;
+    before.ports[0].pcie.facts.payload = pcie_payload{.seconds = 3600, .written_bytes = 6000};
+    report now = one_way(10'000'100, 10'000'100, 60);
+    now.duration_s = 3601;
+    now.ports[0].pcie.facts.payload =
+        pcie_payload{.seconds = 3601, .written_bytes = 6000 + 0.95 * capacity() * 256 / 280};
+    EXPECT_NEAR(*of(verdict_of(now, &before), "pcie_bandwidth").used, 0.95, 1e-6);
+    EXPECT_LT(*of(verdict_of(now), "pcie_bandwidth").used, 0.01);
+    for (report* r : {&before, &now}) r->ports[0].pcie.facts.payload.reset();
+    count(before, 0.01, 0.01, 3600);
+    count(now, 0.01, 0.01, 3600);
+    now.ports[0].pcie.counts["pcie_bytes_down"] += static_cast<uint64_t>(0.93 * capacity());
+    EXPECT_NEAR(*of(verdict_of(now, &before), "pcie_bandwidth").used, 0.93, 1e-6);
+}
+
+/// A port that sends received a few packets: its counted bytes are not a cost of those.
+TEST(verdict, a_link_that_only_sends_is_full_whatever_else_it_received) {
+    report before = one_way(10, 10'000'000, 60), now = one_way(10, 20'000'000, 60);
+    now.duration_s = 2;
+    count(before, 0.1, 0.95);
+    count(now, 0.1, 0.95, 2);
+    EXPECT_NEAR(*of(verdict_of(now, &before), "pcie_bandwidth").used, 0.95, 1e-6);
+    EXPECT_EQ(verdict_of(now, &before).bound, "pcie_bandwidth");
+    // By the model, with one packet received in the interval.
+    for (report* r : {&before, &now}) {
+        r->ports[0].pcie.counts.clear();
+        r->ports[0].pcie.facts.profile = profile();
+    }
+    now.ports[0].totals.rx_packets += 1;
+    now.ports[0].totals.rx_bytes += 60;
+    const auto sent =
+        bill_of(one_way(0, 10'000'000, 60).ports[0].totals, profile(), link_of_8)->tx.total().bytes;
+    EXPECT_NEAR(*of(verdict_of(now, &before), "pcie_bandwidth").used,
+                10e6 * std::max(sent.up, sent.down) / capacity(), 1e-4);
+}
+
+/// An hour of 64-byte frames, then a second of 1,500 bytes.
+TEST(verdict, a_modelled_link_is_priced_with_the_sizes_of_the_interval) {
+    report before = one_way(3600'000'000, 0, 60), now = before;
+    before.duration_s = 3600;
+    now.duration_s = 3601;
+    for (report* r : {&before, &now}) {
+        r->ports[0].totals.rx_load.sizes[0] = {1'000'000, 60'000'000};
+        r->ports[0].pcie.facts.profile = profile();
+    }
+    now.ports[0].totals.rx_packets += 4'000'000;
+    now.ports[0].totals.rx_bytes += 4'000'000ULL * 1496;
+    now.ports[0].totals.rx_load.sizes[23] = {60'000, 60'000 * 1496};
+    const double used = *of(verdict_of(now, &before), "pcie_bandwidth").used;
+    EXPECT_GT(used, 4e6 * 1496 / capacity());
+    EXPECT_LT(used, 4e6 * 1496 * 1.25 / capacity());
+}
+
+/// Samples of the few packets at the start do not stand for the stream.
+TEST(pcie_load, samples_of_another_mean_size_are_not_the_mix) {
+    port_totals n;
+    n.rx_packets = 1'000'000;
+    n.rx_bytes = 1'000'000ULL * 1496;
+    n.rx_load.sizes[0] = {6, 360};
+    const auto by_mean = bill_of(n, profile(), link_of_8);
+    ASSERT_TRUE(by_mean);
+    EXPECT_NEAR(by_mean->rx.data_bytes, 1496, 1);
+    n.rx_load.sizes[0] = {500, 500 * 60};
+    n.rx_load.sizes[23] = {500, 500 * 1496};
+    n.rx_bytes = 1'000'000ULL * 778;
+    const auto by_mix = bill_of(n, profile(), link_of_8);
+    ASSERT_TRUE(by_mix);
+    EXPECT_NEAR(by_mix->rx.data_bytes, 778, 1);
+    EXPECT_NE(by_mix->rx.total().lines.itom, by_mean->rx.total().lines.itom);
+}
+
+/// After an hour a port is added, whose wire is full for a minute.
+TEST(verdict, a_younger_ports_rates_are_of_its_own_time) {
+    report r = second(0.5);
+    r.duration_s = 3660;
+    r.ports[0].duration_s = 60;
+    r.ports[0].link_mbps = 7000;
+    r.ports[0].totals.rx_packets = r.ports[0].totals.tx_packets = 600'000'000;
+    r.ports[0].totals.rx_bytes = r.ports[0].totals.tx_bytes = 36'000'000'000;
+    EXPECT_NEAR(*of(verdict_of(r), "line_rate").used, 0.96, 1e-9);
+    report before = second(0.5);
+    before.duration_s = 3590;
+    before.ports.clear();
+    EXPECT_NEAR(*of(verdict_of(r, &before), "line_rate").used, 0.96, 1e-9);
+}
+
+TEST(verdict, a_core_that_only_handles_packets_of_control_is_busy) {
+    report r = second(0.99);
+    r.workers[0].injected = std::exchange(r.workers[0].packets, 0);
+    const verdict v = verdict_of(r);
+    EXPECT_EQ(v.bound, "core");
+    EXPECT_NEAR(*of(v, "core").more_pps, 10e6 * (1 / 0.99 - 1), 1);
+}
+
+/// With one lcore, control takes half of it: packets that use the other half fill the core.
+TEST(verdict, a_core_is_full_when_packets_use_all_that_control_leaves) {
+    report r = second(0.5);
+    r.workers[0].control_cycles = hz / 2;
+    EXPECT_EQ(verdict_of(r).bound, "core");
+    EXPECT_DOUBLE_EQ(*of(verdict_of(r), "core").more_pps, 0);
 }
 
 TEST(verdict, drops_while_nothing_is_full_and_reads_are_slow_are_latency) {
@@ -141,6 +302,27 @@ TEST(verdict, drops_while_nothing_is_full_and_reads_are_slow_are_latency) {
         << v.says;
     r.ports[0].rx_missed = 0;
     EXPECT_EQ(verdict_of(r).bound, "idle");
+}
+
+/// The PMU's figures are means since the counters were opened: of the interval, where there is an earlier report.
+TEST(verdict, stalls_and_latencies_are_of_now_where_there_is_an_earlier_report) {
+    report before = second(0.5), now = second(0.5);
+    now.duration_s = 2;
+    now.workers[0].packets *= 2;
+    now.workers[0].total_cycles *= 2;
+    now.workers[0].busy_cycles *= 2;
+    before.workers[0].core.values = {{"cycles", 3e9}, {"l3_bound", 0.0}};
+    now.workers[0].core.values = {{"cycles", 6e9}, {"l3_bound", 0.25}};
+    EXPECT_DOUBLE_EQ(*of(verdict_of(now, &before), "l3").used, 0.5);
+    EXPECT_NEAR(*of(verdict_of(now, &before), "l3").more_pps, 10e6, 1);
+    EXPECT_DOUBLE_EQ(*of(verdict_of(now), "l3").used, 0.25);
+    before.ports[0].pcie.measured = measured_object("read_latency_ns", 400);
+    now.ports[0].pcie.measured = measured_object("read_latency_ns", 900);
+    before.ports[0].pcie.facts.payload = pcie_payload{.seconds = 1, .read_bytes = 1e9};
+    now.ports[0].pcie.facts.payload = pcie_payload{.seconds = 2, .read_bytes = 2e9};
+    now.ports[0].rx_missed = 1;
+    EXPECT_EQ(verdict_of(now, &before).bound, "pcie_latency");  // 1,400 ns
+    EXPECT_EQ(verdict_of(now).bound, "idle");
 }
 
 TEST(verdict, is_of_now_where_there_is_an_earlier_report) {

@@ -11,6 +11,8 @@
 //                   its index and counters; a change of its configuration, or a request, opens it again
 #pragma once
 
+#include <rte_cycles.h>
+
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +35,7 @@ struct open_port {
     state::port config{};
     uint16_t port_index = 0;
     const uint64_t life = observe::new_life();  ///< counter epoch, for rates
+    const uint64_t begun = rte_rdtsc();         ///< of its counters
     rxtx::port device;
     datapath::port_state state{};
     observe::port_totals before{};  ///< counts at its index before it was opened

@@ -169,6 +169,32 @@ void machine_counters::read_core(core& c, const observe::worker_report& w) {
     c.packets = w.packets;
 }
 
+/// Payload of the port's link. The stack counts for all links below its root bus: none, if devices of another bus share it.
+std::optional<observe::pcie_payload> machine_counters::payload_of(const pmu::measurement& m,
+                                                                  const pmu::given_values& given) {
+    const auto& stack = m.iio_stack();
+    const auto seconds = given.find("seconds");
+    if (!stack || seconds == given.end()) return {};
+    const auto bus_of = [](std::string_view address) {
+        return address.substr(0, address.rfind(':'));
+    };
+    for (const std::string& other : stack->shared)
+        if (bus_of(other) != bus_of(m.pci().address)) return {};
+    const auto count = [&](const char* name) -> std::optional<double> {
+        const pmu::metric* const metric = m.source_table().find_metric(name);
+        if (metric == nullptr || metric->of != pmu::scope::stack) return {};
+        const auto value = m.value(name, given);
+        return value ? std::optional(value->value) : std::nullopt;
+    };
+    const auto read = count("dma_read_bytes"), written = count("dma_written_bytes");
+    if (!read || !written) return {};
+    return observe::pcie_payload{.seconds = seconds->second,
+                                 .read_bytes = *read,
+                                 .written_bytes = *written,
+                                 .register_reads = count("prd").value_or(0),
+                                 .register_writes = count("wil").value_or(0)};
+}
+
 void machine_counters::keep_ports(const std::vector<observe::port_report>& ports) {
     if (ended_) return;
     std::erase_if(roots_, [&](const auto& entry) {
@@ -226,6 +252,7 @@ machine_counters::port_counts machine_counters::of_port(const observe::port_repo
     const uint64_t packets = out.rx_packets != 0 ? out.rx_packets : out.tx_packets;
     if (packets != 0) out.given["packets"] = static_cast<double>(packets);
     if (r.what->pci().max_mb_s > 0) out.given["link_max_mb_s"] = r.what->pci().max_mb_s;
+    out.payload = payload_of(*r.what, out.given);
     return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ class machine_counters {
     struct port_counts {
         const pmu::measurement* what = nullptr;
         pmu::given_values given{};
+        std::optional<observe::pcie_payload> payload{};  ///< none: not of the port's link alone
         uint64_t rx_packets = 0, tx_packets = 0;         ///< packets since then
         std::string why{};
     };
@@ -67,6 +69,8 @@ class machine_counters {
     };
     [[nodiscard]] core open_core(const observe::worker_report& w) const;
     static void read_core(core& c, const observe::worker_report& w);
+    [[nodiscard]] static std::optional<observe::pcie_payload> payload_of(
+        const pmu::measurement& m, const pmu::given_values& given);
     [[nodiscard]] root open_root(const observe::port_report& p, const std::string& address,
                                  double now_s) const;
     [[nodiscard]] pmu::machine on() const { return {chosen_.sysfs, source_.get(), &table_}; }

@@ -15,8 +15,6 @@
 namespace turnpike::control {
 namespace {
 
-constexpr uint32_t fcs_bytes = 4;  // the model counts frames with FCS, an mbuf has none
-
 result<pcie::link> link_of(const state::pcie& config, const std::string& pci_address) {
     result<pcie::link> link;
     if (!config.link.empty())
@@ -41,40 +39,30 @@ result<pcie::nic_profile> profile_of(const state::pcie& config, const std::strin
                                   : pcie::find_profile(config.profile, profiles);
 }
 
-/// The sampled frame sizes and the mean burst; the mean size if no burst was sampled.
-pcie::load load_of(const observe::port_load& from, uint64_t packets, uint64_t bytes) {
-    pcie::load load;
-    for (const auto& size : from.sizes)
-        if (size.packets != 0)
-            load.frames.push_back({static_cast<uint32_t>(size.bytes / size.packets) + fcs_bytes,
-                                   static_cast<double>(size.packets)});
-    if (load.frames.empty() && packets != 0)
-        load.frames.push_back({static_cast<uint32_t>(bytes / packets) + fcs_bytes, 1.0});
-    load.burst =
-        from.bursts == 0
-            ? 1.0
-            : std::max(1.0, static_cast<double>(packets) / static_cast<double>(from.bursts));
-    return load;
+/// The model's inputs, as far as they are known; the first reason why one is not.
+error set_model(observe::pcie_facts& facts, const std::string& driver, const state::pcie& config,
+                const std::string& pci_address, const std::vector<pcie::nic_profile>& profiles) {
+    error why;
+    if (auto link = link_of(config, pci_address))
+        facts.link = *link;
+    else
+        why = link.error();
+    if (auto profile = profile_of(config, driver, profiles))
+        facts.profile = std::move(*profile);
+    else
+        why = profile.error();
+    return why;
 }
 
-result<nlohmann::json> modelled(const observe::port_report& port, const state::pcie& config,
-                                const std::string& pci_address,
-                                const std::vector<pcie::nic_profile>& profiles) {
-    if (port.totals.rx_packets + port.totals.tx_packets == 0)
-        return fail(ENODATA, "", "no packets, no cost");
-    const auto profile = profile_of(config, port.driver, profiles);
-    if (!profile) return tl::unexpected<error>(profile.error());
-    const auto link = link_of(config, pci_address);
-    if (!link) return tl::unexpected<error>(link.error());
-    pcie::load rx = load_of(port.totals.rx_load, port.totals.rx_packets, port.totals.rx_bytes);
-    pcie::load tx = load_of(port.totals.tx_load, port.totals.tx_packets, port.totals.tx_bytes);
-    // A direction without packets has no weight, but must not be empty.
-    if (rx.frames.empty()) rx = tx;
-    if (tx.frames.empty()) tx = rx;
-    const auto bill = pcie::cost(*profile, *link, rx, tx);
+result<nlohmann::json> modelled(const observe::port_report& port, const error& why) {
+    const observe::pcie_facts& facts = port.pcie.facts;
+    const observe::port_totals& n = port.totals;
+    if (n.rx_packets + n.tx_packets == 0) return fail(ENODATA, "", "no packets, no cost");
+    if (!facts.link || !facts.profile) return tl::unexpected<error>(why);
+    const auto bill = observe::bill_of(n, *facts.profile, *facts.link);
     if (!bill) return tl::unexpected<error>(bill.error());
-    const auto received = static_cast<double>(port.totals.rx_packets);
-    const auto sent = static_cast<double>(port.totals.tx_packets);
+    const auto received = static_cast<double>(n.rx_packets),
+               sent = static_cast<double>(n.tx_packets);
     return pcie::to_json(*bill, received, sent, received > 0 ? received : sent);
 }
 
@@ -184,7 +172,9 @@ void fill_pcie_bill(observe::port_report& port, const state::pcie& config,
                     const std::string& pci_address, const std::vector<pcie::nic_profile>& profiles,
                     const machine_counters::port_counts& root) {
     nlohmann::json model, counts;
-    if (auto object = modelled(port, config, pci_address, profiles))
+    const error why = set_model(port.pcie.facts, port.driver, config, pci_address, profiles);
+    port.pcie.facts.payload = root.payload;
+    if (auto object = modelled(port, why))
         model = std::move(*object);
     else
         port.pcie.why["modelled"] = object.error().text;
