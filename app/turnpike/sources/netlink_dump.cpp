@@ -37,6 +37,10 @@ route_stack as_dumped(const route_stack& all) {
 }  // namespace
 
 void netlink_rib::begin_part(const dump_part& p) {
+    if (listed_ && listed_->part == p && !listed_->is_complete) {
+        listed_->last.reset();
+        return;
+    }
     listed_ = listed();
     listed_->part = p;
     listed_->next = {{.v6 = p.v6}, 0};
@@ -49,11 +53,16 @@ void netlink_rib::begin_part(const dump_part& p) {
     }
 }
 
-void netlink_rib::end_part(bool complete) {
-    if (!listed_) return;
-    if (!complete) return listed_.reset();
+bool netlink_rib::end_part(bool complete) {
+    if (!listed_) return true;
+    if (!complete) {
+        listed_.reset();
+        return true;
+    }
+    if (std::exchange(listed_->may_lack, false) && ++listed_->replies < max_replies) return false;
     listed_->is_complete = true;
     find_gone();
+    return true;
 }
 
 /// Marks an object. Routes of a reply are compared by the sweep.
@@ -96,8 +105,11 @@ void netlink_rib::note_listed_twice(const netlink::route& r) {
     if (s != kernel_table::none && has_equal(in.stack(s), r)) listed_twice_.emplace(r.table, r.to);
 }
 
+/// fib6_dump_table() starts again when a route was added, and skips as many prefixes as it has listed. In the place of a
+/// listed prefix that has gone since, it skips another one.
 bool netlink_rib::mark_route(const netlink::route& r) {
     listed& l = *listed_;
+    l.may_lack |= r.gone && l.part.v6;
     if (r.table == RT_TABLE_LOCAL) {
         if (r.gone)
             l.local_routes.erase(local_route_of(r));
@@ -121,6 +133,7 @@ bool netlink_rib::mark_route(const netlink::route& r) {
 /// Changes without notifications also concern the routes that the dump has listed so far.
 void netlink_rib::change_listed(const std::function<bool(route_stack&)>& with) {
     if (!listed_ || listed_->part.what != part_kind::routes) return;
+    listed_->may_lack |= listed_->part.v6;
     listed_->routes.change_stacks(with);
     static_cast<void>(listed_->routes.consume_changed());
 }

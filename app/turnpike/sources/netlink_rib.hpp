@@ -75,7 +75,9 @@ class netlink_rib {
     /// Call it before the first message of the reply is taken: earlier notifications may be obsolete.
     void begin_part(const dump_part& p);
     /// The reply is complete, or not: it then removes nothing.
-    void end_part(bool complete);
+    /// Returns  false: the reply may lack routes. The part is to be dumped again; both replies count together
+    [[nodiscard]] bool end_part(bool complete);
+    static constexpr unsigned max_replies = 3;  ///< to a part, beside steady changes
     /// Continues to apply the differences that the dump has shown, as long as `may_go_on` returns true.
     /// Returns  whether all are applied
     bool sweep(const std::function<bool()>& may_go_on);
@@ -128,6 +130,8 @@ class netlink_rib {
         kernel_table routes{};
         std::optional<ip_prefix> last{};       ///< of the routes that the reply has listed
         bool direct = false;                   ///< the table was empty: routes are taken at once
+        bool may_lack = false;                 ///< this reply, routes
+        unsigned replies = 0;                  ///< that may lack routes
         bool is_complete = false;              ///< the sweep has begun
         ip_prefix next{};                      ///< of the sweep of routes
         std::vector<netlink::message> gone{};  ///< still to be taken

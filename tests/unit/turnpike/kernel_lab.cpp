@@ -378,9 +378,10 @@ void kernel_lab::dump() {
             all.push_back({RTM_GETROUTE, {kind::routes, v6, table}});
     for (const auto& [type, part] : all) {
         const uint8_t family = part.what != kind::routes ? AF_UNSPEC : part.v6 ? AF_INET6 : AF_INET;
-        rib_.begin_part(part);
-        request_dump(type, family, part.of, [&](const netlink::message& m) { rib_.apply(m); });
-        rib_.end_part(true);
+        do {
+            rib_.begin_part(part);
+            request_dump(type, family, part.of, [&](const netlink::message& m) { rib_.apply(m); });
+        } while (!rib_.end_part(true));
         if (!rib_.sweep([] { return true; })) std::abort();
     }
     static_cast<void>(rib_.consume_doubtful());

@@ -178,6 +178,27 @@ TEST_P(netlink_monitor_test, changes_during_a_dump_stay) {
     equals_the_kernel(*m);
 }
 
+/// IPv6 dumps skip routes beside such changes.
+TEST_P(netlink_monitor_test, changes_during_an_ipv6_dump_stay) {
+    const auto route6 = [](unsigned n) {
+        return fmt::format("2001:db8:{:x}::/48 via 2001:db8::2", 0x1000 + n);
+    };
+    constexpr unsigned routes6 = 10'000;
+    std::vector<std::string> all;
+    for (unsigned n = 0; n < routes6; ++n) all.push_back("route add " + route6(n));
+    run(all);
+    const auto m = start();
+    unsigned changes = 0;
+    for (; m->counted().whole == 0 && changes < 5000; ++changes) {
+        run({"route del " + route6(changes), "route add " + route6(routes6 + changes)});
+        round(*m);
+    }
+    EXPECT_GT(changes, 10U);
+    follow(*m);
+    EXPECT_EQ(m->counted().overruns, 0U);
+    equals_the_kernel(*m);
+}
+
 /// The kernel makes the parts of a reply under its RTNL lock, while the socket is read.
 TEST_P(netlink_monitor_test, follow_reads_replies_unless_another_thread_does) {
     const auto m = start();

@@ -219,7 +219,7 @@ TEST_F(netlink_rib_test, ipv6_routes_with_the_same_next_hop_stay_after_a_dump) {
             e.how = NLM_F_MULTI;
             receive(e);
         }
-        rib_.end_part(true);
+        ASSERT_TRUE(rib_.end_part(true));
         ASSERT_TRUE(rib_.sweep([] { return true; }));
         rib_.settle();
     };
@@ -228,6 +228,43 @@ TEST_F(netlink_rib_test, ipv6_routes_with_the_same_next_hop_stay_after_a_dump) {
     EXPECT_EQ(find("2001::/16")->type, route_type::unreachable);
     list({hole, rejecting});  // in the dump's order
     EXPECT_EQ(find("2001::/16")->type, route_type::blackhole);
+}
+
+/// fib6_dump_table(): after a removal and an addition, the next part skips a route.
+TEST_F(netlink_rib_test, an_ipv6_route_that_a_dump_skips_stays) {
+    const route_event gone_early{.to = "2001:db8:1::/48"}, skipped{.to = "2001:db8:2::/48"},
+        stale{.to = "2001:db8:3::/48"}, last{.to = "2001:db8:4::/48"},
+        added{.to = "2001:db8:5::/48"};
+    for (const route_event& e : {gone_early, skipped, stale, last}) receive(e);
+    const auto list = [&](std::initializer_list<route_event> routes) {
+        for (route_event e : routes) {
+            e.how = NLM_F_MULTI;
+            receive(e);
+        }
+    };
+    const netlink_rib::dump_part part{netlink_rib::dump_part::kind::routes, true, RT_TABLE_MAIN};
+    rib_.begin_part(part);
+    list({gone_early});
+    receive(gone(gone_early));
+    receive(added);
+    list({last, added});
+    ASSERT_FALSE(rib_.end_part(true)) << "it may lack some";
+    EXPECT_TRUE(rib_.sweep([] { return true; }));
+    rib_.begin_part(part);
+    list({skipped, last, added});
+    ASSERT_TRUE(rib_.end_part(true));
+    ASSERT_TRUE(rib_.sweep([] { return true; }));
+    rib_.settle();
+    for (const route_event& e : {skipped, last, added}) EXPECT_NE(find(e.to), nullptr) << e.to;
+    for (const route_event& e : {gone_early, stale}) EXPECT_EQ(find(e.to), nullptr) << e.to;
+    // Beside steady removals the dumps end.
+    unsigned replies = 0;
+    do {
+        rib_.begin_part(part);
+        list({skipped, last, added});
+        receive(gone(stale));
+    } while (++replies < 10 && !rib_.end_part(true));
+    EXPECT_EQ(replies, netlink_rib::max_replies);
 }
 
 /// A dump shows the preference of the first path of a multipath route only, and no route between the paths
@@ -254,7 +291,7 @@ TEST_F(netlink_rib_test, an_ipv6_route_between_paths_of_different_preferences_st
         .nexthops.push_back({.interface = west, .via = address_of("2001:db8:1::3")});
     rib_.begin_part({netlink_rib::dump_part::kind::routes, true, RT_TABLE_MAIN});
     receive(listed);
-    rib_.end_part(true);
+    ASSERT_TRUE(rib_.end_part(true));
     ASSERT_TRUE(rib_.sweep([] { return true; }));
     rib_.settle();
     receive(gone({.to = "2001:db8::/32", .via = "2001:db8:1::2", .metric = 100}));

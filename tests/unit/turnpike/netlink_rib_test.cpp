@@ -466,7 +466,7 @@ TEST_F(netlink_rib_test, point_to_point_addresses) {
     EXPECT_EQ(find("10.0.9.2/32")->type, route_type::not_followed);
     // A dump without it.
     rib_.begin_part({netlink_rib::dump_part::kind::addresses});
-    rib_.end_part(true);
+    ASSERT_TRUE(rib_.end_part(true));
     EXPECT_TRUE(rib_.sweep([] { return true; }));
     EXPECT_EQ(find("10.0.9.1/32"), nullptr);
 }

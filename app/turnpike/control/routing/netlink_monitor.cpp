@@ -218,8 +218,8 @@ void netlink_monitor::apply(const netlink::message& m) {
 
 void netlink_monitor::end_reply(int code) {
     interrupted_ |= code != 0 && !means_none(code);
-    known_.end_part(!interrupted_ && !all_again_);
-    phase_ = phase::sweeping;
+    const bool ends = known_.end_part(!interrupted_ && !all_again_);
+    phase_ = ends ? phase::sweeping : phase::idle;
 }
 
 /// All differences are applied.

@@ -90,7 +90,7 @@ class netlink_monitor {
 
   private:
     using dump_part = sources::netlink_rib::dump_part;
-    /// idle --> asked --> replying --> sweeping --> idle
+    /// idle --> asked --> replying --> sweeping --> idle; replying --> idle where the part is asked again
     enum class phase : uint8_t { idle, asked, replying, sweeping };
 
     static uint64_t steady_ns() noexcept;
