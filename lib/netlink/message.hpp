@@ -129,6 +129,7 @@ struct message {
     bool interrupted = false;  ///< the dump is inconsistent (NLM_F_DUMP_INTR): repeat the request
     content what{};
     uint32_t requester = 0;  ///< port ID of the socket of that request; 0: the kernel itself
+    bool listed = false;     ///< in the reply to a dump (NLM_F_MULTI)
     bool operator==(const message&) const = default;
 };
 

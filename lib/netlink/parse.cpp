@@ -409,7 +409,7 @@ size_t parse(std::span<const uint8_t> bytes, const std::function<void(message&&)
             }
             if (read)
                 handle({m->nlmsg_seq, (m->nlmsg_flags & NLM_F_DUMP_INTR) != 0, std::move(*read),
-                        m->nlmsg_pid});
+                        m->nlmsg_pid, (m->nlmsg_flags & NLM_F_MULTI) != 0});
             break;
         }
         m = mnl_nlmsg_next(m, &left);

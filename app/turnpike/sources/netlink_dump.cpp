@@ -34,11 +34,21 @@ route_stack as_dumped(const route_stack& all) {
     return out;
 }
 
+template <class Content>
+bool is_absent(const Content& one) {
+    if constexpr (requires { one.gone; }) return one.gone;
+    return false;
+}
+
+/// Other neighbour entries than permanent ones are ignored.
+bool is_absent(const netlink::neighbour& n) { return n.gone || (n.state & NUD_PERMANENT) == 0; }
+
 }  // namespace
 
 void netlink_rib::begin_part(const dump_part& p) {
     if (listed_ && listed_->part == p && !listed_->is_complete) {
         listed_->last.reset();
+        if (std::exchange(listed_->in_reply, false)) listed_->notified.clear();
         return;
     }
     listed_ = listed();
@@ -65,29 +75,57 @@ bool netlink_rib::end_part(bool complete) {
     return true;
 }
 
-/// Marks an object. Routes of a reply are compared by the sweep.
-bool netlink_rib::mark(const netlink::message& m) {
-    listed& l = *listed_;
-    const auto note = [](auto& in, const auto& key, bool gone) {
-        if (gone)
-            in.erase(key);
-        else
-            in.insert(key);
-    };
-    if (const auto* r = std::get_if<netlink::route>(&m.what)) {
-        return l.part.what == part_kind::routes && r->table == l.part.of &&
-               r->to.address.v6 == l.part.v6 && mark_route(*r);
-    } else if (const auto* i = std::get_if<netlink::link>(&m.what)) {
-        if (l.part.what == part_kind::links) note(l.indices, i->index, i->gone);
-    } else if (const auto* a = std::get_if<netlink::address>(&m.what)) {
-        if (l.part.what == part_kind::addresses)
-            note(l.addresses, std::tuple(a->interface, a->local, a->remote), a->gone);
-    } else if (const auto* h = std::get_if<netlink::next_hop>(&m.what)) {
-        if (l.part.what == part_kind::next_hops) note(l.indices, h->id, h->gone);
-    } else if (const auto* n = std::get_if<netlink::neighbour>(&m.what)) {
-        if (l.part.what == part_kind::neighbours && (n->state & NUD_PERMANENT) != 0)
-            note(l.neighbours, std::pair(n->interface, n->at), n->gone);
+/// The object of a message; none: it is not of the part.
+std::optional<netlink_rib::object> netlink_rib::object_of(const netlink::message& m) const {
+    const dump_part& part = listed_->part;
+    switch (part.what) {
+        case part_kind::links:
+            if (const auto* l = std::get_if<netlink::link>(&m.what))
+                return object{l->index, {}, {}};
+            break;
+        case part_kind::next_hops:
+            if (const auto* h = std::get_if<netlink::next_hop>(&m.what))
+                return object{h->id, {}, {}};
+            break;
+        case part_kind::addresses:
+            if (const auto* a = std::get_if<netlink::address>(&m.what))
+                return object{a->interface, a->local, a->remote};
+            break;
+        case part_kind::neighbours:
+            if (const auto* n = std::get_if<netlink::neighbour>(&m.what))
+                return object{n->interface, {n->at, 0}, {}};
+            break;
+        case part_kind::routes:
+            if (const auto* r = std::get_if<netlink::route>(&m.what);
+                r != nullptr && r->table == part.of && r->to.address.v6 == part.v6)
+                return object{r->table, r->to, {}};
+            break;
     }
+    return std::nullopt;
+}
+
+/// Marks an object. Routes of a reply are compared by the sweep. The kernel makes a part of a reply without locks (Linux
+/// 6.9): the part may be queued behind the notification of a later change, so of such objects the notification counts.
+bool netlink_rib::mark(const netlink::message& m) {
+    const auto of = object_of(m);
+    if (!of) return false;
+    listed& l = *listed_;
+    const auto* const r = std::get_if<netlink::route>(&m.what);
+    if (m.listed) {
+        l.in_reply = true;
+        if (l.notified.contains(*of)) {
+            l.may_lack |= r != nullptr;  // other routes of the prefix
+            return true;
+        }
+    } else {
+        if (std::exchange(l.in_reply, false)) l.notified.clear();
+        l.notified.insert(*of);
+    }
+    if (r != nullptr) return mark_route(*r);
+    if (std::visit([](const auto& one) { return is_absent(one); }, m.what))
+        l.objects.erase(*of);
+    else
+        l.objects.insert(*of);
     return false;
 }
 
@@ -148,16 +186,18 @@ void netlink_rib::find_gone() {
     switch (l.part.what) {
         case part_kind::links:
             for (const auto& [index, is] : links_)
-                if (!l.indices.contains(index)) add(netlink::link{.gone = true, .index = index});
+                if (!l.objects.contains({index, {}, {}}))
+                    add(netlink::link{.gone = true, .index = index});
             break;
         case part_kind::next_hops:
             for (const auto& [id, h] : next_hops_)
-                if (!l.indices.contains(id)) add(netlink::next_hop{.gone = true, .id = id});
+                if (!l.objects.contains({id, {}, {}}))
+                    add(netlink::next_hop{.gone = true, .id = id});
             break;
         case part_kind::addresses: {
             const auto compare = [&](uint32_t index, const ip_prefix& local,
                                      const std::optional<ip_address>& remote) {
-                if (is_asked(index) && !l.addresses.contains({index, local, remote}))
+                if (is_asked(index) && !l.objects.contains({index, local, remote}))
                     add(netlink::address{
                         .gone = true, .interface = index, .local = local, .remote = remote});
             };
@@ -171,7 +211,7 @@ void netlink_rib::find_gone() {
             for (const auto& [index, all] : neighbours_)
                 for (const auto& [at, mac] : all)
                     if (is_asked(index) && at.v6 == l.part.v6 &&
-                        !l.neighbours.contains({index, at}))
+                        !l.objects.contains({index, {at, 0}, {}}))
                         add(netlink::neighbour{.gone = true, .interface = index, .at = at});
             break;
         case part_kind::routes:

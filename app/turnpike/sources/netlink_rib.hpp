@@ -72,7 +72,7 @@ class netlink_rib {
         uint32_t of = 0;  ///< routes: the table; addresses, neighbours: an interface, or 0 for all
         bool operator==(const dump_part&) const = default;
     };
-    /// Call it before the first message of the reply is taken: earlier notifications may be obsolete.
+    /// Call it when the part is requested, and no notification before that was lost.
     void begin_part(const dump_part& p);
     /// The reply is complete, or not: it then removes nothing.
     /// Returns  false: the reply may lack routes. The part is to be dumped again; both replies count together
@@ -120,12 +120,14 @@ class netlink_rib {
         uint32_t master = 0, vrf_table = 0;
     };
 
-    /// Objects that a dump has listed, and notifications since it began.
+    /// A link or nexthop object by its number, an address or neighbour by its interface, a route by its table.
+    using object = std::tuple<uint32_t, ip_prefix, std::optional<ip_address>>;
+    /// Objects that a dump has listed, and notifications since it was requested.
     struct listed {
         dump_part part{};
-        std::set<uint32_t> indices{};  ///< of links, IDs of next-hop objects
-        std::set<std::tuple<uint32_t, ip_prefix, std::optional<ip_address>>> addresses{};
-        std::set<std::pair<uint32_t, ip_address>> neighbours{};
+        std::set<object> notified{};  ///< since the last part of the reply
+        bool in_reply = false;        ///< the last message was listed
+        std::set<object> objects{};   ///< except routes
         std::set<local_route> local_routes{};
         kernel_table routes{};
         std::optional<ip_prefix> last{};       ///< of the routes that the reply has listed
@@ -139,6 +141,7 @@ class netlink_rib {
 
     /// Whether a route's notification follows from a nexthop object's.
     [[nodiscard]] bool is_update(const netlink::message& m) const;
+    [[nodiscard]] std::optional<object> object_of(const netlink::message& m) const;
     /// Returns  whether the message is taken
     bool mark(const netlink::message& m);
     bool mark_route(const netlink::route& r);

@@ -199,7 +199,7 @@ TEST_P(netlink_monitor_test, changes_during_an_ipv6_dump_stay) {
     equals_the_kernel(*m);
 }
 
-/// The kernel makes the parts of a reply under its RTNL lock, while the socket is read.
+/// The kernel makes the parts of a reply, perhaps under its RTNL lock, while the socket is read.
 TEST_P(netlink_monitor_test, follow_reads_replies_unless_another_thread_does) {
     const auto m = start();
     const auto follow_for_a_while = [&] {

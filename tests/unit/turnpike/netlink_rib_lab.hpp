@@ -44,7 +44,7 @@ inline message route_of(const route_event& s, bool gone = false) {
         r.nexthops.push_back(
             {.interface = s.by,
              .via = s.via != nullptr ? std::optional(address_of(s.via)) : std::nullopt});
-    return {.what = r};
+    return {.what = r, .listed = (s.how & NLM_F_MULTI) != 0};
 }
 inline message gone(const route_event& s) { return route_of(s, true); }
 

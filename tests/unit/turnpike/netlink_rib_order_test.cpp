@@ -267,6 +267,83 @@ TEST_F(netlink_rib_test, an_ipv6_route_that_a_dump_skips_stays) {
     EXPECT_EQ(replies, netlink_rib::max_replies);
 }
 
+/// The kernel queues a part of a reply that has an object behind the notification that the object has gone.
+TEST_F(netlink_rib_test, an_obsolete_part_of_a_dump_counts_for_nothing) {
+    using kind = netlink_rib::dump_part::kind;
+    const route_event going{.to = "10.1.0.0/16", .via = "10.0.1.2"},
+        staying{.to = "10.3.0.0/16", .via = "10.0.1.2"};
+    const auto end = [&](bool certain) {
+        ASSERT_EQ(rib_.end_part(true), certain);
+        ASSERT_TRUE(rib_.sweep([] { return true; }));
+        rib_.settle();
+    };
+    const auto list = [&](std::initializer_list<route_event> routes) {
+        for (route_event e : routes) {
+            e.how = NLM_F_MULTI;
+            receive(e);
+        }
+    };
+    const netlink_rib::dump_part part{kind::routes, false, RT_TABLE_MAIN};
+    for (const bool known : {false, true}) {  // a first dump, and another
+        if (known) receive(going);
+        rib_.begin_part(part);
+        receive(gone(going));
+        list({going, staying});
+        end(false);
+        rib_.begin_part(part);
+        list({staying});
+        end(true);
+        EXPECT_EQ(via("10.1.0.0/16"), "none");
+        EXPECT_EQ(via("10.3.0.0/16"), "10.0.1.2 west");
+    }
+    // `ip route replace`: the former route would come back with the end of the new one.
+    rib_.begin_part(part);
+    route_event by = staying;
+    by.via = "10.0.1.3";
+    by.how = replace;
+    receive(by);
+    list({staying});
+    end(false);
+    rib_.begin_part(part);
+    list({by});
+    end(true);
+    EXPECT_EQ(via("10.3.0.0/16"), "10.0.1.3 west");
+    receive(gone(by));
+    EXPECT_EQ(via("10.3.0.0/16"), "none");
+    // Parts after the next one are later than the notification.
+    rib_.begin_part(part);
+    receive(staying);
+    list({{.to = "10.0.0.0/16", .via = "10.0.1.2"}});
+    receive(gone(going));
+    list({staying});
+    end(true);
+
+    const netlink::address ours{
+        .interface = west, .local = prefix_of("192.0.2.1/24"), .flags = IFA_F_PERMANENT};
+    netlink::address leaves = ours;
+    leaves.gone = true;
+    receive({.what = ours});
+    rib_.begin_part({kind::addresses});
+    receive({.what = leaves});
+    receive({.what = ours, .listed = true});
+    end(true);
+    EXPECT_TRUE(rib_.learned().addresses.empty());
+
+    netlink::neighbour fixed{.interface = west,
+                             .at = address_of("192.0.2.9"),
+                             .mac = mac_address{{2, 0, 0, 0, 0, 9}},
+                             .state = NUD_PERMANENT};
+    receive({.what = fixed});
+    EXPECT_EQ(rib_.learned().neighbours.size(), 1U);
+    rib_.begin_part({kind::neighbours});
+    netlink::neighbour other = fixed;
+    other.state = NUD_STALE;
+    receive({.what = other});
+    receive({.what = fixed, .listed = true});
+    end(true);
+    EXPECT_TRUE(rib_.learned().neighbours.empty());
+}
+
 /// A dump shows the preference of the first path of a multipath route only, and no route between the paths
 /// (rib-differential, seeds 117 and 147).
 TEST_F(netlink_rib_test, an_ipv6_route_between_paths_of_different_preferences_stays_after_a_dump) {

@@ -119,13 +119,14 @@ bool netlink_monitor::may_ask(uint64_t now_ms) const noexcept {
 }
 
 /// sequence  none: the kernel refused the request
-void netlink_monitor::asked(std::optional<uint32_t> sequence, uint64_t now_ms) noexcept {
+void netlink_monitor::asked(std::optional<uint32_t> sequence, uint64_t now_ms) {
     if (!sequence) {
         may_ask_ms_ = now_ms + again_ms;
         return;
     }
     sequence_ = *sequence;
     interrupted_ = false;
+    known_.begin_part(pending_.front());
     phase_ = phase::asked;
 }
 
@@ -139,8 +140,7 @@ void netlink_monitor::ask_next(uint64_t now_ms) {
 
 bool netlink_monitor::wants_read(uint64_t now_ms) const noexcept {
     if (!is_read_beside_ || is_being_read_) return false;
-    if (phase_ == phase::asked || phase_ == phase::replying)
-        return read_.size() <= socket_read::max_datagrams / 2;
+    if (phase_ == phase::asked) return read_.size() <= socket_read::max_datagrams / 2;
     return may_ask(now_ms) && read_.empty();  // the datagrams may contain a loss
 }
 
@@ -199,14 +199,9 @@ void netlink_monitor::apply(const netlink::message& m) {
     ++numbers_.messages;
     if (std::holds_alternative<netlink::overrun>(m.what)) return lost();
     // A notification has the port ID and the sequence number of a daemon's request.
-    const bool answers = m.requester == socket_.port_id() && m.sequence == sequence_ &&
-                         (phase_ == phase::asked || phase_ == phase::replying);
+    const bool answers =
+        m.requester == socket_.port_id() && m.sequence == sequence_ && phase_ == phase::asked;
     interrupted_ |= answers && m.interrupted;
-    // Notifications queued before the first reply may be obsolete; the dump includes them.
-    if (answers && phase_ == phase::asked) {
-        known_.begin_part(pending_.front());
-        phase_ = phase::replying;
-    }
     if (const auto* const l = std::get_if<netlink::link>(&m.what))
         link_messages_ += ours_.interfaces.contains(l->index);
     const auto* const end = std::get_if<netlink::done>(&m.what);
@@ -262,8 +257,8 @@ netlink_monitor::next_datagram netlink_monitor::receive_datagram() {
             parse(d.bytes);
         return next_datagram::parsed;
     }
-    const bool is_replying = phase_ == phase::asked || phase_ == phase::replying;
-    if (is_being_read_ || (is_read_beside_ && is_replying)) return next_datagram::not_here;
+    if (is_being_read_ || (is_read_beside_ && phase_ == phase::asked))
+        return next_datagram::not_here;
     const auto got = socket_.receive(buffer_);
     if (!got) return next_datagram::lost;
     if (*got == 0) return next_datagram::none;

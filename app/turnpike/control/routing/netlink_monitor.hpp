@@ -8,9 +8,9 @@
 // One dump is in progress at a time. Its replies are compared with the RIB (sources/netlink_rib.hpp), which notifications
 // change meanwhile. A call takes at most 1 ms, beside one datagram.
 //
-// The kernel makes the parts of a reply while the socket is read, under its RTNL lock, which any program may hold for
-// seconds. Another thread thus reads the socket while a dump is in progress (`socket_read`), and control takes the datagrams
-// in their order.
+// The kernel makes the parts of a reply while the socket is read, before Linux 6.9 all of them under its RTNL lock, which
+// any program may hold for seconds. Another thread thus reads the socket while a dump is in progress (`socket_read`), and
+// control takes the datagrams in their order.
 #pragma once
 
 #include <deque>
@@ -90,15 +90,15 @@ class netlink_monitor {
 
   private:
     using dump_part = sources::netlink_rib::dump_part;
-    /// idle --> asked --> replying --> sweeping --> idle; replying --> idle where the part is asked again
-    enum class phase : uint8_t { idle, asked, replying, sweeping };
+    /// idle --> asked --> sweeping --> idle; asked --> idle where the part is asked again
+    enum class phase : uint8_t { idle, asked, sweeping };
 
     static uint64_t steady_ns() noexcept;
     void want(const dump_part& p);
     void want_all();
     void want_routes(uint32_t table);
     [[nodiscard]] bool may_ask(uint64_t now_ms) const noexcept;
-    void asked(std::optional<uint32_t> sequence, uint64_t now_ms) noexcept;
+    void asked(std::optional<uint32_t> sequence, uint64_t now_ms);
     void ask_next(uint64_t now_ms);
     void parse(std::span<const uint8_t> datagram);
     enum class next_datagram : uint8_t { parsed, lost, none, not_here };
