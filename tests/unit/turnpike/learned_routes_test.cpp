@@ -174,6 +174,20 @@ TEST_F(learned_routes, by_new_next_hops_need_no_transaction) {
     EXPECT_EQ(transactions(), before + 3);
 }
 
+/// A neighbour may lose its host route to a longer route inside its connected network, which a transaction decides.
+TEST_F(learned_routes, inside_a_connected_network_need_a_transaction_where_a_neighbour_is) {
+    kernel_.routes.set(network(1), to(2));
+    learn();
+    const uint64_t before = transactions();
+    kernel_.routes.set({*parse_address("10.0.2.64"), 26}, to(3));
+    kernel_.routes.set({*parse_address("10.0.0.0"), 8}, to(3));
+    learn();
+    EXPECT_EQ(transactions(), before);
+    kernel_.routes.set({*parse_address("10.0.2.0"), 26}, to(3));
+    learn();
+    EXPECT_EQ(transactions(), before + 1);
+}
+
 /// Gateways that no route has any more are forgotten by a transaction, long before they fill the table.
 TEST_F(learned_routes, release_their_next_hops) {
     start("", "neighbours: {max_entries: 16384}\n");

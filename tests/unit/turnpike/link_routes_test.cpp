@@ -115,6 +115,32 @@ TEST_F(link_routes, hosts_there_are_learnt) {
     }
 }
 
+/// A route inside a connected network keeps its packets, also from a host that claims one of its addresses.
+TEST_F(link_routes, a_longer_route_in_a_connected_network_has_no_neighbours) {
+    constexpr uint32_t host = 0x0a000482;
+    goes(west_port, south_port, host, 0x0a0004fe);
+    goes(west_port, south_port, 0x0a000403, 0x0a0004fe);
+    std::string longer = linked;
+    longer.insert(longer.find("  - {to: 10.9.0.0/16"), "  - {to: 10.0.4.128/25, via: 10.0.1.2}\n");
+    apply(longer);
+    EXPECT_FALSE(knows("south", host));
+    const auto claim = [&] {
+        lab_.offer(south_port, ethernet(0x0806, arp({.sender_ip = host, .target_ip = 0x0a0004fe}),
+                                        byte_vector(6, 0xff)));
+        lab_.settle();
+        EXPECT_EQ(lab_.sent(south_port).size(), 1U) << "answered";
+    };
+    claim();
+    EXPECT_FALSE(knows("south", host));
+    offer(west_port, host);
+    EXPECT_EQ(lab_.sent(south_port).size(), 0U);
+    EXPECT_EQ(kind_of(west_port, 0x0a000403), datapath::nexthop_kind::adjacency) << "stays";
+    apply(linked);
+    claim();
+    offer(west_port, host);
+    EXPECT_EQ(lab_.sent(south_port).size(), 1U);
+}
+
 /// Neighbours are removed with their link route; a gateway has a host route as long as a link route
 /// covers it.
 TEST_F(link_routes, come_and_go) {

@@ -45,6 +45,7 @@ class machine : public ::testing::Test {
     void TearDown() override {
         n.reset();
         table.reset();
+        link = {};
         domain->synchronize();
         EXPECT_EQ(nexthops->in_use(), datapath::fixed_nexthop::first_free) << "every hop came back";
         domain.reset();
@@ -54,9 +55,12 @@ class machine : public ::testing::Test {
     void start(uint32_t max_held = 100) {
         n.reset();
         table.reset();
+        link = {};
         domain.reset();
         domain = *rcu::qsbr::create("machine", 1);
         nexthops = *next_hops::create(4 * wanted.limits.limit + 16, *domain);
+        link = nexthops->allocate();
+        ours.link_nexthop = link.index();
         table = *route_tables::create(*domain);
         n = std::make_unique<neighbours>(
             *nexthops, *table, max_held,
@@ -106,6 +110,19 @@ class machine : public ::testing::Test {
         }
         auto staged = n->prepare(c, routes);
         if (!staged) return tl::unexpected<error>(staged.error());
+        static const state::route_set no_routes;
+        const state::route_changes same;
+        vrf_routes networks{.derived = main.derived};
+        networks.derived.insert(longer.begin(), longer.end());
+        for (resolved_routes* some : {&networks.operators, &networks.learned}) {
+            some->set = &no_routes;
+            some->what = &same;
+        }
+        for (const char* to : {"10.0.0.0/16", "2001:db8::/64"})
+            networks.derived.emplace(*parse_prefix(to), link.index());
+        auto tables = table->main().prepare(networks);
+        if (!tables) return tl::unexpected<error>(tables.error());
+        (*tables)->commit();
         (*staged)->commit();
         snapshot = std::move(c.snapshot);
         learned_nexthops = main.learned.nexthops_of_members;
@@ -164,7 +181,9 @@ class machine : public ::testing::Test {
     std::unique_ptr<next_hops> nexthops;
     std::unique_ptr<route_tables> table;
     std::vector<std::vector<uint32_t>> learned_nexthops;
-    const datapath::interface_addresses ours{.v6 = {parse_address("fe80::ff:fe00:1")->v6_bytes()}};
+    datapath::interface_addresses ours{.v6 = {parse_address("fe80::ff:fe00:1")->v6_bytes()}};
+    nexthop_handle link;                   ///< next hop of the connected networks
+    std::map<ip_prefix, uint32_t> longer;  ///< routes inside them
     std::unique_ptr<datapath::snapshot> snapshot;
     std::unique_ptr<neighbours> n;
     known_neighbour last_told;
@@ -680,6 +699,23 @@ TEST_F(machine, kernel_gateways_beyond_the_limit_are_left_out) {
     learned.routes.clear();
     ASSERT_TRUE(apply());
     EXPECT_TRUE(n->has_room());
+}
+
+/// Linux forwards by the longest prefix, whatever address a host on the link claims.
+TEST_F(machine, a_longer_route_inside_the_network_takes_the_host_route_away) {
+    mac_address mac{};
+    packet_for(host);
+    answer(mac_a);
+    EXPECT_TRUE(worker_sees(mac));
+    longer = {{*parse_prefix("10.0.0.0/24"), datapath::fixed_nexthop::blackhole}};
+    ASSERT_TRUE(apply());
+    EXPECT_EQ(table->lookup(0, host), datapath::fixed_nexthop::blackhole);
+    n->learn(here, host, mac_b, true, now);
+    EXPECT_EQ(table->lookup(0, host), datapath::fixed_nexthop::blackhole);
+    longer.clear();
+    ASSERT_TRUE(apply());
+    n->learn(here, host, mac_a, true, now);
+    EXPECT_TRUE(worker_sees(mac));
 }
 
 /// ECMP groups leave such a gateway out and need it probed, so that it can come back.

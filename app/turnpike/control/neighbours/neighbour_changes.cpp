@@ -311,12 +311,16 @@ std::optional<uint32_t> neighbours::add_gateway(uint16_t interface, const ip_add
     return e->nexthop;
 }
 
-bool neighbours::any_in(const state::route_changes& what) const {
+bool neighbours::any_in(const state::route_changes& what, bool any_length) const {
     std::vector<uint16_t> with_entries;
     for (size_t i = 0; i < interfaces_.size(); ++i)
         if (interfaces_[i].entries != 0) with_entries.push_back(static_cast<uint16_t>(i));
     const auto contains_any = [&](const ip_prefix& to) {
         return std::any_of(with_entries.begin(), with_entries.end(), [&](uint16_t i) {
+            const auto covers = [&](const ip_prefix& p) {
+                return p.length < to.length && p.contains(to.address);
+            };
+            if (!any_length && std::ranges::none_of(interfaces_[i].networks, covers)) return false;
             const auto first = entries_.lower_bound({i, to.address});
             return first != entries_.end() && first->first.first == i &&
                    to.contains(first->first.second);

@@ -292,13 +292,10 @@ void neighbours::add_host_route(entry& e) {
             .has_value();
 }
 
-/// Whether a connected network or on-link route contains the neighbour. A gateway may be outside of
-/// them (onlink): then only routes lead to it.
+/// Whether the route to the neighbour is a connected network or on-link route of its interface. A gateway may be outside
+/// of them (onlink): then only routes lead to it.
 bool neighbours::is_on_network(const entry& e) const noexcept {
-    const of_interface& on = interfaces_[e.interface];
-    return std::any_of(on.networks.begin(), on.networks.end(),
-                       [&](const ip_prefix& p) { return p.contains(e.address); }) ||
-           host_routes_.is_on_link(e.vrf, e.address, on.link_nexthop);
+    return host_routes_.is_on_link(e.vrf, e.address, interfaces_[e.interface].link_nexthop);
 }
 
 void neighbours::lose_mac(entry& e) {

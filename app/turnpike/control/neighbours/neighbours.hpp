@@ -144,8 +144,9 @@ class neighbours {
     /// The neighbour of a next hop; none: not a neighbour's next hop.
     [[nodiscard]] std::optional<known_neighbour> of_nexthop(uint32_t nexthop) const;
 
-    /// Whether the prefix of a changed route contains a neighbour.
-    [[nodiscard]] bool any_in(const state::route_changes& what) const;
+    /// Whether the prefix of a changed route contains a neighbour, and is longer than the neighbour's connected network
+    /// or has any length.
+    [[nodiscard]] bool any_in(const state::route_changes& what, bool any_length) const;
     [[nodiscard]] bool knows(uint16_t interface, const ip_address& a) const noexcept {
         return entries_.contains({interface, a});
     }

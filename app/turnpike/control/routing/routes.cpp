@@ -76,7 +76,8 @@ bool routes::lead_to_links(const state::route_set& some) noexcept {
 }
 
 bool routes::is_on_link(const ip_address& a, uint32_t link_nexthop) const noexcept {
-    if (!links_ || a.is_link_local()) return false;
+    if (a.is_link_local()) return false;
+    if (!hosts_.contains({a, static_cast<uint8_t>(a.bits())})) return lookup(a) == link_nexthop;
     const sources all = running();
     for (unsigned length = a.bits() + 1; length-- > 0;) {
         const ip_prefix to = ip_prefix{a, static_cast<uint8_t>(length)}.network();

@@ -71,8 +71,8 @@ class routes {
     /// Next hop of a destination, as in the workers' lookup.
     [[nodiscard]] uint32_t lookup(const ip_address& destination) const noexcept;
 
-    /// Whether the route to an address, neighbours' host routes aside, is by the on-link next hop
-    /// `link_nexthop`.
+    /// Whether the route to an address, neighbours' host routes aside, is a connected network or an on-link route by the
+    /// next hop `link_nexthop`.
     [[nodiscard]] bool is_on_link(const ip_address& a, uint32_t link_nexthop) const noexcept;
 
     /// Visit active routes, in order from a prefix on, until `visit` answers false.

@@ -100,7 +100,7 @@ bool routing::learn(const in_force& running, state::followed& followed,
             const state::route_changes what = state::diff(now, wanted);
             control::routes& table = tables_->of(index);
             if (recursion_.depends_on(index, what) ||
-                (table.has_link_routes() && neighbours_->any_in(what)) ||
+                neighbours_->any_in(what, table.has_link_routes()) ||
                 !table.learn(now, wanted, what, new_nexthop, !no_room_.any()))
                 return false;
         }

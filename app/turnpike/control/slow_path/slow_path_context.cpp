@@ -13,10 +13,7 @@ using datapath::drop_reason;
 bool slow_path_context::on_link(uint16_t ifindex, const ip_address& a) const noexcept {
     if (a.is_link_local()) return true;
     const datapath::interface& on = interface(ifindex);
-    const auto& prefixes = on.addresses->prefixes;
-    return std::any_of(prefixes.begin(), prefixes.end(),
-                       [&](const ip_prefix& p) { return p.contains(a); }) ||
-           tables.is_on_link(on.vrf, a, on.addresses->link_nexthop);
+    return tables.is_on_link(on.vrf, a, on.addresses->link_nexthop);
 }
 
 bool slow_path_context::is_kernels(uint16_t ifindex, const ip_address& a) const noexcept {

@@ -40,7 +40,7 @@ struct slow_path_context {
     [[nodiscard]] const datapath::interface& interface(uint16_t ifindex) const noexcept {
         return published.load(std::memory_order_relaxed)->interfaces[ifindex];
     }
-    /// By the interface's networks, or by on-link routes.
+    /// By the interface's connected networks and on-link routes; a longer route takes precedence.
     [[nodiscard]] bool on_link(uint16_t ifindex, const ip_address& a) const noexcept;
     /// Or a gateway outside of the interface's networks (routes with onlink).
     [[nodiscard]] bool may_be_neighbour(uint16_t ifindex, const ip_address& a) const noexcept {
