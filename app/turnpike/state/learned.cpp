@@ -2,7 +2,6 @@
 #include "state/learned.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "state/next_hop_rules.hpp"
 
@@ -108,24 +107,17 @@ route_set followed_routes(const configuration& in, const std::string& vrf,
         return can_be(in, m) && (m.via || in.interfaces.at(m.interface).vrf == vrf);
     };
     const auto targets = routes.targets();
-    std::vector<std::optional<route_target>> others(targets.size());
-    bool any = false;
-    for (size_t t = 0; t < targets.size(); ++t) {
-        const auto& members = targets[t].members;
-        if (std::all_of(members.begin(), members.end(), is_usable)) continue;
-        any = true;
-        route_target& other = others[t].emplace(targets[t]);
-        std::erase_if(other.members, [&](const route_member& m) { return !is_usable(m); });
-        if (!other.members.empty()) continue;
-        other.type = route_type::not_followed;
-        other.mtu = 0;
-    }
-    if (!any) return routes;
-    std::vector<route> changed;
-    for (const route& r : routes)
-        if (others[r.target]) changed.push_back(r);
     route_set out = routes;
-    for (const route& r : changed) out.set(r.to, *others[r.target]);
+    for (uint32_t t = 0; t < targets.size(); ++t) {
+        if (std::ranges::all_of(targets[t].members, is_usable)) continue;
+        route_target other = targets[t];
+        std::erase_if(other.members, [&](const route_member& m) { return !is_usable(m); });
+        if (other.members.empty()) {
+            other.type = route_type::not_followed;
+            other.mtu = 0;
+        }
+        out.replace_target(t, other);
+    }
     return out;
 }
 

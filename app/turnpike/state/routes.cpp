@@ -77,6 +77,13 @@ std::vector<uint32_t>::const_iterator route_set::target_list::position_of(
         [this](uint32_t i, const route_target& wanted) { return all[i] < wanted; });
 }
 
+std::vector<uint32_t>::const_iterator route_set::target_list::position_of(
+    uint32_t index) const noexcept {
+    auto at = position_of(all[index]);
+    while (*at != index) ++at;
+    return at;
+}
+
 /// The targets for a change; other sets keep theirs.
 route_set::target_list& route_set::own_targets() {
     if (targets_ == nullptr)
@@ -113,7 +120,7 @@ std::optional<uint32_t> route_set::find_target(const route_target& t) const noex
 void route_set::unuse(target_list& mine, uint32_t target) {
     if (--mine.uses[target] != 0) return;
     mine.unused.push_back(target);
-    mine.sorted.erase(mine.position_of(mine.all[target]));
+    mine.sorted.erase(mine.position_of(target));
     mine.all[target] = {.type = route_type::blackhole};
 }
 
@@ -198,6 +205,13 @@ bool route_set::set(const ip_prefix& to, const route_target& leads, uint32_t& in
 
 bool route_set::remove(const ip_prefix& to) { return at_ != nullptr && exchange(to, none) != none; }
 
+void route_set::replace_target(uint32_t index, const route_target& by) {
+    target_list& mine = own_targets();
+    mine.sorted.erase(mine.position_of(index));
+    mine.all[index] = by;
+    mine.sorted.insert(mine.position_of(by), index);
+}
+
 route_set::const_iterator route_set::lower_bound(const ip_prefix& to) const noexcept {
     return at_ == nullptr ? end() : const_iterator(table().lower_bound(to));
 }
@@ -209,13 +223,21 @@ std::optional<uint32_t> route_set::at(const ip_prefix& to) const noexcept {
 
 namespace {
 
-constexpr auto before_other = [](const edit& a, const edit& b) { return a.to < b.to; };
+constexpr auto before_other = [](const auto& a, const auto& b) { return a.to < b.to; };
+
+void add_routes_of(const std::vector<bool>& targets, const route_set& in, route_changes& to) {
+    for (const route& r : in)
+        if (targets[r.target]) to.set.push_back(r);
+    std::sort(to.set.begin(), to.set.end(), before_other);
+    const auto same = [](const route& a, const route& b) { return a.to == b.to; };
+    to.set.erase(std::unique(to.set.begin(), to.set.end(), same), to.set.end());
+}
 
 }  // namespace
 
 route_changes diff(const route_set& before, const route_set& after) {
-    // Compare targets once, not once per route. A route unchanged in both sets has the same target: neither set
-    // has reused its index.
+    // Compare targets once, not once per route. A route unchanged in both sets has the same target index: neither set
+    // has reused it.
     std::vector<uint32_t> same_as;
     for (const route_target& t : before.targets()) {
         const auto at = static_cast<uint32_t>(same_as.size());  // mostly the same index
@@ -233,6 +255,8 @@ route_changes diff(const route_set& before, const route_set& after) {
     if (before.at_ != nullptr && after.at_ != nullptr && before.at_->in == after.at_->in) {
         route_set::version::make_current(after.at_);
         std::vector<edit> all;
+        std::vector<uint32_t> unchanged(same_as.size());  // routes, by target
+        for (uint32_t t = 0; t < same_as.size(); ++t) unchanged[t] = before.uses_of(t);
         for (const auto* v = before.at_.get(); v != after.at_.get(); v = v->toward.get())
             all.insert(all.end(), v->edits.begin(), v->edits.end());
         if (!std::is_sorted(all.begin(), all.end(), before_other))
@@ -244,8 +268,14 @@ route_changes diff(const route_set& before, const route_set& after) {
             const auto first = e;
             while (e + 1 != all.end() && (e + 1)->to == first->to) ++e;
             compare(first->to, was, e->after);
+            if (was != none) --unchanged[was];
             ++e;
         }
+        std::vector<bool> replaced(after.targets().size());
+        for (uint32_t t = 0; t < same_as.size(); ++t)
+            if (unchanged[t] != 0 && same_as[t] != t) replaced[t] = true;
+        if (std::ranges::find(replaced, true) != replaced.end())
+            add_routes_of(replaced, after, out);
         return out;
     }
     auto b = before.begin(), a = after.begin();

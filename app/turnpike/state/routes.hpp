@@ -114,6 +114,8 @@ class route_set {
     bool set(const ip_prefix& to, const route_target& target, uint32_t& index);
     /// Returns false if there was no route.
     bool remove(const ip_prefix& to);
+    /// Replaces a used target for all its routes, without a change of the table. It may then equal another target.
+    void replace_target(uint32_t index, const route_target& by);
     /// Prefetches a prefix that is changed soon.
     void expect(const ip_prefix& to) const noexcept {
         if (at_ != nullptr) table().expect(to);
@@ -152,6 +154,8 @@ class route_set {
         std::vector<uint32_t> unused{};  ///< indices into all, not in sorted
         [[nodiscard]] std::vector<uint32_t>::const_iterator position_of(
             const route_target& t) const noexcept;
+        [[nodiscard]] std::vector<uint32_t>::const_iterator position_of(
+            uint32_t index) const noexcept;
     };
 
     target_list& own_targets();

@@ -391,6 +391,10 @@ TEST_F(learned_routes, cost_control_nothing_and_keep_no_memory) {
     const uint32_t prefixes = is_long ? 900'000 : slow ? 20'000 : 200'000;
     for (uint32_t n = 0; n < prefixes; ++n)
         kernel_.routes.set({ip_address::from_v4(0x1000'0000 + (n << 8)), 24}, to(2 + n % 100));
+    // Routes that are not followed cost no more than others.
+    for (uint32_t n = 0; n < prefixes / 10; ++n)
+        kernel_.routes.set({ip_address::from_v4(0x6000'0000 + (n << 8)), 24},
+                           {.members = {{.via = by(2).via, .interface = "absent"}}});
     double begun = cpu_ms();
     learn();
     const double all_ms = cpu_ms() - begun;

@@ -209,6 +209,43 @@ TEST(route_set, copies_share_targets_until_one_changes) {
     EXPECT_EQ(copy.targets().data(), before);
 }
 
+/// The table is shared, and differences that follow cost their routes only.
+TEST(route_set, a_replaced_target_concerns_all_its_routes) {
+    constexpr uint32_t routes = 300, targets = 10;
+    route_set set;
+    oracle wanted;
+    const auto change = [&](uint32_t n, uint32_t target) {
+        set.set(prefix_of(n), target_of(target));
+        wanted[prefix_of(n)] = target_of(target);
+    };
+    for (uint32_t n = 0; n < routes; ++n) change(n, n % targets);
+    const auto replace = [](route_set& in, oracle& same, uint32_t target, uint32_t by) {
+        in.replace_target(*in.find_target(target_of(target)), target_of(by));
+        for (auto& [to, leads] : same)
+            if (leads == target_of(target)) leads = target_of(by);
+    };
+    const auto replaced = [&] {
+        std::pair out(set, wanted);
+        replace(out.first, out.second, 3, 100);
+        replace(out.first, out.second, 4, 5);  // both remain
+        return out;
+    };
+    auto [first, first_wanted] = replaced();
+    expect_same(first, first_wanted);
+    expect_same(set, wanted);
+    expect_diff(set, first, wanted, first_wanted);
+    expect_diff(first, set, first_wanted, wanted);
+    change(13, 6);
+    change(16, 3);
+    const auto [second, second_wanted] = replaced();
+    expect_same(second, second_wanted);
+    EXPECT_EQ(diff(first, second).size(), 2U);
+    expect_diff(first, second, first_wanted, second_wanted);
+    expect_diff(set, second, wanted, second_wanted);
+    for (uint32_t n = 0; n < routes; ++n) first.remove(prefix_of(n));
+    expect_same(first, {});
+}
+
 TEST(route_set, a_prefix_that_was_added_twice) {
     route_set set;
     const uint32_t t = set.target_index(target_of(1));
