@@ -355,9 +355,9 @@ void kernel_table::release(stack_id s) {
 
 void kernel_table::set(const ip_prefix& to, const route_stack& s) {
     const stack_id before = at(to);
-    if (before != none && stacks_[before].now == s) return;
     stack_id after = none;
     if (!s.routes.empty()) {
+        if (before != none && stacks_[before].now == s) return;
         after = intern(s);
         ++stacks_[after].uses;
     }
@@ -393,17 +393,6 @@ void kernel_table::change_stacks_by(uint32_t next_hop,
     const auto* const some = stacks_by(next_hop);
     if (some == nullptr) return;
     for (const stack_id s : std::set<stack_id>(*some)) change(s, with);
-}
-
-void kernel_table::remove_empty() {
-    std::vector<ip_prefix> empty;
-    for (auto at = prefixes_.lower_bound({}); !at.at_end(); at.next())
-        if (stacks_[(*at).target].now.routes.empty()) empty.push_back((*at).to);
-    for (const ip_prefix& to : empty) {
-        const stack_id s = at(to);
-        prefixes_.exchange(to, none);
-        release(s);
-    }
 }
 
 }  // namespace turnpike::sources

@@ -126,8 +126,6 @@ class kernel_table {
     void change_stacks_by(uint32_t next_hop, const std::function<bool(route_stack&)>& change);
     /// Stacks that were added or changed since the last call.
     [[nodiscard]] std::vector<stack_id> consume_changed() { return std::exchange(changed_, {}); }
-    /// Removes prefixes whose stacks are empty.
-    void remove_empty();
 
   private:
     struct stored {

@@ -12,8 +12,6 @@ namespace {
 
 using part_kind = netlink_rib::dump_part::kind;
 
-constexpr size_t prefixes_at_once = 128;  ///< between looks at the time
-
 /// The kernel's dump lists a multipath IPv6 route as one, with the attributes of its first path, and skips the routes
 /// between its paths (fib6_dump_node, rt6_fill_node).
 route_stack as_dumped(const route_stack& all) {

@@ -156,28 +156,44 @@ void netlink_rib::show(uint32_t number, const ip_prefix& to) {
     changed_ |= before != routes.at(to);
 }
 
-void netlink_rib::show_stale(uint32_t number, table& t) {
-    if (t.stale.empty()) return;
-    std::vector<bool> is_stale(t.kernel.stacks());
-    bool any = false, any_empty = false;
+/// Returns  whether a prefix has a stale stack
+bool netlink_rib::begin_showing(table& t) {
+    t.showing.assign(t.kernel.stacks(), false);
     for (const kernel_table::stack_id s : std::exchange(t.stale, {}))
-        if (t.kernel.uses_of(s) != 0) {
-            is_stale[s] = any = true;
-            any_empty |= t.kernel.stack(s).routes.empty();
+        t.showing[s] = t.kernel.uses_of(s) != 0;
+    t.next = {};
+    if (std::ranges::find(t.showing, true) == t.showing.end()) t.showing.clear();
+    return !t.showing.empty();
+}
+
+bool netlink_rib::show_stale(uint32_t number, table& t, const std::function<bool()>& may_go_on) {
+    std::vector<ip_prefix> empty;
+    while (!t.showing.empty() || (!t.stale.empty() && begin_showing(t))) {
+        if (!may_go_on()) return false;
+        empty.clear();
+        auto at = t.kernel.lower_bound(t.next);
+        for (size_t n = 0; n < prefixes_at_once && !at.at_end(); ++n, at.next()) {
+            const state::route& r = *at;
+            if (r.target >= t.showing.size() || !t.showing[r.target]) continue;
+            show(number, r.to);
+            if (t.kernel.stack(r.target).routes.empty()) empty.push_back(r.to);
         }
-    if (!any) return;
-    for (auto at = t.kernel.lower_bound({}); !at.at_end(); at.next())
-        if (is_stale[(*at).target]) show(number, (*at).to);
-    if (any_empty) t.kernel.remove_empty();
+        if (at.at_end())
+            t.showing.clear();
+        else
+            t.next = (*at).to;
+        for (const ip_prefix& to : empty) t.kernel.set(to, {});
+    }
+    return true;
+}
+
+bool netlink_rib::settle(const std::function<bool()>& may_go_on) {
+    return std::ranges::all_of(
+        tables_, [&](auto& one) { return show_stale(one.first, one.second, may_go_on); });
 }
 
 void netlink_rib::settle() {
-    for (auto& [number, t] : tables_) show_stale(number, t);
-}
-
-bool netlink_rib::consume_changed() {
-    settle();
-    return std::exchange(changed_, false);
+    settle([] { return true; });
 }
 
 netlink_rib::reason_counts netlink_rib::count_not_followed() const {

@@ -51,14 +51,16 @@ class netlink_rib {
     void set_ours(followed ours);
     /// May throw std::bad_alloc: the RIB must then be recreated.
     void apply(const netlink::message& m);
-    /// Updates the learned objects that depend on changed links, addresses and next-hop objects. Call it after a
-    /// batch of messages: it may scan the tables.
+    /// Updates the learned objects that depend on changed links, addresses and next-hop objects, as long as `may_go_on`
+    /// returns true. Call it after a batch of messages: it may scan the tables.
+    /// Returns  whether all are updated
+    bool settle(const std::function<bool()>& may_go_on);
     void settle();
 
     /// As of the last settle().
     [[nodiscard]] const state::learned& learned() const noexcept { return learned_; }
-    /// Whether the learned objects changed since the last call. Calls settle().
-    [[nodiscard]] bool consume_changed();
+    /// Whether the learned objects changed since the last call.
+    [[nodiscard]] bool consume_changed() noexcept { return std::exchange(changed_, false); }
     /// Whether a notification was ambiguous.
     [[nodiscard]] bool is_doubtful() const noexcept { return !doubtful_.empty(); }
     /// Tables whose IPv6 routes are to be dumped again, because a notification was ambiguous.
@@ -107,6 +109,8 @@ class netlink_rib {
         kernel_table kernel{};
         std::vector<derivation> derived{};         ///< by stack
         std::set<kernel_table::stack_id> stale{};  ///< their prefixes show an earlier derivation
+        std::vector<bool> showing{};  ///< by stack: was stale when the scan began; empty: no scan
+        ip_prefix next{};             ///< of the scan
     };
     /// Local routes of a prefix differ in metric, TOS or interface.
     struct local_route {
@@ -146,6 +150,7 @@ class netlink_rib {
     bool mark(const netlink::message& m);
     bool mark_route(const netlink::route& r);
     void note_listed_twice(const netlink::route& r);
+    static constexpr size_t prefixes_at_once = 128;  ///< between looks at the time
     void find_gone();
     bool sweep_routes(const std::function<bool()>& may_go_on);
     void change_listed(const std::function<bool(route_stack&)>& with);
@@ -181,7 +186,8 @@ class netlink_rib {
     void store_again(const ip_prefix& network);
     void store_networks_of(uint32_t interface);
     void show(uint32_t number, const ip_prefix& to);
-    void show_stale(uint32_t number, table& t);
+    static bool begin_showing(table& t);
+    bool show_stale(uint32_t number, table& t, const std::function<bool()>& may_go_on);
     void show_addresses();
     void show_neighbours();
 

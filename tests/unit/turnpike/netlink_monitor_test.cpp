@@ -138,6 +138,26 @@ TEST_P(netlink_monitor_test, a_round_takes_a_millisecond) {
     equals_the_kernel(*m);
 }
 
+TEST_P(netlink_monitor_test, a_changed_nexthop_object_is_applied_in_rounds) {
+    std::ofstream("/proc/sys/net/ipv4/nexthop_compat_mode") << 0;  // its routes are not notified
+    std::vector<std::string> all{"nexthop add id 10 via 192.0.2.2 dev west"};
+    for (unsigned n = 0; n < routes; ++n)
+        all.push_back(fmt::format("route replace 10.{}.{}.0/24 nhid 10", n >> 8, n & 255));
+    run(all);
+    const auto m = start();
+    follow(*m);
+    for (const char* const change :
+         {"nexthop replace id 10 via 192.0.2.3 dev west", "nexthop del id 10"}) {
+        run({change});
+        rounds_ = 0;
+        longest_ns_ = 0;
+        follow(*m);
+        EXPECT_GT(rounds_, 10U) << change;
+        EXPECT_LE(longest_ns_, netlink_monitor::budget_ns + 2 * step_ns);
+        equals_the_kernel(*m);
+    }
+}
+
 /// The kernel has two equal IPv6 routes, of which one goes.
 TEST_P(netlink_monitor_test, one_of_two_equal_routes_stays) {
     const std::string linked = "2001:db8:9::/48 dev west metric 100 proto static";

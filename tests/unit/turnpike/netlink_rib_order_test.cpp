@@ -66,6 +66,58 @@ TEST_F(netlink_rib_test, next_hop_objects) {
     EXPECT_FALSE(rib_.is_doubtful());
 }
 
+/// A table by one nexthop object changes a part at a time.
+TEST_F(netlink_rib_test, a_changed_object_changes_its_routes_part_by_part) {
+    constexpr uint32_t routes = 1000;
+    const auto object = [](const char* via_address, bool goes = false) {
+        return message{
+            .what = netlink::next_hop{.gone = goes,
+                                      .id = 7,
+                                      .path = {.interface = west, .via = address_of(via_address)}}};
+    };
+    const auto network = [](uint32_t n) {
+        return ip_prefix{ip_address::from_v4(0x0a40'0000 + (n << 8)), 24};
+    };
+    const auto count_via = [&](const char* gateway) {
+        size_t count = 0;
+        for (const auto& r : rib_.learned().routes)
+            count += rib_.learned().routes.targets()[r.target].members.front().via ==
+                     address_of(gateway);
+        return count;
+    };
+    receive(object("10.0.1.7"));
+    for (uint32_t n = 0; n < routes; ++n)
+        rib_.apply({.what = netlink::route{.to = network(n),
+                                           .table = RT_TABLE_MAIN,
+                                           .protocol = RTPROT_BGP,
+                                           .type = RTN_UNICAST,
+                                           .next_hop = 7}});
+    EXPECT_EQ(count_via("10.0.1.7"), routes);
+    const auto one_part = [&] { return rib_.settle([n = 0]() mutable { return n++ == 0; }); };
+    rib_.apply(object("10.0.1.8"));
+    ASSERT_FALSE(one_part());
+    EXPECT_GT(count_via("10.0.1.8"), 0U);
+    EXPECT_LT(count_via("10.0.1.8"), routes / 2);
+    // It changes again, and a route has gone meanwhile.
+    rib_.apply(object("10.0.1.9"));
+    rib_.apply({.what = netlink::route{.gone = true,
+                                       .to = network(500),
+                                       .table = RT_TABLE_MAIN,
+                                       .protocol = RTPROT_BGP,
+                                       .type = RTN_UNICAST,
+                                       .next_hop = 7}});
+    unsigned parts = 0;
+    while (!one_part()) ++parts;
+    EXPECT_GT(parts, 10U);
+    EXPECT_EQ(count_via("10.0.1.9"), routes - 1);
+    rib_.apply(object("10.0.1.9", true));
+    ASSERT_FALSE(one_part());
+    rib_.settle();
+    EXPECT_TRUE(rib_.learned().routes.empty());
+    receive({.to = "10.64.0.0/24", .via = "10.0.1.2"});
+    EXPECT_EQ(via("10.64.0.0/24"), "10.0.1.2 west");
+}
+
 TEST_F(netlink_rib_test, of_several_ways_those_that_are_ours_and_alive_share) {
     netlink::route r{.to = prefix_of("10.7.0.0/16"), .table = RT_TABLE_MAIN, .type = RTN_UNICAST};
     r.nexthops = {{.interface = west, .via = address_of("10.0.1.9"), .flags = RTNH_F_DEAD},

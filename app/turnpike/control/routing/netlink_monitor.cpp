@@ -272,7 +272,8 @@ bool netlink_monitor::follow(uint64_t now_ms) {
     refused_lines_.flush(now_ms);
     const uint64_t until = now_ns_() + budget_ns;
     const auto may_go_on = [&] { return now_ns_() < until; };
-    has_more_ = false;
+    has_more_ = true;
+    if (!known_.settle(may_go_on)) return consume_changed();
     for (;;) {
         for (const uint32_t table : known_.consume_doubtful())
             want({part_kind::routes, true, table});
@@ -287,10 +288,15 @@ bool netlink_monitor::follow(uint64_t now_ms) {
         const next_datagram next = receive_datagram();
         if (next == next_datagram::lost) lost();
         if (next == next_datagram::none && !std::exchange(is_drained_, true)) continue;
-        if (next == next_datagram::none || next == next_datagram::not_here)
-            return numbers_.whole != 0 && known_.consume_changed();
+        if (next == next_datagram::none || next == next_datagram::not_here) {
+            has_more_ = !known_.settle(may_go_on);
+            return consume_changed();
+        }
     }
-    has_more_ = true;
+    return consume_changed();
+}
+
+bool netlink_monitor::consume_changed() noexcept {
     return numbers_.whole != 0 && known_.consume_changed();
 }
 

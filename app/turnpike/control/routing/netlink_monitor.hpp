@@ -94,6 +94,7 @@ class netlink_monitor {
     enum class phase : uint8_t { idle, asked, sweeping };
 
     static uint64_t steady_ns() noexcept;
+    [[nodiscard]] bool consume_changed() noexcept;
     void want(const dump_part& p);
     void want_all();
     void want_routes(uint32_t table);

@@ -14,6 +14,8 @@ constexpr int any_socket = -1;
 /// costs as much as some 8,000 writes up to 10,000 routes, as a third of the routes at 100,000, as
 /// a seventh at 900,000 (turnpike-bench-fib: the time of a load times updates a second).
 constexpr size_t many_writes = 8192;
+/// learn() leaves more to a transaction: some 40 ms.
+constexpr size_t max_direct_writes = 32768;
 
 template <class Fib>
 result<void> create_into(std::unique_ptr<Fib>& fib, const char* name, uint32_t max_routes,
@@ -246,7 +248,8 @@ std::optional<std::vector<uint32_t>> routes::known_nexthops(const state::route_s
 bool routes::learn(state::route_set& running, const state::route_set& next,
                    const state::route_changes& what, const make_nexthop& make, bool may_release) {
     // Routes that were left out are counted by transactions.
-    if (incomplete_ || !left_out_.empty() || &running != learned_.set || what.size() > many_writes)
+    if (incomplete_ || !left_out_.empty() || &running != learned_.set ||
+        what.size() > max_direct_writes)
         return false;
     auto known = known_nexthops(running, next, make, may_release);
     if (!known) return false;
