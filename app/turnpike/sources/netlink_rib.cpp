@@ -188,6 +188,7 @@ bool netlink_rib::show_stale(uint32_t number, table& t, const std::function<bool
 }
 
 bool netlink_rib::settle(const std::function<bool()>& may_go_on) {
+    if (are_addresses_stale_) show_addresses();
     return std::ranges::all_of(
         tables_, [&](auto& one) { return show_stale(one.first, one.second, may_go_on); });
 }
@@ -243,7 +244,7 @@ void netlink_rib::apply_link(const netlink::link& l) {
         if (addresses_.contains(l.index)) {
             if (name_of(l.index) == nullptr) add_locals_of(l.index, fib_table_of(l.index), -1);
             addresses_.erase(l.index);
-            show_addresses();
+            are_addresses_stale_ = true;
         }
         move_locals(l.index, [&] { links_.erase(l.index); });
         if (neighbours_.erase(l.index) != 0) show_neighbours();
@@ -321,8 +322,10 @@ void netlink_rib::apply_followed_address(const netlink::address& a) {
     }
     if (!changed && !other) return;
     store_again(network_of(key));
-    if (name_of(a.interface) != nullptr) return show_addresses();
-    if (changed) add_local(fib_table_of(a.interface), host_of(a.local.address), leaves ? -1 : 1);
+    if (name_of(a.interface) != nullptr)
+        are_addresses_stale_ = true;
+    else if (changed)
+        add_local(fib_table_of(a.interface), host_of(a.local.address), leaves ? -1 : 1);
 }
 
 void netlink_rib::add_local(uint32_t number, const ip_prefix& to, int count) {
@@ -359,12 +362,14 @@ void netlink_rib::move_locals(uint32_t interface, const std::function<void()>& c
 void netlink_rib::show_addresses() {
     learned_.addresses.clear();
     for (const auto& [index, all] : addresses_)
-        if (const std::string* name = name_of(index); name != nullptr && !all.empty())
+        if (const std::string* name = name_of(index); name != nullptr && !all.empty()) {
+            std::set<ip_prefix> known;
             for (const auto& [a, network] : all) {
                 const ip_prefix shown = network ? a.first : host_of(a.first.address);
-                auto& to = learned_.addresses[*name];
-                if (std::find(to.begin(), to.end(), shown) == to.end()) to.push_back(shown);
+                if (known.insert(shown).second) learned_.addresses[*name].push_back(shown);
             }
+        }
+    are_addresses_stale_ = false;
     changed_ = true;
 }
 

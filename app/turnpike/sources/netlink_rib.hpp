@@ -210,6 +210,7 @@ class netlink_rib {
     std::optional<listed> listed_{};                                ///< during a dump
     std::set<uint32_t> doubtful_{};                                 ///< tables
     std::set<std::pair<uint32_t, ip_prefix>> listed_twice_{};  ///< by table: note_listed_twice()
+    bool are_addresses_stale_ = false;                         ///< learned_'s
     bool changed_ = false;
 };
 

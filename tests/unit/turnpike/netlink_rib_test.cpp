@@ -3,6 +3,7 @@
 #include <linux/if_addr.h>
 #include <linux/neighbour.h>
 
+#include <chrono>
 #include <random>
 
 #include "netlink_rib_lab.hpp"
@@ -132,6 +133,19 @@ TEST_F(netlink_rib_test, addresses_of_ours_and_of_loopbacks) {
 
 /// RFC 4862 section 4: routers do not configure themselves by advertisements. Any host of the link
 /// sends those, and redirects.
+/// As of NAT or anycast: quadratic costs would be half a minute.
+TEST_F(netlink_rib_test, thousands_of_addresses) {
+    constexpr uint32_t addresses = 4000;
+    const auto begun = std::chrono::steady_clock::now();
+    for (uint32_t n = 0; n < addresses; ++n)
+        rib_.apply({.what = netlink::address{.interface = west,
+                                             .local = {ip_address::from_v4(0x6440'0000 + n), 32},
+                                             .flags = IFA_F_PERMANENT}});
+    rib_.settle();
+    EXPECT_EQ(rib_.learned().addresses.at("west").size(), addresses);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
+}
+
 TEST_F(netlink_rib_test, addresses_with_a_lifetime_are_not_followed) {
     constexpr uint32_t by_advertisement = IFA_F_MANAGETEMPADDR | IFA_F_NOPREFIXROUTE;
     receive(address(west, "2001:db8:beef:1::7/64", false, by_advertisement));
