@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 
+#include "lib/failing_new.hpp"
 #include "netlink/parse.hpp"
 
 namespace turnpike::control {
@@ -156,6 +157,28 @@ TEST_P(netlink_monitor_test, a_changed_nexthop_object_is_applied_in_rounds) {
         EXPECT_LE(longest_ns_, netlink_monitor::budget_ns + 2 * step_ns);
         equals_the_kernel(*m);
     }
+}
+
+/// The RIB is created anew, and counts when all is dumped again.
+TEST_P(netlink_monitor_test, out_of_memory) {
+    EXPECT_TRUE(observe::logs(observe::log_level::notice)) << "reads its settings, once";
+    const auto m = start();
+    follow(*m);
+    unsigned failures = 0;
+    for (unsigned n = 0; n < 60; n += 4) {
+        run({"route replace " + route(n, 5),
+             "address add " + fmt::format("198.51.100.{}/32", n + 1) + " dev west"});
+        try {
+            static_cast<void>(test::with_allocations(n, [&] { return m->follow(now_ms_ += 5); }));
+        } catch (const std::bad_alloc&) {
+            ++failures;
+            EXPECT_FALSE(m->has_learned());
+        }
+        follow(*m);
+        ASSERT_TRUE(m->has_learned());
+        equals_the_kernel(*m);
+    }
+    EXPECT_GT(failures, 5U);
 }
 
 /// The kernel has two equal IPv6 routes, of which one goes.

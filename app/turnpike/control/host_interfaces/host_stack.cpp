@@ -363,7 +363,7 @@ void host_stack::tick(uint64_t now_ms) {
     if (!is_due) return;
     next_follow_ms_ = now_ms + follow_ms;
     poll_admin_status(now_ms);
-    if (to_learn_ && netns_->follower->counted().whole != 0) learn(now_ms);
+    if (to_learn_ && netns_->follower->has_learned()) learn(now_ms);
 }
 
 std::map<uint16_t, observe::host_interface_report> host_stack::shown() const {

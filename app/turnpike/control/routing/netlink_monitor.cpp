@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "netlink/parse.hpp"
 #include "observe/log.hpp"
@@ -92,8 +93,28 @@ void netlink_monitor::want_all() {
     for (const auto& [table, vrf] : ours_.vrfs) want_routes(table);
 }
 
+/// Out of memory: the RIB is created anew, as if notifications were lost.
+template <class Call>
+auto netlink_monitor::change_rib(const Call& call) {
+    try {
+        if (is_inconsistent_) {
+            known_ = sources::netlink_rib(ours_);
+            has_all_ = is_inconsistent_ = false;
+            is_recreated_ = true;
+        }
+        return call();
+    } catch (const std::bad_alloc&) {
+        is_inconsistent_ = true;
+        lost();
+        throw;
+    }
+}
+
 void netlink_monitor::set_ours(sources::netlink_rib::followed ours) {
-    if (ours == ours_) return;
+    if (ours != ours_) change_rib([&] { change_ours(std::move(ours)); });
+}
+
+void netlink_monitor::change_ours(sources::netlink_rib::followed ours) {
     const auto was = std::exchange(ours_, std::move(ours));
     known_.set_ours(ours_);
     for (const auto& [index, name] : ours_.interfaces) {
@@ -110,7 +131,9 @@ void netlink_monitor::set_ours(sources::netlink_rib::followed ours) {
 }
 
 void netlink_monitor::forget_address(uint32_t interface, const ip_prefix& a) {
-    known_.apply({.what = netlink::address{.gone = true, .interface = interface, .local = a}});
+    change_rib([&] {
+        known_.apply({.what = netlink::address{.gone = true, .interface = interface, .local = a}});
+    });
 }
 
 bool netlink_monitor::may_ask(uint64_t now_ms) const noexcept {
@@ -171,9 +194,9 @@ void netlink_monitor::read(socket_read& r) noexcept {
         std::vector<uint8_t> buffer(netlink::link_socket::datagram_bytes);
         for (size_t bytes = 0;
              r.datagrams.size() < socket_read::max_datagrams && bytes < socket_read::max_bytes;) {
-            const auto got = socket_.receive(buffer);
             socket_read::datagram& to = r.datagrams.emplace_back();
             to.is = socket_read::datagram::lost;
+            const auto got = socket_.receive(buffer);
             if (!got) continue;
             if (*got == 0) {
                 to.is = socket_read::datagram::drained;
@@ -223,7 +246,9 @@ void netlink_monitor::end_part() {
     if (interrupted_) return;  // asked again
     ++numbers_.parts;
     pending_.erase(pending_.begin());
-    if (pending_.empty() && !all_again_) numbers_.whole += std::exchange(is_whole_, false);
+    if (!pending_.empty() || all_again_ || !std::exchange(is_whole_, false)) return;
+    ++numbers_.whole;
+    has_all_ = true;
 }
 
 /// The kernel discards notifications, without another error, until the queue is empty (NETLINK_S_CONGESTED): a dump
@@ -267,6 +292,10 @@ netlink_monitor::next_datagram netlink_monitor::receive_datagram() {
 }
 
 bool netlink_monitor::follow(uint64_t now_ms) {
+    return change_rib([&] { return follow_messages(now_ms); });
+}
+
+bool netlink_monitor::follow_messages(uint64_t now_ms) {
     now_ms_ = now_ms;
     loss_lines_.flush(now_ms);
     refused_lines_.flush(now_ms);
@@ -297,7 +326,9 @@ bool netlink_monitor::follow(uint64_t now_ms) {
 }
 
 bool netlink_monitor::consume_changed() noexcept {
-    return numbers_.whole != 0 && known_.consume_changed();
+    if (!has_all_) return false;
+    const bool changed = known_.consume_changed();
+    return std::exchange(is_recreated_, false) || changed;
 }
 
 netlink_monitor::numbers netlink_monitor::counted() const noexcept {

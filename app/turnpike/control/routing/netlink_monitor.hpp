@@ -40,7 +40,7 @@ class netlink_monitor {
     /// turnpike has deleted an address itself; the kernel's notification follows.
     void forget_address(uint32_t interface, const ip_prefix& a);
     /// Process queued messages, for at most budget_ns.
-    /// Answers  whether the learned state has changed
+    /// Answers  whether the learned state has changed. Out of memory: std::bad_alloc; all is dumped again
     [[nodiscard]] bool follow(uint64_t now_ms);
     /// Whether the last call of follow() ended by its budget, or datagrams were taken since.
     [[nodiscard]] bool has_more() const noexcept { return has_more_; }
@@ -75,6 +75,8 @@ class netlink_monitor {
     void forget_read() noexcept { is_being_read_ = false; }
     /// Number of messages about links of mirrored interfaces.
     [[nodiscard]] uint64_t link_messages() const noexcept { return link_messages_; }
+    /// Whether learned() has all parts: else the last one that had counts.
+    [[nodiscard]] bool has_learned() const noexcept { return has_all_ && !is_inconsistent_; }
     [[nodiscard]] const state::learned& learned() const noexcept { return known_.learned(); }
     [[nodiscard]] const sources::netlink_rib& known() const noexcept { return known_; }
 
@@ -94,6 +96,10 @@ class netlink_monitor {
     enum class phase : uint8_t { idle, asked, sweeping };
 
     static uint64_t steady_ns() noexcept;
+    template <class Call>
+    auto change_rib(const Call& call);
+    void change_ours(sources::netlink_rib::followed ours);
+    bool follow_messages(uint64_t now_ms);
     [[nodiscard]] bool consume_changed() noexcept;
     void want(const dump_part& p);
     void want_all();
@@ -116,10 +122,13 @@ class netlink_monitor {
     std::vector<dump_part> pending_{};  ///< in order; the first one is in progress unless idle
     phase phase_ = phase::idle;
     uint32_t sequence_ = 0;
-    bool interrupted_ = false;  ///< the part is to be asked again
-    bool all_again_ = false;    ///< notifications were lost: all parts are to be asked again
-    bool is_drained_ = true;    ///< the queue was empty since notifications were lost
-    bool is_whole_ = false;     ///< the wanted parts complete a dump of all parts
+    bool interrupted_ = false;      ///< the part is to be asked again
+    bool all_again_ = false;        ///< notifications were lost: all parts are to be asked again
+    bool is_drained_ = true;        ///< the queue was empty since notifications were lost
+    bool is_whole_ = false;         ///< the wanted parts complete a dump of all parts
+    bool is_inconsistent_ = false;  ///< the RIB: out of memory
+    bool is_recreated_ = false;     ///< the RIB, since learned() was reported as changed
+    bool has_all_ = false;          ///< all parts were dumped into the RIB
     bool has_more_ = false;
     bool is_read_beside_ = false;
     bool is_being_read_ = false;                ///< from plan_read() until adopt()
