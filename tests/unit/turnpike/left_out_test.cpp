@@ -286,6 +286,17 @@ TEST_F(full_fib, routes_without_room_are_left_out_and_removals_are_not_held_back
     EXPECT_EQ(table_->left_out(), 70U - 63 + 8) << "of IPv6, and of IPv4";
 }
 
+/// An address that moves to another link: the former neighbour takes its own host route only.
+TEST_F(full_fib, a_host_route_belongs_to_one_neighbour) {
+    const ip_address a = *parse_address("10.9.0.5");
+    ASSERT_TRUE(table_->set_host(a, 30, 20));
+    ASSERT_TRUE(table_->set_host(a, 31, 21));
+    ASSERT_TRUE(table_->clear_host(a, 30));
+    EXPECT_EQ(table_->lookup(a), 31U);
+    ASSERT_TRUE(table_->clear_host(a, 31));
+    EXPECT_EQ(table_->lookup(a), datapath::fixed_nexthop::no_route);
+}
+
 /// The same where the routes are written one by one.
 TEST_F(full_fib, routes_that_are_added_to_a_full_table) {
     for (uint32_t n = 0; n < 60; ++n) learned_.set(network(n), via_);

@@ -253,7 +253,7 @@ class neighbours::prepared_neighbours : public prepared_change {
         const auto kind = of_.nexthops_[e.nexthop].kind.load(std::memory_order_relaxed);
         try {
             if (e.has_route && !on_network)
-                e.has_route = !of_.host_routes_.clear_host(e.vrf, e.address).has_value();
+                e.has_route = !of_.host_routes_.clear_host(e.vrf, e.address, e.nexthop).has_value();
             else if (!e.has_route && on_network &&
                      (kind == nexthop_kind::adjacency || kind == nexthop_kind::failed))
                 e.has_route = of_.host_routes_

@@ -128,7 +128,7 @@ bool neighbours::evict(uint16_t interface, uint64_t now_ms) {
 void neighbours::forget(entry& e, drop_reason why, uint64_t now_ms) {
     drop_pending(e, why);
     if (e.has_route) {
-        if (!host_routes_.clear_host(e.vrf, e.address)) {  // out of memory: retry later
+        if (!host_routes_.clear_host(e.vrf, e.address, e.nexthop)) {  // out of memory: retry later
             lose_mac(e);
             e.state = nud::failed;
             rank(e);

@@ -66,8 +66,8 @@ result<void> route_tables::set_host(uint8_t vrf, const ip_address& a, uint32_t n
                                    : tables_[vrf]->set_host(a, nexthop, link_nexthop);
 }
 
-result<void> route_tables::clear_host(uint8_t vrf, const ip_address& a) {
-    return tables_[vrf] == nullptr ? result<void>{} : tables_[vrf]->clear_host(a);
+result<void> route_tables::clear_host(uint8_t vrf, const ip_address& a, uint32_t nexthop) {
+    return tables_[vrf] == nullptr ? result<void>{} : tables_[vrf]->clear_host(a, nexthop);
 }
 
 uint32_t route_tables::lookup(uint8_t vrf, const ip_address& destination) const noexcept {

@@ -40,7 +40,7 @@ class route_tables {
     /// Host routes of neighbours; no effect for a removed VRF.
     [[nodiscard]] result<void> set_host(uint8_t vrf, const ip_address& a, uint32_t nexthop,
                                         uint32_t link_nexthop);
-    [[nodiscard]] result<void> clear_host(uint8_t vrf, const ip_address& a);
+    [[nodiscard]] result<void> clear_host(uint8_t vrf, const ip_address& a, uint32_t nexthop);
     /// Next hop of a destination, as in the workers' lookup.
     [[nodiscard]] uint32_t lookup(uint8_t vrf, const ip_address& destination) const noexcept;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "fib/fib_dpdk.hpp"
 
@@ -120,17 +121,22 @@ std::optional<uint32_t> routes::effective_nexthop(const ip_prefix& to, const sou
 
 result<void> routes::set_host(const ip_address& a, uint32_t nexthop, uint32_t link_nexthop) {
     const ip_prefix to{a, static_cast<uint8_t>(a.bits())};
-    const auto [at, fresh] = hosts_.insert_or_assign(to, host{nexthop, link_nexthop});
+    const auto [at, is_new] = hosts_.try_emplace(to);
+    const host before = std::exchange(at->second, host{nexthop, link_nexthop});
     const auto wanted = effective_nexthop(to, running());
     auto done = wanted == get(to) ? result<void>{} : set(to, wanted);
-    if (!done) hosts_.erase(at);
+    if (done) return done;
+    if (is_new)
+        hosts_.erase(at);
+    else
+        at->second = before;
     return done;
 }
 
-result<void> routes::clear_host(const ip_address& a) {
+result<void> routes::clear_host(const ip_address& a, uint32_t nexthop) {
     const ip_prefix to{a, static_cast<uint8_t>(a.bits())};
     const auto at = hosts_.find(to);
-    if (at == hosts_.end()) return {};
+    if (at == hosts_.end() || at->second.nexthop != nexthop) return {};
     auto node = hosts_.extract(at);
     const auto wanted = effective_nexthop(to, running());
     if (wanted == get(to)) return {};

@@ -65,8 +65,8 @@ class routes {
     /// link_hop  next hop of the neighbour's on-link networks: a route as long by that next hop yields to the neighbour
     [[nodiscard]] result<void> set_host(const ip_address& a, uint32_t nexthop,
                                         uint32_t link_nexthop);
-    /// Errors  ENOMEM: still set
-    [[nodiscard]] result<void> clear_host(const ip_address& a);
+    /// No effect on another neighbour's: the address may have moved to another link. Errors  ENOMEM: still set
+    [[nodiscard]] result<void> clear_host(const ip_address& a, uint32_t nexthop);
 
     /// Next hop of a destination, as in the workers' lookup.
     [[nodiscard]] uint32_t lookup(const ip_address& destination) const noexcept;
@@ -138,7 +138,7 @@ class routes {
     std::unique_ptr<fib::fib4> v4_;
     std::unique_ptr<fib::fib6> v6_;
     struct host {
-        uint32_t nexthop, link_nexthop;
+        uint32_t nexthop = 0, link_nexthop = 0;
     };
     nexthops derived_;
     std::map<ip_prefix, host> hosts_;
