@@ -311,6 +311,21 @@ TEST_F(learned_routes, equal_those_of_a_transaction) {
     EXPECT_GT(control().learned_so_far().all, 8 * transactions()) << "most are direct";
 }
 
+/// However many come at once: a transaction would make them without a pause.
+TEST_F(learned_routes, new_groups_are_made_ahead) {
+    kernel_.routes.set(network(0), {.members = {by(2), by(3)}});
+    learn();
+    const uint64_t before = transactions();
+    uint32_t groups = 0;
+    for (uint32_t a = 2; a < 40; ++a)
+        for (uint32_t b = a + 1; b < 40; ++b)
+            kernel_.routes.set(network(groups++), {.members = {by(a), by(b)}});
+    learn();
+    EXPECT_EQ(transactions(), before);
+    for (uint32_t n = 0; n < groups; ++n) ASSERT_EQ(gateway_of(network(n)), "group") << n;
+    EXPECT_EQ(control().routing().no_room(), left_out{});
+}
+
 /// Groups of 64 next hops, of which one goes with its link, and comes back.
 TEST_F(learned_routes, groups_get_a_member_back_at_once) {
     start("", "neighbours: {max_entries: 1024}\n");

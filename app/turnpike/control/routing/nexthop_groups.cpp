@@ -124,7 +124,7 @@ void nexthop_groups::want_ahead(const state::learned& next) {
     add_needed(next.routes);
     for (const auto& [vrf, routes] : next.vrf_routes) add_needed(routes);
     std::erase_if(ahead_, [&](const auto& made) { return !needed.contains(made.first); });
-    const size_t room = std::min<size_t>(nexthops_.capacity() - nexthops_.in_use(), max_ahead);
+    const size_t room = nexthops_.capacity() - nexthops_.in_use();
     for (const members& key : needed)
         if (!ahead_.contains(key) && ahead_.size() + wanted_.size() < room) wanted_.push_back(key);
 }

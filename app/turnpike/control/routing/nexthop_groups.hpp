@@ -122,7 +122,6 @@ class nexthop_groups {
     [[nodiscard]] datapath::nexthop_group::owned first_table(const members& of,
                                                              const std::vector<bool>& able);
     static constexpr uint64_t scores_at_once = 4U << 20;  ///< some milliseconds
-    static constexpr size_t max_ahead = 512;              ///< up to 32 MiB
 
     next_hops& nexthops_;
     rcu::qsbr& rcu_;
