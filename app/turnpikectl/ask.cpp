@@ -259,7 +259,7 @@ int ask(const command& what, const given& g) {
     json lists = json::array();  // ACLs of earlier pages
     while (true) {
         const auto answer = asked->ask(*request);
-        if (!answer) return complain(answer.error(), exit_no_connection);
+        if (!answer) return complain(answer.error(), exit_of_answer(answer.error()));
         if (!answer->is_object() || !answer->contains("result"))
             return complain_of(*answer, g, *request);
         json result = (*answer)["result"];

@@ -20,6 +20,12 @@ inline constexpr int exit_refused = 1, exit_usage = 2, exit_no_connection = 3;
     return e.code == 0 ? exit_usage : exit_refused;
 }
 
+/// The exit code of an error of connection::ask() or result_in().
+[[nodiscard]] inline int exit_of_answer(const error& e) noexcept {
+    return e.code == ETIMEDOUT || e.code == ECONNRESET || e.code == EPROTO ? exit_no_connection
+                                                                           : exit_refused;
+}
+
 /// Prints the error on standard error; returns `code`.
 int complain(const error& e, int code);
 /// Connects to the socket that the command line names.

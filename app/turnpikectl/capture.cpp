@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "base/arguments.hpp"
 #include "connection.hpp"
 #include "rotating_files.hpp"
+#include "signals.hpp"
 
 namespace turnpike::ctl {
 namespace {
@@ -98,14 +98,7 @@ result<destination> destination_of(const given& g) {
 
 class capturing_client {
   public:
-    capturing_client(connection& to, destination d) : to_(to), to_files_(std::move(d)) {
-        sigset_t set;
-        ::sigemptyset(&set);
-        for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&set, s);
-        ::sigprocmask(SIG_BLOCK, &set, nullptr);
-        ::signal(SIGPIPE, SIG_IGN);
-        signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    }
+    capturing_client(connection& to, destination d) : to_(to), to_files_(std::move(d)) {}
 
     /// Answers  the last status
     result<json> run(const json& request) {
@@ -124,7 +117,7 @@ class capturing_client {
                 return status;
             }
             if (ended_ && rotating_files::clock::now() - ended_at_ > end_patience)
-                return fail(ETIMEDOUT, "capture", "turnpike cannot write the rest");
+                return fail(EIO, "capture", "turnpike cannot write the rest");
         }
     }
     [[nodiscard]] const destination& files() const noexcept { return to_files_; }
@@ -139,7 +132,7 @@ class capturing_client {
     result<void> wait() {
         const auto until = rotating_files::clock::now() + std::chrono::milliseconds(status_ms);
         while (rotating_files::clock::now() < until) {
-            pollfd waited[] = {{signals_.get(), POLLIN, 0},
+            pollfd waited[] = {{signals_.fd(), POLLIN, 0},
                                {to_files_.read.get(), POLLIN, 0},
                                {to_.descriptor(), 0, 0}};
             ::poll(waited, std::size(waited), status_ms);
@@ -147,8 +140,7 @@ class capturing_client {
                 if (auto done = read_some(); !done) return tl::unexpected<error>(done.error());
             if ((waited[1].revents & (POLLIN | POLLHUP)) == POLLHUP) return {};
             if (waited[2].revents != 0) return {};
-            signalfd_siginfo one{};
-            if (::read(signals_.get(), &one, sizeof one) != sizeof one) continue;
+            if (signals_.read() == 0) continue;
             if (ended_) return fail(EINTR, "capture", "was interrupted twice");
             ended_ = true;
             ended_at_ = rotating_files::clock::now();
@@ -178,7 +170,7 @@ class capturing_client {
 
     connection& to_;
     destination to_files_;
-    owned_fd signals_{};
+    signals signals_{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     uint64_t number_ = 0;
     bool ended_ = false;
     rotating_files::clock::time_point ended_at_{};
@@ -193,11 +185,7 @@ int capture(const given& g) {
     if (!to) return complain(to.error(), exit_no_connection);
     capturing_client client(*to, std::move(*to_files));
     const auto status = client.run(request_of(g));
-    if (!status) {
-        const int code = status.error().code;
-        return complain(status.error(),
-                        code == ECONNRESET || code == EPROTO ? exit_no_connection : exit_refused);
-    }
+    if (!status) return complain(status.error(), exit_of_answer(status.error()));
     const std::string why = status->value("why", json()).is_string() ? (*status)["why"] : "";
     if (g.as_json())
         std::fprintf(stderr, "%s\n", status->dump().c_str());

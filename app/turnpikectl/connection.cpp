@@ -42,8 +42,7 @@ result<json> connection::receive() {
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN)
             return fail(ETIMEDOUT, path_, "turnpike does not answer; --timeout S waits longer");
-        if (n <= 0)
-            return fail(n == 0 ? ECONNRESET : errno, path_, "turnpike has closed the connection");
+        if (n <= 0) return fail(ECONNRESET, path_, "turnpike has closed the connection");
         heard_.append(bytes, static_cast<size_t>(n));
     }
     const std::string line = heard_.substr(0, end);
@@ -80,7 +79,13 @@ ssize_t send_with(int fd, const char* from, size_t n, int descriptor) {
 }  // namespace
 
 result<void> connection::send(const json& request, int descriptor) {
-    const std::string line = request.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+    std::string line;
+    try {
+        line = request.dump() + "\n";
+    } catch (
+        const json::type_error&) {  // of JSON's dump(): a text of other bytes would be another one
+        return fail(EINVAL, {}, "the request has a text that is not UTF-8");
+    }
     for (size_t sent = 0; sent < line.size();) {
         const bool with = descriptor >= 0 && sent == 0;
         const ssize_t n =

@@ -33,7 +33,8 @@ int run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
     try {
-        return run({argv + 1, argv + argc});
+        const int code = run({argv + 1, argv + argc});
+        return code != 0 ? code : ctl::flush_output();
     } catch (const std::exception& e) {
         std::fprintf(stderr, "turnpikectl: %s\n", e.what());
         return ctl::exit_refused;

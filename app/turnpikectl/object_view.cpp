@@ -198,7 +198,7 @@ int show_object(const given& g) {
     if (!to) return complain(to.error(), exit_no_connection);
     subjects all(*to);
     const auto result = object_json(all, g);
-    if (!result) return complain(result.error(), exit_refused);
+    if (!result) return complain(result.error(), exit_of_answer(result.error()));
     std::fputs((g.as_json() ? json_line(*result) : object_text(g, *result)).c_str(), stdout);
     return flush_output();
 }

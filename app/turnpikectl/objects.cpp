@@ -8,6 +8,7 @@
 #include "ask.hpp"
 #include "command_line.hpp"
 #include "print.hpp"
+#include "text_file.hpp"
 #include "words.hpp"
 #include "yaml/byte_order_mark.hpp"
 
@@ -49,6 +50,7 @@ result<std::string> text_of_file(const std::string& file) {
     if (text.size() > most)
         return fail(EFBIG, file,
                     "is too long for a request; name the file in a configuration and apply that");
+    if (auto good = check_utf8(text, file); !good) return tl::unexpected<error>(good.error());
     return text;
 }
 
@@ -223,9 +225,12 @@ result<json> change_many(const given& g) {
             if (!marked) return fail(EINVAL, location, marked.error().text);
             line = *marked;
         }
+        if (auto good = check_utf8(line, file, number); !good)
+            return tl::unexpected<error>(good.error());
         if (const auto added = add_line(line, location, changes, g.changes); !added)
             return fail(EINVAL, location, added.error().message());
     }
+    if (auto read = check_read(in, file); !read) return tl::unexpected<error>(read.error());
     return change_request(g, std::move(changes));
 }
 

@@ -183,12 +183,12 @@ int run(const given& g, std::vector<std::string> words) {
     vrf_path by{.interface = g.value("INTERFACE")};
     if (g.has("VRF")) {
         auto path = path_in(*to, g);
-        if (!path) return complain(path.error(), exit_refused);
+        if (!path) return complain(path.error(), exit_of_answer(path.error()));
         by = std::move(*path);
     }
     const std::string& interface = by.interface;
     const auto netns = host_namespace(*to, interface);
-    if (!netns) return complain(netns.error(), exit_refused);
+    if (!netns) return complain(netns.error(), exit_of_answer(netns.error()));
     if (!interface.empty()) {
         words.emplace_back(words[0] == "ping" ? "-I" : "-i");
         words.push_back(interface);

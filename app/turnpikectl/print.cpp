@@ -20,7 +20,12 @@ std::string cell(const json& value) {
     if (value.is_null()) return "-";
     if (value.is_string()) return printable(value.get_ref<const std::string&>());
     if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-    if (value.is_number_float()) return fmt::format("{:.4g}", value.get<double>());
+    if (value.is_number_float()) {
+        constexpr double whole_from = 9999.5;  // {:.4g} would have an exponent
+        const double number = value.get<double>();
+        return fmt::format(fmt::runtime(std::abs(number) >= whole_from ? "{:.0f}" : "{:.4g}"),
+                           number);
+    }
     if (!value.is_structured()) return value.dump();
     std::string out;
     for (const auto& [name, one] : value.items()) {
@@ -71,10 +76,21 @@ void add_values(std::string& out, const std::string& name, const json& value) {
         add_values(out, (name.empty() ? "" : name + ".") + printable(inner), one);
 }
 
+/// "3 h 25 min" of seconds.
+std::string duration_text(const json& seconds) {
+    constexpr uint64_t minute = 60, hour = 60 * minute, day = 24 * hour;
+    const auto s = seconds.is_number() ? seconds.get<uint64_t>() : 0;
+    if (s >= day) return fmt::format("{} d {} h", s / day, s % day / hour);
+    if (s >= hour) return fmt::format("{} h {} min", s / hour, s % hour / minute);
+    if (s >= minute) return fmt::format("{} min {} s", s / minute, s % minute);
+    return cell(seconds) + " s";
+}
+
 /// A note if the counters were cleared since the start.
 std::string since_text(const json& result) {
     return result.value("cleared", json()) == true
-               ? fmt::format("counters cleared {} s ago\n", cell(result.value("since_s", json())))
+               ? fmt::format("counters cleared {} ago\n",
+                             duration_text(result.value("since_s", json())))
                : "";
 }
 

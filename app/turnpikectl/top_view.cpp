@@ -44,7 +44,7 @@ const rate_section sections[] = {
 };
 constexpr std::string_view windows[] = {"1s", "10s", "1min"};
 
-const json& list_of(const json& result, const char* name) {
+const json& member_list(const json& result, const char* name) {
     static const json none = json::array();
     const auto at = result.is_object() ? result.find(name) : result.end();
     return at != result.end() && at->is_array() ? *at : none;
@@ -163,7 +163,7 @@ std::vector<std::string> top_view::lines(size_t rows) {
     std::vector<size_t> sizes;
     size_t used = 0;
     for (const rate_section& s : sections) {
-        sizes.push_back(all.emplace_back(sorted(list_of(*now_, s.list))).size());
+        sizes.push_back(all.emplace_back(sorted(member_list(*now_, s.list))).size());
         used += sizes.back() != 0 ? 1 : 0;
     }
     sizes = shares(sizes, rows > used ? rows - used : 0);
@@ -182,7 +182,7 @@ std::vector<std::string> top_view::lines(size_t rows) {
 std::string rates_text(const given&, const json& result) {
     std::string out;
     for (const rate_section& s : sections) {
-        const auto rows = sorted(list_of(result, s.list));
+        const auto rows = sorted(member_list(result, s.list));
         if (rows.empty()) continue;
         for (const std::string& line : section_lines(s, rows, windows, 0)) out += line + "\n";
         out += "\n";

@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "ask.hpp"
+#include "base/printable.hpp"
 #include "connection.hpp"
 #include "print.hpp"
+#include "text_file.hpp"
 #include "yaml/byte_order_mark.hpp"
 #include "yaml/write_file.hpp"
 
@@ -22,7 +24,7 @@ using nlohmann::json;
 std::optional<json> result_of(connection& c, const json& request, int& code) {
     const auto answer = c.ask(request);
     if (!answer) {
-        code = complain(answer.error(), exit_no_connection);
+        code = complain(answer.error(), exit_of_answer(answer.error()));
         return std::nullopt;
     }
     if (!answer->is_object() || !answer->contains("result")) {
@@ -48,22 +50,25 @@ result<json> file_request(const std::string& name, const std::string& file) {
     constexpr size_t max_request_bytes = 1u << 20;  // turnpike itself reads a longer file
     const bool is_stdin = file == "-";
     std::ifstream named;
+    errno = 0;
     if (!is_stdin) named.open(file, std::ios::binary);
+    if (!named) return fail(errno != 0 ? errno : EIO, file, "cannot be read");
     std::istream& in = is_stdin ? std::cin : named;
     std::string text(max_request_bytes, '\0');
-    if (!in.read(text.data(), static_cast<std::streamsize>(text.size())) && !in.eof()) {
-        const int why = errno;
-        return fail(why != 0 ? why : EIO, file, "cannot be read");
-    }
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    if (auto read = check_read(in, file); !read) return tl::unexpected<error>(read.error());
     text.resize(static_cast<size_t>(in.gcount()));
     if (text.empty()) return fail(EINVAL, file, "is empty");
+    const bool is_long = text.size() >= max_request_bytes;  // its last character may be cut
+    if (auto good = is_long ? result<void>() : check_utf8(text, file); !good)
+        return tl::unexpected<error>(good.error());
     const std::string path =
         std::filesystem::absolute(is_stdin ? "stdin" : file).lexically_normal().string();
-    json request = {{"request", name}, {"text", text}, {"name", path}};
-    const std::string line = request.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (line.size() >= max_request_bytes && is_stdin)
+    json request = {{"request", name}, {"text", text}, {"name", printable(path)}};
+    const size_t bytes = is_long ? text.size() : request.dump().size();
+    if (bytes >= max_request_bytes && is_stdin)
         return fail(EFBIG, "-", "is too long for a request; name a file");
-    if (line.size() >= max_request_bytes) {
+    if (bytes >= max_request_bytes) {
         request.erase("text");
         request.erase("name");
         request["file"] = path;
@@ -76,8 +81,8 @@ namespace {
 /// Splits a stream at line ends into parts that fit a request.
 class line_parts {
   public:
-    explicit line_parts(std::istream& in) : in_(in) {}
-    /// Errors  a line that exceeds a request
+    line_parts(std::istream& in, std::string file) : in_(in), file_(std::move(file)) {}
+    /// Errors  a line that exceeds a request, or is not UTF-8; of reading
     result<std::string> next() {
         constexpr size_t most = 700'000;  // JSON escapes lengthen it
         std::string part;
@@ -87,16 +92,22 @@ class line_parts {
                 if (!marked) return tl::unexpected<error>(marked.error());
                 line = *marked;
             }
+            ++number_;
             if (line.size() > 65536) return fail(EINVAL, {}, "a line is too long for a route");
+            if (auto good = check_utf8(line, file_, number_); !good)
+                return tl::unexpected<error>(good.error());
             part += line + "\n";
         }
         last_ = !in_ || in_.peek() == std::istream::traits_type::eof();
+        if (auto read = check_read(in_, file_); !read) return tl::unexpected<error>(read.error());
         return part;
     }
     [[nodiscard]] bool last() const noexcept { return last_; }
 
   private:
     std::istream& in_;
+    std::string file_;
+    size_t number_ = 0;
     bool is_first_ = true, last_ = false;
 };
 
@@ -105,7 +116,7 @@ std::optional<json> routes_result(connection& c, const json& request, const std:
                                   int& code) {
     const auto answer = c.ask(request);
     if (!answer) {
-        code = complain(answer.error(), exit_no_connection);
+        code = complain(answer.error(), exit_of_answer(answer.error()));
         return std::nullopt;
     }
     if (answer->is_object() && answer->contains("result")) return (*answer)["result"];
@@ -128,11 +139,15 @@ int send_routes(const given& g) {
     }
     auto asked = connect(g);
     if (!asked) return complain(asked.error(), exit_no_connection);
-    line_parts parts(file == "-" ? std::cin : named);
+    line_parts parts(file == "-" ? std::cin : named, file);
     int code = 0;
     while (true) {
         auto lines = parts.next();
-        if (!lines) return complain({EINVAL, file, lines.error().text}, exit_refused);
+        if (!lines) {
+            error why = lines.error();
+            if (why.object.empty()) why.object = file;
+            return complain(why, exit_refused);
+        }
         json request = {{"request", "routes"}, {"lines", std::move(*lines)}};
         if (g.has("VRF")) request["vrf"] = g.value("VRF");
         if (!parts.last()) request["more"] = true;
@@ -173,9 +188,8 @@ int save(const given& g) {
         if (!running) return code;
         const std::string& text = *running;
         if (file == "-") {
-            const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-            return written ? 0
-                           : complain({EIO, {}, "standard output cannot be written"}, exit_refused);
+            std::fputs((g.as_json() ? json_line({{"text", text}}) : text).c_str(), stdout);
+            return 0;
         }
         if (const auto written = yaml::write_file(file, text); !written)
             return complain(written.error(), exit_refused);

@@ -2,7 +2,6 @@
 #include "watch.hpp"
 
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -13,6 +12,7 @@
 #include "connection.hpp"
 #include "rates.hpp"
 #include "screen.hpp"
+#include "signals.hpp"
 #include "top_view.hpp"
 
 namespace turnpike::ctl {
@@ -24,30 +24,6 @@ using clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds reconnect_patience{1000};
 /// Output that is not a terminal has all lines.
 constexpr size_t max_lines = 1'000'000;
-
-/// Signals that end or stop the program or resize the window, as a descriptor to poll.
-class signals {
-  public:
-    signals() {
-        ::sigemptyset(&set_);
-        for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH})
-            ::sigaddset(&set_, s);
-        ::sigprocmask(SIG_BLOCK, &set_, nullptr);
-        ::signal(SIGPIPE, SIG_IGN);  // write() reports a closed pipe
-        fd_.reset(::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK));
-    }
-    [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-    /// The next signal, or 0.
-    [[nodiscard]] int read() const noexcept {
-        signalfd_siginfo one{};
-        return ::read(fd_.get(), &one, sizeof one) == sizeof one ? static_cast<int>(one.ssi_signo)
-                                                                 : 0;
-    }
-
-  private:
-    sigset_t set_{};
-    owned_fd fd_;
-};
 
 /// The parameters of a command.
 struct watched {
@@ -159,7 +135,8 @@ class watcher {
     const std::string path_;
     watched of_;
     std::optional<connection> to_{};
-    signals signals_{};
+    /// That end or stop the program or resize the window.
+    signals signals_{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
     screen screen_;
     bool shown_ = false, ended_ = false;
 };

@@ -214,8 +214,11 @@ def test_nobody_answers():
     assert done.returncode == 3 and "closed the connection" in done.stderr, done
     done = Server(b"nonsense\n").run("reload")
     assert done.returncode == 3 and "not JSON" in done.stderr, done
-    done = Server(b"").run("--timeout", "1", "reload")
-    assert done.returncode == 3 and "does not answer" in done.stderr, done
+    for line in ("reload", "show ports west", "capture west -w /dev/null", "ping 10.0.0.1", "ping 10.0.0.1 vrf red", "edit",
+                 "top --once", "report"):
+        for answer, said in ((b"", "does not answer"), (None, "closed the connection"), (b"nonsense\n", "not JSON")):
+            done = Server(answer).run("--timeout", "1" if answer == b"" else "20", *line.split())
+            assert done.returncode == 3 and said in done.stderr, (line, done)
 
 
 def test_exit_codes():
@@ -478,6 +481,11 @@ def test_cleared_counters_and_pcie():
         "west counted - - - - no reason".split(),
         "west measured - - - - not read".split(),
         "counters cleared 3.5 s ago".split()], shown
+    result["result"]["since_s"] = 12345.6
+    assert "counters cleared 3 h 25 min ago" in output(Server(result), "show", "pcie")
+    version = Server({"result": {"uptime_s": 12345.6, "small_s": 3.25}})
+    assert [line.split() for line in output(version, "show", "version").splitlines()] == [
+        ["small_s", "3.25"], ["uptime_s", "12346"]]
     result["result"]["cleared"] = False
     assert "cleared" not in output(Server(result), "show", "pcie")
     server = Server({"result": {"cleared": "counters"}})

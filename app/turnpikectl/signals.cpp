@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "signals.hpp"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace turnpike::ctl {
+
+signals::signals(std::initializer_list<int> which) {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (const int s : which) ::sigaddset(&set, s);
+    ::sigprocmask(SIG_BLOCK, &set, &before_);
+    struct sigaction ignored {};
+    ignored.sa_handler = SIG_IGN;
+    ::sigaction(SIGPIPE, &ignored, &pipe_before_);
+    fd_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+signals::~signals() {
+    while (read() != 0) {  // the prompt does not see signals to the command
+    }
+    ::sigaction(SIGPIPE, &pipe_before_, nullptr);
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+int signals::read() const noexcept {
+    signalfd_siginfo one{};
+    return ::read(fd_.get(), &one, sizeof one) == sizeof one ? static_cast<int>(one.ssi_signo) : 0;
+}
+
+}  // namespace turnpike::ctl

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Signals as a descriptor to poll, while a command runs.
+#pragma once
+
+#include <csignal>
+#include <initializer_list>
+
+#include "base/owned_fd.hpp"
+
+namespace turnpike::ctl {
+
+/// Blocks the signals, and ignores SIGPIPE: write() reports a closed pipe. The destructor restores both for the prompt and
+/// its children.
+class signals {
+  public:
+    explicit signals(std::initializer_list<int> which);
+    ~signals();
+    signals(const signals&) = delete;
+    signals& operator=(const signals&) = delete;
+
+    [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+    /// The next signal, or 0.
+    [[nodiscard]] int read() const noexcept;
+
+  private:
+    sigset_t before_{};
+    struct sigaction pipe_before_ {};
+    owned_fd fd_{};
+};
+
+}  // namespace turnpike::ctl
