@@ -130,18 +130,20 @@ result<split_line> split_options(const std::vector<std::string>& line) {
             }
             value = line[++i];
         }
-        out.options[o->name] = std::move(value);
+        if (!out.options.emplace(o->name, std::move(value)).second)
+            return fail(EINVAL, name, "is given twice");
     }
     return out;
 }
 
-result<command_line> read_command_line(const std::vector<std::string>& words, bool abbreviated) {
+result<command_line> read_command_line(const std::vector<std::string>& words, bool abbreviated,
+                                       std::span<const std::string_view> further) {
     auto split = split_options(words);
     if (!split) return tl::unexpected<error>(split.error());
     if (!split->open.empty())
         return fail(EINVAL, words.back(), std::string(split->open) + " is missing");
     use_present_names(split->words);
-    if (abbreviated) split->words = whole_words(std::move(split->words));
+    if (abbreviated) split->words = whole_words(std::move(split->words), further);
     command_line out{.says = {.options = std::move(split->options)}};
     if (out.says.options.contains("--help") || out.says.options.contains("--version")) {
         for (const std::string& word : split->words) out.says.words.emplace_back("WORD", word);

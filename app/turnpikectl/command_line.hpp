@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,11 @@ struct command_line {
     given says{};
 };
 /// abbreviated  takes the beginnings of keywords (words.hpp)
+/// further      first words of other lines, which an abbreviation may be for
 /// Errors       EINVAL: the error, and the accepted words
-[[nodiscard]] result<command_line> read_command_line(const std::vector<std::string>& words,
-                                                     bool abbreviated = false);
+[[nodiscard]] result<command_line> read_command_line(
+    const std::vector<std::string>& words, bool abbreviated = false,
+    std::span<const std::string_view> further = {});
 
 /// A command that matches the first `taken` words.
 struct candidate {
@@ -36,7 +39,7 @@ struct split_line {
     std::map<std::string_view, std::string> options{};
     std::string_view open{};  ///< kind of the missing value of the last option
 };
-/// Errors  EINVAL: unknown option, or a value for an option without one
+/// Errors  EINVAL: unknown option, one that is given twice, or a value for an option without one
 [[nodiscard]] result<split_line> split_options(const std::vector<std::string>& line);
 
 }  // namespace turnpike::ctl

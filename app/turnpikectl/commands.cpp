@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.hpp"
 #include "capture.hpp"
 #include "complete.hpp"
 #include "edit.hpp"
@@ -88,8 +89,12 @@ result<json> reload(const given& g) {
 
 result<json> show_history(const given&) { return json{{"request", "history"}}; }
 
-/// A request without arguments.
-result<json> bare(const given& g) { return json{{"request", g.words.front().second}}; }
+/// In a prompt, the change that its `commit confirm` began.
+result<json> confirm(const given& g) {
+    json request = {{"request", "confirm"}};
+    if (g.pending_id != 0) request["id"] = g.pending_id;
+    return request;
+}
 
 result<json> clear(const given& g) {
     json request = {{"request", "clear"}, {"what", "counters"}};
@@ -104,7 +109,7 @@ std::string report_text(const given&, const json& result) {
     return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 std::string valid(const given&, const json& result) {
-    return result.value("valid", std::string()) + ": valid\n";
+    return printable(result.value("valid", std::string())) + ": valid\n";
 }
 std::string would_change(const given&, const json& result) {
     return "would change: " + changes_text(result);
@@ -116,7 +121,7 @@ std::string changed(const given& g, const json& result) {
 }
 
 std::string confirmed(const given&, const json& result) {
-    return "confirmed: " + result.value("confirmed", std::string()) + "\n";
+    return "confirmed: " + printable(result.value("confirmed", std::string())) + "\n";
 }
 
 constexpr command local(std::string_view usage, std::string_view help, int (*run)(const given&)) {
@@ -211,7 +216,7 @@ constexpr command table[] = {
           "edit the running configuration in $EDITOR, show the differences, and apply it; undone "
           "unless confirmed within SECONDS (120)",
           edit_configuration),
-    {"confirm", "confirm a change made with --confirm", bare, confirmed},
+    {"confirm", "confirm a change made with --confirm", confirm, confirmed},
     {"rollback [NUMBER]", "restore the configuration of NUMBER changes ago (1); see `show history`",
      roll_back, changed},
     local("save [FILE]",

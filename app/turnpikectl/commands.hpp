@@ -29,6 +29,7 @@ struct given {
     /// The lines of a batch, by the number of their change; for errors.
     mutable std::vector<change_words> changes{};
     bool in_prompt = false;  ///< of a session, whose prompt has unsaved changes and a running timer
+    uint64_t pending_id = 0;  ///< of the change that `confirm` is for; 0: any
 
     [[nodiscard]] bool has(std::string_view word) const;
     /// The first value of that kind, or an empty string.

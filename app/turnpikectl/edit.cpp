@@ -110,7 +110,9 @@ int apply(connection& c, const given& g, const edited_file& file, const json& ba
     if (done->contains("undone_in_s") && done->at("undone_in_s").is_null())
         return 0;  // nothing has changed
     if (!g.options.contains("--yes") && agrees("keep the change?")) {
-        if (!result_of(c, {{"request", "confirm"}}, code)) return code;
+        json confirm = {{"request", "confirm"}};
+        if (done->contains("id")) confirm["id"] = done->at("id");
+        if (!result_of(c, confirm, code)) return code;
         std::puts("confirmed; turnpikectl save makes it the startup configuration");
         return 0;
     }

@@ -84,9 +84,9 @@ struct history_deleter {
 
 }  // namespace
 
-int run_prompt(std::vector<std::string> options) {
+int run_prompt(const std::vector<std::string>& options) {
     constexpr int max_history = 1000;
-    prompt_state state{.lines = session(std::move(options))};
+    prompt_state state{.lines = session(options)};
     const std::unique_ptr<EditLine, editor_deleter> editor(
         ::el_init("turnpikectl", stdin, stdout, stderr));
     const std::unique_ptr<History, history_deleter> past(::history_init());

@@ -74,7 +74,18 @@ struct session::kept_change {
     uint64_t base = 0;
 };
 
-session::session(std::vector<std::string> options) : options_(std::move(options)) {}
+session::session(const std::vector<std::string>& options) {
+    for (size_t i = 0; i < options.size();) {
+        std::vector<std::string> one = {options[i++]};
+        auto split = split_options(one);
+        if (split && !split->open.empty() && i < options.size()) {
+            one.push_back(options[i++]);
+            split = split_options(one);
+        }
+        if (split && !split->options.empty())
+            options_.emplace_back(split->options.begin()->first, std::move(one));
+    }
+}
 session::~session() = default;
 
 result<session::parsed_line> session::parse(const std::string& line) {
@@ -104,8 +115,19 @@ result<session::parsed_line> session::parse(const std::string& line) {
 }
 
 std::vector<std::string> session::with_options(const std::vector<std::string>& words) const {
-    std::vector<std::string> out = options_;
+    const auto own = split_options(words);
+    std::vector<std::string> out;
+    for (const auto& [name, option] : options_)
+        if (!own || !own->options.contains(name))
+            out.insert(out.end(), option.begin(), option.end());
     out.insert(out.end(), words.begin(), words.end());
+    return out;
+}
+
+std::vector<std::string_view> session::own_first_words() const {
+    std::vector<std::string_view> out;
+    for (const own_word& w : own_words)
+        if (configures_ || !w.of_candidate) out.push_back(w.word);
     return out;
 }
 
@@ -120,7 +142,8 @@ bool session::run(const std::string& line) {
         return true;
     }
     if (parsed->words.empty()) return true;
-    if (parsed->words.size() == 1 && (parsed->words[0] == "exit" || parsed->words[0] == "quit")) {
+    const std::string first = whole_words({parsed->words[0]}, own_first_words()).front();
+    if (parsed->words.size() == 1 && (first == "exit" || first == "quit")) {
         if (candidate_.empty()) return false;
         code_ = complain({EINVAL, "exit", "the candidate has changes: commit or abort first"},
                          exit_refused);
@@ -175,15 +198,17 @@ bool session::run_own(const std::vector<std::string>& words, int& code) {
 }
 
 int session::run_words(const parsed_line& line) {
-    const std::vector<std::string> words = whole_words(line.words);
+    const auto own = own_first_words();
+    const std::vector<std::string> words = whole_words(line.words, own);
     int code = 0;
     if (run_own(words, code)) return code;
     std::vector<std::string> all = with_options(words);
-    if (line.json) all.emplace_back("--json");
-    auto read = read_command_line(all, true);
+    if (line.json && std::ranges::find(all, "--json") == all.end()) all.emplace_back("--json");
+    auto read = read_command_line(all, true, own);
     if (!read) return complain(read.error(), exit_usage);
     if (read->what == nullptr) return print_help(read->says.values("WORD"));
     read->says.in_prompt = true;
+    if (words.front() == "confirm") read->says.pending_id = std::exchange(pending_id_, 0);
     if (configures_ && read->what->request != nullptr) {
         std::string text;
         for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
@@ -283,7 +308,8 @@ std::optional<json> session::result_of(const json& request, const given& says) {
     auto asked = connect(options->says);
     if (!asked) return code_ = complain(asked.error(), exit_no_connection), std::nullopt;
     auto answer = asked->ask(request);
-    if (!answer) return code_ = complain(answer.error(), exit_no_connection), std::nullopt;
+    if (!answer)
+        return code_ = complain(answer.error(), exit_of_answer(answer.error())), std::nullopt;
     if (!answer->contains("result"))
         return code_ = refused(by_words(refusal_of(*answer), says, request)), std::nullopt;
     return std::move((*answer)["result"]);
@@ -307,6 +333,7 @@ int session::send_candidate(bool dry, json with) {
     const json asked_for = request.value("confirm", json());
     const std::string left = undone_in(*result, asked_for.is_null() ? "" : asked_for.dump());
     if (!left.empty()) std::printf("undone in %s s unless confirm arrives\n", left.c_str());
+    pending_id_ = left.empty() ? 0 : result->value("id", uint64_t{0});
     candidate_.clear();
     configures_ = false;
     return 0;
@@ -394,7 +421,7 @@ completions session::complete(const std::string& begun) const {
                 out.words.emplace_back(w.word, w.help);
     std::string last = words->back();
     words->pop_back();
-    std::vector<std::string> all = with_options(whole_words(*words));
+    std::vector<std::string> all = with_options(whole_words(*words, own_first_words()));
     all.push_back(std::move(last));
     completions more = ctl::complete(std::move(all));
     out.words.insert(out.words.end(), more.words.begin(), more.words.end());

@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,8 +21,8 @@ namespace turnpike::ctl {
 
 class session {
   public:
-    /// options  of all commands: "--socket", "PATH"
-    explicit session(std::vector<std::string> options);
+    /// options  of all commands: "--socket", "PATH"; a line's own are used instead
+    explicit session(const std::vector<std::string>& options);
     ~session();
     session(const session&) = delete;
     session& operator=(const session&) = delete;
@@ -68,8 +69,11 @@ class session {
     int abort();
     [[nodiscard]] std::vector<std::string> with_options(
         const std::vector<std::string>& words) const;
+    /// The first words of lines that are no commands of turnpikectl.
+    [[nodiscard]] std::vector<std::string_view> own_first_words() const;
 
-    std::vector<std::string> options_;
+    std::vector<std::pair<std::string_view, std::vector<std::string>>> options_;  ///< by name
+    uint64_t pending_id_ = 0;  ///< of the change that the last commit began to wait with; 0: none
     int code_ = 0;
     bool configures_ = false;
     struct kept_change;
@@ -77,6 +81,6 @@ class session {
 };
 
 /// Reads lines from the terminal until `exit` or the end of input. Returns the exit code.
-int run_prompt(std::vector<std::string> options);
+int run_prompt(const std::vector<std::string>& options);
 
 }  // namespace turnpike::ctl

@@ -38,12 +38,14 @@ constexpr std::pair<std::string_view, std::string_view> other_spellings[] = {
 
 }  // namespace
 
-std::vector<std::string> whole_words(std::vector<std::string> words) {
+std::vector<std::string> whole_words(std::vector<std::string> words,
+                                     std::span<const std::string_view> further) {
     for (size_t i = 0; i < words.size(); ++i) {
         if (words[i].starts_with('-') || words[i].empty()) break;
         const auto near = candidates_of({words.begin(), words.begin() + static_cast<ptrdiff_t>(i)});
         if (near.front().taken != i) break;
         std::vector<std::string_view> keywords;
+        if (i == 0) keywords.assign(further.begin(), further.end());
         bool takes_value = false;
         for (const candidate& c : near)
             for (const part& p : c.next) {

@@ -2,7 +2,9 @@
 // A line of text as the words of a command.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -14,6 +16,8 @@ namespace turnpike::ctl {
 [[nodiscard]] result<std::vector<std::string>> split_words(const std::string& line);
 /// Completes abbreviated keywords where only one keyword begins so, and replaces other spellings: "sh int" is "show
 /// interfaces".
-[[nodiscard]] std::vector<std::string> whole_words(std::vector<std::string> words);
+/// further  first words of other lines, which an abbreviation may be for
+[[nodiscard]] std::vector<std::string> whole_words(std::vector<std::string> words,
+                                                   std::span<const std::string_view> further = {});
 
 }  // namespace turnpike::ctl

@@ -218,6 +218,8 @@ def test_confirm_rollback_and_states():
     assert asked_by("rollback") == {"request": "rollback"}
     assert asked_by("rollback", "3") == {"request": "rollback", "back": 3}
     assert output(Server({"result": {"confirmed": "apply x"}}), "confirm") == "confirmed: apply x\n"
+    escapes = Server({"result": {"confirmed": "apply \x1b[2J\x9b"}})
+    assert output(escapes, "confirm") == "confirmed: apply \\x1b[2J\\xc2\\x9b\n", "no terminal control codes"
     shown = output(Server({"result": {"states": [{"back": 0, "by": "uid 0", "what": "apply x", "when": 7}],
                                       "unsaved": True}}), "show", "history")
     assert "apply x" in shown and "uid 0" in shown, shown
@@ -288,6 +290,33 @@ def test_files_of_other_encodings_and_standard_input():
         file.flush()
         done = Server(CHANGED).run("routes", file.name)
         assert done.returncode == 1 and f"{file.name}: is UTF-16 text; save it as UTF-8" in done.stderr, done
+    # A text that is not UTF-8 would be sent as another text.
+    with tempfile.NamedTemporaryFile("wb") as file:
+        file.write(b"# one\nset port west description Z\xfcrich\n")
+        file.flush()
+        for command in ("batch", "routes", "check", "apply", "diff"):
+            server = Server(CHANGED)
+            done = server.run(command, file.name)
+            assert done.returncode == 1 and f"{file.name}:2: is not UTF-8" in done.stderr, (command, done)
+            assert not server.asked, (command, server.asked)
+        done = Server(CHANGED).run("acl", "add", "l", "rules", file.name, "permit")
+        assert done.returncode == 1 and f"{file.name}:2: is not UTF-8" in done.stderr, done
+    server = Server(CHANGED)
+    done = subprocess.run([PROGRAM.encode(), b"--socket", server.path.encode(), b"set", b"port", b"west", b"description", b"Z\xfc"],
+                          capture_output=True, timeout=20, check=False)
+    assert done.returncode == 1 and b"not UTF-8" in done.stderr and not server.asked, done
+    # A read error is not the end of a file.
+    with tempfile.TemporaryDirectory() as folder:
+        for command in ("batch", "routes", "check", "apply", "diff"):
+            server = Server(CHANGED)
+            done = server.run(command, folder)
+            assert done.returncode == 1 and f"{folder}: cannot be read" in done.stderr, (command, done)
+            assert not server.asked, (command, server.asked)
+            descriptor = os.open(folder, os.O_RDONLY)
+            done = subprocess.run([PROGRAM, "--socket", server.path, command, "-"], stdin=descriptor, capture_output=True,
+                                  text=True, timeout=20, check=False)
+            os.close(descriptor)
+            assert done.returncode == 1 and "-: cannot be read" in done.stderr and not server.asked, (command, done)
     server = Server({"result": {"valid": "/x"}})
     done = subprocess.run([PROGRAM, "--socket", server.path, "check", "-"], input="ports: []\n", capture_output=True, text=True,
                           timeout=20, check=False)
@@ -325,12 +354,20 @@ def test_save():
         assert nowhere.returncode == 1 and "No such file" in nowhere.stderr, nowhere
         assert sorted(os.listdir(folder)) == ["link.yaml", "saved.yaml"]
     assert output(Server(*pages), "save", "-") == "# one\ntwo: ü\n"
+    for words in (["save", "-"], ["show", "running-config"]):
+        assert json.loads(output(Server(*pages), *words, "--json")) == {"text": "# one\ntwo: ü\n"}, words
+    with open("/dev/full", "wb") as full, tempfile.NamedTemporaryFile("w") as file:
+        for words, answers in ((["routes", file.name], [CHANGED]), (["save"], [{"result": {"saved": "/x"}}]), (["save", "-"], pages)):
+            server = Server(*answers)
+            done = subprocess.run([PROGRAM, "--socket", server.path, *words], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  timeout=20, check=False)
+            assert done.returncode == 1 and "standard output cannot be written" in done.stderr, (words, done)
 
 
 def test_wrong_words_ask_nothing():
     for line in ("route add 10.9.0.0/16", "route add 10.9.0.0/16 via", "rule add l drop", "address del west",
                  "rollback x", "rollback -1", "set tx.drain_us", "port add p", "confirm now", "save a b",
-                 "route del ::/0 --confirm", "route del ::/0 --confirm 0", "show states --confirm 5"):
+                 "route del ::/0 --confirm 5 --confirm 6", "show ports --json --json", "route del ::/0 --confirm", "route del ::/0 --confirm 0", "show states --confirm 5"):
         server = Server(CHANGED)
         done = server.run(*line.split())
         assert done.returncode == 2 and done.stderr and not server.asked, (line, done)

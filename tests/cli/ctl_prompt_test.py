@@ -43,10 +43,13 @@ class Box:
                 result["invalid"] = self.invalid
             if request.get("confirm"):
                 result["undone_in_s"] = request["confirm"]
+                result["id"] = 17
             return {"result": result}
         if kind == "confirm":
             self.state["undone_in_s"] = None
             return {"result": {"confirmed": "change"}}
+        if kind == "capture":
+            return {"error": {"code": "EINVAL", "where": "port", "what": "no"}}
         if kind == "configuration":
             return {"result": {"text": "ports: []\n", "next": None}}
         return PORTS
@@ -122,6 +125,58 @@ def test_commands_and_filters():
     assert "expected match TEXT" in shown, shown
     shown = terminal.line("show prots")
     assert "'prots' is unknown here" in shown, shown
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_the_prompts_own_words_are_no_commands():
+    """`conf` is `configure` on other routers: it must not confirm another operator's change."""
+    box = Box()
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    for begun in ("con", "conf", "ex"):
+        shown = terminal.line(begun)
+        assert f"'{begun}' is unknown here" in shown, shown
+    assert "confirmed" in terminal.line("confir")
+    terminal.line("configu", "(candidate: 0)# ")
+    assert "no changes" in terminal.line("compa", "# ")
+    shown = terminal.line("com", "# ")
+    assert "'com' is unknown here" in shown, shown
+    assert "forgotten" in terminal.line("ab")
+    assert [r["request"] for r in box.server.asked].count("confirm") == 1, box.server.asked
+    terminal.type("exi\n")
+    assert terminal.end() == 0
+
+
+def test_options_of_a_line_are_used_instead_of_the_prompts():
+    box = Box()
+    terminal = Terminal(box, "--timeout", "5", "--json")
+    terminal.read_until("turnpike> ")
+    shown = terminal.line("show ports --timeout 6 --json | json | match mtu")
+    assert '"mtu":9000' in shown, shown
+    shown = terminal.line("show ports --timeout 6 --timeout 7")
+    assert "--timeout: is given twice" in shown, shown
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_a_command_gives_the_signals_back():
+    """Signals that stay blocked would be blocked in a child, too: Ctrl-C would end no ping."""
+    def blocked_in(pid):
+        status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        return re.findall(r"^Sig(?:Blk|Ign):\t(.*)$", status, re.MULTILINE)
+    box = Box()
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    before = blocked_in(terminal.pid)
+    terminal.type("watch ports --interval 0.1\n")
+    terminal.read_until("q quits")
+    assert blocked_in(terminal.pid) != before
+    terminal.type("\x03")
+    terminal.read_until("turnpike> ")
+    assert blocked_in(terminal.pid) == before
+    terminal.line("capture west -w /dev/null")
+    assert blocked_in(terminal.pid) == before
     terminal.type("exit\n")
     assert terminal.end() == 0
 
@@ -223,6 +278,10 @@ def test_a_candidate():
     last = box.changes()[-1]
     assert last == {"request": "change", "confirm": 60, "do": [
         {"set": {"port": {"name": "west", "mtu": "9000"}}}, {"set": {"port": {"name": "east", "mtu": "1500"}}}]}, last
+    terminal.line("confirm")
+    terminal.line("confirm")
+    confirms = [r for r in box.server.asked if r["request"] == "confirm"]
+    assert confirms == [{"request": "confirm", "id": 17}, {"request": "confirm"}], "the commit's id once"
     before = len(box.changes())
     terminal.line("configure", "# ")
     terminal.line("set port west mtu 1400", "# ")
@@ -358,6 +417,7 @@ def test_edit():
         assert terminal.end() == 0
         asked = [r["request"] for r in box.server.asked]
         assert asked == ["history", "configuration", "diff", "apply", "confirm"], asked
+        assert box.server.asked[-1] == {"request": "confirm", "id": 17}, "no other operator's change"
         applied = box.server.asked[3]
         assert applied["text"] == "ports: []\n# changed\n" and applied["confirm"] == 30 and "base" not in applied, applied
         assert os.listdir(folder) == ["editor"], "no file stays behind"
