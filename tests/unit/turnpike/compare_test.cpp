@@ -116,5 +116,29 @@ TEST(compare_lines, large_differences_end) {
     EXPECT_TRUE(compare(with(20'000, "10.0.2.2"), with(20'000, "10.0.2.3")).empty());
 }
 
+/// More differences than the search finds: the other lines stay, also those between two changes.
+TEST(compare_lines, large_differences_leave_the_other_lines) {
+    const auto with = [](const char* ports, unsigned rate) {
+        std::string text =
+            "acl:\n  - {name: first, rules: [{action: permit, dscp: 1}]}\n  - name: l\n    "
+            "rules:\n";
+        for (unsigned r = 1; r <= 1000; ++r)
+            text += std::string("      - {action: permit, protocol: tcp, ") + ports + ": " +
+                    std::to_string(r) + "}\n";
+        return loaded_text(text +
+                           "  - {name: z, rules: [{action: permit, dscp: 2}]}\nicmp: {rate: " +
+                           std::to_string(rate) + "}\n" + two_ports);
+    };
+    const auto before = with("source_ports", 5), after = with("destination_ports", 6);
+    const auto lines = compare(before, after, SIZE_MAX);
+    size_t removed = 0, added = 0;
+    for (const std::string& line : lines) {
+        removed += line.starts_with("- ");
+        added += line.starts_with("+ ");
+    }
+    EXPECT_EQ(removed, 1001U);
+    EXPECT_EQ(added, 1001U);
+}
+
 }  // namespace
 }  // namespace turnpike::sources
