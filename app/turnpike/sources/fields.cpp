@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/printable.hpp"
 #include "sources/settings.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_routing.hpp"
@@ -39,8 +40,7 @@ std::string read_device(const reader& from, const value_type& type) {
 
 std::string read_line(const reader& from, const value_type& type) {
     std::string line = read_text(from, type);
-    const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
-    if (std::any_of(line.begin(), line.end(), is_control))
+    if (printable(line) != line)
         from.refuse("should be one line of text without control characters");
     return line;
 }

@@ -7,6 +7,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/printable.hpp"
 #include "net/ip.hpp"
 #include "packet/headers.hpp"
 #include "sources/yaml_acl_rule.hpp"
@@ -137,17 +138,44 @@ std::string protocol_text(uint8_t number) {
     return named == named_protocols.end() ? fmt::format("{}", number) : std::string(named->name);
 }
 
+namespace {
+
+/// Characters that libyaml's reader refuses, or takes for the end of a line (YAML 1.1, sections 5.1 and 5.4).
+bool is_escaped(std::string_view character) noexcept {
+    return character == "\u2028" || character == "\u2029" || character == "\ufeff" ||
+           character == "\xef\xbf\xbe" || character == "\xef\xbf\xbf";
+}
+
+/// The code point of a character of two or three bytes.
+unsigned code_point_of(std::string_view c) noexcept {
+    unsigned out = static_cast<unsigned char>(c[0]) & (c.size() == 2 ? 0x1f : 0x0f);
+    for (const char next : c.substr(1)) out = out << 6 | (static_cast<unsigned char>(next) & 0x3f);
+    return out;
+}
+
+}  // namespace
+
 std::string quoted(const std::string& text) {
     std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            out += '\\';
-            out += c;
-        } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-            out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+    for (std::string_view left = text; !left.empty();) {
+        size_t bytes = detail::printable_front(left);
+        const std::string_view c = left.substr(0, std::max<size_t>(bytes, 1));
+        if (c == "\"" || c == "\\") {
+            (out += '\\') += c;
+        } else if (bytes == 0 && static_cast<unsigned char>(c[0]) < 0x80) {
+            out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c[0]));
+        } else if (bytes == 0 && left.starts_with('\xc2') && left.size() > 1 &&
+                   (left[1] & 0xe0) == 0x80) {  // C1 control codes
+            bytes = 2;
+            out += fmt::format("\\u{:04x}", code_point_of(left.substr(0, bytes)));
+        } else if (bytes == 0) {
+            out += "\\ufffd";  // no UTF-8
+        } else if (is_escaped(c)) {
+            out += fmt::format("\\u{:04x}", code_point_of(c));
         } else {
             out += c;
         }
+        left.remove_prefix(std::max<size_t>(bytes, 1));
     }
     return out + '"';
 }

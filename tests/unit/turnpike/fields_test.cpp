@@ -17,6 +17,7 @@
 #include "sources/fields.hpp"
 #include "sources/schema.hpp"
 #include "sources/settings.hpp"
+#include "sources/yaml_acl_writer.hpp"
 #include "sources/yaml_writer.hpp"
 #include "yaml/yaml_file.hpp"
 
@@ -243,7 +244,7 @@ TEST(fields, host_pass_names_groups_and_ethertypes) {
 }
 
 TEST(fields, a_description_is_one_line) {
-    for (const char* text : {"\"a\\nb\"", "\"\\x7f\"", "\"\\e[31m\""})
+    for (const char* text : {"\"a\\nb\"", "\"\\x7f\"", "\"\\e[31m\"", "\"\\x9b\"", "\"\\N\""})
         EXPECT_THAT(error_of(std::string("description: ") + text, port_fields(), of_port),
                     HasSubstr("object.description should be one line of text"))
             << text;
@@ -251,6 +252,21 @@ TEST(fields, a_description_is_one_line) {
         read_object("description: \"to Zürich: 10G, \\\"B\\\"\"", interface_fields(), of_vlan);
     ASSERT_TRUE(read) << read.error().message();
     EXPECT_EQ(read->description, "to Zürich: 10G, \"B\"");
+}
+
+/// A text that YAML's escapes can make, but libyaml's reader refuses, would be saved as a file that cannot be read.
+TEST(fields, each_character_is_read_back) {
+    for (unsigned code = 1; code < 0x11000; ++code) {
+        if (code >= 0xd800 && code <= 0xdfff) continue;
+        char escaped[16];
+        std::snprintf(escaped, sizeof escaped, "\"a\\U%08x b\"", code);
+        const auto made = yaml::parse_yaml(escaped, "made");
+        ASSERT_TRUE(made) << code;
+        const std::string text(yaml::node(*made).text());
+        const auto read = yaml::parse_yaml(quoted(text), "read");
+        ASSERT_TRUE(read) << code << ": " << read.error().message();
+        ASSERT_EQ(yaml::node(*read).text(), text) << code;
+    }
 }
 
 TEST(fields, a_mac_address_has_three_spellings) {
