@@ -211,15 +211,18 @@ size_t netlink_rib::others() const {
     return std::accumulate(all.begin(), all.end(), size_t{0});
 }
 
-std::vector<netlink_rib::not_followed_route> netlink_rib::list_not_followed(size_t most) const {
+std::vector<netlink_rib::not_followed_route> netlink_rib::list_not_followed(
+    size_t most, uint32_t from_table, const ip_prefix& from) const {
     std::vector<not_followed_route> out;
-    for (const auto& [number, t] : tables_) {
+    for (auto each = tables_.lower_bound(from_table); each != tables_.end(); ++each) {
+        const auto& [number, t] = *each;
         const std::string vrf = number == RT_TABLE_MAIN ? "" : ours_.vrfs.at(number);
-        for (auto at = t.kernel.lower_bound({}); !at.at_end(); at.next()) {
+        for (auto at = t.kernel.lower_bound(number == from_table ? from : ip_prefix{});
+             !at.at_end(); at.next()) {
             const derived_route& r = t.derived[(*at).target].route;
             if (r.why == not_followed::none) continue;
             if (out.size() == most) return out;
-            out.push_back({vrf, (*at).to, r.why, r.target->protocol, r.target->metric});
+            out.push_back({number, vrf, (*at).to, r.why, r.target->protocol, r.target->metric});
         }
     }
     return out;

@@ -91,14 +91,16 @@ class netlink_rib {
     [[nodiscard]] size_t others() const;
 
     struct not_followed_route {
+        uint32_t table = 0;
         std::string vrf{};  ///< empty: main
         ip_prefix to{};
         not_followed why = not_followed::none;
         uint8_t protocol = 0;
         uint32_t metric = 0;
     };
-    /// Prefixes whose routes are not followed, the first `most`.
-    [[nodiscard]] std::vector<not_followed_route> list_not_followed(size_t most) const;
+    /// Prefixes whose routes are not followed, from one of a table on, the first `most`.
+    [[nodiscard]] std::vector<not_followed_route> list_not_followed(
+        size_t most, uint32_t from_table = 0, const ip_prefix& from = {}) const;
 
   private:
     struct derivation {

@@ -234,6 +234,11 @@ TEST_F(netlink_rib_test, source_specific_routes) {
     ASSERT_EQ(listed.size(), 1U);
     EXPECT_EQ(listed[0].to, prefix_of("2001:db8:9::/48"));
     EXPECT_EQ(listed[0].why, not_followed::source_prefix);
+    const uint32_t table = listed[0].table;
+    EXPECT_EQ(rib_.list_not_followed(10, table, listed[0].to).size(), 1U);
+    EXPECT_TRUE(rib_.list_not_followed(10, table, prefix_of("2001:db8:a::/48")).empty());
+    EXPECT_EQ(rib_.list_not_followed(10, table - 1, prefix_of("2001:db8:a::/48")).size(), 1U);
+    EXPECT_TRUE(rib_.list_not_followed(10, table + 1).empty());
 }
 
 /// Linux fib6_add_rt2node(): a replacement does not look for an equal route (rib-differential, seed 16).

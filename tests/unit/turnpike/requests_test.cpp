@@ -343,6 +343,8 @@ TEST_F(requests, each_wrong_request_is_told_why) {
         {{{"request", "show"}, {"what", "routes"}, {"most", -1}}, "most"},
         {{{"request", "show"}, {"what", "neighbours"}, {"from", "nowhere ::1"}}, "from"},
         {{{"request", "show"}, {"what", "neighbours"}, {"from", "east"}}, "from"},
+        {{{"request", "show"}, {"what", "not-followed"}, {"from", "main"}}, "from"},
+        {{{"request", "show"}, {"what", "not-followed"}, {"from", "254 10.0.0.0/33"}}, "from"},
         {{{"request", "apply"}, {"text", "x"}}, "name"},
         {{{"request", "reload"}, {"file", "x"}}, "file"},
         {{{"request", "help"}, {"a b", 1}}, "a b"},

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/management/show.hpp"
+#include "base/arguments.hpp"
 #include "control/forwarding/captures.hpp"
 #include "control/forwarding/traces.hpp"
 #include "control/management/inventory.hpp"
 #include "control/management/metrics_source.hpp"
+#include "net/ip.hpp"
 #include "observe/log.hpp"
 #include "sources/fields.hpp"
 #include "sources/yaml_acl_writer.hpp"
 #include "version.hpp"
 
+#include <fmt/format.h>
 #include <rte_version.h>
 #include <unistd.h>
 
@@ -282,13 +285,28 @@ json show_control_plane(controller& c, const request_fields&) {
     return out;
 }
 
-/// Prefixes whose routes in the kernel are not followed, each with the reason.
+/// Prefixes whose routes in the kernel are not followed, each with the reason. `from`: "TABLE PREFIX", as in `next`.
 json show_not_followed(controller& c, const request_fields& f) {
     const uint64_t most = page_of(f);
-    json all = json::array(), out = {{"reasons", json::object()}};
+    uint32_t table = 0;
+    ip_prefix to;
+    if (f.has("from")) {
+        const std::string from = f.text("from");
+        const std::string_view number = std::string_view(from).substr(0, from.find(' '));
+        const auto prefix = parse_prefix(from.substr(std::min(number.size() + 1, from.size())));
+        if (!read_number<uint32_t>(number, 0, UINT32_MAX, table) || !prefix)
+            throw error{EINVAL, "from", "should be a page's `next`"};
+        to = *prefix;
+    }
+    json all = json::array(), out = {{"reasons", json::object()}, {"next", nullptr}};
     if (const netlink_monitor* const follower = c.host_interfaces().follower()) {
         out["reasons"] = not_followed_json(*follower);
-        for (const auto& r : follower->known().list_not_followed(most))
+        auto listed = follower->known().list_not_followed(most + 1, table, to);
+        if (listed.size() > most) {
+            out["next"] = fmt::format("{} {}", listed.back().table, listed.back().to.text());
+            listed.pop_back();
+        }
+        for (const auto& r : listed)
             all.push_back({{"to", r.to.text()},
                            {"vrf", r.vrf.empty() ? "main" : r.vrf},
                            {"reason", sources::not_followed_names[static_cast<size_t>(r.why)]},
@@ -325,7 +343,7 @@ constexpr subject subjects[] = {
     {"next-hops", show_next_hops, "from most", "next hops of routes"},
     {"control-plane", show_control_plane, "",
      "interfaces that the kernel has, and the state of netlink"},
-    {"not-followed", show_not_followed, "most",
+    {"not-followed", show_not_followed, "from most",
      "prefixes whose routes in the kernel turnpike cannot forward by, with the reasons"},
     {"vrfs", show_vrfs, "", "VRFs, their interfaces and numbers of routes"},
     {"bridges", show_bridges, "", "bridges, their members, and counters by VLAN"},
