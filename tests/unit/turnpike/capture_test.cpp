@@ -16,6 +16,7 @@
 #include <random>
 #include <thread>
 
+#include "control/management/pcap_filter.hpp"
 #include "control/management/requests.hpp"
 #include "observe/pcapng.hpp"
 #include "tunnel_lab.hpp"
@@ -481,6 +482,75 @@ TEST_F(capture_lab, a_port_is_removed) {
     ASSERT_TRUE(l_.apply("ports:\n  - {name: p0, device: net_x0, addresses: [10.0.0.1/24]}\n"));
     pass(unknown);
     EXPECT_EQ(end().size(), 2U);
+}
+
+TEST(pcap_filter, host_names_are_not_resolved) {
+    for (const auto& [filter, name] : {std::pair("foo", "foo"),
+                                       {"host foo.example", "foo.example"},
+                                       {"not src net \\foo", "foo"},
+                                       {"ether host foo", "foo"},
+                                       {"port 22 and tcp foo", "foo"},
+                                       {"tcp and (port 22) and foo", "foo"},
+                                       {"host 10.0.0.1 and (port 22) or foo", "foo"},
+                                       {"10.0.0.1a", "10.0.0.1a"},
+                                       {"10.0.0.", "10.0.0."},
+                                       {"10.0.0.1.2", "10.0.0.1.2"},
+                                       {"foo:1", "foo:1"},
+                                       {"host \\host", "host"},
+                                       {"tcpx", "tcpx"},
+                                       {"len-14 > 7", "len-14"},
+                                       {"ip6 host ::foo", "::foo"}}) {
+        EXPECT_EQ(control::host_name_in(filter), name) << filter;
+        EXPECT_FALSE(control::compile_pcap_filter(filter)) << filter;
+    }
+    for (const char* filter : {"",
+                               "tcp port ssh or http",
+                               "port (ssh or domain) and not src host 10.0.0.1",
+                               "src or dst portrange 6000-6008",
+                               "net 10.0.0.0 mask 255.0.0.0",
+                               "net 10.1/16",
+                               "ip6 host fe80::1",
+                               "host ::1 or ::abcd or ::ffff:10.0.0.1",
+                               "ether[0:4] & 0xffff != 7",
+                               "tcp[tcpflags] & (tcp-syn|tcp-fin) != 0",
+                               "icmp[icmptype] = icmp-echo && !arp",
+                               "icmp6[icmp6type]=icmp6-echo",
+                               "ether host 02:00:00:00:00:01",
+                               "ether proto \\ip",
+                               "ether src 2-0-0-0-0-1",
+                               "ip proto ospf or \\udp",
+                               "vlan 100 and pppoes 7 and (ip or ip6)",
+                               "mpls 7 and geneve",
+                               "greater 130 and len <= 200",
+                               "ether multicast or ether broadcast"}) {
+        EXPECT_EQ(control::host_name_in(filter), "") << filter;
+        const auto program = control::compile_pcap_filter(filter);
+        EXPECT_TRUE(program) << filter << ": " << program.error().message();
+    }
+    EXPECT_FALSE(control::compile_pcap_filter(std::string("tcp\0", 4)));
+}
+
+TEST_F(capture_lab, a_host_name_in_the_filter_is_refused) {
+    file_.reset(::memfd_create("capture", 0));
+    const json answer = asked({{"port", "p0"}, {"filter", "host localhost"}}, file_.get());
+    EXPECT_EQ(answer["error"]["where"], "filter") << answer;
+    EXPECT_TRUE(answer["error"]["what"].get<std::string>().starts_with("has the name 'localhost'"))
+        << answer;
+}
+
+/// Each has its rings.
+TEST_F(capture_lab, ended_ones_are_forgotten) {
+    for (int n = 0; n < 12; ++n) {
+        begin({{"port", "p0"}});
+        end();
+    }
+    l_.worker().pause();
+    const json shown =
+        json::parse(requests_.answer(R"({"request": "show", "what": "captures"})", {}));
+    l_.worker().resume();
+    EXPECT_LE(shown["result"]["captures"].size(), 5U) << shown;
+    EXPECT_TRUE(asked({{"status", number_}}).contains("result"));
+    EXPECT_EQ(asked({{"status", 1}})["error"]["code"], "ENOENT");
 }
 
 TEST_F(capture_lab, too_many_are_refused) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <thread>
 
 namespace turnpike::control {
@@ -17,7 +18,7 @@ result<uint64_t> captures::begin(std::shared_ptr<capture_session> s, owned_fd to
                                  uint64_t connection) {
     remove_ended();
     const auto on =
-        std::count_if(all_.begin(), all_.end(), [](const auto& one) { return one.second.on; });
+        std::ranges::count_if(all_, [](const auto& one) { return !one.second.ended(); });
     if (static_cast<size_t>(on) >= datapath::capture_tap::max_captures)
         return fail(
             EBUSY, "capture",
@@ -34,7 +35,19 @@ result<uint64_t> captures::begin(std::shared_ptr<capture_session> s, owned_fd to
     }
     ++last_;
     publish();
+    forget_ended();
     return last_;
+}
+
+/// Requires  workers copy for none of them: a grace period has passed since they ended
+void captures::forget_ended() {
+    auto beyond = std::ranges::count_if(all_, [](const auto& one) { return one.second.ended(); }) -
+                  static_cast<ptrdiff_t>(max_ended);
+    for (auto at = all_.begin(); at != all_.end() && beyond > 0;) {
+        const bool forgotten = at->second.ended();
+        at = forgotten ? all_.erase(at) : std::next(at);
+        beyond -= forgotten ? 1 : 0;
+    }
 }
 
 void captures::end(uint64_t number) {

@@ -17,6 +17,7 @@
 
 namespace turnpike::control {
 
+class control_calls;
 class controller;
 class request_fields;
 
@@ -26,9 +27,10 @@ class captures : public config_handler {
     captures(workers& w, control_tx& out, rcu::qsbr& rcu) : workers_(w), out_(out), rcu_(rcu) {}
     ~captures() override;
 
-    /// Begins a capture; its thread writes to `to`.
+    /// Begins a capture; its thread writes to `to`. Ended ones beyond max_ended are forgotten, the oldest first: each has its
+    /// rings.
     /// Answers  its number
-    /// Errors   EBUSY: too many; EAGAIN, ENOMEM
+    /// Errors   EBUSY: too many, including ended ones whose threads write the rest; EAGAIN, ENOMEM
     [[nodiscard]] result<uint64_t> begin(std::shared_ptr<capture_session> s, owned_fd to,
                                          uint64_t connection);
     /// Ends a capture; its thread writes the rest. No effect if there is none.
@@ -49,15 +51,21 @@ class captures : public config_handler {
   private:
     class prepared_captures;
     static constexpr uint16_t no_port = UINT16_MAX;
+    static constexpr size_t max_ended = 4;
     struct entry {
         std::shared_ptr<capture_session> session{};
         uint64_t connection = 0;
         bool on = false;               ///< workers copy for it
         std::vector<uint16_t> port{};  ///< by interface of the file: its port now
+        /// Workers copy no more for it, and its thread has ended.
+        [[nodiscard]] bool ended() const noexcept {
+            return !on && session->done.load(std::memory_order_acquire);
+        }
     };
     /// waits  for a grace period; otherwise the tap before stays until a later call does
     void publish(bool waits = true);
     void remove_ended(bool waits = true);
+    void forget_ended();
 
     workers& workers_;
     control_tx& out_;
@@ -72,7 +80,9 @@ class captures : public config_handler {
 /// The request `capture`: begins, shows or ends one.
 /// descriptor  of the client, where the packets go
 /// Throws      error
-[[nodiscard]] nlohmann::json capture_request(controller& c, const request_fields& f, int descriptor,
+/// Threads     management
+[[nodiscard]] nlohmann::json capture_request(controller& c, control_calls& calls,
+                                             const request_fields& f, int descriptor,
                                              uint64_t connection);
 [[nodiscard]] nlohmann::json show_captures(controller& c, const request_fields& f);
 

@@ -9,6 +9,8 @@
 
 #include "control/controller.hpp"
 #include "control/forwarding/captures.hpp"
+#include "control/management/control_calls.hpp"
+#include "control/management/pcap_filter.hpp"
 #include "control/management/show.hpp"
 #include "version.hpp"
 
@@ -21,27 +23,6 @@ constexpr uint32_t least_snaplen = 16;
 
 [[noreturn]] void refuse_capture(std::string_view field, std::string text, int code = EINVAL) {
     throw error{code, std::string(field), std::move(text)};
-}
-
-struct close_pcap {
-    void operator()(pcap_t* p) const noexcept { pcap_close(p); }
-};
-
-/// Compiled for Ethernet by libpcap.
-std::vector<bpf_insn> compiled(const std::string& text) {
-    constexpr size_t max_text = 4096;
-    if (text.size() > max_text) refuse_capture("filter", "is longer than 4096 characters");
-    const std::unique_ptr<pcap_t, close_pcap> dead(
-        pcap_open_dead(DLT_EN10MB, datapath::capture::max_frame_bytes));
-    if (dead == nullptr) throw std::bad_alloc();
-    bpf_program program{};
-    if (pcap_compile(dead.get(), &program, text.c_str(), 1, PCAP_NETMASK_UNKNOWN) != 0)
-        refuse_capture("filter", std::string("is no pcap-filter(7): ") + pcap_geterr(dead.get()));
-    std::vector<bpf_insn> out(program.bf_insns, program.bf_insns + program.bf_len);
-    pcap_freecode(&program);
-    if (bpf_validate(out.data(), static_cast<int>(out.size())) == 0)
-        refuse_capture("filter", "is compiled into code that cannot be run");
-    return out;
 }
 
 datapath::drop_reason reason_of(const std::string& name) {
@@ -67,7 +48,11 @@ datapath::capture_filter filter_of(const request_fields& f) {
     }
     if (f.has("vlan"))
         out.vlan = static_cast<uint16_t>(f.number_or("vlan", 0, 1, state::last_vlan));
-    if (f.has("filter") && !f.text("filter").empty()) out.program = compiled(f.text("filter"));
+    if (f.has("filter") && !f.text("filter").empty()) {
+        auto program = compile_pcap_filter(f.text("filter"));
+        if (!program) throw program.error();
+        out.program = std::move(*program);
+    }
     out.snaplen = static_cast<uint32_t>(
         f.number_or("snaplen", out.snaplen, least_snaplen, datapath::capture::max_frame_bytes));
     return out;
@@ -131,12 +116,12 @@ json status_json(uint64_t number, const capture_session& s) {
             {"why", why.empty() ? json(nullptr) : json(why)}};
 }
 
-json begun(controller& c, const request_fields& f, int descriptor, uint64_t connection) {
-    f.expect("port direction control vlan filter drops reason snaplen packets");
+/// Threads  control
+json begun(controller& c, const request_fields& f, datapath::capture_filter filter, int descriptor,
+           uint64_t connection) {
     auto ports = ports_of(c, f);
     datapath::packet_mask mask = 0;
     for (const captured_port& p : ports) mask |= datapath::packet_mask{1} << p.index;
-    auto filter = filter_of(f);
     owned_fd to = writable(descriptor);
     auto s = std::make_shared<capture_session>(std::move(filter), mask, size_t{max_workers()} + 1);
     s->ports = std::move(ports);
@@ -152,18 +137,23 @@ json begun(controller& c, const request_fields& f, int descriptor, uint64_t conn
 
 }  // namespace
 
-json capture_request(controller& c, const request_fields& f, int descriptor, uint64_t connection) {
+json capture_request(controller& c, control_calls& calls, const request_fields& f, int descriptor,
+                     uint64_t connection) {
     for (const char* const verb : {"status", "end"}) {
         if (!f.has(verb)) continue;
         f.expect(verb);
         const uint64_t number = f.number_or(verb, 0, 1, UINT64_MAX);
-        const capture_session* const s = c.capturing().find(number);
-        if (s == nullptr)
-            refuse_capture(verb, "is not a capture's number; see show captures", ENOENT);
-        if (std::string_view(verb) == "end") c.capturing().end(number);
-        return status_json(number, *s);
+        return calls.run([&] {
+            const capture_session* const s = c.capturing().find(number);
+            if (s == nullptr)
+                refuse_capture(verb, "is not a capture's number; see show captures", ENOENT);
+            if (std::string_view(verb) == "end") c.capturing().end(number);
+            return status_json(number, *s);
+        });
     }
-    return begun(c, f, descriptor, connection);
+    f.expect("port direction control vlan filter drops reason snaplen packets");
+    auto filter = filter_of(f);  // the control thread waits for no compiler
+    return calls.run([&] { return begun(c, f, std::move(filter), descriptor, connection); });
 }
 
 json show_captures(controller& c, const request_fields&) {

@@ -81,8 +81,7 @@ struct request_table {
         return explain_request(r.controller_, r.calls_, r.changes_.past(), f);
     }
     static json capture(requests& r, const request_fields& f, const sources::socket_peer& from) {
-        return r.calls_.run(
-            [&] { return capture_request(r.controller_, f, from.descriptor, from.connection); });
+        return capture_request(r.controller_, r.calls_, f, from.descriptor, from.connection);
     }
     static json clear(requests& r, const request_fields& f, const sources::socket_peer& from) {
         f.expect("port");
