@@ -191,6 +191,8 @@ class line_words {
 }  // namespace
 
 result<route_line> parse_route_line(std::string_view line) {
+    if (line.size() > max_route_line_bytes)
+        return refuse(fmt::format("is longer than {} bytes", max_route_line_bytes));
     route_line out;
     const auto family = extract_family(line);
     std::string_view word = next_word(line);

@@ -20,6 +20,9 @@ namespace turnpike::sources {
 /// A prefix, an address, or "default". Errors: EINVAL with a sentence, no object.
 [[nodiscard]] result<ip_prefix> parse_destination(std::string_view text);
 
+/// Limit of a route with its next hops, as of a line of a file (lib/yaml/lines.hpp).
+inline constexpr size_t max_route_line_bytes = size_t{64} << 10;
+
 /// The route of a line.
 struct route_line {
     struct member {
@@ -81,7 +84,8 @@ class joined_lines {
         if (is_indented && words.starts_with("nh_info ")) return {};  // of `ip -d route`
         if (is_indented && words.starts_with("nexthop ") && !head_.empty()) {
             head_ += line;
-            return {};
+            // add() refuses a longer line: one without end would take all memory.
+            return head_.size() > max_route_line_bytes ? finish(add) : result<void>();
         }
         if (auto good = finish(add); !good) return good;
         if (says_nothing(line) || is_kernels(line)) return {};

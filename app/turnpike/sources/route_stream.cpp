@@ -44,10 +44,16 @@ result<route_stream::route_edit> route_stream::read(std::string_view line, uint3
 
 result<void> route_stream::add_line(std::string_view line, uint32_t number,
                                     route_line_reader& reader) {
+    const size_t targets = targets_.targets().size();
     const auto next = read(line, number, reader);
     if (!next) return tl::unexpected<error>(next.error());
-    if (changes_.size() == most)
-        return refuse(ENOSPC, number, fmt::format("more than {} changes at once", most));
+    if (targets_.targets().size() != targets) {
+        const size_t members = targets_.targets().back().members.size();
+        next_hops_ += members > 1 ? members : 0;
+    }
+    if (changes_.size() + next_hops_ >= most)
+        return refuse(ENOSPC, number,
+                      fmt::format("more than {} changes and next hops at once", most));
     changes_.push_back(*next);
     return {};
 }

@@ -23,7 +23,8 @@ inline constexpr const char* route_not_configured =
 /// Threads  control.
 class route_stream {
   public:
-    static constexpr size_t most = size_t{1} << 22;  ///< changes
+    /// Changes, and next hops of their different lists of several.
+    static constexpr size_t most = size_t{1} << 22;
 
     /// Lines as in a route file, or behind add, replace or del; a route's `nexthop` lines may be in the next part.
     /// in      configuration with the connected networks
@@ -36,7 +37,12 @@ class route_stream {
     ///         unusable
     [[nodiscard]] result<void> make(state::configuration& into);
 
-    [[nodiscard]] size_t size() const noexcept { return changes_.size() + joined_.pending(); }
+    /// Changes and next hops, as the limit counts them.
+    [[nodiscard]] size_t size() const noexcept {
+        return changes_.size() + next_hops_ + joined_.pending();
+    }
+    /// Number of changes.
+    [[nodiscard]] size_t changes() const noexcept { return changes_.size() + joined_.pending(); }
 
   private:
     enum class verb : uint8_t { add, replace, del };
@@ -56,6 +62,7 @@ class route_stream {
     std::string vrf_;
     std::vector<route_edit> changes_;
     state::route_set targets_;  ///< only for its targets
+    size_t next_hops_ = 0;
     uint32_t lines_ = 0;
     joined_lines joined_{};
 };

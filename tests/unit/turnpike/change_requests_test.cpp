@@ -145,6 +145,49 @@ TEST_F(change_requests, wrong_lines_are_named_and_nothing_of_the_parts_stays) {
     EXPECT_EQ(lines("")["result"]["text"], "1 route");
 }
 
+TEST_F(change_requests, next_hops_of_a_line_have_a_limit) {
+    std::string part;
+    while (part.size() < 60'000) part += "\tnexthop x\n";
+    EXPECT_TRUE(lines("\n10.5.0.0/16 proto static\n" + part, true).contains("result"));
+    const json e = lines(part, true)["error"];
+    EXPECT_EQ(e["where"], "line 2") << e;
+    EXPECT_EQ(e["what"], "is longer than 65536 bytes") << e;
+    EXPECT_EQ(lines("")["result"]["text"], "nothing");
+}
+
+/// A name is in the origin of each object, and on terminals.
+TEST_F(change_requests, names_of_configurations_are_short_lines) {
+    for (const char* request : {"check", "diff", "apply"})
+        for (const std::string& name : {std::string(256, 'a'), std::string("\x1b[2J"),
+                                        std::string("two\nlines"), std::string("\xc2\x9b")}) {
+            json e = refused({{"request", request}, {"text", named(router())}, {"name", name}});
+            EXPECT_EQ(e["where"], "name") << e;
+            EXPECT_EQ(e["what"], "should be a line of at most 255 bytes of text");
+            e = refused({{"request", request}, {"file", name}});
+            EXPECT_EQ(e["where"], "file") << e;
+        }
+    const json all = {
+        {"request", "check"}, {"text", named(router())}, {"name", std::string(255, 'a')}};
+    EXPECT_TRUE(ask(all).contains("result"));
+}
+
+TEST_F(change_requests, many_next_hops_have_a_limit) {
+    state::configuration config = l_.controller().running();
+    sources::route_stream stream;
+    std::string text;
+    for (unsigned i = 2; i < 200; ++i) text += " nexthop via 10.0.2." + std::to_string(i);
+    size_t routes = 0;
+    const auto add = [&](unsigned i) {  // each with another list of next hops
+        return stream.add_lines("172.16." + std::to_string(i / 200) + ".0/24" + text + " weight " +
+                                    std::to_string(2 + i % 200) + "\n",
+                                config);
+    };
+    while (routes < 300 && add(static_cast<unsigned>(routes % 200))) ++routes;
+    EXPECT_EQ(routes, 300U);
+    EXPECT_EQ(stream.changes(), 300U);
+    EXPECT_EQ(stream.size(), 300U + 200 * 198) << "the same list counts once";
+}
+
 constexpr const char* seven = R"([{"add": {"route": {"to": "10.7.0.0/16", "via": "10.0.2.2"}}}])";
 constexpr const char* six = R"([{"add": {"route": {"to": "10.6.0.0/16", "via": "10.0.2.2"}}}])";
 
@@ -274,6 +317,29 @@ TEST_F(change_requests, confirmed_or_rolled_back_it_is_not) {
     EXPECT_EQ(change(six, {{"confirm", 0}})["error"]["where"], "confirm");
 }
 
+TEST_F(change_requests, a_change_is_confirmed_by_its_id) {
+    const json mine = changed(seven, {{"confirm", 1}});
+    wait_a_second();
+    const json other = changed(six, {{"confirm", 60}});
+    EXPECT_NE(mine["id"], other["id"]);
+    const json e = refused({{"request", "confirm"}, {"id", mine["id"]}});
+    EXPECT_EQ(e["code"], "EBUSY") << e;
+    EXPECT_EQ(e["where"], "id") << e;
+    EXPECT_TRUE(e["what"].get<std::string>().starts_with(
+        "another change awaits confirmation, by uid 8 (process 7): change [{"))
+        << e;
+    EXPECT_TRUE(states()["undone_in_s"].is_number());
+    EXPECT_TRUE(ask({{"request", "confirm"}, {"id", other["id"]}}).contains("result"));
+    EXPECT_EQ(refused({{"request", "confirm"}, {"id", other["id"]}})["code"], "ENOENT");
+}
+
+TEST_F(change_requests, a_port_whose_name_is_a_number) {
+    const json e = change(
+        R"([{"add": {"port": {"name": 7, "device": "net_x7", "addresses": ["10.77.0.1/24"]}}}])")
+        ["error"];
+    EXPECT_EQ(e["what"].get<std::string>().find("json"), std::string::npos) << e;
+}
+
 /// A restart would otherwise load the change that `confirm` is to revert.
 TEST_F(change_requests, unconfirmed_it_is_not_saved) {
     const auto written = [this] {
@@ -315,6 +381,21 @@ TEST_F(change_requests, saved_it_is_loaded_as_it_runs) {
     EXPECT_TRUE(states()["unsaved"]);
     EXPECT_EQ(ask({{"request", "reload"}})["result"]["text"], "1 route");
     EXPECT_FALSE(states()["unsaved"]);
+}
+
+TEST_F(change_requests, an_edited_file_is_kept) {
+    const auto text_of = [](const std::string& file) {
+        std::ifstream in(file);
+        return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    EXPECT_EQ(ask({{"request", "save"}})["result"]["old"], file_ + ".old") << "of an operator";
+    changed(seven);
+    EXPECT_FALSE(ask({{"request", "save"}})["result"].contains("old")) << "of turnpike";
+    std::string edited = text_of(file_);
+    edited += "# our second uplink comes in May\n";
+    std::ofstream(file_) << edited;
+    EXPECT_EQ(ask({{"request", "save"}})["result"]["old"], file_ + ".old");
+    EXPECT_EQ(text_of(file_ + ".old"), edited);
 }
 
 TEST_F(change_requests, what_cannot_be_saved_is_as_it_was) {
@@ -401,6 +482,39 @@ TEST_F(change_requests, a_rehearsal_of_an_invalid_configuration_says_why) {
     EXPECT_FALSE(rehearsed["compare"].empty());
     EXPECT_EQ(change(alone)["error"]["what"], rehearsed["invalid"]["what"]);
     EXPECT_FALSE(change(seven, {{"dry", true}})["result"].contains("invalid"));
+}
+
+TEST_F(change_requests, pages_end_between_characters) {
+    constexpr size_t page = 512 * 1024;
+    std::string omegas;
+    for (int i = 0; i < 120; ++i) omegas += "Ω";
+    const auto whole = [&](size_t rules, const std::string& description) {
+        std::string list;
+        for (size_t i = 0; i < rules; ++i)
+            list += std::string(i == 0 ? "" : ",") + R"({"action": "permit", "name": ")" +
+                    std::to_string(100'000 + i) + R"(", "dscp": 10})";
+        changed(R"([{"replace": {"acl": {"name": "l", "rules": [)" + list + R"(]}}},
+                    {"set": {"port": {"name": "west", "description": ")" +
+                description + R"("}}}])");
+        std::string text;
+        for (json from = 0; !from.is_null();) {
+            const json one = ask({{"request", "configuration"}, {"from", from}})["result"];
+            text += one["text"].get<std::string>();
+            from = one["next"];
+        }
+        return text;
+    };
+    changed(R"([{"add": {"acl": {"name": "l", "rules": []}}}])");
+    // The page's end is in the description, in front of a character or within it.
+    const size_t ten = whole(10, omegas).find("Ω"), eleven = whole(11, omegas).find("Ω");
+    const size_t rules = 10 + (page - ten) / (eleven - ten);
+    for (const std::string& description : {omegas, "x" + omegas}) {
+        const std::string text = whole(rules, description);
+        const size_t at = text.find("Ω");
+        ASSERT_LT(at, page);
+        ASSERT_GT(at + omegas.size(), page);
+        EXPECT_NE(text.find(description), std::string::npos);
+    }
 }
 
 TEST_F(change_requests, a_long_configuration_by_the_page) {

@@ -528,6 +528,19 @@ INSTANTIATE_TEST_SUITE_P(
     test_name);
 
 /// Equal next hops of several lines make one target, in any order.
+TEST(routes, next_hops_of_a_line_have_a_limit) {
+    std::string text = "10.9.0.0/16 proto static\n";
+    for (int i = 0; i < 10'000; ++i) text += "\tnexthop via 10.0.2.2\n";
+    const auto m = load_text(whole_router, "f.yaml");
+    ASSERT_TRUE(m) << m.error().message();
+    state::neighbour_finder find(*m, "");
+    state::route_set set;
+    const auto none = [](const ip_prefix&, uint32_t, uint32_t) {};
+    const auto read = read_route_lines(text, 7, "r", find, set, none);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().message(), "r:7: is longer than 65536 bytes");
+}
+
 TEST(routes, of_several_next_hops) {
     const auto m = load_text(line("10.9.0.0/16 nexthop via 10.0.3.2 weight 3 nexthop via 10.0.2.2\n"
                                   "      10.10.0.0/16 nexthop via 10.0.2.2 dev east weight 1 "

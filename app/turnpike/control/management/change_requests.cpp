@@ -2,6 +2,7 @@
 #include "control/management/change_requests.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -75,15 +76,26 @@ json compared(const state::configuration& before, const state::configuration& af
     return out;
 }
 
+/// The name of a configuration, in `origin` of each object, in the history and in the log: a short line of text.
+std::string name_in(const request_fields& f, const char* member) {
+    constexpr size_t longest = 255;
+    std::string name = f.text(member);
+    if (name.size() > longest || printable(name) != name)
+        throw error{EINVAL, member,
+                    fmt::format("should be a line of at most {} bytes of text", longest)};
+    return name;
+}
+
 /// The configuration in a request: a text with a name, or a file on this machine.
 state::configuration config_of_request(const request_fields& f,
                                        const sources::socket_peer& client) {
     if (f.has("file") == f.has("text"))
         throw error{EINVAL, {}, "either \"text\", with a \"name\" for messages, or \"file\""};
+    const std::string name = name_in(f, f.has("file") ? "file" : "name");
     tl::expected<state::configuration, state::errors> out;
     taken(sources::with_file_access_of(client, [&] {
-        out = f.has("file") ? sources::load_whole(f.text("file"))
-                            : sources::load_whole_text(f.text("text"), f.text("name"));
+        out = f.has("file") ? sources::load_whole(name)
+                            : sources::load_whole_text(f.text("text"), name);
     }));
     return taken(std::move(out));
 }
@@ -118,8 +130,10 @@ std::vector<std::string> ports_in(const std::string& list) {
     std::vector<std::string> out;
     for (const json& one : json::parse(list))
         for (const json& what : one)
-            if (const auto port = what.find("port"); port != what.end() && port->contains("name"))
-                out.push_back(port->at("name").get<std::string>());
+            if (const auto port = what.find("port"); port != what.end() && port->contains("name")) {
+                const json& name = port->at("name");  // a number is read as text
+                out.push_back(name.is_string() ? name.get<std::string>() : name.dump());
+            }
     return out;
 }
 
@@ -139,8 +153,10 @@ json change_requests::diff(const request_fields& f, const peer& from) const {
     return compared(*running(), config_of_request(f, from));
 }
 
-/// With the time until the change is undone; null: it awaits no confirmation, as a change of nothing.
+/// With the time until the change is undone (null: it awaits no confirmation, as a change of nothing), and the id by which
+/// it is confirmed.
 json change_requests::with_undo(json changes) const {
+    changes["id"] = history_.states().front().id;
     const auto left = history_.undone_in();
     changes["undone_in_s"] = left ? json(left->count()) : json(nullptr);
     return changes;
@@ -210,9 +226,9 @@ json change_requests::routes(const request_fields& f, const peer& from) {
         std::string vrf = f.has("vrf") ? f.text("vrf") : std::string();
         if (vrf == "main") vrf.clear();
         taken(all.add_lines(f.text("lines"), *running(), vrf));
-        if (f.truth_or("more", false)) return {{"taken", all.size()}};
+        if (f.truth_or("more", false)) return {{"taken", all.changes()}};
         auto config = copy_of(*running());
-        const size_t count = all.size();
+        const size_t count = all.changes();
         taken(all.make(*config));
         const std::string what = fmt::format("{} route line{}", count, count == 1 ? "" : "s");
         streams_.erase(from.connection);
@@ -253,7 +269,12 @@ json change_requests::rollback(const request_fields& f, const peer& from) {
 }
 
 json change_requests::confirm(const request_fields& f, const peer& from) {
-    f.expect("");
+    f.expect("id");
+    const past_state& now = history_.states().front();
+    if (history_.undone_in() && f.has("id") && f.number_or("id", 0, 1, UINT64_MAX) != now.id)
+        throw error{EBUSY, "id",
+                    fmt::format("another change awaits confirmation, by {}: {}", now.cause.by,
+                                printable(now.cause.what))};
     taken(history_.confirm(who_is(from)));
     return {{"confirmed", history_.states().front().cause.what}};
 }
@@ -278,15 +299,32 @@ json change_requests::states(const request_fields& f) const {
 
 namespace {
 
-std::string file_text(const state::configuration& d) {
-    return fmt::format("# Written by turnpike {}.\n", version) + sources::to_yaml(d);
+/// FNV-1a of 64 bits (RFC 9923).
+uint64_t fnv1a(std::string_view text) noexcept {
+    uint64_t hash = 0xcbf2'9ce4'8422'2325;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x0000'0100'0000'01b3;
+    return hash;
 }
 
-/// A file with an operator's comments and order is kept beside the one that turnpike writes; if that is impossible, a
+/// The first line has a checksum of the others, by which an operator's edit is found.
+std::string file_text(const state::configuration& d) {
+    const std::string text = sources::to_yaml(d);
+    return fmt::format("# Written by turnpike {}, FNV-1a {:016x}.\n", version, fnv1a(text)) + text;
+}
+
+/// Whether a text is as turnpike wrote it.
+bool is_unedited(std::string_view text) {
+    const std::string_view first = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(first.size() + 1, text.size()));
+    return first.starts_with("# Written by turnpike ") &&
+           first.ends_with(fmt::format(", FNV-1a {:016x}.", fnv1a(text)));
+}
+
+/// A file with an operator's edits, comments and order is kept beside the one that turnpike writes; if that is impossible, a
 /// log line tells. Returns whether a copy was made.
 bool back_up_operators_file(const std::string& file) {
     const auto text = yaml::read_file(file);
-    if (!text || text->starts_with("# Written by turnpike ")) return false;
+    if (!text || is_unedited(*text)) return false;
     std::error_code code;
     std::filesystem::copy_file(file, file + ".old",
                                std::filesystem::copy_options::overwrite_existing, code);
@@ -339,9 +377,12 @@ json change_requests::configuration(const request_fields& f, const peer& from) {
         throw error{EBUSY, "from", "the configuration has changed meanwhile; start again"};
     }
     const std::string& text = mine->second->text;
-    json out = {{"text", text.substr(at, page)}, {"next", nullptr}};
-    if (at + page < text.size())
-        out["next"] = at + page;
+    uint64_t end = std::min<uint64_t>(at + page, text.size());
+    while (end > at && end < text.size() && (text[end] & 0xc0) == 0x80)
+        --end;  // UTF-8: whole characters
+    json out = {{"text", text.substr(at, end - at)}, {"next", nullptr}};
+    if (end < text.size())
+        out["next"] = end;
     else
         read_.erase(mine);
     return out;
