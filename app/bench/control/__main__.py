@@ -99,7 +99,7 @@ class Bench:
 
         def busy():
             worker = self.appliance.ask("show", what="report")["workers"][0]
-            return worker["busy_cycles"], worker["packets"]
+            return worker["busy_cycles"], worker["packets"] + worker["injected"]
 
         def work():
             for _ in range(turns):

@@ -162,7 +162,7 @@ def start(bench, case, rate_pps=0):
 
 def busy_cycles(forwarder):
     """Busy cycles per packet, without the device's work. Ends the process. At full rate only: the device's cycles include
-    poll rounds without packets. A pause would count too."""
+    poll rounds without packets."""
     ports = forwarder.counts()
     forwarder.stop()
     wait_until(lambda: os.path.exists(forwarder.report_file), "its report", 5)
@@ -170,4 +170,4 @@ def busy_cycles(forwarder):
         workers = json.load(file)["workers"]
     # Both count from the start, including cold caches and page faults.
     device = sum(p["engine_cycles"] for p in ports) / sum(p["rx_good_packets"] for p in ports)
-    return sum(w["busy_cycles"] for w in workers) / sum(w["packets"] for w in workers) - device
+    return sum(w["busy_cycles"] for w in workers) / sum(w["packets"] + w["injected"] for w in workers) - device

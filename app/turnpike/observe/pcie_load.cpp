@@ -87,6 +87,8 @@ tlp_bytes measured_tlps(const pcie_payload& moved, const pcie::link& link,
                                       static_cast<double>(traffic.tx_packets));
         for (size_t i = 0; i < static_cast<size_t>(pcie::purpose::doorbells); ++i)
             dma += sum.by_purpose[i];
+        // The payload of another function of the device has TLPs of other sizes.
+        if (2 * (dma.dma.read + dma.dma.written) < moved.read_bytes + moved.written_bytes) dma = {};
     }
     const double request = request_overhead_bytes(link),
                  completion = completion_overhead_bytes(link);

@@ -153,7 +153,7 @@ std::optional<link_use> link_use_of(const port_now& p) {
             counted_tlps(p.of->pcie.counts, p.then != nullptr ? p.then->pcie.counts
                                                               : std::map<std::string, uint64_t>{}))
         return use(*counted, p.seconds, "counted");
-    if (!facts.profile) return {};
+    if (!facts.profile || (!bill && moved.rx_packets + moved.tx_packets != 0)) return {};
     return use(bill ? modelled_tlps(moved, *bill) : tlp_bytes{}, p.seconds, "modelled");
 }
 

@@ -118,12 +118,12 @@ TEST(compare_lines, large_differences_end) {
 
 /// More differences than the search finds: the other lines stay, also those between two changes.
 TEST(compare_lines, large_differences_leave_the_other_lines) {
-    const auto with = [](const char* ports, unsigned rate) {
+    const auto with = [](const char* key, unsigned rate) {
         std::string text =
             "acl:\n  - {name: first, rules: [{action: permit, dscp: 1}]}\n  - name: l\n    "
             "rules:\n";
         for (unsigned r = 1; r <= 1000; ++r)
-            text += std::string("      - {action: permit, protocol: tcp, ") + ports + ": " +
+            text += std::string("      - {action: permit, protocol: tcp, ") + key + ": " +
                     std::to_string(r) + "}\n";
         return loaded_text(text +
                            "  - {name: z, rules: [{action: permit, dscp: 2}]}\nicmp: {rate: " +

@@ -85,16 +85,22 @@ TEST(measured_payload, is_of_a_stack_that_only_functions_of_the_device_share) {
     ASSERT_TRUE(p.pcie.facts.link);
     EXPECT_EQ(pcie::to_string(*p.pcie.facts.link), "gen3x8");
     test::sysfs_tree tree(test::source_path("tests/data/pmu/icelakex.tree"));
+    counters_choice chosen = recorded();
+    chosen.sysfs = tree.root().string();
+    const auto measured = [&chosen] {
+        machine_counters m(chosen);
+        m.begin();
+        (void)m.of_port(port_that_did(0), "0000:3b:00.0", 0);
+        return m.of_port(port_that_did(31'000'000), "0000:3b:00.0", 2);
+    };
+    const std::string root_device = "devices/pci0000:3a/0000:3a:05.0";
+    tree.put(root_device + "/class: 0x088000");
+    tree.put("bus/pci/devices/0000:3a:05.0 -> ../../../" + root_device);
+    EXPECT_TRUE(measured().payload) << "a device of the root bus";
     const std::string other = "devices/pci0000:3a/0000:3a:01.0/0000:3c:00.0";
     tree.put(other + "/class: 0x010802");
     tree.put("bus/pci/devices/0000:3c:00.0 -> ../../../" + other);
-    counters_choice chosen = recorded();
-    chosen.sysfs = tree.root().string();
-    machine_counters m(chosen);
-    m.begin();
-    (void)m.of_port(port_that_did(0), "0000:3b:00.0", 0);
-    const auto shared = m.of_port(port_that_did(31'000'000), "0000:3b:00.0", 2);
-    EXPECT_NE(shared.what, nullptr);
+    const auto shared = measured();
     EXPECT_FALSE(shared.payload) << "an NVMe device on another link of the stack";
 }
 
