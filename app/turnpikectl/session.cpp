@@ -208,7 +208,9 @@ int session::run_words(const parsed_line& line) {
     if (!read) return complain(read.error(), exit_usage);
     if (read->what == nullptr) return print_help(read->says.values("WORD"));
     read->says.in_prompt = true;
-    if (words.front() == "confirm") read->says.pending_id = std::exchange(pending_id_, 0);
+    // Only the change of this prompt's last commit; another one that a line begins is confirmed without its id.
+    if (read->says.options.contains("--confirm")) pending_id_ = 0;
+    if (words.front() == "confirm") read->says.pending_id = pending_id_;
     if (configures_ && read->what->request != nullptr) {
         std::string text;
         for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
@@ -222,7 +224,9 @@ int session::run_words(const parsed_line& line) {
                          "changes the running configuration itself: commit or abort the candidate "
                          "first"},
                         exit_refused);
-    return read->what->run != nullptr ? read->what->run(read->says) : ask(*read->what, read->says);
+    code = read->what->run != nullptr ? read->what->run(read->says) : ask(*read->what, read->says);
+    if (words.front() == "confirm" && code == 0) pending_id_ = 0;
+    return code;
 }
 
 int session::configure() {

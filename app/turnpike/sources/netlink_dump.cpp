@@ -46,6 +46,7 @@ bool is_absent(const netlink::neighbour& n) { return n.gone || (n.state & NUD_PE
 void netlink_rib::begin_part(const dump_part& p) {
     if (listed_ && listed_->part == p && !listed_->is_complete) {
         listed_->last.reset();
+        listed_->skipped.clear();
         if (std::exchange(listed_->in_reply, false)) listed_->notified.clear();
         return;
     }
@@ -112,7 +113,10 @@ bool netlink_rib::mark(const netlink::message& m) {
     if (m.listed) {
         l.in_reply = true;
         if (l.notified.contains(*of)) {
-            l.may_lack |= r != nullptr;  // other routes of the prefix
+            if (r != nullptr) {
+                l.may_lack = true;  // other routes of the prefix
+                l.skipped.insert(r->to);
+            }
             return true;
         }
     } else {
@@ -133,12 +137,12 @@ bool netlink_rib::mark(const netlink::message& m) {
 void netlink_rib::note_listed_twice(const netlink::route& r) {
     listed& l = *listed_;
     if ((r.how & NLM_F_MULTI) == 0 || !l.part.v6) return;
-    if (std::exchange(l.last, r.to) != r.to) return;
-    const table* const t = table_of(r.table);
-    if (t == nullptr) return;
-    const kernel_table& in = l.direct ? t->kernel : l.routes;
-    const kernel_table::stack_id s = in.at(r.to);
-    if (s != kernel_table::none && has_equal(in.stack(s), r)) listed_twice_.emplace(r.table, r.to);
+    if (!is_stored(r)) return;
+    if (std::exchange(l.last, r.to) != r.to)
+        l.of_last = {.v6 = true, .is_default = r.to.length == 0};
+    else if (has_equal(l.of_last, r))
+        listed_twice_.emplace(r.table, r.to);
+    static_cast<void>(apply_to_stack(l.of_last, r));
 }
 
 /// fib6_dump_table() starts again when a route was added, and skips as many prefixes as it has listed. In the place of a
@@ -277,6 +281,7 @@ bool netlink_rib::sweep_routes(const std::function<bool()>& may_go_on) {
             if (theirs) has.next();
         }
         for (const ip_prefix& to : differ) {
+            if (l.skipped.contains(to)) continue;  // known by notifications only
             const kernel_table::stack_id s = l.routes.at(to);
             store(l.part.of, *t, to, s == kernel_table::none ? route_stack{} : l.routes.stack(s));
         }

@@ -137,6 +137,8 @@ class netlink_rib {
         std::set<local_route> local_routes{};
         kernel_table routes{};
         std::optional<ip_prefix> last{};       ///< of the routes that the reply has listed
+        route_stack of_last{};                 ///< the routes of that prefix in the reply
+        std::set<ip_prefix> skipped{};         ///< by this reply: notifications decided
         bool direct = false;                   ///< the table was empty: routes are taken at once
         bool may_lack = false;                 ///< this reply, routes
         unsigned replies = 0;                  ///< that may lack routes

@@ -499,11 +499,18 @@ TEST(pcap_filter, host_names_are_not_resolved) {
                                        {"host \\host", "host"},
                                        {"tcpx", "tcpx"},
                                        {"len-14 > 7", "len-14"},
+                                       {"host \\10/port or foo", "10/port"},
+                                       {"host \\300.1.1.1", "300.1.1.1"},
+                                       {"host \\02:00:00:00:00:01", "02:00:00:00:00:01"},
+                                       {"llc foo", "foo"},
                                        {"ip6 host ::foo", "::foo"}}) {
         EXPECT_EQ(control::host_name_in(filter), name) << filter;
         EXPECT_FALSE(control::compile_pcap_filter(filter)) << filter;
     }
     for (const char* filter : {"",
+                               "ether host 0200.0a00.00b3 or ether host 02000a0000b3",
+                               "llc ui or llc xid",
+                               "fddi host 02:00:00:00:00:01",
                                "tcp port ssh or http",
                                "port (ssh or domain) and not src host 10.0.0.1",
                                "src or dst portrange 6000-6008",

@@ -158,16 +158,16 @@ TEST_F(change_requests, next_hops_of_a_line_have_a_limit) {
 /// A name is in the origin of each object, and on terminals.
 TEST_F(change_requests, names_of_configurations_are_short_lines) {
     for (const char* request : {"check", "diff", "apply"})
-        for (const std::string& name : {std::string(256, 'a'), std::string("\x1b[2J"),
+        for (const std::string& name : {std::string(4096, 'a'), std::string("\x1b[2J"),
                                         std::string("two\nlines"), std::string("\xc2\x9b")}) {
             json e = refused({{"request", request}, {"text", named(router())}, {"name", name}});
             EXPECT_EQ(e["where"], "name") << e;
-            EXPECT_EQ(e["what"], "should be a line of at most 255 bytes of text");
+            EXPECT_EQ(e["what"], "should be a line of at most 4095 bytes of text");
             e = refused({{"request", request}, {"file", name}});
             EXPECT_EQ(e["where"], "file") << e;
         }
     const json all = {
-        {"request", "check"}, {"text", named(router())}, {"name", std::string(255, 'a')}};
+        {"request", "check"}, {"text", named(router())}, {"name", std::string(4095, 'a')}};
     EXPECT_TRUE(ask(all).contains("result"));
 }
 

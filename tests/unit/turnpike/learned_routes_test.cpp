@@ -313,6 +313,7 @@ TEST_F(learned_routes, equal_those_of_a_transaction) {
 
 /// However many come at once: a transaction would make them without a pause.
 TEST_F(learned_routes, new_groups_are_made_ahead) {
+    start("", "neighbours: {max_entries: 1024}\n");
     kernel_.routes.set(network(0), {.members = {by(2), by(3)}});
     learn();
     const uint64_t before = transactions();

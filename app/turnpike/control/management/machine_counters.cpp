@@ -180,7 +180,8 @@ std::optional<observe::pcie_payload> machine_counters::payload_of(const pmu::mea
     };
     // Devices on the root bus itself (VT-d, IOAPIC) have no link.
     for (const std::string& other : stack->shared)
-        if (bus_of(other) != m.pci().root_bus && bus_of(other) != bus_of(m.pci().address)) return {};
+        if (bus_of(other) != m.pci().root_bus && bus_of(other) != bus_of(m.pci().address))
+            return {};
     const auto count = [&](const char* name) -> std::optional<double> {
         const pmu::metric* const metric = m.source_table().find_metric(name);
         if (metric == nullptr || metric->of != pmu::scope::stack) return {};

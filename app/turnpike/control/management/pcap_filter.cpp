@@ -7,6 +7,7 @@
 #include <cctype>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "datapath/capture.hpp"
 
@@ -18,7 +19,8 @@ enum class named_kind : uint8_t { host, port_or_protocol };
 
 constexpr std::string_view port_words[] = {"port", "portrange", "proto", "protochain"};
 constexpr std::string_view operator_words[] = {"and", "or", "not"};
-/// The keywords of libpcap 1.10's scanner for Ethernet; those of link layers that turnpike does not have are left out.
+/// Other keywords of libpcap 1.10's scanner, also of other link layers: libpcap refuses these, and looks none up. The words behind
+/// llc are among them.
 constexpr std::string_view other_words[] = {"dst",
                                             "src",
                                             "link",
@@ -136,7 +138,42 @@ constexpr std::string_view other_words[] = {"dst",
                                             "tcp-ack",
                                             "tcp-urg",
                                             "tcp-ece",
-                                            "tcp-cwr"};
+                                            "tcp-cwr",
+                                            "ppp",
+                                            "slip",
+                                            "fddi",
+                                            "tr",
+                                            "wlan",
+                                            "radio",
+                                            "sca",
+                                            "ifindex",
+                                            "type",
+                                            "subtype",
+                                            "direction",
+                                            "dir",
+                                            "addr1",
+                                            "addr2",
+                                            "addr3",
+                                            "addr4",
+                                            "address1",
+                                            "address2",
+                                            "address3",
+                                            "address4",
+                                            "ra",
+                                            "ta",
+                                            "on",
+                                            "ifname",
+                                            "rset",
+                                            "ruleset",
+                                            "rnr",
+                                            "rulenum",
+                                            "srnr",
+                                            "subrulenum",
+                                            "reason",
+                                            "action"};
+/// Words that follow llc.
+constexpr std::string_view llc_words[] = {"i",  "s",   "u",    "rr",    "rnr",  "rej", "ui",
+                                          "ua", "xid", "disc", "sabme", "test", "frmr"};
 
 template <size_t N>
 bool is_among(const std::string_view (&words)[N], std::string_view word) {
@@ -169,7 +206,10 @@ bool is_mac(std::string_view word) {
         }
         if (good && bytes == 6 && word.back() != separator) return true;
     }
-    return false;
+    // "0200.0000.0001", "020000000001"
+    std::string digits(word);
+    if (word.size() == 14 && word[4] == '.' && word[9] == '.') std::erase(digits, '.');
+    return digits.size() == 12 && has_only(digits, "0123456789abcdefABCDEF");
 }
 
 bool is_address(std::string_view word) {
@@ -183,7 +223,12 @@ bool is_in_word(char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'
 
 /// Removes and returns the next token: a word, with the backslash in front of it, or a character.
 std::string_view next_token_of(std::string_view& left, bool in_brackets) {
-    size_t n = left.front() == '\\' ? 1 : 0;
+    if (left.front() == '\\') {
+        const std::string_view escaped = left.substr(0, left.find_first_of(" !()\n\t"));
+        left.remove_prefix(escaped.size());
+        return escaped;
+    }
+    size_t n = 0;
     const auto goes_on = [&](char c) { return is_in_word(c) && !(in_brackets && c == ':'); };
     if (n < left.size() && (is_alnum(left[n]) || left[n] == ':'))  // "::1"
         while (n < left.size() && goes_on(left[n])) ++n;
@@ -198,6 +243,7 @@ std::string_view host_name_in(std::string_view filter) {
     named_kind kind = named_kind::host;
     std::vector<named_kind> outside;  // of the parentheses, in which a kind ends
     size_t brackets = 0;
+    bool is_behind_llc = false;
     while (!filter.empty()) {
         const std::string_view token = next_token_of(filter, brackets > 0);
         const bool is_escaped = token.front() == '\\';
@@ -212,7 +258,9 @@ std::string_view host_name_in(std::string_view filter) {
             brackets -= word == "]" && brackets > 0 ? 1 : 0;
             continue;
         }
-        if (is_number(word) || is_address(word)) continue;
+        if (!is_escaped && (is_number(word) || is_address(word))) continue;
+        if (std::exchange(is_behind_llc, !is_escaped && word == "llc") && is_among(llc_words, word))
+            continue;
         if (!is_escaped && is_among(operator_words, word)) continue;
         if (!is_escaped && is_among(port_words, word)) {
             kind = named_kind::port_or_protocol;

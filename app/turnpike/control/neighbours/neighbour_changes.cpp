@@ -315,12 +315,21 @@ bool neighbours::any_in(const state::route_changes& what, bool any_length) const
     std::vector<uint16_t> with_entries;
     for (size_t i = 0; i < interfaces_.size(); ++i)
         if (interfaces_[i].entries != 0) with_entries.push_back(static_cast<uint16_t>(i));
+    std::set<ip_prefix> networks;
+    std::set<uint8_t> lengths;
+    for (const uint16_t i : with_entries)
+        for (const ip_prefix& p : interfaces_[i].networks) {
+            networks.insert(p.network());
+            lengths.insert(p.length);
+        }
+    const auto is_inside = [&](const ip_prefix& to) {
+        return std::ranges::any_of(lengths, [&](uint8_t length) {
+            return length < to.length && networks.contains(ip_prefix{to.address, length}.network());
+        });
+    };
     const auto contains_any = [&](const ip_prefix& to) {
+        if (!any_length && !is_inside(to)) return false;
         return std::any_of(with_entries.begin(), with_entries.end(), [&](uint16_t i) {
-            const auto covers = [&](const ip_prefix& p) {
-                return p.length < to.length && p.contains(to.address);
-            };
-            if (!any_length && std::ranges::none_of(interfaces_[i].networks, covers)) return false;
             const auto first = entries_.lower_bound({i, to.address});
             return first != entries_.end() && first->first.first == i &&
                    to.contains(first->first.second);

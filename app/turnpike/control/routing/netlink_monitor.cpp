@@ -71,7 +71,8 @@ netlink_monitor::netlink_monitor(netlink::link_socket socket, sources::netlink_r
 
 /// A part that is in progress may be wanted again.
 void netlink_monitor::want(const dump_part& p) {
-    const auto waiting = pending_.begin() + (phase_ == phase::idle || pending_.empty() ? 0 : 1);
+    const bool is_first_new = (phase_ == phase::idle && !repeats_) || pending_.empty();
+    const auto waiting = pending_.begin() + (is_first_new ? 0 : 1);
     if (std::find(waiting, pending_.end(), p) == pending_.end()) pending_.push_back(p);
 }
 
@@ -83,6 +84,7 @@ void netlink_monitor::want_routes(uint32_t table) {
 void netlink_monitor::want_all() {
     pending_.clear();
     phase_ = phase::idle;
+    repeats_ = false;
     is_whole_ = true;
     want({part_kind::links});
     want({part_kind::addresses});
@@ -105,6 +107,7 @@ auto netlink_monitor::change_rib(const Call& call) {
         return call();
     } catch (const std::bad_alloc&) {
         is_inconsistent_ = true;
+        phase_ = phase::idle;  // the end of a reply may be lost, too
         lost();
         throw;
     }
@@ -238,6 +241,7 @@ void netlink_monitor::end_reply(int code) {
     interrupted_ |= code != 0 && !means_none(code);
     const bool ends = known_.end_part(!interrupted_ && !all_again_);
     phase_ = ends ? phase::sweeping : phase::idle;
+    repeats_ = !ends;
 }
 
 /// All differences are applied.

@@ -123,6 +123,7 @@ class netlink_monitor {
     phase phase_ = phase::idle;
     uint32_t sequence_ = 0;
     bool interrupted_ = false;      ///< the part is to be asked again
+    bool repeats_ = false;          ///< another reply to the first part counts with the last one
     bool all_again_ = false;        ///< notifications were lost: all parts are to be asked again
     bool is_drained_ = true;        ///< the queue was empty since notifications were lost
     bool is_whole_ = false;         ///< the wanted parts complete a dump of all parts

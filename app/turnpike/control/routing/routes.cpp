@@ -181,9 +181,11 @@ routes::writes routes::writes_for(const vrf_routes& t, bool retries) const {
     const auto add_moved = [&](const routes_with_nexthops& was, const routes_with_nexthops& is) {
         if (was.set == nullptr) return;
         std::vector<bool> moved(is.set->targets().size());
-        for (size_t b = 0; b < was.set->targets().size(); ++b) {
-            const auto a = is.set->find_target(was.set->targets()[b]);
-            if (a) moved[*a] = is.nexthop_of_target[*a] != was.nexthop_of_target[b];
+        // A set may have equal targets at several indices (route_set::replace_target); most are at one.
+        const auto now = is.set->targets(), then = was.set->targets();
+        for (uint32_t a = 0; a < now.size(); ++a) {
+            const auto b = a < then.size() && then[a] == now[a] ? a : was.set->find_target(now[a]);
+            moved[a] = b && is.nexthop_of_target[a] != was.nexthop_of_target[*b];
         }
         if (std::find(moved.begin(), moved.end(), true) == moved.end()) return;
         for (const state::route& r : *is.set)

@@ -47,7 +47,7 @@ uint32_t redirects::write6(const owned_mbuf& p, const known_neighbour& by, std::
     const bool itself = by.address == address_at(p, h.destination_offset());
     const uint16_t in = p.about().in_interface;
     const ipv6_address& us = interface_of(p).addresses->v6.front();
-    if (!(itself || by.address.is_link_local()) || !context_.on_link(in, source) ||
+    if (!(itself || by.address.is_link_local()) || !context_.may_be_neighbour(in, source) ||
         own_.is_tentative(in, us) || own_.is_duplicate(in, us))
         return 0;
     return packet::write_redirect(ip, p.lead(), h,

@@ -44,7 +44,7 @@ struct slow_path_context {
     [[nodiscard]] bool on_link(uint16_t ifindex, const ip_address& a) const noexcept;
     /// Or a gateway outside of the interface's networks (routes with onlink).
     [[nodiscard]] bool may_be_neighbour(uint16_t ifindex, const ip_address& a) const noexcept {
-        return on_link(ifindex, a) || known.knows(ifindex, a);
+        return known.knows(ifindex, a) || on_link(ifindex, a);
     }
     /// The next hop of a destination in the VRF of an interface; for a group, the member that a
     /// worker chose, as long as it is a member.
