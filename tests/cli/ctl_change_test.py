@@ -124,7 +124,7 @@ def test_objects():
             "name": "lan", "members": ["a", "b"], "addresses": ["10.0.3.1/24"]}}},
         "set interface a addresses none": {"unset": {"interface": {"name": "a", "keys": ["addresses"]}}},
         "set icmp.rate 10k": {"set": {"icmp": {"rate": "10k"}}},
-        "set neighbours.max_entries 1.5k": {"set": {"neighbours": {"max_entries": "1500"}}},
+        "set neighbours.max_entries 1.5k": {"set": {"neighbours": {"max_entries": "1.5k"}}},
         "set icmp.rate k": {"set": {"icmp": {"rate": "k"}}},
         "route add default via 10.0.2.2": {"add": {"route": {"to": "0.0.0.0/0", "via": "10.0.2.2"}}},
         "route replace default via fe80::1%east": {"replace": {"route": {"to": "::/0", "via": "fe80::1%east"}}},
