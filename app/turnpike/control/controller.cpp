@@ -366,7 +366,7 @@ void controller::follow_groups(const state::configuration& before) {
             const auto ifindex = interfaces_->indexes().find(name);
             if (others.contains(one) || ifindex == interfaces_->indexes().end()) continue;
             const datapath::interface& i = snapshot_->interfaces[ifindex->second];
-            // Where the link has come up with the change, all groups are reported afterwards.
+            // If the change brought the link up, all groups are reported afterwards.
             if (!has_link(i) || !with_link_.test(ifindex->second)) continue;
             slow_path::multicast_membership& reports = group.v6 ? dad_->reports() : *igmp_;
             (reports.*how)(ifindex->second, group);

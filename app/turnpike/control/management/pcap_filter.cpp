@@ -17,167 +17,37 @@ namespace {
 /// The kind of a name without a keyword: libpcap takes the keyword of the primitive before it.
 enum class named_kind : uint8_t { host, port_or_protocol };
 
-constexpr std::string_view port_words[] = {"port", "portrange", "proto", "protochain"};
-constexpr std::string_view operator_words[] = {"and", "or", "not"};
-/// Other keywords of libpcap 1.10's scanner, also of other link layers: libpcap refuses these, and looks none up. The words behind
-/// llc are among them.
-constexpr std::string_view other_words[] = {"dst",
-                                            "src",
-                                            "link",
-                                            "ether",
-                                            "arp",
-                                            "rarp",
-                                            "ip",
-                                            "sctp",
-                                            "tcp",
-                                            "udp",
-                                            "icmp",
-                                            "igmp",
-                                            "igrp",
-                                            "pim",
-                                            "vrrp",
-                                            "carp",
-                                            "ip6",
-                                            "icmp6",
-                                            "ah",
-                                            "esp",
-                                            "atalk",
-                                            "aarp",
-                                            "decnet",
-                                            "lat",
-                                            "moprc",
-                                            "mopdl",
-                                            "iso",
-                                            "esis",
-                                            "es-is",
-                                            "isis",
-                                            "is-is",
-                                            "l1",
-                                            "l2",
-                                            "iih",
-                                            "lsp",
-                                            "snp",
-                                            "csnp",
-                                            "psnp",
-                                            "clnp",
-                                            "stp",
-                                            "ipx",
-                                            "netbeui",
-                                            "host",
-                                            "net",
-                                            "mask",
-                                            "gateway",
-                                            "less",
-                                            "greater",
-                                            "byte",
-                                            "broadcast",
-                                            "multicast",
-                                            "len",
-                                            "length",
-                                            "inbound",
-                                            "outbound",
-                                            "vlan",
-                                            "mpls",
-                                            "pppoed",
-                                            "pppoes",
-                                            "geneve",
-                                            "llc",
-                                            "icmptype",
-                                            "icmpcode",
-                                            "icmp-echoreply",
-                                            "icmp-unreach",
-                                            "icmp-sourcequench",
-                                            "icmp-redirect",
-                                            "icmp-echo",
-                                            "icmp-routeradvert",
-                                            "icmp-routersolicit",
-                                            "icmp-timxceed",
-                                            "icmp-paramprob",
-                                            "icmp-tstamp",
-                                            "icmp-tstampreply",
-                                            "icmp-ireq",
-                                            "icmp-ireqreply",
-                                            "icmp-maskreq",
-                                            "icmp-maskreply",
-                                            "icmp6type",
-                                            "icmp6code",
-                                            "icmp6-destinationunreach",
-                                            "icmp6-packettoobig",
-                                            "icmp6-timeexceeded",
-                                            "icmp6-parameterproblem",
-                                            "icmp6-echo",
-                                            "icmp6-echoreply",
-                                            "icmp6-multicastlistenerquery",
-                                            "icmp6-multicastlistenerreportv1",
-                                            "icmp6-multicastlistenerdone",
-                                            "icmp6-routersolicit",
-                                            "icmp6-routeradvert",
-                                            "icmp6-neighborsolicit",
-                                            "icmp6-neighboradvert",
-                                            "icmp6-redirect",
-                                            "icmp6-routerrenum",
-                                            "icmp6-nodeinformationquery",
-                                            "icmp6-nodeinformationresponse",
-                                            "icmp6-ineighbordiscoverysolicit",
-                                            "icmp6-ineighbordiscoveryadvert",
-                                            "icmp6-multicastlistenerreportv2",
-                                            "icmp6-homeagentdiscoveryrequest",
-                                            "icmp6-homeagentdiscoveryreply",
-                                            "icmp6-mobileprefixsolicit",
-                                            "icmp6-mobileprefixadvert",
-                                            "icmp6-certpathsolicit",
-                                            "icmp6-certpathadvert",
-                                            "icmp6-multicastrouteradvert",
-                                            "icmp6-multicastroutersolicit",
-                                            "icmp6-multicastrouterterm",
-                                            "tcpflags",
-                                            "tcp-fin",
-                                            "tcp-syn",
-                                            "tcp-rst",
-                                            "tcp-push",
-                                            "tcp-ack",
-                                            "tcp-urg",
-                                            "tcp-ece",
-                                            "tcp-cwr",
-                                            "ppp",
-                                            "slip",
-                                            "fddi",
-                                            "tr",
-                                            "wlan",
-                                            "radio",
-                                            "sca",
-                                            "ifindex",
-                                            "type",
-                                            "subtype",
-                                            "direction",
-                                            "dir",
-                                            "addr1",
-                                            "addr2",
-                                            "addr3",
-                                            "addr4",
-                                            "address1",
-                                            "address2",
-                                            "address3",
-                                            "address4",
-                                            "ra",
-                                            "ta",
-                                            "on",
-                                            "ifname",
-                                            "rset",
-                                            "ruleset",
-                                            "rnr",
-                                            "rulenum",
-                                            "srnr",
-                                            "subrulenum",
-                                            "reason",
-                                            "action"};
+constexpr std::string_view port_words = " port portrange proto protochain ";
+constexpr std::string_view operator_words = " and or not ";
+/// Other keywords of libpcap 1.10's scanner, other link layers included: libpcap resolves none of these.
+constexpr std::string_view other_words =
+    " dst src link ether arp rarp ip sctp tcp udp icmp igmp igrp pim vrrp carp ip6 icmp6 "
+    "ah esp atalk aarp decnet lat moprc mopdl iso esis es-is isis is-is l1 l2 iih lsp snp "
+    "csnp psnp clnp stp ipx netbeui host net mask gateway less greater byte broadcast "
+    "multicast len length inbound outbound vlan mpls pppoed pppoes geneve llc icmptype "
+    "icmpcode icmp-echoreply icmp-unreach icmp-sourcequench icmp-redirect icmp-echo "
+    "icmp-routeradvert icmp-routersolicit icmp-timxceed icmp-paramprob icmp-tstamp "
+    "icmp-tstampreply icmp-ireq icmp-ireqreply icmp-maskreq icmp-maskreply icmp6type "
+    "icmp6code icmp6-destinationunreach icmp6-packettoobig icmp6-timeexceeded "
+    "icmp6-parameterproblem icmp6-echo icmp6-echoreply icmp6-multicastlistenerquery "
+    "icmp6-multicastlistenerreportv1 icmp6-multicastlistenerdone icmp6-routersolicit "
+    "icmp6-routeradvert icmp6-neighborsolicit icmp6-neighboradvert icmp6-redirect "
+    "icmp6-routerrenum icmp6-nodeinformationquery icmp6-nodeinformationresponse "
+    "icmp6-ineighbordiscoverysolicit icmp6-ineighbordiscoveryadvert "
+    "icmp6-multicastlistenerreportv2 icmp6-homeagentdiscoveryrequest "
+    "icmp6-homeagentdiscoveryreply icmp6-mobileprefixsolicit icmp6-mobileprefixadvert "
+    "icmp6-certpathsolicit icmp6-certpathadvert icmp6-multicastrouteradvert "
+    "icmp6-multicastroutersolicit icmp6-multicastrouterterm tcpflags tcp-fin tcp-syn "
+    "tcp-rst tcp-push tcp-ack tcp-urg tcp-ece tcp-cwr ppp slip fddi tr wlan radio sca "
+    "ifindex type subtype direction dir addr1 addr2 addr3 addr4 address1 address2 "
+    "address3 address4 ra ta on ifname rset ruleset rnr rulenum srnr subrulenum reason "
+    "action ";
 /// Words that follow llc.
-constexpr std::string_view llc_words[] = {"i",  "s",   "u",    "rr",    "rnr",  "rej", "ui",
-                                          "ua", "xid", "disc", "sabme", "test", "frmr"};
+constexpr std::string_view llc_words = " i s u rr rnr rej ui ua xid disc sabme test frmr ";
 
-template <size_t N>
-bool is_among(const std::string_view (&words)[N], std::string_view word) {
-    return std::ranges::find(words, word) != std::end(words);
+/// words  each with a blank in front and behind
+bool is_among(std::string_view words, std::string_view word) {
+    return words.find(" " + std::string(word) + " ") != std::string_view::npos;
 }
 
 bool has_only(std::string_view text, std::string_view characters) {
