@@ -206,7 +206,7 @@ void netlink_rib::find_gone() {
             for (const auto& [index, all] : ipv4_addresses_)
                 for (const auto& [local, remote] : all) compare(index, local, remote);
             for (const auto& [index, all] : addresses_)
-                for (const auto& [a, network] : all) compare(index, a.first, a.second);
+                for (const auto& [a, is] : all) compare(index, a.first, a.second);
             break;
         }
         case part_kind::neighbours:

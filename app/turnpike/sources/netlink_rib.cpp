@@ -110,11 +110,17 @@ void netlink_rib::set_ours(followed ours) {
         if (const auto here = addresses_.find(index);
             !ours_.interfaces.contains(index) && here != addresses_.end())
             add_locals_of(index, fib_table_of(index), -1);
-    const names before = std::exchange(ours_, std::move(ours)).interfaces;
-    for (const auto& [index, name] : before)
+    const followed before = std::exchange(ours_, std::move(ours));
+    for (const auto& [index, name] : before.interfaces)
         if (!ours_.interfaces.contains(index)) store_networks_of(index);
     for (const auto& [index, name] : ours_.interfaces)
-        if (!before.contains(index)) store_networks_of(index);
+        if (!before.interfaces.contains(index)) store_networks_of(index);
+    if (before.accept_ra != ours_.accept_ra) {
+        for (auto& [index, all] : addresses_)
+            if (before.accept_ra.contains(index) && !ours_.accept_ra.contains(index))
+                std::erase_if(all, [](const auto& a) { return !a.second.permanent; });
+        store_ipv6_networks();
+    }
     for (auto& [number, t] : tables_)
         for (kernel_table::stack_id s = 0; s < t.kernel.stacks(); ++s)
             if (t.kernel.uses_of(s) != 0 && derive_stack(t, s)) t.stale.insert(s);
@@ -229,6 +235,7 @@ std::vector<netlink_rib::not_followed_route> netlink_rib::list_not_followed(
 }
 
 void netlink_rib::change_interface(const interface_change& c) {
+    ++silent_changes_;
     change_listed([&](route_stack& s) { return apply_interface_change(s, c); });
     for (auto& [number, t] : tables_) {
         t.kernel.change_stacks([&](route_stack& s) { return apply_interface_change(s, c); });
@@ -292,6 +299,7 @@ void netlink_rib::apply_address(const netlink::address& a) {
     for (const auto& [index, all] : ipv4_addresses_)
         for (const auto& [local, remote] : all)
             if (local.address == a.local.address && fib_table_of(index) == number) return;
+    if (is_in_local_route(number, a)) return;
     const auto remove = [&](route_stack& s) {
         return std::erase_if(s.routes, [&](const kernel_route& r) {
                    return r.source == a.local.address;
@@ -309,8 +317,9 @@ void netlink_rib::apply_address(const netlink::address& a) {
 /// An address with IFA_F_NOPREFIXROUTE, or with a peer, has no connected network, but perhaps a route of the kernel's.
 void netlink_rib::apply_followed_address(const netlink::address& a) {
     if (!is_followed(a.local.address)) return;
-    const bool is_accepted = (a.flags & IFA_F_PERMANENT) != 0 ||
-                             (a.local.address.v6 && ours_.accept_ra.contains(a.interface));
+    const bool is_permanent = (a.flags & IFA_F_PERMANENT) != 0;
+    const bool is_accepted =
+        is_permanent || (a.local.address.v6 && ours_.accept_ra.contains(a.interface));
     const bool leaves = a.gone || !is_accepted;
     auto& here = addresses_[a.interface];
     const local_and_peer key{a.local, a.remote};
@@ -318,10 +327,10 @@ void netlink_rib::apply_followed_address(const netlink::address& a) {
     if (leaves) {
         changed = here.erase(key) != 0;
     } else {
-        const bool network = (a.flags & IFA_F_NOPREFIXROUTE) == 0 && !a.remote;
-        const auto [at, is_new] = here.try_emplace(key, network);
+        const stored_address is{(a.flags & IFA_F_NOPREFIXROUTE) == 0 && !a.remote, is_permanent};
+        const auto [at, is_new] = here.try_emplace(key, is);
         changed = is_new;
-        other = std::exchange(at->second, network) != network;
+        other = std::exchange(at->second, is) != is;
     }
     if (!changed && !other) return;
     store_again(network_of(key));
@@ -329,6 +338,31 @@ void netlink_rib::apply_followed_address(const netlink::address& a) {
         are_addresses_stale_ = true;
     else if (changed)
         add_local(fib_table_of(a.interface), host_of(a.local.address), leaves ? -1 : 1);
+}
+
+/// inet_addr_type_dev_table() after an IPv4 address is gone: whether a local route has it. The routes of an address go with it:
+/// one to itself, and on a loopback one to its network.
+bool netlink_rib::is_in_local_route(uint32_t number, const netlink::address& a) const {
+    const ip_address& at = a.local.address;
+    const auto is_its = [&](const ip_prefix& to, uint32_t interface) {
+        return interface == a.interface &&
+               (to == host_of(at) || to == network_of({a.local, a.remote}));
+    };
+    if (number == RT_TABLE_MAIN)
+        return std::ranges::any_of(local_routes_, [&](const local_route& r) {
+            return r.to.contains(at) && !is_its(r.to, r.interface);
+        });
+    const auto t = tables_.find(number);
+    if (t == tables_.end()) return false;
+    for (unsigned length = at.bits() + 1; length-- != 0;) {  // the VRF's only table
+        const ip_prefix to = ip_prefix{at, static_cast<uint8_t>(length)}.network();
+        const kernel_table::stack_id s = t->second.kernel.at(to);
+        if (s == kernel_table::none) continue;
+        for (const kernel_route& r : t->second.kernel.stack(s).routes)
+            if (r.type != RTN_LOCAL || !is_its(to, r.paths.empty() ? 0 : r.paths.front().interface))
+                return r.type == RTN_LOCAL;
+    }
+    return false;
 }
 
 void netlink_rib::add_local(uint32_t number, const ip_prefix& to, int count) {
@@ -341,8 +375,7 @@ void netlink_rib::add_local(uint32_t number, const ip_prefix& to, int count) {
 void netlink_rib::add_locals_of(uint32_t interface, uint32_t number, int count) {
     const auto here = addresses_.find(interface);
     if (here == addresses_.end()) return;
-    for (const auto& [a, network] : here->second)
-        add_local(number, host_of(a.first.address), count);
+    for (const auto& [a, is] : here->second) add_local(number, host_of(a.first.address), count);
 }
 
 /// A change of an interface, perhaps a VRF device, may give its addresses, and its slaves' addresses, to another table.
@@ -367,8 +400,8 @@ void netlink_rib::show_addresses() {
     for (const auto& [index, all] : addresses_)
         if (const std::string* name = name_of(index); name != nullptr && !all.empty()) {
             std::set<ip_prefix> known;
-            for (const auto& [a, network] : all) {
-                const ip_prefix shown = network ? a.first : host_of(a.first.address);
+            for (const auto& [a, is] : all) {
+                const ip_prefix shown = is.network ? a.first : host_of(a.first.address);
                 if (known.insert(shown).second) learned_.addresses[*name].push_back(shown);
             }
         }
@@ -427,6 +460,7 @@ void netlink_rib::apply_next_hop(const netlink::next_hop& h) {
 void netlink_rib::remove_next_hop(uint32_t id) {
     const auto at = next_hops_.find(id);
     if (at == next_hops_.end()) return;
+    ++silent_changes_;
     for (const auto& m : at->second.group) groups_of_[m.id].erase(id);
     next_hops_.erase(at);
     const auto remove = [&](route_stack& s) {
@@ -485,7 +519,7 @@ bool netlink_rib::is_from_address(const ip_prefix& to, uint32_t interface) const
     const auto here = addresses_.find(interface);
     return here == addresses_.end() ||
            std::none_of(here->second.begin(), here->second.end(), [&](const auto& a) {
-               return network_of(a.first) == to && !(is_ours && a.second);
+               return network_of(a.first) == to && !(is_ours && a.second.network);
            });
 }
 
@@ -495,11 +529,22 @@ void netlink_rib::store_again(const ip_prefix& network) {
             store(number, t, network, t.kernel.stack(s));
 }
 
+/// The connected networks of IPv6.
+void netlink_rib::store_ipv6_networks() {
+    for (auto& [number, t] : tables_) {
+        std::vector<ip_prefix> networks;
+        for (auto at = t.kernel.lower_bound({{.v6 = true}, 0}); !at.at_end(); at.next())
+            if (std::ranges::any_of(t.kernel.stack((*at).target).routes, is_connected))
+                networks.push_back((*at).to);
+        for (const ip_prefix& to : networks) store(number, t, to, t.kernel.stack(t.kernel.at(to)));
+    }
+}
+
 void netlink_rib::store_networks_of(uint32_t interface) {
     if (const auto v4 = ipv4_addresses_.find(interface); v4 != ipv4_addresses_.end())
         for (const local_and_peer& a : v4->second) store_again(network_of(a));
     if (const auto all = addresses_.find(interface); all != addresses_.end())
-        for (const auto& [a, network] : all->second) store_again(network_of(a));
+        for (const auto& [a, is] : all->second) store_again(network_of(a));
 }
 
 void netlink_rib::store(uint32_t number, table& t, const ip_prefix& to, route_stack s) {
@@ -520,9 +565,11 @@ netlink_rib::local_route netlink_rib::local_route_of(const netlink::route& r) {
     return {r.to, r.metric, r.nexthops.empty() ? 0 : r.nexthops.front().interface, r.tos};
 }
 
-/// The kernel's own local routes follow from addresses.
+/// The kernel's own local routes follow from addresses, except for the networks of IPv4 addresses on loopbacks.
 void netlink_rib::apply_local_route(const netlink::route& r) {
-    if (!is_local(r) || r.protocol == RTPROT_KERNEL || !is_followed(r.to.address)) return;
+    const bool is_of_address =
+        r.protocol == RTPROT_KERNEL && (r.to.address.v6 || r.to.length == r.to.address.bits());
+    if (!is_local(r) || is_of_address || !is_followed(r.to.address)) return;
     const local_route key = local_route_of(r);
     if (r.gone) {
         if (local_routes_.erase(key) != 0) add_local(RT_TABLE_MAIN, r.to, -1);

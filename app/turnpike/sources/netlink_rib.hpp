@@ -57,6 +57,9 @@ class netlink_rib {
     bool settle(const std::function<bool()>& may_go_on);
     void settle();
 
+    /// Number of changes of links, addresses and next-hop objects after whose messages the kernel changes routes, and
+    /// notifies of none of them: until it has, a dump lists the routes as they were before.
+    [[nodiscard]] uint64_t silent_changes() const noexcept { return silent_changes_; }
     /// As of the last settle().
     [[nodiscard]] const state::learned& learned() const noexcept { return learned_; }
     /// Whether the learned objects changed since the last call.
@@ -177,6 +180,7 @@ class netlink_rib {
     void remove_next_hops_by(uint32_t interface);
     void remove_next_hop(uint32_t id);
     void derive_routes_by(uint32_t next_hop);
+    [[nodiscard]] bool is_in_local_route(uint32_t number, const netlink::address& a) const;
     void add_local(uint32_t number, const ip_prefix& to, int count);
     void add_locals_of(uint32_t interface, uint32_t number, int count);
     void move_locals(uint32_t interface, const std::function<void()>& change);
@@ -189,6 +193,7 @@ class netlink_rib {
     [[nodiscard]] bool is_from_address(const ip_prefix& to, uint32_t interface) const;
     void store_again(const ip_prefix& network);
     void store_networks_of(uint32_t interface);
+    void store_ipv6_networks();
     void show(uint32_t number, const ip_prefix& to);
     static bool begin_showing(table& t);
     bool show_stale(uint32_t number, table& t, const std::function<bool()>& may_go_on);
@@ -200,8 +205,12 @@ class netlink_rib {
     std::map<uint32_t, table> tables_{};  ///< followed ones, by number
     std::map<uint32_t, link_state> links_{};
     using local_and_peer = std::pair<ip_prefix, std::optional<ip_address>>;
-    std::map<uint32_t, std::map<local_and_peer, bool>>
-        addresses_{};  ///< by ifindex; with a network that turnpike derives
+    struct stored_address {
+        bool network = false;    ///< turnpike derives it
+        bool permanent = false;  ///< else followed where advertisements are
+        bool operator==(const stored_address&) const = default;
+    };
+    std::map<uint32_t, std::map<local_and_peer, stored_address>> addresses_{};  ///< by ifindex
     std::map<uint32_t, std::set<local_and_peer>> ipv4_addresses_{};
     /// By table and prefix, beside mirrored interfaces' addresses, counted.
     std::map<std::pair<uint32_t, ip_prefix>, int> locals_{};
@@ -216,6 +225,7 @@ class netlink_rib {
     std::set<std::pair<uint32_t, ip_prefix>> listed_twice_{};  ///< by table: note_listed_twice()
     bool are_addresses_stale_ = false;                         ///< learned_'s
     bool changed_ = false;
+    uint64_t silent_changes_ = 0;
 };
 
 /// The name of an rtnetlink protocol number, "bgp", "ospf", ..., or the number if it has none.

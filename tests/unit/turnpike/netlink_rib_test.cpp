@@ -196,8 +196,27 @@ TEST_F(netlink_rib_test, advertisements_are_followed_by_choice) {
     rib_.set_ours(ours);
     EXPECT_EQ(via("::/0"), "none");
     EXPECT_EQ(via("2001:db8:1::/64"), "none");
+    EXPECT_TRUE(rib_.learned().addresses.empty());
     receive(address(west, "2001:db8:1::7/64", false, by_advertisement));  // the next dump's
     EXPECT_TRUE(rib_.learned().addresses.empty());
+}
+
+/// A network that a daemon adds is a route; where advertisements are accepted, it is one anyhow.
+TEST_F(netlink_rib_test, a_daemon_s_network_stays_when_advertisements_are_no_longer_accepted) {
+    netlink_rib::followed ours{.interfaces = {{west, "west"}}, .accept_ra = {west}};
+    rib_.set_ours(ours);
+    receive(address(west, "2001:db8:5::1/64", false, IFA_F_PERMANENT | IFA_F_NOPREFIXROUTE));
+    receive({.to = "2001:db8:5::/64", .metric = 256, .protocol = RTPROT_KERNEL});
+    receive(address(west, "2001:db8:6::1/64"));
+    receive({.to = "2001:db8:6::/64", .metric = 256, .protocol = RTPROT_KERNEL});
+    EXPECT_EQ(via("2001:db8:6::/64"), "link west");
+    ours.accept_ra.clear();
+    rib_.set_ours(ours);
+    EXPECT_EQ(via("2001:db8:5::/64"), "link west");
+    EXPECT_EQ(via("2001:db8:6::/64"), "none") << "it follows from the address";
+    ours.accept_ra = {west};
+    rib_.set_ours(ours);
+    EXPECT_EQ(via("2001:db8:6::/64"), "link west");
 }
 
 TEST_F(netlink_rib_test, routes_of_advertisements_and_redirects_are_not_followed) {
@@ -311,6 +330,42 @@ TEST_F(netlink_rib_test, routes_of_addresses_that_go) {
     EXPECT_FALSE(rib_.is_doubtful());
 }
 
+/// inet_addr_type_dev_table(): a source address in a local network (AnyIP) stays one without its address.
+TEST_F(netlink_rib_test, routes_from_a_local_network) {
+    const auto from = [](const char* to, uint32_t table) {
+        message m = route_of({.to = to, .via = "10.0.2.2", .by = east, .table = table});
+        std::get<netlink::route>(m.what).source = address_of("192.0.2.1");
+        return m;
+    };
+    receive(address(east, "10.0.2.1/24"));
+    receive(address(lo, "127.0.0.1/8"));
+    receive(address(lo, "192.0.2.1/32"));
+    route_event local{.to = "192.0.2.0/24",
+                      .by = lo,
+                      .protocol = RTPROT_BOOT,
+                      .type = RTN_LOCAL,
+                      .table = RT_TABLE_LOCAL};
+    receive(local);
+    receive(from("10.5.0.0/16", RT_TABLE_MAIN));
+    receive(address(lo, "192.0.2.1/32", true));
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.2.2 east");
+    receive(address(lo, "192.0.2.1/32"));
+    receive(gone(local));
+    receive(address(lo, "192.0.2.1/32", true));
+    EXPECT_EQ(via("10.5.0.0/16"), "none");
+    // On a loopback, an address's whole network is local, and goes after the address.
+    local.protocol = RTPROT_KERNEL;
+    receive(address(lo, "192.0.2.1/24"));
+    receive(local);
+    ASSERT_NE(find("192.0.2.0/24"), nullptr);
+    EXPECT_EQ(find("192.0.2.0/24")->type, route_type::local);
+    receive(from("10.5.0.0/16", RT_TABLE_MAIN));
+    receive(address(lo, "192.0.2.1/24", true));
+    EXPECT_EQ(via("10.5.0.0/16"), "none");
+    receive(gone(local));
+    EXPECT_EQ(find("192.0.2.0/24"), nullptr);
+}
+
 message link_of(uint32_t index, uint32_t master, uint32_t vrf_table) {
     return {.what = netlink::link{.index = index,
                                   .up = true,
@@ -345,6 +400,31 @@ TEST_F(netlink_rib_test, routes_of_addresses_that_go_from_a_vrf) {
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.2.2 east");
     receive(address(east, "10.0.1.1/32", true));
     EXPECT_EQ(via("10.5.0.0/16"), "none");
+}
+
+TEST_F(netlink_rib_test, routes_from_a_local_network_of_a_vrf) {
+    constexpr uint32_t red = 8;
+    receive(link_of(red, 0, 10));
+    receive(link_of(west, red, 0));
+    receive(address(west, "10.0.1.1/24"));
+    receive(address(red, "192.0.2.1/32"));
+    receive(address(red, "198.51.100.1/32"));
+    route_event local{.to = "192.0.2.0/24", .by = red, .type = RTN_LOCAL, .table = 10};
+    receive(local);
+    const route_event own{
+        .to = "192.0.2.1/32", .by = red, .protocol = RTPROT_KERNEL, .type = RTN_LOCAL, .table = 10};
+    receive(own);
+    message m = route_of({.to = "10.5.0.0/16", .via = "10.0.1.2", .table = 10});
+    std::get<netlink::route>(m.what).source = address_of("192.0.2.1");
+    receive(m);
+    receive(address(red, "192.0.2.1/32", true));
+    receive(gone(own));
+    EXPECT_EQ(via("10.5.0.0/16", "red"), "10.0.1.2 west");
+    // The longest prefix of the VRF's only table counts.
+    receive({.to = "192.0.2.0/28", .via = "10.0.1.2", .table = 10});
+    receive(address(red, "192.0.2.1/32"));
+    receive(address(red, "192.0.2.1/32", true));
+    EXPECT_EQ(via("10.5.0.0/16", "red"), "none");
 }
 
 /// The kernel's local routes of an address are of its interface's VRF.

@@ -17,6 +17,7 @@ namespace {
 using part_kind = sources::netlink_rib::dump_part::kind;
 
 constexpr uint64_t again_ms = 1000;  ///< minimum interval of repeated dumps
+constexpr unsigned max_waits = 3;
 
 uint16_t request_of(part_kind what) noexcept {
     switch (what) {
@@ -144,6 +145,21 @@ bool netlink_monitor::may_ask(uint64_t now_ms) const noexcept {
            (all_again_ || !pending_.empty());
 }
 
+/// Whether the kernel may list routes that it is about to flush: not for ever, beside steady changes.
+bool netlink_monitor::must_wait() const noexcept {
+    return pending_.front().what == part_kind::routes && !is_flushed_ && waits_ < max_waits;
+}
+
+/// The part to ask for.
+const netlink_monitor::dump_part& netlink_monitor::next_part() {
+    if (std::exchange(all_again_, false)) want_all();
+    if (!repeats_ && must_wait()) {
+        ++waits_;
+        pending_.insert(pending_.begin(), {part_kind::links});
+    }
+    return pending_.front();
+}
+
 /// sequence  none: the kernel refused the request
 void netlink_monitor::asked(std::optional<uint32_t> sequence, uint64_t now_ms) {
     if (!sequence) {
@@ -152,14 +168,14 @@ void netlink_monitor::asked(std::optional<uint32_t> sequence, uint64_t now_ms) {
     }
     sequence_ = *sequence;
     interrupted_ = false;
+    is_flushed_ |= pending_.front().what == part_kind::links;
     known_.begin_part(pending_.front());
     phase_ = phase::asked;
 }
 
 void netlink_monitor::ask_next(uint64_t now_ms) {
     if (!may_ask(now_ms)) return;
-    if (std::exchange(all_again_, false)) want_all();
-    const dump_part& p = pending_.front();
+    const dump_part& p = next_part();
     const auto sequence = socket_.ask(request_of(p.what), family_of(p), p.of);
     asked(sequence ? std::optional(*sequence) : std::nullopt, now_ms);
 }
@@ -174,8 +190,7 @@ std::optional<netlink_monitor::socket_read> netlink_monitor::plan_read(uint64_t 
     if (!wants_read(now_ms)) return std::nullopt;
     socket_read out;
     if (phase_ == phase::idle) {
-        if (std::exchange(all_again_, false)) want_all();
-        const dump_part& p = pending_.front();
+        const dump_part& p = next_part();
         out.asks = true;
         out.type = request_of(p.what);
         out.family = family_of(p);
@@ -231,14 +246,23 @@ void netlink_monitor::apply(const netlink::message& m) {
     if (const auto* const l = std::get_if<netlink::link>(&m.what))
         link_messages_ += ours_.interfaces.contains(l->index);
     const auto* const end = std::get_if<netlink::done>(&m.what);
-    if (end == nullptr)
-        known_.apply(m);
-    else if (answers)
-        end_reply(end->code);
+    if (end != nullptr) {
+        if (answers) end_reply(end->code);
+        return;
+    }
+    const uint64_t silent = known_.silent_changes();
+    known_.apply(m);
+    if (!m.listed && known_.silent_changes() != silent) is_flushed_ = false;
 }
 
 void netlink_monitor::end_reply(int code) {
     interrupted_ |= code != 0 && !means_none(code);
+    if (!interrupted_ && !all_again_ && must_wait()) {
+        static_cast<void>(known_.end_part(false));
+        phase_ = phase::idle;  // asked again
+        repeats_ = false;
+        return;
+    }
     const bool ends = known_.end_part(!interrupted_ && !all_again_);
     phase_ = ends ? phase::sweeping : phase::idle;
     repeats_ = !ends;
@@ -249,6 +273,7 @@ void netlink_monitor::end_part() {
     phase_ = phase::idle;
     if (interrupted_) return;  // asked again
     ++numbers_.parts;
+    if (pending_.front().what == part_kind::routes) waits_ = 0;
     pending_.erase(pending_.begin());
     if (!pending_.empty() || all_again_ || !std::exchange(is_whole_, false)) return;
     ++numbers_.whole;

@@ -5,6 +5,10 @@
 //   an ambiguous notification, a new VRF --> a dump of the routes of its table
 //   a new mirrored interface --> a dump of its addresses and neighbours
 //
+// When a link goes down, the kernel notifies of the link, and then flushes IPv4 routes without a notification; dumps list
+// them until it is done. It holds its RTNL lock meanwhile, and for each part of a reply about links. Routes are therefore
+// asked for after a reply about links without such a change, and again if there was one before their reply is complete.
+//
 // One dump is in progress at a time. Its replies are compared with the RIB (sources/netlink_rib.hpp), which notifications
 // change meanwhile. A call takes at most 1 ms, beside one datagram.
 //
@@ -105,6 +109,8 @@ class netlink_monitor {
     void want_all();
     void want_routes(uint32_t table);
     [[nodiscard]] bool may_ask(uint64_t now_ms) const noexcept;
+    [[nodiscard]] bool must_wait() const noexcept;
+    [[nodiscard]] const dump_part& next_part();
     void asked(std::optional<uint32_t> sequence, uint64_t now_ms);
     void ask_next(uint64_t now_ms);
     void parse(std::span<const uint8_t> datagram);
@@ -123,6 +129,8 @@ class netlink_monitor {
     phase phase_ = phase::idle;
     uint32_t sequence_ = 0;
     bool interrupted_ = false;      ///< the part is to be asked again
+    bool is_flushed_ = false;       ///< no change without notifications since a dump of links
+    unsigned waits_ = 0;            ///< of the first part, for such a dump
     bool repeats_ = false;          ///< another reply to the first part counts with the last one
     bool all_again_ = false;        ///< notifications were lost: all parts are to be asked again
     bool is_drained_ = true;        ///< the queue was empty since notifications were lost
