@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "state/default_route.hpp"
 
+#include <iterator>
 #include <sstream>
 #include <vector>
 

@@ -2,32 +2,32 @@
 #include "state/learned.hpp"
 
 #include <algorithm>
+#include <set>
 
+#include "state/interface_networks.hpp"
 #include "state/next_hop_rules.hpp"
 
 namespace turnpike::state {
 namespace {
 
-bool overlaps(const configuration& in, const std::string& name, const ip_prefix& a) {
-    const std::string& vrf = in.interfaces.at(name).vrf;
-    return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& other) {
-        if (other.second.vrf != vrf) return false;
-        const auto& theirs = other.second.addresses;
-        return std::any_of(theirs.begin(), theirs.end(), [&](const ip_prefix& b) {
-            // One interface may have two addresses of a network.
-            return other.first == name ? a.address == b.address : !may_both_be(a, b);
-        });
-    });
-}
-
 void add_addresses(configuration& to, const learned& l) {
+    interface_networks all;
+    for (const auto& [name, i] : to.interfaces)
+        for (const ip_prefix& a : i.addresses) all.add(i.vrf, name, a);
     for (const auto& [name, addresses] : l.addresses) {
         interface* on = to.interfaces.find(name);
         if (on == nullptr || !on->host_interface || on->kind != interface_kind::routed ||
             on->admin_down)
             continue;
-        for (const ip_prefix& a : addresses)
-            if (!overlaps(to, name, a)) on->addresses.push_back(a);
+        std::set<ip_address> own;
+        for (const ip_prefix& a : on->addresses) own.insert(a.address);
+        for (const ip_prefix& a : addresses) {
+            // One interface may have two addresses of a network.
+            if (own.contains(a.address) || all.find_overlap(on->vrf, name, a) != nullptr) continue;
+            own.insert(a.address);
+            all.add(on->vrf, name, a);
+            on->addresses.push_back(a);
+        }
     }
 }
 

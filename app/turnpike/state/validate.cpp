@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/hardware.hpp"
 #include "state/bridge_rules.hpp"
+#include "state/interface_networks.hpp"
 #include "state/next_hop_rules.hpp"
 #include "state/tunnel_rules.hpp"
 
@@ -204,35 +206,35 @@ result<void> check_use(const configuration& in, const std::string& name, const i
     return check_lists(in, name, i);
 }
 
+std::string twice_or_overlaps(const std::string& name, const ip_prefix& a,
+                              const interface_networks::owned& other) {
+    if (other.address.address == a.address)
+        return fmt::format("port '{}' has {}, which port '{}' has already", name, a.address.text(),
+                           other.interface);
+    return fmt::format("port '{}' has {}, which overlaps {} of port '{}'", name, a.text(),
+                       other.address.text(), other.interface);
+}
+
 /// Interfaces must not overlap: a neighbour could be on either link.
-result<void> check_networks(const configuration& in, const std::string& name, const interface& i) {
-    for (const auto& [other, o] : in.interfaces) {
-        if (other == name) break;
-        if (i.vrf != o.vrf) continue;
-        for (const ip_prefix& a : i.addresses)
-            for (const ip_prefix& b : o.addresses)
-                if (a.address != b.address && !may_both_be(a, b))
-                    return refuse(i.where,
-                                  fmt::format("port '{}' has {}, which overlaps {} of port '{}'",
-                                              name, a.text(), b.text(), other));
+void check_networks(const configuration& in, errors& found) {
+    interface_networks all;
+    for (const auto& [name, i] : in.interfaces) {
+        std::set<ip_address> own;
+        for (const ip_prefix& a : i.addresses) {
+            const bool is_twice = !own.insert(a.address).second;
+            const auto* const other = all.find_overlap(i.vrf, name, a);
+            if (is_twice || other != nullptr) {
+                const auto owner = is_twice ? interface_networks::owned{name, a} : *other;
+                add_error(found, refuse(i.where, twice_or_overlaps(name, a, owner)));
+            }
+            all.add(i.vrf, name, a);
+        }
     }
-    return {};
 }
 
 void check_interfaces(const configuration& in, errors& found) {
-    std::map<std::pair<std::string, ip_address>, std::pair<std::string, ip_prefix>> owners;
-    for (const auto& [name, i] : in.interfaces) {
-        add_error(found, check_use(in, name, i));
-        for (const ip_prefix& a : i.addresses) {
-            const auto [there, fresh] =
-                owners.emplace(std::pair(i.vrf, a.address), std::pair(name, a));
-            if (!fresh && (there->second.first == name || !may_both_be(a, there->second.second)))
-                add_error(found, refuse(i.where,
-                                        fmt::format("port '{}' has {}, which port '{}' has already",
-                                                    name, a.address.text(), there->second.first)));
-        }
-    }
-    for (const auto& [name, i] : in.interfaces) add_error(found, check_networks(in, name, i));
+    for (const auto& [name, i] : in.interfaces) add_error(found, check_use(in, name, i));
+    check_networks(in, found);
 }
 
 /// The first error only.
