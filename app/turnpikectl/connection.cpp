@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "connection.hpp"
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -76,15 +78,38 @@ ssize_t send_with(int fd, const char* from, size_t n, int descriptor) {
     return ::sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
+result<owned_fd> memory_file(const std::string& text) {
+    owned_fd fd(::memfd_create("turnpike-text", MFD_CLOEXEC));
+    if (fd.get() < 0) return fail(errno, {}, "there is no memory for the file's text");
+    for (size_t at = 0; at < text.size();) {
+        const ssize_t n = ::write(fd.get(), text.data() + at, text.size() - at);
+        if (n < 0 && errno != EINTR)
+            return fail(errno, {}, "there is no memory for the file's text");
+        at += n < 0 ? 0 : static_cast<size_t>(n);
+    }
+    return fd;
+}
+
 }  // namespace
 
 result<void> connection::send(const json& request, int descriptor) {
+    constexpr size_t max_line_bytes = 1U << 20;
     std::string line;
+    owned_fd text;
     try {
         line = request.dump() + "\n";
     } catch (
         const json::type_error&) {  // of JSON's dump(): a text of other bytes would be another one
         return fail(EINVAL, {}, "the request has a text that is not UTF-8");
+    }
+    if (line.size() > max_line_bytes && request.contains("text")) {
+        json rest = request;
+        rest.erase("text");
+        line = rest.dump() + "\n";
+        auto made = memory_file(request.at("text").get_ref<const std::string&>());
+        if (!made) return tl::unexpected<error>(made.error());
+        text = std::move(*made);
+        descriptor = text.get();
     }
     for (size_t sent = 0; sent < line.size();) {
         const bool with = descriptor >= 0 && sent == 0;

@@ -23,6 +23,7 @@ class connection {
     [[nodiscard]] result<nlohmann::json> ask(const nlohmann::json& request);
 
     /// The two halves of ask(), and the descriptor to poll between them.
+    /// request     a "text" that exceeds a line is sent as a file in memory, by its descriptor
     /// descriptor  sent along (SCM_RIGHTS); -1: none
     [[nodiscard]] result<void> send(const nlohmann::json& request, int descriptor = -1);
     [[nodiscard]] result<nlohmann::json> receive();

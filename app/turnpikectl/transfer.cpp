@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transfer.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +18,7 @@
 #include "text_file.hpp"
 #include "yaml/byte_order_mark.hpp"
 #include "yaml/write_file.hpp"
+#include "yaml/yaml_file.hpp"
 
 namespace turnpike::ctl {
 
@@ -47,33 +50,26 @@ std::optional<std::string> running_text(connection& c, int& code) {
 }
 
 result<json> file_request(const std::string& name, const std::string& file) {
-    constexpr size_t max_request_bytes = 1u << 20;  // turnpike itself reads a longer file
     const bool is_stdin = file == "-";
     std::ifstream named;
     errno = 0;
     if (!is_stdin) named.open(file, std::ios::binary);
     if (!named) return fail(errno != 0 ? errno : EIO, file, "cannot be read");
     std::istream& in = is_stdin ? std::cin : named;
-    std::string text(max_request_bytes, '\0');
-    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    std::string text;
+    char part[65536];
+    while (text.size() <= yaml::max_file_bytes && (in.read(part, sizeof part) || in.gcount() > 0))
+        text.append(part, static_cast<size_t>(in.gcount()));
     if (auto read = check_read(in, file); !read) return tl::unexpected<error>(read.error());
-    text.resize(static_cast<size_t>(in.gcount()));
     if (text.empty()) return fail(EINVAL, file, "is empty");
-    const bool is_long = text.size() >= max_request_bytes;  // its last character may be cut
-    if (auto good = is_long ? result<void>() : check_utf8(text, file); !good)
-        return tl::unexpected<error>(good.error());
+    if (text.size() > yaml::max_file_bytes)
+        return fail(EFBIG, file,
+                    fmt::format("is longer than {} bytes, which turnpike reads at most",
+                                yaml::max_file_bytes));
+    if (auto good = check_utf8(text, file); !good) return tl::unexpected<error>(good.error());
     const std::string path =
         std::filesystem::absolute(is_stdin ? "stdin" : file).lexically_normal().string();
-    json request = {{"request", name}, {"text", text}, {"name", printable(path)}};
-    const size_t bytes = is_long ? text.size() : request.dump().size();
-    if (bytes >= max_request_bytes && is_stdin)
-        return fail(EFBIG, "-", "is too long for a request; name a file");
-    if (bytes >= max_request_bytes) {
-        request.erase("text");
-        request.erase("name");
-        request["file"] = path;
-    }
-    return request;
+    return json{{"request", name}, {"text", std::move(text)}, {"name", printable(path)}};
 }
 
 namespace {

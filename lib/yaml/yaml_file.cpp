@@ -201,21 +201,25 @@ result<std::string> read_file(const std::filesystem::path& path) {
     // O_NONBLOCK: opening a FIFO without a writer must not block.
     const owned_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (fd.get() < 0) return fail(errno, path, "cannot open the file");
+    return read_file(fd.get(), path);
+}
+
+result<std::string> read_file(int fd, const std::string& name) {
     struct stat status {};
-    if (fstat(fd.get(), &status) != 0) return fail(errno, path, "cannot stat the file");
-    if (!S_ISREG(status.st_mode)) return fail(EINVAL, path, "is not a regular file");
+    if (fstat(fd, &status) != 0) return fail(errno, name, "cannot stat the file");
+    if (!S_ISREG(status.st_mode)) return fail(EINVAL, name, "is not a regular file");
     if (static_cast<uint64_t>(status.st_size) > max_file_bytes)
-        return fail(EINVAL, path, too_large());
+        return fail(EINVAL, name, too_large());
     std::string text;
     char chunk[65536];
     while (true) {
-        const ssize_t got = ::read(fd.get(), chunk, sizeof chunk);
+        const ssize_t got = ::pread(fd, chunk, sizeof chunk, static_cast<off_t>(text.size()));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return fail(errno, path, "cannot read the file");
+        if (got < 0) return fail(errno, name, "cannot read the file");
         if (got == 0) break;
         text.append(chunk, static_cast<size_t>(got));
         if (text.size() > max_file_bytes)  // the file grew meanwhile
-            return fail(EINVAL, path, too_large());
+            return fail(EINVAL, name, too_large());
     }
     return text;
 }

@@ -18,6 +18,8 @@ inline constexpr unsigned max_depth = 32;
 ///
 /// Errors  ENOENT, EACCES...: of open(); EINVAL: not a regular file, over max_file_bytes
 [[nodiscard]] result<std::string> read_file(const std::filesystem::path& path);
+/// The same of an open file, from its beginning. name: in errors
+[[nodiscard]] result<std::string> read_file(int fd, const std::string& name);
 
 /// Parse one YAML document. Tags (!!str) are ignored.
 ///

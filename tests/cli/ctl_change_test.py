@@ -214,7 +214,7 @@ def test_confirm_rollback_and_states():
         file.write("#" * (1 << 20))
         file.flush()
         assert asked_by("apply", file.name, "--confirm", "9") == {
-            "request": "apply", "file": file.name, "confirm": 9}
+            "request": "apply", "name": file.name, "confirm": 9}
     assert asked_by("rollback") == {"request": "rollback"}
     assert asked_by("rollback", "3") == {"request": "rollback", "back": 3}
     assert output(Server({"result": {"confirmed": "apply x"}}), "confirm") == "confirmed: apply x\n"

@@ -834,8 +834,8 @@ def test_watch_gives_the_terminal_back():
 
 
 def test_a_file_without_an_end_is_not_read_to_it():
-    """A file beyond the maximum length of a line is left to turnpike, which reads and refuses it."""
-    assert run("--socket", "/nowhere/control", "apply", "/dev/zero").returncode == 3
+    done = run("--socket", "/nowhere/control", "apply", "/dev/zero")
+    assert done.returncode == 1 and "/dev/zero: is longer than 268435456 bytes" in done.stderr, done
 
 
 def test_files():
@@ -851,7 +851,14 @@ def test_files():
         assert server.asked == [{"request": "apply", "text": "ports: [\"ü\n\"]\n", "name": small}], server.asked
         server = Server(changed)
         assert output(server, "diff", large).startswith("would change: 1 port\n")
-        assert server.asked == [{"request": "diff", "file": large}], server.asked
+        assert server.asked == [{"request": "diff", "name": large}] and server.texts == ["#" * (1 << 20)], server.asked
+        # Bytes of a line that JSON makes longer, and standard input.
+        with open(large, "w", encoding="utf-8") as file:
+            file.write("\"\n" * 300_000)
+        server = Server(changed)
+        done = subprocess.run([PROGRAM, "--socket", server.path, "diff", "-"], stdin=open(large, "rb"), capture_output=True, check=False)
+        assert done.returncode == 0 and done.stderr == b"", done
+        assert server.texts == ["\"\n" * 300_000] and "text" not in server.asked[0], server.asked
         assert output(Server({"result": {"valid": small}}), "check", small) == f"{small}: valid\n"
         missing = Server().run("check", os.path.join(folder, "none"))
         assert missing.returncode == 1 and "No such file" in missing.stderr, missing

@@ -15,12 +15,12 @@ GREETING = {"schema": "turnpike.control/1", "version": "0"}
 
 class Server:
     """Replies to each request with the next of `answers`, and records the requests. An answer may be raw bytes, a function
-    of the request, or None: the server closes the connection."""
+    of the request, or None: the server closes the connection. texts: of the files whose descriptors came with requests."""
 
     def __init__(self, *answers, greeting=GREETING):
         self.folder = tempfile.TemporaryDirectory(prefix="turnpike-ctl-")
         self.path = os.path.join(self.folder.name, "socket")
-        self.asked, self.answers, self.greeting = [], list(answers), greeting
+        self.asked, self.texts, self.answers, self.greeting = [], [], list(answers), greeting
         self.listening = socket.socket(socket.AF_UNIX)
         self.listening.bind(self.path)
         self.listening.listen()
@@ -31,22 +31,37 @@ class Server:
             connection, _ = self.listening.accept()
             threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
 
+    def receive(self, connection, heard):
+        """The next line of a client; None: there is no other."""
+        while b"\n" not in heard:
+            part, descriptors, _flags, _address = socket.recv_fds(connection, 65536, 4)
+            for descriptor in descriptors:
+                with open(descriptor, "rb") as file:
+                    self.texts.append(os.pread(file.fileno(), os.fstat(descriptor).st_size, 0).decode())
+            if not part:
+                return None
+            heard += part
+        end = heard.index(b"\n") + 1
+        line = bytes(heard[:end])
+        del heard[:end]
+        return line
+
     def talk(self, connection):
-        with connection, connection.makefile("rwb") as lines:
-            lines.write(json.dumps(self.greeting).encode() + b"\n")
-            lines.flush()
+        heard = bytearray()
+        with connection:
+            connection.sendall(json.dumps(self.greeting).encode() + b"\n")
             for answer in self.answers:
-                asked = lines.readline()
-                if not asked:
+                asked = self.receive(connection, heard)
+                if asked is None:
                     return
                 self.asked.append(json.loads(asked))
                 if callable(answer):
                     answer = answer(self.asked[-1])
                 if answer is None:
                     return
-                lines.write(answer if isinstance(answer, bytes) else json.dumps(answer).encode() + b"\n")
-                lines.flush()
-            lines.read()
+                connection.sendall(answer if isinstance(answer, bytes) else json.dumps(answer).encode() + b"\n")
+            while connection.recv(65536):
+                pass
 
     def run(self, *words):
         return run("--socket", self.path, *words)

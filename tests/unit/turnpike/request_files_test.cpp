@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Files named in requests, directly or in the request's configuration: opened with the client's rights,
 // so that no reply quotes a file that the client cannot read.
+#include <fcntl.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/owned_fd.hpp"
 #include "request_lab.hpp"
 #include "sources/file_access.hpp"
 
@@ -106,6 +108,31 @@ TEST_F(request_files, are_read_by_any_group_of_the_client) {
     client_.gid = 9;
     ASSERT_EQ(::chown(path.c_str(), 0, 0), 0);
     EXPECT_FALSE(quoted());
+}
+
+/// A client's file, wherever it is: turnpike need not see it, or be allowed to open it.
+TEST_F(request_files, are_read_by_their_descriptors) {
+    const std::string all = named(router());
+    const owned_fd fd(::open(file("own", all, 0600).c_str(), O_RDONLY | O_CLOEXEC));
+    std::filesystem::remove(folder_ / "own");
+    ASSERT_EQ(::lseek(fd.get(), 0, SEEK_END), static_cast<off_t>(all.size()));
+    client_.descriptor = fd.get();
+    for (const char* request : {"check", "diff", "apply"}) {
+        const json answer = ask({{"request", request}, {"name", "own"}});
+        EXPECT_TRUE(answer.contains("result")) << answer;
+        for (const char* other : {"text", "file"})
+            EXPECT_EQ(refused({{"request", request}, {"name", "own"}, {other, all}})["code"],
+                      "EINVAL");
+    }
+    const std::string bad = file("bad", "ports: 7", 0644);
+    const owned_fd wrong(::open(bad.c_str(), O_RDONLY | O_CLOEXEC)),
+        folder(::open(folder_.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+    client_.descriptor = wrong.get();
+    EXPECT_EQ(refused({{"request", "check"}, {"name", "wrong"}})["where"], "wrong:1");
+    client_.descriptor = folder.get();
+    EXPECT_EQ(refused({{"request", "check"}, {"name", "folder"}})["what"], "is not a regular file");
+    client_.descriptor = -1;
+    EXPECT_EQ(refused({{"request", "check"}, {"name", "none"}})["code"], "EINVAL");
 }
 
 struct rights {

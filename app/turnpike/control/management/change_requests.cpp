@@ -86,16 +86,24 @@ std::string name_in(const request_fields& f, const char* member) {
     return name;
 }
 
-/// The configuration in a request: a text with a name, or a file on this machine.
+/// The configuration in a request: a text with a name, in the request or in a file whose descriptor came with it; or a file
+/// on this machine.
 state::configuration config_of_request(const request_fields& f,
                                        const sources::socket_peer& client) {
-    if (f.has("file") == f.has("text"))
-        throw error{EINVAL, {}, "either \"text\", with a \"name\" for messages, or \"file\""};
+    const bool is_sent = client.descriptor >= 0;
+    if (int{f.has("file")} + int{f.has("text")} + int{is_sent} != 1)
+        throw error{
+            EINVAL,
+            {},
+            "either \"text\" or a descriptor (SCM_RIGHTS), with a \"name\" for messages, or "
+            "\"file\""};
     const std::string name = name_in(f, f.has("file") ? "file" : "name");
+    std::string sent;
+    if (is_sent) sent = taken(yaml::read_file(client.descriptor, name));
     tl::expected<state::configuration, state::errors> out;
     taken(sources::with_file_access_of(client, [&] {
         out = f.has("file") ? sources::load_whole(name)
-                            : sources::load_whole_text(f.text("text"), name);
+                            : sources::load_whole_text(is_sent ? sent : f.text("text"), name);
     }));
     return taken(std::move(out));
 }
