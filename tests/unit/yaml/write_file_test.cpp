@@ -3,6 +3,7 @@
 // and on a full disk.
 #include "yaml/write_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -77,6 +78,45 @@ TEST(write_file, a_full_disk_keeps_the_old_file) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 0);
+    std::filesystem::remove_all(folder);
+}
+
+/// In a child, whose mount namespace has the file as a mount point.
+TEST(write_file, what_is_no_regular_file_stays_what_it_is) {
+    std::string folder = std::filesystem::temp_directory_path() / "turnpike-special-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    const std::string link = folder + "/link", fifo = folder + "/fifo", file = folder + "/file";
+    ASSERT_EQ(::symlink("nowhere", link.c_str()), 0);
+    const auto refused = write_file(link, "text\n");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ENOENT);
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+    const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ASSERT_GE(reader, 0);
+    ASSERT_TRUE(write_file(fifo, "text\n"));
+    char got[8] = {};
+    EXPECT_EQ(::read(reader, got, sizeof got), 5);
+    EXPECT_STREQ(got, "text\n");
+    EXPECT_TRUE(std::filesystem::is_fifo(fifo));
+    ::close(reader);
+    EXPECT_EQ(write_file(folder, "text\n").error().code, EISDIR);
+    std::ofstream(file) << "old\n";
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        if (::unshare(CLONE_NEWNS) != 0 ||
+            ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            ::mount(file.c_str(), file.c_str(), nullptr, MS_BIND, nullptr) != 0)
+            _exit(errno == EPERM ? 0 : 1);
+        const auto bound = write_file(file, "new\n");
+        _exit(!bound && bound.error().code == EBUSY ? 0 : 2);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 3);
     std::filesystem::remove_all(folder);
 }
 
