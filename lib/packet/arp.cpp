@@ -44,8 +44,7 @@ drop_reason check_arp(const arp_message& message, std::span<const uint32_t> ours
     const uint32_t sender = message.sender_ip;
     const bool probe = sender == 0 && message.operation == arp_request;
     // Accept link-local senders on their own link (RFC 3927 section 2.6.2).
-    const bool link_local = sender >> 16 == 0xa9fe;
-    if (!probe && !link_local && is_ipv4_martian(sender)) return drop_reason::arp_sender_ip;
+    if (!probe && is_ipv4_no_host(sender)) return drop_reason::arp_sender_ip;
     for (const uint32_t our : ours)
         if (sender == our) return drop_reason::arp_sender_is_us;
     return drop_reason::none;

@@ -37,7 +37,7 @@ bool may_report4(const ipv4_header& header, const parsed& p) noexcept {
     if (p.upper_protocol == protocol_icmp && (!p.is(flag_icmp) || is_error4(p.icmp_type)))
         return false;
     const uint32_t destination = header.destination;
-    return !is_ipv4_martian(header.source) && !is_ipv4_multicast(destination) &&
+    return !is_ipv4_no_host(header.source) && !is_ipv4_multicast(destination) &&
            destination != ipv4_limited_broadcast;
 }
 

@@ -24,13 +24,20 @@ constexpr mac_address multicast_mac(uint32_t group) noexcept {
              static_cast<uint8_t>(group >> 8), static_cast<uint8_t>(group)}};
 }
 
-/// Addresses that no host may have and that must not be forwarded: network 0 and network 127 (RFC
-/// 1812 section 4.2.2.11), 169.254/16 (RFC 3927 section 7: "MUST NOT forward"), multicast (no host,
-/// RFC 1112 section 4; not routed here), 240/4, which is reserved and includes the limited
-/// broadcast (RFC 1812 section 5.3.7).
-constexpr bool is_ipv4_martian(uint32_t address) noexcept {
+/// Addresses that no host may have: network 0 and network 127 (RFC 1812 section 4.2.2.11), multicast (RFC 1112 section 4),
+/// 240/4, which is reserved and includes the limited broadcast (RFC 1812 section 5.3.7).
+constexpr bool is_ipv4_no_host(uint32_t address) noexcept {
     const uint32_t network = address >> 24;
-    return network == 0 || network == 127 || network >= 224 || address >> 16 == 0xa9fe;
+    return network == 0 || network == 127 || network >= 224;
+}
+
+/// 169.254/16: hosts on a link, perhaps this router (RFC 3927).
+constexpr bool is_ipv4_link_local(uint32_t address) noexcept { return address >> 16 == 0xa9fe; }
+
+/// Addresses that must not be forwarded: of no host, multicast (not routed here), link-local (RFC 3927 section 7: "MUST
+/// NOT forward").
+constexpr bool is_ipv4_martian(uint32_t address) noexcept {
+    return is_ipv4_no_host(address) || is_ipv4_link_local(address);
 }
 
 /// RFC 1812 section 5.3.7, martian address filtering: rejects by address alone. A packet with equal

@@ -430,6 +430,39 @@ def test_addresses_that_only_the_kernel_has():
         assert " 0 received" not in asked.stdout, asked.stdout
         # Another address of the network is absent.
         assert not answers(west, "10.0.1.77")
+        # Link-local addresses of IPv4, as of tunnels of clouds.
+        box.run("ip addr add 169.254.10.1/30 dev west")
+        west.run("ip addr add 169.254.10.2/30 dev eth0")
+        wait_until(lambda: answers(west, "169.254.10.1"), "the IPv4 link-local address answers", 5)
+        ping(box, "169.254.10.2")
+        ping(west, "10.0.2.1", "-I 169.254.10.2")
+        assert not answers(west, "-I 169.254.10.2 10.0.2.2"), "such packets are not forwarded"
+        running.stop()
+
+
+def test_a_bridge_s_own_frames_to_reserved_groups():
+    """IEEE 802.1Q table 8-1 is about frames that a bridge relays: an LLDP daemon may send by the routing interface."""
+    with Lab() as lab:
+        west, dut, east = cabled(lab)
+        box = lab.host("box")
+        members = [{"port": "west"}, {"port": "east"}]
+        config = {"ports": [{"name": name, "device": f"net_af_packet{n},iface={interface}", "descriptors": 512}
+                            for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))],
+                  "bridges": [{"name": "lan", "members": members, "addresses": ["10.0.1.1/24"], "host_interface": True}],
+                  "control_plane": {"netlink": True, "namespace": box.ns}}
+        running = Turnpike(lab, dut, config)
+        wait_until(lambda: "10.0.1.1/24" in box.run("ip addr show lan", check=False).stdout, "the kernel has all", 5)
+        heard_by = [host.raw("eth0") for host in (west, east)]
+        with box.inside():
+            daemon = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        daemon.bind(("lan", 0))
+        lldp = mac("01:80:c2:00:00:0e")
+        daemon.send(ethernet(lldp, mac(box.mac("lan")), 0x88CC, b"\x02\x07\x04 own lldp" * 3))
+        for host in heard_by:
+            assert heard(host, b"own lldp", 3)
+        # A station's is not relayed.
+        heard_by[0].send(ethernet(lldp, mac(west.mac("eth0")), 0x88CC, b"\x02\x07\x04 relayed" * 3))
+        assert not heard(heard_by[1], b"relayed", 0.5)
         running.stop()
 
 

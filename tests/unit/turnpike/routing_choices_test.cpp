@@ -214,5 +214,39 @@ TEST_F(choices, addresses_of_special_purpose) {
     for (const char* to : blocked) EXPECT_TRUE(goes(to)) << to;
 }
 
+/// RFC 3927 section 7: link-local packets are not forwarded; the router itself may have such an address (a BGP session in a
+/// tunnel of a cloud).
+TEST_F(choices, link_local_addresses_of_the_router_and_its_neighbours) {
+    std::string all = choosing(", urpf: strict");
+    all.replace(all.find("[10.7.7.254/24"), 1, "[169.254.10.1/29, ");
+    all += "    - {address: 169.254.10.2, mac: \"02:00:00:00:00:0a\"}\n";
+    apply(all);
+    const byte_vector unreachable{3, 3};
+    const auto type_of = [&] { return part(told_.at(0), 34, 2); };
+    for (const char* from : {"169.254.10.2", "10.0.1.1"}) {
+        v4("169.254.10.1", from);
+        ASSERT_EQ(told_.size(), 1U) << from;
+        EXPECT_EQ(type_of(), unreachable) << "no such port";
+        EXPECT_EQ(part(told_[0], 26, 8), bytes_of("169.254.10.1") + bytes_of(from));
+    }
+    v4("10.0.2.254", "169.254.10.2");
+    ASSERT_EQ(told_.size(), 1U) << "east's address";
+    EXPECT_EQ(type_of(), unreachable);
+    EXPECT_EQ(lab_.dropped(drop_reason::ipv4_source) + lab_.dropped(drop_reason::ipv4_destination),
+              0U);
+    v4("10.0.2.2", "169.254.10.2");
+    EXPECT_EQ(on_.size() + told_.size(), 0U);
+    EXPECT_EQ(lab_.dropped(drop_reason::ipv4_source), 1U);
+    v4("169.254.10.2");
+    EXPECT_EQ(on_.size() + told_.size(), 0U);
+    EXPECT_EQ(lab_.dropped(drop_reason::ipv4_destination), 1U);
+    for (const char* from : {"169.254.10.1", "127.0.0.1", "0.0.0.0"}) {
+        v4("169.254.10.1", from);
+        EXPECT_EQ(on_.size() + told_.size(), 0U) << from;
+    }
+    v4("169.254.10.7", "169.254.10.2");
+    EXPECT_EQ(on_.size() + told_.size(), 0U) << "the broadcast address of the network";
+}
+
 }  // namespace
 }  // namespace turnpike::control

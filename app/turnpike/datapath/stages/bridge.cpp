@@ -251,7 +251,10 @@ class bridge_stage {
             const mac_address& to =
                 packet::header_at<packet::ethernet_header>(frame_of(b_, i)).destination;
             kind = to == broadcast_mac ? flood_kind::broadcast : flood_kind::multicast;
-            if (const auto choice = reserved(i, to); choice != reserved_choice::flood) {
+            // IEEE 802.1Q table 8-1 is about frames that are relayed, not the bridge's own.
+            const bool is_own = (b_.from_irb >> i & 1) != 0;
+            if (const auto choice = is_own ? reserved_choice::flood : reserved(i, to);
+                choice != reserved_choice::flood) {
                 flooded_ &= ~(packet_mask{1} << i);
                 if (choice == reserved_choice::drop) return drop(i, drop_reason::bridge_reserved);
                 b_.punt[i] = punt_reason::reserved;

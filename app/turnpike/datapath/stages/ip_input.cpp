@@ -98,7 +98,7 @@ bool is_broadcast(const uint8_t* frame, uint32_t source, uint32_t destination, c
         packet::header_at<packet::ethernet_header>(frame).destination != broadcast_mac)
         return false;
     constexpr uint32_t limited = 0xffffffff;
-    const bool valid = !packet::is_ipv4_martian(source) && !v.vrf[in.vrf].own.has(source);
+    const bool valid = !packet::is_ipv4_no_host(source) && !v.vrf[in.vrf].own.has(source);
     if (destination == limited) return valid || source == 0;
     return valid &&
            std::any_of(in.addresses->v4.begin(), in.addresses->v4.end(), [&](const auto& n) {
@@ -127,7 +127,7 @@ __attribute__((noinline)) verdict classify_ipv4_group(const uint8_t* frame, cons
                         (in.to_host || (destination == packet::ipv4_all_hosts && !groups.empty()));
     if (!joined && !passed && !to_all) return {otherwise};
     if (v.vrf[in.vrf].own.has(source) ||
-        (packet::is_ipv4_martian(source) && !(asks && source == 0)))
+        (packet::is_ipv4_no_host(source) && !(asks && source == 0)))
         return {drop_reason::ipv4_source};
     if (asks) return {.punted = true, .punt = punt_reason::local};
     if (passed) return {.punted = true, .punt = punt_reason::link_protocol};
@@ -150,13 +150,18 @@ __attribute__((noinline)) bool is_bfd_echo(const packet::parsed& p, const Fib& f
     return leads_back(v, static_cast<uint32_t>(nexthop), in, true);
 }
 
+/// Link-local addresses are not forwarded (RFC 3927 section 7), but may be ours, or of hosts that send to us.
+bool is_for_us_on_link(uint32_t source, uint32_t destination, const own_addresses& own) noexcept {
+    return !packet::is_ipv4_no_host(source) && source != destination && own.has(destination);
+}
+
 verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const interface& in,
                       const snapshot& v) noexcept {
     const own_addresses& own = v.vrf[in.vrf].own;
     const auto& ip = packet::header_at<packet::ipv4_header>(frame + p.l2_bytes);
     const uint32_t source = ip.source, destination = ip.destination;
     if (packet::is_ipv4_local_group(destination) && in.to_host) [[unlikely]] {
-        if (packet::is_ipv4_martian(source) || own.has(source))
+        if (packet::is_ipv4_no_host(source) || own.has(source))
             return classify_ipv4_group(frame, p, in, v, drop_reason::ipv4_source);
         return {.punted = true, .punt = punt_reason::local};
     }
@@ -164,7 +169,7 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
         packet::is_source_routed(frame + p.l2_bytes, p.ipv4_header_bytes)) [[unlikely]]
         return {drop_reason::ipv4_source_routed};
     if (const drop_reason why = drop_reason_of(packet::check_ipv4_addresses(source, destination));
-        why != drop_reason::none) [[unlikely]]
+        why != drop_reason::none && !is_for_us_on_link(source, destination, own)) [[unlikely]]
         if (why != drop_reason::ipv4_source_is_destination ||
             !is_bfd_echo(p, *v.vrf[in.vrf].fib4, destination, in, v))
             return classify_ipv4_group(frame, p, in, v, why);
