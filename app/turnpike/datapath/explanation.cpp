@@ -4,11 +4,10 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <cstring>
 
+#include "datapath/acl_key.hpp"
 #include "datapath/nexthop_group.hpp"
 #include "datapath/read_headers.hpp"
-#include "packet/nd.hpp"
 #include "state/acl.hpp"
 #include "state/l2_match.hpp"
 
@@ -16,27 +15,6 @@ namespace turnpike::datapath {
 namespace {
 
 namespace acl_bits = state::acl_key;
-
-/// Upper-layer fields of a key, as stage acl_in writes them (stages/acl.cpp).
-template <class Key>
-void fill_upper(Key& k, const packet::parsed& p, const uint8_t* l3, uint16_t vlan) noexcept {
-    unsigned flags = p.tcp_flags;
-    if (p.is(packet::flag_ports)) flags |= acl_bits::has_ports;
-    if (p.is(packet::flag_tcp)) flags |= acl_bits::has_tcp_flags;
-    if (p.is(packet::flag_icmp)) flags |= acl_bits::has_icmp_type;
-    if (p.is(packet::flag_upper_cut)) flags |= acl_bits::tiny_fragment;
-    if (p.is_later_fragment()) flags |= acl_bits::later_fragment;
-    if (p.fragment_offset_bytes == 8 && p.upper_protocol == packet::protocol_tcp)
-        flags |= acl_bits::tiny_fragment;
-    if (packet::is_nd(p) && packet::header_at<packet::ipv6_header>(l3).hop_limit == 255)
-        flags |= acl_bits::neighbour_discovery;
-    k.tcp_flags = static_cast<uint16_t>(flags);
-    k.source_port = p.is(packet::flag_icmp) ? p.icmp_type : p.source_port;
-    k.destination_port = p.is(packet::flag_icmp) ? p.icmp_code : p.destination_port;
-    k.protocol = p.upper_protocol;
-    k.dscp = p.is_ipv4() ? l3[1] : static_cast<uint8_t>(load_be<uint16_t>(l3) >> 4);
-    k.vlan = vlan;
-}
 
 /// The VLAN that L2 ACLs of a VLAN-aware bridge match: the domain's.
 uint16_t bridged_vlan(const context& c, const burst& b, uint32_t i, stage ran,
@@ -67,15 +45,14 @@ acl_packet keys_of(const context& c, const burst& b, uint32_t i, stage ran) noex
     out.frame = state::l2_key(frame, p.type, bridged_vlan(c, b, i, ran, vlan));
     out.ipv4 = p.l3 == packet::l3_kind::ipv4;
     out.ipv6 = p.l3 == packet::l3_kind::ipv6;
-    if (out.ipv4) {
-        std::memcpy(&out.v4, frame + p.source_offset(),
-                    sizeof out.v4.source + sizeof out.v4.destination);
-        fill_upper(out.v4, p, l3, vlan);
-    } else if (out.ipv6) {
-        std::memcpy(&out.v6, frame + p.source_offset(),
-                    sizeof out.v6.source + sizeof out.v6.destination);
-        fill_upper(out.v6, p, l3, vlan);
-    }
+    const auto fill = [&](auto& key) {
+        begin_key(key, l3, vlan);
+        write_upper(key, p, l3);
+    };
+    if (out.ipv4)
+        fill(out.v4);
+    else if (out.ipv6)
+        fill(out.v6);
     return out;
 }
 

@@ -80,6 +80,8 @@ stage_mask traced(context& c, burst& b, packet_mask packets) noexcept {
         if (c.captured != nullptr) copy_for_captures(c, b, S, packets);
     trace_step* const now = line_for(c, b, S, packets);
     const stage_mask live = Run(c, b, packets);
+    if (S == stage::tx && (b.at[static_cast<size_t>(stage::drop)] >> first & 1) != 0)
+        c.traced->sent = {};
     if (now != nullptr) note(*now, b, first);
     return live;
 }

@@ -312,5 +312,36 @@ TEST(near_misses, read_the_packet_as_the_stages_do) {
     finish(l);
 }
 
+/// Extension headers are in the key as the stages write it: a rule that fails by its destination alone is near.
+TEST(near_misses, know_extension_headers) {
+    running_lab l(
+        "ports:\n  - {name: p0, device: net_x0, addresses: [\"2001:db8::1/64\"], acl: {in: edge}}\n"
+        "acl:\n  - name: edge\n    default: permit\n    rules:\n"
+        "      - {action: deny, protocol: 44, destination: \"2001:db8:7::/64\"}\n"
+        "      - {action: deny, protocol: udp, destination: \"2001:db8:9::/64\"}\n");
+    const byte_vector first_fragment{17, 0, 0, 1, 0, 0, 0, 1};
+    const ipv6_address to = parse_address("2001:db8:8::1")->v6_bytes();
+    const byte_vector frame = ethernet(
+        0x86dd, ipv6({.next_header = 44,
+                      .destination = byte_vector(std::begin(to.bytes), std::end(to.bytes))},
+                     first_fragment + udp(counted(20))));
+    const json acl = step_of(explained(l, {{"frame", hex_of(frame)}}), "acl_in")["acl"][0];
+    ASSERT_EQ(acl["near"].size(), 2U) << acl.dump(1);
+    for (const json& rule : acl["near"]) EXPECT_EQ(rule["field"], "destination") << rule;
+    finish(l);
+}
+
+TEST(explain, a_packet_for_a_port_without_a_link_is_not_sent) {
+    running_lab l(filtered);
+    const auto up = explained(l, packet("tcp", 80));
+    EXPECT_TRUE(up["sent"].is_object()) << up.dump(1);
+    ASSERT_EQ(rte_eth_dev_set_link_down(l.snapshot().port[1].ethdev_id), 0);
+    l.controller().poll_links(100'000);
+    const auto down = explained(l, packet("tcp", 80));
+    EXPECT_TRUE(down["sent"].is_null()) << down.dump(1);
+    EXPECT_EQ(step_of(down, "drop")["reason"], "port_down") << down.dump(1);
+    finish(l);
+}
+
 }  // namespace
 }  // namespace turnpike

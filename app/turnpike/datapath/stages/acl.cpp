@@ -12,58 +12,17 @@
 #include <bit>
 #include <cstring>
 
+#include "datapath/acl_key.hpp"
 #include "datapath/graph.hpp"
 #include "datapath/pull_up.hpp"
 #include "datapath/read_headers.hpp"
 #include "datapath/stages/acl_verdict.hpp"
-#include "packet/nd.hpp"
 #include "state/l2_match.hpp"
 
 namespace turnpike::datapath {
 namespace {
 
 namespace key = state::acl_key;
-
-// Flags of packet::parsed are the key's flags, shifted by one bit.
-constexpr unsigned known_shift = 1;
-constexpr uint16_t known_flags =
-    packet::flag_ports | packet::flag_tcp | packet::flag_icmp | packet::flag_upper_cut;
-static_assert(packet::flag_ports << known_shift == key::has_ports);
-static_assert(packet::flag_tcp << known_shift == key::has_tcp_flags);
-static_assert(packet::flag_icmp << known_shift == key::has_icmp_type);
-static_assert(packet::flag_upper_cut << known_shift == key::tiny_fragment);
-
-/// Byte 13 of the TCP header, and the flags of state::acl_key.
-uint16_t flags_of(const packet::parsed& p, const uint8_t* l3) noexcept {
-    unsigned out = p.tcp_flags | (p.flags & known_flags) << known_shift;
-    if (p.is_later_fragment()) {
-        out |= key::later_fragment;
-        // RFC 1858 section 3: a fragment at offset 1 (8 bytes) overlays TCP's flags.
-        if (p.fragment_offset_bytes == 8 && p.upper_protocol == packet::protocol_tcp)
-            out |= key::tiny_fragment;
-    }
-    if (packet::is_nd(p) && packet::header_at<packet::ipv6_header>(l3).hop_limit == 255)
-        out |= key::neighbour_discovery;
-    return static_cast<uint16_t>(out);
-}
-
-/// Bits of an IPv6 packet's extension headers in the key's fields.
-template <class Key>
-void note_extensions(Key& k, const packet::parsed& p) noexcept {
-    constexpr uint16_t any = packet::flag_hop_by_hop | packet::flag_routing |
-                             packet::flag_fragment_header | packet::flag_authentication |
-                             packet::flag_destination_options;
-    if ((p.flags & any) == 0) [[likely]]
-        return;
-    unsigned flags = k.tcp_flags, vlan = k.vlan;
-    if (p.is(packet::flag_authentication)) flags |= key::has_authentication;
-    if (p.is(packet::flag_routing)) flags |= key::has_routing;
-    if (p.is(packet::flag_hop_by_hop)) vlan |= key::has_hop_by_hop;
-    if (p.is(packet::flag_fragment_header)) vlan |= key::has_fragment_header;
-    if (p.is(packet::flag_destination_options)) vlan |= key::has_destination_options;
-    k.tcp_flags = static_cast<uint16_t>(flags);
-    k.vlan = static_cast<uint16_t>(vlan);
-}
 
 /// For the field of an ACL key, of a tagged frame.
 uint16_t vlan_of(uint16_t tci) noexcept {
@@ -86,18 +45,13 @@ struct acl_keys {
     std::array<uint8_t, burst_max> packet;
     uint32_t n = 0;
 
-    static constexpr bool v4 = sizeof(Key) == sizeof(acl::key4);
+    static constexpr bool v4 = is_ipv4_key<Key>;
 
     /// Add a packet that stage ip_input has parsed.
     void add(const burst& b, uint32_t i) noexcept {
         const packet::parsed& p = b.parsed[i];
         const auto* l3 = rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, p.l2_bytes);
-        Key& k = begin(l3, vlan_of(b, i, p.vlan_tags != 0), i);
-        k.source_port = p.is(packet::flag_icmp) ? p.icmp_type : p.source_port;
-        k.destination_port = p.is(packet::flag_icmp) ? p.icmp_code : p.destination_port;
-        k.protocol = p.upper_protocol;
-        k.tcp_flags = flags_of(p, l3);
-        if constexpr (!v4) note_extensions(k, p);
+        write_upper(begin(l3, vlan_of(b, i, p.vlan_tags != 0), i), p, l3);
     }
     /// Add a fast-path packet, without a tag in its frame. False: neither TCP nor UDP, or a fragment.
     bool add_fast(const fast_burst& b, const uint8_t* l3, uint32_t l3_bytes, uint32_t i) noexcept {
@@ -122,12 +76,10 @@ struct acl_keys {
     }
 
   private:
-    /// Begins the key of packet i with the fields that every stage reads from the same place: addresses, DSCP, VLAN.
+    /// Begins the key of packet i.
     Key& begin(const uint8_t* l3, uint16_t vlan, uint32_t i) noexcept {
         Key& k = of_packet[n];
-        std::memcpy(&k, l3 + (v4 ? 12 : 8), sizeof k.source + sizeof k.destination);
-        k.dscp = v4 ? l3[1] : static_cast<uint8_t>(load_be<uint16_t>(l3) >> 4);
-        k.vlan = vlan;
+        begin_key(k, l3, vlan);
         keys[n] = &k;
         packet[n++] = static_cast<uint8_t>(i);
         return k;
