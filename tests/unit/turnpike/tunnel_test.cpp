@@ -192,6 +192,20 @@ std::vector<byte_vector> in_two_segments(lab& l, uint16_t port, const byte_vecto
     return l.sent(0);
 }
 
+/// RFC 6864 section 4.3: datagrams that may be fragmented have different identifications, of all workers.
+TEST(tunnel, identifications_of_workers_differ) {
+    constexpr uint32_t workers = 8;
+    std::vector<bool> used(0x10000);
+    for (uint32_t w = 0; w < workers; ++w) {
+        datapath::tunnel_worker_state state(*tunnel::choose_find(256));
+        for (uint32_t n = 0; n < used.size() / workers; ++n) {
+            const uint16_t id = state.next_identifier(w, workers);
+            ASSERT_FALSE(used[id]) << "worker " << w << ", packet " << n;
+            used[id] = true;
+        }
+    }
+}
+
 /// RFC 6040, with the list of its figure 4, of IPv4 and IPv6 inside.
 TEST(tunnel, carries_congestion_marks) {
     lab l(underlay() + "tunnels:\n" +
