@@ -229,9 +229,9 @@ void check_hugepages(const machine& m, const plan& p, std::vector<diagnosis>& ou
         out.push_back(
             {.level = severity::note,
              .subject = "hugetlbfs",
-             .text = "no hugetlbfs is mounted: EAL needs --in-memory",
-             .remedy = {
-                 "eal: {args: \"--in-memory ...\"}, or mount -t hugetlbfs nodev /dev/hugepages"}});
+             .text = "no hugetlbfs is mounted: turnpike needs none, unless its EAL options name "
+                     "--file-prefix or --huge-dir; other DPDK programs need --in-memory",
+             .remedy = {"mount -t hugetlbfs nodev /dev/hugepages"}});
 }
 
 void check_thp(const machine& m, const plan&, std::vector<diagnosis>& out) {

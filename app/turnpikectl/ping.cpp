@@ -113,7 +113,7 @@ bool kernel_has_route(const std::string& address, const std::string& interface) 
     const size_t length = v6 ? sizeof(in6_addr) : sizeof(in_addr);
     const uint32_t index = ::if_nametoindex(interface.c_str());
     add(RTA_DST, to.data(), length);
-    add(RTA_OIF, &index, sizeof index);
+    if (!interface.empty()) add(RTA_OIF, &index, sizeof index);
     request.route.rtm_family = v6 ? AF_INET6 : AF_INET;
     request.route.rtm_dst_len = static_cast<uint8_t>(8 * length);
     request.route.rtm_flags = RTM_F_LOOKUP_TABLE | RTM_F_FIB_MATCH;
@@ -143,6 +143,14 @@ void print_rule_remedy(const vrf_path& by, const std::string& address) {
         static_cast<unsigned long long>(by.table));
 }
 
+void print_route_remedy(const std::string& address) {
+    std::fprintf(stderr,
+                 "turnpikectl: the kernel has no route to %s; turnpike's configured routes are not "
+                 "in the kernel: `ip %sroute add PREFIX via GATEWAY` in the namespace of its host "
+                 "interfaces lets the box itself use one (doc/control-plane.md)\n",
+                 address.c_str(), address.find(':') == std::string::npos ? "" : "-6 ");
+}
+
 /// Runs a program in a network namespace, and waits for it; ^C ends only the program.
 int run_in(const owned_fd& netns, std::vector<std::string> words, const vrf_path& by) {
     std::vector<char*> argv;
@@ -159,9 +167,13 @@ int run_in(const owned_fd& netns, std::vector<std::string> words, const vrf_path
         if (::setns(netns.get(), CLONE_NEWNET) != 0)
             std::fprintf(stderr, "turnpikectl: %s: cannot enter the network namespace: %s\n",
                          argv[0], std::strerror(errno));
-        else if (!by.vrf.empty() && !kernel_has_route(words.back(), by.interface))
-            print_rule_remedy(by, words.back());
-        else {
+        else if ((!by.vrf.empty() || by.interface.empty()) &&
+                 !kernel_has_route(words.back(), by.interface)) {
+            if (by.vrf.empty() || by.table == RT_TABLE_MAIN)
+                print_route_remedy(words.back());
+            else
+                print_rule_remedy(by, words.back());
+        } else {
             ::execvp(argv[0], argv.data());
             std::fprintf(
                 stderr, "turnpikectl: %s: %s\n", argv[0],

@@ -216,7 +216,7 @@ def test_a_guest_with_af_xdp():
     has(found, "af_xdp", "error", "port 'out'", "cut off")
     has(found, "af_xdp", "error", "port 'gone'", "no such interface")
     has(found, "cores", "error", "cpu 2-3", "online: 0-1")
-    has(found, "hugepages", "note", "no hugetlbfs is mounted", "--in-memory")
+    has(found, "hugepages", "note", "no hugetlbfs is mounted: turnpike needs none", "--in-memory")
     assert not [key for key in found if key[0] in ("nics", "iommu", "ddio")], found
 
 

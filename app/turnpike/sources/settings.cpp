@@ -17,10 +17,12 @@ constexpr uint64_t day_ms = 24 * 3600 * 1000;
 constexpr std::string_view hash_words[] = {"addresses", "flow", "inner"};
 
 /// One address, or a list of addresses.
-std::vector<state::listen_address> read_listen(const reader& from, const value_type& type) {
+template <class Parse>
+std::vector<state::listen_address> read_addresses(const reader& from, const value_type& type,
+                                                  const Parse& parse) {
     std::vector<state::listen_address> out;
     const auto add = [&](const reader& one) {
-        const auto address = one.taken(state::parse_listen_address(one.text()));
+        const auto address = one.taken(parse(one.text()));
         if (std::ranges::find(out, address) != out.end())
             one.refuse(fmt::format("names {} twice", address.text()));
         out.push_back(address);
@@ -36,13 +38,12 @@ std::vector<state::listen_address> read_listen(const reader& from, const value_t
     return out;
 }
 
+std::vector<state::listen_address> read_listen(const reader& from, const value_type& type) {
+    return read_addresses(from, type, state::parse_listen_address);
+}
+
 std::vector<state::listen_address> read_collectors(const reader& from, const value_type& type) {
-    auto out = read_listen(from, type);
-    for (const state::listen_address& one : out)
-        if (!one.path.empty() || one.port == 0)
-            from.refuse(
-                fmt::format("names {}; a collector has an address and a UDP port", one.text()));
-    return out;
+    return read_addresses(from, type, state::parse_collector);
 }
 
 std::string read_agent(const reader& from, const value_type&) {
@@ -85,7 +86,8 @@ constexpr field<configuration> settings_rows[] = {
      "Listeners of metrics for Prometheus: doc/metrics.md",
      access<member<&configuration::metrics, &state::metrics::listen>, read_listen>()},
     {"sflow.collectors",
-     one_or(list_type("an address with its UDP port", "addresses", state::sflow::max_collectors)),
+     one_or(list_type("an address, and its UDP port (6343)", "addresses",
+                      state::sflow::max_collectors)),
      "sFlow collectors: doc/sflow.md",
      access<member<&configuration::sflow, &state::sflow::collectors>, read_collectors>()},
     {"sflow.agent", text_type("an IP address", UINT64_MAX, "ADDRESS"),

@@ -35,12 +35,12 @@ struct learned {
 struct followed {
     std::map<std::string, route_set, std::less<>> routes{};  ///< of each VRF; "": main
     std::map<neighbour_name, mac_address> neighbours{};      ///< the operator's are left out
-    size_t neighbours_left_out = 0;                          ///< beyond half of neighbours.limit
+    size_t neighbours_left_out = 0;  ///< beyond half of neighbours.max_entries
     [[nodiscard]] size_t route_count() const noexcept;
 };
 
 /// The learned objects that count beside a configuration, which has the learned addresses: followed_routes(), and
-/// permanent neighbours via mirrored interfaces, up to half of neighbours.limit.
+/// permanent neighbours via mirrored interfaces, up to half of neighbours.max_entries.
 [[nodiscard]] followed follow(const configuration& in, const learned& l);
 
 /// Removes addresses that the operator deleted and that the kernel only had from the configuration.

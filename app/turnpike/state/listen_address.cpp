@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <optional>
 
 namespace turnpike::state {
 namespace {
@@ -28,6 +29,23 @@ result<listen_address> parse_path(std::string_view path) {
     return listen_address{.path = std::string(path)};
 }
 
+/// "127.0.0.1:9417", "[::1]:9417"; none: another text.
+std::optional<listen_address> with_port(std::string_view text) {
+    const size_t colon = text.rfind(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    std::string_view host = text.substr(0, colon);
+    const std::string_view digits = text.substr(colon + 1);
+    const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+    if (bracketed) host = host.substr(1, host.size() - 2);
+    uint16_t port = 0;
+    const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    const auto address = parse_address(host);
+    if (failed != std::errc{} || end != digits.data() + digits.size() || port == 0 || !address ||
+        address->v6 != bracketed || address->is_multicast())
+        return std::nullopt;
+    return listen_address{.address = *address, .port = port};
+}
+
 }  // namespace
 
 std::string listen_address::text() const {
@@ -38,20 +56,24 @@ std::string listen_address::text() const {
 
 result<listen_address> parse_listen_address(std::string_view text) {
     if (text.starts_with(unix_scheme)) return parse_path(text.substr(unix_scheme.size()));
-    const size_t colon = text.rfind(':');
-    const bool port_only = colon == std::string_view::npos;
-    std::string_view host = port_only ? "127.0.0.1" : text.substr(0, colon);
-    const std::string_view digits = port_only ? text : text.substr(colon + 1);
-    const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-    if (bracketed) host = host.substr(1, host.size() - 2);
-    uint16_t port = 0;
-    const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-    if (failed != std::errc{} || end != digits.data() + digits.size() || port == 0)
-        return no_listen_address(text);
-    const auto address = parse_address(host);
-    if (!address || address->v6 != bracketed || address->is_multicast())
-        return no_listen_address(text);
-    return listen_address{.address = *address, .port = port};
+    const bool port_only = text.rfind(':') == std::string_view::npos;
+    const auto out = with_port(port_only ? fmt::format("127.0.0.1:{}", text) : std::string(text));
+    if (!out) return no_listen_address(text);
+    return *out;
+}
+
+result<listen_address> parse_collector(std::string_view text) {
+    constexpr uint16_t sflow_port = 6343;
+    // An IPv6 address without brackets may be meant with a port.
+    const bool is_alone = text.ends_with(']') || text.find(':') == std::string_view::npos;
+    const auto out =
+        with_port(is_alone ? fmt::format("{}:{}", text, sflow_port) : std::string(text));
+    if (!out)
+        return fail(EINVAL, {},
+                    fmt::format("is '{}'; a collector is an ADDRESS, or ADDRESS:PORT with a UDP "
+                                "port, like 10.0.0.9, 10.0.0.9:6343 or [2001:db8::9]:6343",
+                                text.substr(0, 120)));
+    return *out;
 }
 
 }  // namespace turnpike::state

@@ -24,4 +24,8 @@ struct listen_address {
 /// Errors: EINVAL with a sentence, without an object.
 [[nodiscard]] result<listen_address> parse_listen_address(std::string_view text);
 
+/// An sFlow collector: "10.0.0.9", "10.0.0.9:6344", "[2001:db8::9]", "[2001:db8::9]:6344". The UDP port is 6343 by default,
+/// which IANA has assigned to sFlow.
+[[nodiscard]] result<listen_address> parse_collector(std::string_view text);
+
 }  // namespace turnpike::state

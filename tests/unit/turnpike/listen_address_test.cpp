@@ -23,6 +23,25 @@ TEST(listen_address, is_read_and_written) {
     EXPECT_EQ(parse_listen_address("9417")->text(), "127.0.0.1:9417") << "loopback's";
 }
 
+TEST(collector, has_a_default_port) {
+    for (const auto& [text, is] : {std::pair{"192.0.2.9", "192.0.2.9:6343"},
+                                   {"192.0.2.9:6344", "192.0.2.9:6344"},
+                                   {"[2001:db8::9]", "[2001:db8::9]:6343"},
+                                   {"[2001:db8::9]:7", "[2001:db8::9]:7"}}) {
+        const auto read = parse_collector(text);
+        ASSERT_TRUE(read) << text << read.error().message();
+        EXPECT_EQ(read->text(), is);
+    }
+    for (const char* text :
+         {"", "6343", "192.0.2.9:", "192.0.2.9:0", "2001:db8::9", "2001:db8::9:6343",
+          "unix:/run/sflow", "collector:6343", "224.0.0.1", "[ff02::1]:6343"}) {
+        const auto read = parse_collector(text);
+        ASSERT_FALSE(read) << text;
+        EXPECT_NE(read.error().text.find("a collector is an ADDRESS"), std::string::npos)
+            << read.error().message();
+    }
+}
+
 TEST(listen_address, wrong_ones_are_refused) {
     for (const char* text : {"",
                              ":",

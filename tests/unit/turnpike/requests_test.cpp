@@ -51,6 +51,15 @@ TEST_F(requests, the_report_is_the_report) {
     EXPECT_EQ(shown("memory")["fib4"]["routes"], r["routes"]["ipv4"]);
 }
 
+TEST_F(requests, a_port_with_shutdown_is_administratively_down) {
+    EXPECT_EQ(shown("ports")["ports"][0]["link"], "up");
+    const json edit = {{"set", {{"port", {{"name", "west"}, {"shutdown", true}}}}}};
+    ASSERT_TRUE(ask({{"request", "change"}, {"do", {edit}}}).contains("result"));
+    EXPECT_EQ(shown("ports")["ports"][0]["link"], "shutdown");
+    EXPECT_EQ(shown("interfaces")["interfaces"][0]["admin_up"], false);
+    EXPECT_EQ(shown("interfaces")["interfaces"][1]["admin_up"], true);
+}
+
 TEST_F(requests, routes_are_those_of_the_tables) {
     const json r = shown("report");
     const json all = shown("routes");

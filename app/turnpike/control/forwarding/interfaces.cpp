@@ -139,7 +139,7 @@ class interfaces::prepared_interfaces : public prepared_change {
             const auto glean = glean_of(ifindex, to);
             if (!glean)
                 return fail(ENOSPC, config.where.text,
-                            "no next hop is left; allow more neighbours (neighbours.limit)");
+                            "no next hop is left; allow more neighbours (neighbours.max_entries)");
             auto own =
                 std::make_unique<interface_addresses>(addresses_of(config, to.mac, groups[name]));
             own->link_nexthop = *glean;

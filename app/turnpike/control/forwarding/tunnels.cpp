@@ -190,7 +190,7 @@ class tunnels::prepared_tunnels : public prepared_change {
                 paths_.emplace(to, was->second);
             } else if (!add_path(to, path)) {
                 return fail(ENOSPC, t.where.text,
-                            "no next hop is left; allow more neighbours (neighbours.limit)");
+                            "no next hop is left; allow more neighbours (neighbours.max_entries)");
             }
             c.derived[vrf][{t.remote, static_cast<uint8_t>(t.remote.bits())}] =
                 paths_.at(to).nexthop->index();

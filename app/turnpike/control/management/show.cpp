@@ -34,6 +34,12 @@ json counted(const controller& c, const char* name, json what) {
 
 json show_report(controller& c, const request_fields&) { return observe::to_json(c.report()); }
 
+/// Whether an interface's port is administratively down.
+bool is_shut_down(const state::configuration& in, const std::string& port) {
+    const state::port* const at = in.ports.find(port);
+    return at != nullptr && at->shutdown;
+}
+
 /// Configuration and report of each port.
 json show_ports(controller& c, const request_fields&) {
     json r = shown_of(c);
@@ -47,6 +53,7 @@ json show_ports(controller& c, const request_fields&) {
         p.update(json::parse(sources::json_of(sources::port_fields(), sources::of_port, config)));
         const datapath::port_snapshot& seen = c.snapshot().port[(*at)->port_index];
         p["mac"] = seen.mac.text();
+        if (config.shutdown) p["link"] = "shutdown";
         const auto whose = [](bool device) { return device ? "device" : "software"; };
         p["udp_checksums"] = {{"sent", whose(seen.inserts_udp_sums)},
                               {"received", whose(seen.checks_udp_sums)}};
@@ -80,7 +87,7 @@ json show_interfaces(controller& c, const request_fields&) {
                        {"vlan", says.vlan == 0 ? json(nullptr) : json(says.vlan)},
                        {"bridge", name_or_null(says.bridge)},
                        {"peer", name_or_null(says.peer)},
-                       {"admin_up", !i.admin_down},
+                       {"admin_up", !i.admin_down && !is_shut_down(c.running(), of.port)},
                        {"mtu", i.mtu},
                        {"mac", i.mac.text()}});
         all.back().update(json::parse(sources::json_of(

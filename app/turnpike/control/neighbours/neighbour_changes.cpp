@@ -179,9 +179,9 @@ class neighbours::prepared_neighbours : public prepared_change {
                                               "no neighbour",
                                               name.address.text(), name.interface));
         if (entry* const e = find_or_insert(interface, name.address); e != nullptr) return e;
-        return turnpike::fail(
-            ENOSPC, after_.file,
-            fmt::format("neighbours.limit ({}) is too small for {}", after_.limits.limit, whose));
+        return turnpike::fail(ENOSPC, after_.file,
+                              fmt::format("neighbours.max_entries ({}) is too small for {}",
+                                          after_.limits.limit, whose));
     }
     /// Null: no room.
     entry* add_learned(const transaction& c, const state::neighbour_name& name) {
@@ -282,7 +282,7 @@ result<std::unique_ptr<prepared_change>> neighbours::prepare(const transaction& 
     if (c.after.limits.limit > nexthops_.capacity() / 2)
         return turnpike::fail(
             ENOSPC, c.after.file,
-            fmt::format("neighbours.limit can be {} at most until a restart, which "
+            fmt::format("neighbours.max_entries can be {} at most until a restart, which "
                         "makes room for more",
                         nexthops_.capacity() / 2));
     if (auto done = ready->add_all(c, r); !done) return tl::unexpected<error>(done.error());

@@ -367,7 +367,7 @@ class nexthop_groups::prepared_groups : public prepared_change {
         if (g == nullptr)
             return fail(ENOSPC, c.after.file,
                         "no next hop is left for routes that several neighbours share, or that are "
-                        "recursive; allow more neighbours (neighbours.limit)");
+                        "recursive; allow more neighbours (neighbours.max_entries)");
         return g;
     }
     /// A bridge checks its members' links itself.
