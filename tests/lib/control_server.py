@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """turnpikectl (the first argument of the test's program) as a user runs it, and a control server whose replies the test
 sets."""
+import fcntl
 import json
 import os
 import socket
@@ -36,8 +37,9 @@ class Server:
         while b"\n" not in heard:
             part, descriptors, _flags, _address = socket.recv_fds(connection, 65536, 4)
             for descriptor in descriptors:
-                with open(descriptor, "rb") as file:
-                    self.texts.append(os.pread(file.fileno(), os.fstat(descriptor).st_size, 0).decode())
+                if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_WRONLY:
+                    self.texts.append(os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode())
+                os.close(descriptor)
             if not part:
                 return None
             heard += part

@@ -303,7 +303,7 @@ def test_it_changes_while_it_runs():
 def test_bad_input_is_refused_by_its_place():
     with Lab() as lab:
         _dut, collector, running, _operator = router(lab)
-        for wrong, said in (({"collectors": "10.9.9.9"}, "ADDRESS:PORT"), ({"collectors": ["unix:/tmp/x"]}, "UDP port"),
+        for wrong, said in (({"collectors": "10.9.9.9:"}, "ADDRESS:PORT"), ({"collectors": ["unix:/tmp/x"]}, "UDP port"),
                             ({"collectors": [collector.name, collector.name]}, "twice"),
                             ({"agent": "ten"}, "ten"), ({"sample": -1}, "sample"), ({"header": 4}, "14"), ({"direction": "up"}, "direction"), ({"drops": 100000}, "10000"),
                             ({"colour": 1}, "colour")):
