@@ -117,7 +117,7 @@ def test_a_port_is_shut_down_and_taken_into_service_again():
         ping(west, EAST[0])
         assert link() == "up"
         ctl("set", "port", "east", "shutdown", "true")
-        wait_until(lambda: link() == "down", "the link is down")
+        wait_until(lambda: link() == "shutdown", "the link is down")
         before = json.loads(ctl("--json", "show", "ports"))["ports"]
         assert not answers(west, EAST[0])
         after = json.loads(ctl("--json", "show", "ports"))["ports"]

@@ -55,6 +55,7 @@ TEST_F(requests, a_port_with_shutdown_is_administratively_down) {
     EXPECT_EQ(shown("ports")["ports"][0]["link"], "up");
     const json edit = {{"set", {{"port", {{"name", "west"}, {"shutdown", true}}}}}};
     ASSERT_TRUE(ask({{"request", "change"}, {"do", {edit}}}).contains("result"));
+    l_.controller().poll_links(100'000);
     EXPECT_EQ(shown("ports")["ports"][0]["link"], "shutdown");
     EXPECT_EQ(shown("interfaces")["interfaces"][0]["admin_up"], false);
     EXPECT_EQ(shown("interfaces")["interfaces"][1]["admin_up"], true);

@@ -53,7 +53,7 @@ json show_ports(controller& c, const request_fields&) {
         p.update(json::parse(sources::json_of(sources::port_fields(), sources::of_port, config)));
         const datapath::port_snapshot& seen = c.snapshot().port[(*at)->port_index];
         p["mac"] = seen.mac.text();
-        if (config.shutdown) p["link"] = "shutdown";
+        if (config.shutdown && p["link"] == "down") p["link"] = "shutdown";
         const auto whose = [](bool device) { return device ? "device" : "software"; };
         p["udp_checksums"] = {{"sent", whose(seen.inserts_udp_sums)},
                               {"received", whose(seen.checks_udp_sums)}};
