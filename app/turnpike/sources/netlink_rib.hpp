@@ -117,13 +117,14 @@ class netlink_rib {
         std::vector<bool> showing{};  ///< by stack: was stale when the scan began; empty: no scan
         ip_prefix next{};             ///< of the scan
     };
-    /// Local routes of a prefix differ in metric, TOS or interface.
+    /// Local routes of a prefix differ in metric, TOS, interface or protocol.
     struct local_route {
         ip_prefix to{};
         uint32_t metric = 0, interface = 0;
-        uint8_t tos = 0;
+        uint8_t tos = 0, protocol = 0;
         auto operator<=>(const local_route&) const = default;
     };
+    using local_and_peer = std::pair<ip_prefix, std::optional<ip_address>>;
     struct link_state {
         bool up = false, carrier = false, running = false;
         uint32_t master = 0, vrf_table = 0;
@@ -180,6 +181,7 @@ class netlink_rib {
     void remove_next_hops_by(uint32_t interface);
     void remove_next_hop(uint32_t id);
     void derive_routes_by(uint32_t next_hop);
+    [[nodiscard]] static ip_prefix network_of(const local_and_peer& a);
     [[nodiscard]] bool is_in_local_route(uint32_t number, const netlink::address& a) const;
     void add_local(uint32_t number, const ip_prefix& to, int count);
     void add_locals_of(uint32_t interface, uint32_t number, int count);
@@ -204,7 +206,6 @@ class netlink_rib {
     state::learned learned_{};
     std::map<uint32_t, table> tables_{};  ///< followed ones, by number
     std::map<uint32_t, link_state> links_{};
-    using local_and_peer = std::pair<ip_prefix, std::optional<ip_address>>;
     struct stored_address {
         bool network = false;    ///< turnpike derives it
         bool permanent = false;  ///< else followed where advertisements are

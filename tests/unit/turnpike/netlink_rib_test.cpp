@@ -366,6 +366,38 @@ TEST_F(netlink_rib_test, routes_from_a_local_network) {
     EXPECT_EQ(find("192.0.2.0/24"), nullptr);
 }
 
+/// fib_del_ifaddr(): which local routes the kernel removes with an address of a loopback.
+TEST_F(netlink_rib_test, local_networks_that_stay_without_an_address) {
+    const auto address_with = [](uint32_t flags, bool gone) {
+        message m = address(lo, "192.0.2.9/24", gone);
+        std::get<netlink::address>(m.what).flags |= flags;
+        return m;
+    };
+    route_event network{.to = "192.0.2.0/24", .by = lo, .type = RTN_LOCAL, .table = RT_TABLE_LOCAL};
+    message from = route_of({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east});
+    std::get<netlink::route>(from.what).source = address_of("192.0.2.9");
+    struct test_case {
+        const char* why;
+        uint32_t flags;
+        uint8_t protocol;
+        const char* left;
+    };
+    for (const test_case& c : {test_case{"its own", 0, RTPROT_KERNEL, "none"},
+                               {"the primary's", IFA_F_SECONDARY, RTPROT_KERNEL, "10.0.2.2 east"},
+                               {"none", IFA_F_NOPREFIXROUTE, RTPROT_KERNEL, "10.0.2.2 east"},
+                               {"the operator's", 0, RTPROT_STATIC, "10.0.2.2 east"}}) {
+        network.protocol = c.protocol;
+        receive(address(east, "10.0.2.1/24"));
+        receive(address(lo, "127.0.0.1/8"));
+        receive(address_with(c.flags, false));
+        receive(network);
+        receive(from);
+        receive(address_with(c.flags, true));
+        EXPECT_EQ(via("10.5.0.0/16"), c.left) << c.why;
+        receive(gone(network));
+    }
+}
+
 message link_of(uint32_t index, uint32_t master, uint32_t vrf_table) {
     return {.what = netlink::link{.index = index,
                                   .up = true,
