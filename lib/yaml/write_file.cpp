@@ -54,17 +54,17 @@ bool copy_mode(int fd, const std::string& like) noexcept {
 }  // namespace
 
 result<void> write_file(const std::string& path, std::string_view text) {
-    const std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
     struct stat there {};
-    if (!real && ::lstat(path.c_str(), &there) == 0)
-        return fail(errno, path, "is a symbolic link to no file");
-    const std::string to = real ? real.get() : path;
-    if (real && ::stat(to.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-        const owned_fd as_it_is(::open(to.c_str(), O_WRONLY | O_CLOEXEC));
+    if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+        const owned_fd as_it_is(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
         if (as_it_is.get() < 0 || !write_all(as_it_is.get(), text))
             return fail(errno, path, "cannot be written");
         return {};
     }
+    const std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
+    if (!real && ::lstat(path.c_str(), &there) == 0)
+        return fail(errno, path, "is a symbolic link to no file");
+    const std::string to = real ? real.get() : path;
     std::string beside = to + ".XXXXXX";
     const owned_fd fd(::mkostemp(beside.data(), O_CLOEXEC));
     const auto undo = [&](int why) {

@@ -100,6 +100,12 @@ TEST(write_file, what_is_no_regular_file_stays_what_it_is) {
     EXPECT_STREQ(got, "text\n");
     EXPECT_TRUE(std::filesystem::is_fifo(fifo));
     ::close(reader);
+    int ends[2] = {};
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    ASSERT_TRUE(write_file("/dev/fd/" + std::to_string(ends[1]), "pipe\n"));  // a shell's >(cat)
+    EXPECT_EQ(::read(ends[0], got, sizeof got), 5);
+    EXPECT_STREQ(got, "pipe\n");
+    for (const int end : ends) ::close(end);
     EXPECT_EQ(write_file(folder, "text\n").error().code, EISDIR);
     std::ofstream(file) << "old\n";
     const pid_t child = ::fork();
