@@ -19,7 +19,7 @@ std::string asks(const std::string& how, const std::string& more = "") {
     return "ports:\n"
            "  - {name: west, device: d0, urpf: " +
            how +
-           ", addresses: [10.0.1.254/24, "
+           ", addresses: [10.0.1.254/24, 169.254.10.1/29, "
            "\"2001:db8:1::fe/64\"]" +
            more +
            "}\n"
@@ -42,6 +42,7 @@ std::string asks(const std::string& how, const std::string& more = "") {
            "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:11\"}\n"
            "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:16\"}\n"
            "    - {address: 10.0.1.2, mac: \"02:00:00:00:00:0a\"}\n"
+           "    - {address: 169.254.10.2, mac: \"02:00:00:00:00:0a\"}\n"
            "    - {address: \"2001:db8:1::2\", mac: \"02:00:00:00:00:0a\"}\n"
            "    - {address: \"fe80::77\", port: west, mac: \"02:00:00:00:00:0a\"}\n";
 }
@@ -121,7 +122,7 @@ TEST_F(urpf, bfd_echo_is_forwarded_back_and_nothing_else_that_is_from_its_destin
     };
     for (const char* how : {"off", "strict", "loose"}) {
         apply(asks(how, ", send_redirects: true"));
-        for (const uint32_t host : {0x0a000102U, 0x0a010007U})
+        for (const uint32_t host : {0x0a000102U, 0x0a010007U, 0xa9fe0a02U})
             EXPECT_TRUE(back(0x0800, echo(host, 3785))) << how << ' ' << host;
         const uint64_t same = lab_.dropped(drop_reason::ipv4_source_is_destination);
         EXPECT_FALSE(back(0x0800, echo(0x0a000102, 3784))) << "BFD control";

@@ -170,7 +170,7 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
         return {drop_reason::ipv4_source_routed};
     if (const drop_reason why = drop_reason_of(packet::check_ipv4_addresses(source, destination));
         why != drop_reason::none && !is_for_us_on_link(source, destination, own)) [[unlikely]]
-        if (why != drop_reason::ipv4_source_is_destination ||
+        if (source != destination || packet::is_ipv4_no_host(source) ||
             !is_bfd_echo(p, *v.vrf[in.vrf].fib4, destination, in, v))
             return classify_ipv4_group(frame, p, in, v, why);
     // The source is a broadcast address, or one of our own (RFC 1812 section 5.3.7).
