@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 
 #include "counters/meter.hpp"
 #include "counters/port_counters.hpp"
@@ -52,6 +53,14 @@ struct context {
     const stage_row* table = all_stages;
     packet_trace* traced = nullptr;         ///< packet under trace; null: none (trace.hpp)
     const capture_tap* captured = nullptr;  ///< captures that are on; null: none (capture.hpp)
+    uint32_t identifier = 0;                ///< number of outer IPv4 headers with an identification
+
+    /// The identification of an outer IPv4 header: none of this worker's last ones, whatever encapsulates, and none of
+    /// other workers (RFC 6864 section 4.3).
+    [[nodiscard]] uint16_t next_identifier() noexcept {
+        const auto workers = static_cast<uint32_t>(std::bit_ceil(snapshot->queues.size()));
+        return static_cast<uint16_t>(identifier++ * workers + worker);
+    }
 };
 
 }  // namespace turnpike::datapath

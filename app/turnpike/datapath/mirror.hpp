@@ -39,7 +39,7 @@ struct alignas(cache_line_bytes) mirror_worker_state {
 /// Lasts as long as a mirror of the name exists.
 struct mirror_state {
     std::unique_ptr<mirror_worker_state[]> workers{};  ///< [workers]
-    /// ERSPAN's sequence number, and the IPv4 identification; of all workers.
+    /// ERSPAN's sequence number, of all workers.
     std::atomic<uint32_t> sequence{0};
 };
 
@@ -66,9 +66,10 @@ struct mirror_remote {
                                  units_per_cycle));
     }
     /// Prepend all headers, the Ethernet header without addresses, and describe the packet.
+    /// id       IPv4 identification
     /// how      hash of the frame's flow, which chooses VXLAN's source port
     /// Answers  false: no headroom, or longer than an IP packet
-    bool push(rte_mbuf* m, uint32_t sequence, const packet::erspan_facts& of,
+    bool push(rte_mbuf* m, uint32_t sequence, uint16_t id, const packet::erspan_facts& of,
               const packet::flow_hashing& how, packet::parsed& out) const noexcept;
 
   private:

@@ -60,8 +60,9 @@ void mirror_remote::write_vxlan(rte_mbuf* m, uint32_t offset, uint16_t source_po
     std::memcpy(to + offsetof(packet::udp_header, checksum), &field, sizeof field);
 }
 
-bool mirror_remote::push(rte_mbuf* m, uint32_t sequence, const packet::erspan_facts& of,
-                         const packet::flow_hashing& how, packet::parsed& out) const noexcept {
+bool mirror_remote::push(rte_mbuf* m, uint32_t sequence, uint16_t id,
+                         const packet::erspan_facts& of, const packet::flow_hashing& how,
+                         packet::parsed& out) const noexcept {
     const uint32_t ip_bytes = v6 ? sizeof(packet::ipv6_header) : sizeof(packet::ipv4_header);
     if (m->pkt_len + ip_bytes + upper_bytes() > UINT16_MAX) return false;
     const uint16_t source_port = vni ? inner_flow_of(m, how).source_port : uint16_t{0};
@@ -78,7 +79,7 @@ bool mirror_remote::push(rte_mbuf* m, uint32_t sequence, const packet::erspan_fa
     out.upper_offset = static_cast<uint16_t>(packet::ethernet_bytes + ip_bytes);
     std::memset(to, 0, packet::ethernet_bytes);
     store_be(to + offsetof(packet::ethernet_header, type), out.type);
-    write_ip(to + packet::ethernet_bytes, out.l3_bytes, static_cast<uint16_t>(sequence));
+    write_ip(to + packet::ethernet_bytes, out.l3_bytes, id);
     if (!vni) {
         packet::write_erspan(to + out.upper_offset, type, session, sequence, of);
         return true;

@@ -132,12 +132,6 @@ class tunnel_worker_state {
         from4.forget();
         from6.forget();
     }
-    /// An IPv4 identification that no other worker uses (RFC 6864 section 4.3).
-    /// workers  their number, at least; a power of two
-    [[nodiscard]] uint16_t next_identifier(uint32_t worker, uint32_t workers) noexcept {
-        return static_cast<uint16_t>(++identifier_ * workers + worker);
-    }
-
     [[nodiscard]] tunnel_counters& of(uint16_t ifindex) noexcept { return counters_[ifindex]; }
     [[nodiscard]] const tunnel_counters& of(uint16_t ifindex) const noexcept {
         return counters_[ifindex];
@@ -149,7 +143,6 @@ class tunnel_worker_state {
   private:
     std::unique_ptr<tunnel_counters[]> counters_;  ///< [max_interfaces]
     uint64_t generation_ = 0;
-    uint32_t identifier_ = 0;
 };
 
 }  // namespace turnpike::datapath

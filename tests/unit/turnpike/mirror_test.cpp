@@ -352,6 +352,20 @@ TEST(mirror, fragments_long_copies) {
     EXPECT_EQ(l.controller().mirroring().counted("m").packets - before, 1U);
 }
 
+/// RFC 6864 section 4.3: fragments of copies of two mirrors to one address are not mixed up.
+TEST(mirror, copies_of_two_mirrors_have_different_identifications) {
+    const std::string to = ", direction: in, remote: 10.0.9.2, local: 10.0.9.1}\n";
+    bridge_lab l(to_collector + its_neighbours + "mirrors:\n  - {name: m, ports: [p0]" + to +
+                 "  - {name: n, ports: [p0]" + to);
+    std::set<uint16_t> used;
+    for (size_t sent = 0; sent < 3; ++sent) {
+        const auto copies = l.send(0, frame(test::fdb_entry(2), test::fdb_entry(1)))[2];
+        ASSERT_EQ(copies.size(), 2U);
+        for (const byte_vector& copy : copies) used.insert(load_be<uint16_t>(&copy[18]));
+    }
+    EXPECT_EQ(used.size(), 6U);
+}
+
 /// Without a route nothing is sent; while the neighbour is unknown, one copy of a burst waits for it, and is not mirrored when
 /// it leaves.
 TEST(mirror, counts_copies_without_a_path) {

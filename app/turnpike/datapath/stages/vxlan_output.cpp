@@ -229,7 +229,6 @@ class encapsulator {
         const uint32_t max_bytes = of.path.max_bytes;
         const uint16_t ifindex = of.ifindex;
         const bool fragments = end.fragments;
-        const auto workers = static_cast<uint32_t>(std::bit_ceil(v_.queues.size()));
         const auto out =
             std::bit_cast<uint32_t>(of.path.nexthop != nullptr ? of.path.nexthop->out : egress{});
         uint64_t inner_bytes = 0;
@@ -251,8 +250,7 @@ class encapsulator {
             b.out[i] = std::bit_cast<egress>(out);
             m->ol_flags &= ~header_offload_flags;
             header.write(to);
-            const uint16_t id =
-                fragments ? worker_state_.next_identifier(c_.worker, workers) : uint16_t{0};
+            const uint16_t id = fragments ? c_.next_identifier() : uint16_t{0};
             const auto outer_class =
                 static_cast<uint8_t>((is.traffic_class & inherited) | traffic_class);
             finish<V6>(to + ethernet_bytes, bytes + header_bytes - ethernet_bytes, outer_class,
@@ -366,7 +364,7 @@ class encapsulator {
         p.destination_port = udp.destination_port;
     }
 
-    const context& c_;
+    context& c_;
     const snapshot& v_;
     burst& b_;
     const tunnel_tables& t_;
