@@ -3,11 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pcap/pcap.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -39,7 +42,26 @@ std::optional<uint64_t> bytes_of(std::string text) {
     return number * unit;
 }
 
-json request_of(const given& g) {
+/// A filter of pcap-filter(7) for Ethernet, compiled to BPF instructions [code, jt, jf, k]. libpcap resolves its names here.
+result<json> program_of(const std::string& filter) {
+    struct close_capture {
+        void operator()(pcap_t* p) const noexcept { pcap_close(p); }
+    };
+    constexpr int longest_frame = 65535;
+    const std::unique_ptr<pcap_t, close_capture> dead(pcap_open_dead(DLT_EN10MB, longest_frame));
+    if (dead == nullptr) throw std::bad_alloc();
+    bpf_program program{};
+    if (pcap_compile(dead.get(), &program, filter.c_str(), 1, PCAP_NETMASK_UNKNOWN) != 0)
+        return misuse("--filter", fmt::format("'{}' is no pcap-filter(7): {}", filter,
+                                              pcap_geterr(dead.get())));
+    json out = json::array();
+    for (const bpf_insn* i = program.bf_insns; i != program.bf_insns + program.bf_len; ++i)
+        out.push_back({i->code, i->jt, i->jf, i->k});
+    pcap_freecode(&program);
+    return out;
+}
+
+result<json> request_of(const given& g) {
     json request = {{"request", "capture"}, {"port", g.value("CAPTURED")}};
     for (const auto& [option, member] :
          {std::pair("--direction", "direction"), {"--filter", "filter"}, {"--reason", "reason"}})
@@ -47,6 +69,11 @@ json request_of(const given& g) {
     for (const auto& [option, member] :
          {std::pair("--vlan", "vlan"), {"--snaplen", "snaplen"}, {"--count", "packets"}})
         if (g.options.contains(option)) request[member] = std::stoull(g.option(option));
+    if (g.options.contains("--filter")) {
+        auto program = program_of(g.option("--filter"));
+        if (!program) return program;
+        request["program"] = std::move(*program);
+    }
     if (g.options.contains("--control")) request["control"] = true;
     if (g.options.contains("--drops")) request["drops"] = true;
     return request;
@@ -179,12 +206,14 @@ class capturing_client {
 }  // namespace
 
 int capture(const given& g) {
+    const auto request = request_of(g);
+    if (!request) return complain(request.error(), exit_of(request.error()));
     auto to_files = destination_of(g);
     if (!to_files) return complain(to_files.error(), exit_of(to_files.error()));
     auto to = connect(g);
     if (!to) return complain(to.error(), exit_no_connection);
     capturing_client client(*to, std::move(*to_files));
-    const auto status = client.run(request_of(g));
+    const auto status = client.run(*request);
     if (!status) return complain(status.error(), exit_of_answer(status.error()));
     const std::string why = status->value("why", json()).is_string() ? (*status)["why"] : "";
     if (g.as_json())

@@ -247,7 +247,7 @@ def test_exit_codes():
                 assert run("--socket", "/no/socket", *words, "no", "such").returncode == 2, line
         for line in ("trace x", "show log x", "rollback x", "rollback 99999999999", "ping 10.0.0.1 count x", "explain west",
                      "explain west --pcap " + file, "set port west mtu 1 mtu 2", "set port west name x", "set acl.in x",
-                     "capture west --files 3", "capture west --rotate-size x", "capture west --rotate-size 1M",
+                     "capture west --filter tcp(", "capture west --files 3", "capture west --rotate-size x", "capture west --rotate-size 1M",
                      "show ports --comment x", "reload --confirm 5", "watch ports --interval 0"):
             done = run("--socket", "/no/socket", *line.split())
             assert done.returncode in (2, 3) and (done.returncode == 2) == (line != "set acl.in x"), (line, done)
@@ -584,6 +584,19 @@ def test_explain_prints_the_decisions():
         "bridge       lan", "to 02:00:00:00:00:07: no FDB entry in this VLAN; VLAN 20 has it at p1, VLAN 30 has it at p2",
         "punt         resolve", "neighbour 10.0.2.9: incomplete",
         "drop         acl_deny: denied", "remedy: Permit it."], said
+
+
+def test_capture_compiles_its_filter():
+    with tempfile.NamedTemporaryFile("w+") as file:
+        file.write("kept")
+        file.flush()
+        server = Server({"error": {"what": "no", "where": None, "code": "EINVAL"}})
+        done = server.run("capture", "west", "-w", file.name, "--filter", "tcp and (")
+        assert done.returncode == 2 and "--filter: 'tcp and (' is no pcap-filter(7): " in done.stderr, done
+        assert server.asked == [] and file.seek(0) == 0 and file.read() == "kept"
+        server.run("capture", "west", "-w", file.name, "--filter", "arp")
+        assert server.asked == [{"request": "capture", "port": "west", "filter": "arp", "program": [
+            [0x28, 0, 0, 12], [0x15, 0, 1, 0x806], [6, 0, 0, 65535], [6, 0, 0, 0]]}], server.asked
 
 
 def test_explain_takes_a_frame_of_a_capture():

@@ -283,8 +283,9 @@ def test_refusals():
             return done.stderr
 
         assert "port: names 'north', which is not a port; any: all ports (ENOENT)" in refusal("north")
-        assert "filter: is no pcap-filter(7): " in refusal("west", "--filter", "tcp and")
-        assert "filter: is no pcap-filter(7): " in refusal("west", "--filter", "wlan host 1")
+        assert "--filter: 'tcp and' is no pcap-filter(7): " in refusal("west", "--filter", "tcp and")
+        assert "--filter: 'wlan host 1' is no pcap-filter(7): " in refusal("west", "--filter", "wlan host 1")
+        assert "]: jumps backward, as protochain" in refusal("west", "--filter", "ip6 protochain 17")
         assert "reason: names 'bad_luck', which is not a drop reason" in refusal("west", "--reason", "bad_luck")
         assert "direction: should be in, out or both" in refusal("west", "--direction", "up")
         assert "vlan: should be a whole number from 1 to 4094" in refusal("west", "--vlan", "4095")

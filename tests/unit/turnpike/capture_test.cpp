@@ -16,7 +16,6 @@
 #include <random>
 #include <thread>
 
-#include "control/management/pcap_filter.hpp"
 #include "control/management/requests.hpp"
 #include "observe/pcapng.hpp"
 #include "tunnel_lab.hpp"
@@ -318,6 +317,13 @@ TEST_F(capture_lab, a_tag_that_the_device_took_out_is_in_the_frame) {
 TEST_F(capture_lab, of_one_port_one_direction_and_a_filter) {
     begin({{"port", "p1"},
            {"direction", "out"},
+           {"program",
+            {{0x30, 0, 0, 23},
+             {0x15, 0, 3, 17},
+             {0x20, 0, 0, 30},
+             {0x15, 0, 1, 0x0a090007},
+             {6, 0, 0, 65535},
+             {6, 0, 0, 0}}},
            {"filter", "udp and dst host 10.9.0.7"},
            {"snaplen", 40}});
     for (uint32_t n = 0; n < 10; ++n) pass(frame(0x0a090000 + n, 100));
@@ -484,65 +490,32 @@ TEST_F(capture_lab, a_port_is_removed) {
     EXPECT_EQ(end().size(), 2U);
 }
 
-TEST(pcap_filter, host_names_are_not_resolved) {
-    for (const auto& [filter, name] : {std::pair("foo", "foo"),
-                                       {"host foo.example", "foo.example"},
-                                       {"not src net \\foo", "foo"},
-                                       {"ether host foo", "foo"},
-                                       {"port 22 and tcp foo", "foo"},
-                                       {"tcp and (port 22) and foo", "foo"},
-                                       {"host 10.0.0.1 and (port 22) or foo", "foo"},
-                                       {"10.0.0.1a", "10.0.0.1a"},
-                                       {"10.0.0.", "10.0.0."},
-                                       {"10.0.0.1.2", "10.0.0.1.2"},
-                                       {"foo:1", "foo:1"},
-                                       {"host \\host", "host"},
-                                       {"tcpx", "tcpx"},
-                                       {"len-14 > 7", "len-14"},
-                                       {"host \\10/port or foo", "10/port"},
-                                       {"host \\300.1.1.1", "300.1.1.1"},
-                                       {"host \\02:00:00:00:00:01", "02:00:00:00:00:01"},
-                                       {"llc foo", "foo"},
-                                       {"ip6 host ::foo", "::foo"}}) {
-        EXPECT_EQ(control::host_name_in(filter), name) << filter;
-        EXPECT_FALSE(control::compile_pcap_filter(filter)) << filter;
-    }
-    for (const char* filter : {"",
-                               "ether host 0200.0a00.00b3 or ether host 02000a0000b3",
-                               "llc ui or llc xid",
-                               "fddi host 02:00:00:00:00:01",
-                               "tcp port ssh or http",
-                               "port (ssh or domain) and not src host 10.0.0.1",
-                               "src or dst portrange 6000-6008",
-                               "net 10.0.0.0 mask 255.0.0.0",
-                               "net 10.1/16",
-                               "ip6 host fe80::1",
-                               "host ::1 or ::abcd or ::ffff:10.0.0.1",
-                               "ether[0:4] & 0xffff != 7",
-                               "tcp[tcpflags] & (tcp-syn|tcp-fin) != 0",
-                               "icmp[icmptype] = icmp-echo && !arp",
-                               "icmp6[icmp6type]=icmp6-echo",
-                               "ether host 02:00:00:00:00:01",
-                               "ether proto \\ip",
-                               "ether src 2-0-0-0-0-1",
-                               "ip proto ospf or \\udp",
-                               "vlan 100 and pppoes 7 and (ip or ip6)",
-                               "mpls 7 and geneve",
-                               "greater 130 and len <= 200",
-                               "ether multicast or ether broadcast"}) {
-        EXPECT_EQ(control::host_name_in(filter), "") << filter;
-        const auto program = control::compile_pcap_filter(filter);
-        EXPECT_TRUE(program) << filter << ": " << program.error().message();
-    }
-    EXPECT_FALSE(control::compile_pcap_filter(std::string("tcp\0", 4)));
-}
-
-TEST_F(capture_lab, a_host_name_in_the_filter_is_refused) {
+TEST_F(capture_lab, filters_are_programs) {
     file_.reset(::memfd_create("capture", 0));
-    const json answer = asked({{"port", "p0"}, {"filter", "host localhost"}}, file_.get());
-    EXPECT_EQ(answer["error"]["where"], "filter") << answer;
-    EXPECT_TRUE(answer["error"]["what"].get<std::string>().starts_with("has the name 'localhost'"))
-        << answer;
+    for (const auto& [more, where, what] :
+         {std::tuple(R"({"filter": "tcp"})", "filter", "is a description; the filter is program"),
+          {R"({"program": 7})", "program", "should be a list"},
+          {R"({"program": []})", "program", "should have 1 to 4096 instructions"},
+          {R"({"program": [[6, 0, 0, 1], [6, 0, 0]]})", "program[1]", "should be a BPF instr"},
+          {R"({"program": [[6, 0, 0, 4294967296]]})", "program[0]", "should be a BPF instr"},
+          {R"({"program": [[65542, 0, 0, 1]]})", "program[0]", "should be a BPF instruction"},
+          {R"({"program": [[6, 0, -1, 1]]})", "program[0]", "should be a BPF instruction"},
+          {R"({"program": [[14, 0, 0, 1]]})", "program[0]", "has an unknown code"}}) {
+        json request = json::parse(more);
+        request["port"] = "p0";
+        const json refused = asked(request, file_.get())["error"];
+        EXPECT_EQ(refused["where"], where) << more;
+        EXPECT_TRUE(refused["what"].get<std::string>().starts_with(what)) << refused;
+    }
+    json request = {{"port", "p0"}, {"program", json::array()}};
+    for (int n = 0; n < 4097; ++n) request["program"].push_back({6, 0, 0, 1});
+    EXPECT_EQ(asked(request, file_.get())["error"]["where"], "program");
+    request["program"].erase(0);
+    request["filter"] = std::string(4097, 'x');
+    EXPECT_EQ(asked(request, file_.get())["error"]["where"], "filter");
+    request["filter"] = "none";
+    begin(request);
+    end();
 }
 
 /// Each has its rings.

@@ -9,8 +9,8 @@
 
 #include "control/controller.hpp"
 #include "control/forwarding/captures.hpp"
+#include "control/management/bpf_program.hpp"
 #include "control/management/control_calls.hpp"
-#include "control/management/pcap_filter.hpp"
 #include "control/management/show.hpp"
 #include "version.hpp"
 
@@ -32,6 +32,25 @@ datapath::drop_reason reason_of(const std::string& name) {
                    "names '" + name.substr(0, 80) + "', which is not a drop reason (doc/drops.md)");
 }
 
+std::vector<bpf_insn> program_of(const json& list) {
+    if (!list.is_array() || list.size() > max_bpf_instructions)
+        refuse_capture("program", "should be a list of 1 to 4096 instructions");
+    const auto is_number = [](const json& n, uint64_t most) {
+        return n.is_number_unsigned() && n.get<uint64_t>() <= most;
+    };
+    std::vector<bpf_insn> out;
+    for (const json& i : list) {
+        if (!i.is_array() || i.size() != 4 || !is_number(i[0], UINT16_MAX) ||
+            !is_number(i[1], UINT8_MAX) || !is_number(i[2], UINT8_MAX) ||
+            !is_number(i[3], UINT32_MAX))
+            refuse_capture("program[" + std::to_string(out.size()) + "]",
+                           "should be a BPF instruction, [code, jt, jf, k]");
+        out.push_back({i[0], i[1], i[2], i[3]});
+    }
+    if (auto valid = validate_bpf(out); !valid) throw valid.error();
+    return out;
+}
+
 datapath::capture_filter filter_of(const request_fields& f) {
     datapath::capture_filter out;
     out.control = f.truth_or("control", false);
@@ -48,10 +67,15 @@ datapath::capture_filter filter_of(const request_fields& f) {
     }
     if (f.has("vlan"))
         out.vlan = static_cast<uint16_t>(f.number_or("vlan", 0, 1, state::last_vlan));
-    if (f.has("filter") && !f.text("filter").empty()) {
-        auto program = compile_pcap_filter(f.text("filter"));
-        if (!program) throw program.error();
-        out.program = std::move(*program);
+    if (f.has("program")) out.program = program_of(f.member("program"));
+    if (f.has("filter")) {
+        constexpr size_t max_text = 4096;
+        if (f.text("filter").size() > max_text)
+            refuse_capture("filter", "is longer than 4096 characters");
+        if (!f.has("program"))
+            refuse_capture("filter",
+                           "is a description; the filter is program, a list of "
+                           "BPF instructions [code, jt, jf, k]");
     }
     out.snaplen = static_cast<uint32_t>(
         f.number_or("snaplen", out.snaplen, least_snaplen, datapath::capture::max_frame_bytes));
@@ -151,8 +175,8 @@ json capture_request(controller& c, control_calls& calls, const request_fields& 
             return status_json(number, *s);
         });
     }
-    f.expect("port direction control vlan filter drops reason snaplen packets");
-    auto filter = filter_of(f);  // the control thread waits for no compiler
+    f.expect("port direction control vlan program filter drops reason snaplen packets");
+    auto filter = filter_of(f);
     return calls.run([&] { return begun(c, f, std::move(filter), descriptor, connection); });
 }
 

@@ -148,8 +148,8 @@ const request_table::row request_table::rows[19] = {
     {"explain", explain,
      "trace a synthetic frame on a port or interface, without sending it: frame, or from and to"},
     {"capture", capture,
-     "copy packets of port as pcapng to the descriptor sent along; status, end: a capture's "
-     "number"},
+     "copy packets of port as pcapng to the descriptor sent along; program: a filter's BPF "
+     "instructions; status, end: a capture's number"},
     {"clear", clear, "restart the counters of `show` at 0; what: counters; port: only this port's"},
 };
 

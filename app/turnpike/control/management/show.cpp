@@ -390,16 +390,19 @@ constexpr subject subjects[] = {
 bool request_fields::has(std::string_view name) const { return all_.contains(name); }
 
 std::string request_fields::text(std::string_view name) const {
-    const auto at = all_.find(name);
-    if (at == all_.end()) refuse(name, "is missing");
-    if (!at->is_string()) refuse(name, "should be a text");
-    return at->get<std::string>();
+    const json& value = member(name);
+    if (!value.is_string()) refuse(name, "should be a text");
+    return value.get<std::string>();
 }
 
 std::string request_fields::json_text(std::string_view name) const {
+    return member(name).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+const json& request_fields::member(std::string_view name) const {
     const auto at = all_.find(name);
     if (at == all_.end()) refuse(name, "is missing");
-    return at->dump(-1, ' ', false, json::error_handler_t::replace);
+    return *at;
 }
 
 bool request_fields::truth_or(std::string_view name, bool otherwise) const {

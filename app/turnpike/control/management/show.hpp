@@ -19,8 +19,9 @@ class request_fields {
     explicit request_fields(const nlohmann::json& all) : all_(all) {}
     [[nodiscard]] bool has(std::string_view name) const;
     [[nodiscard]] std::string text(std::string_view name) const;
-    /// A member of any type, as JSON.
+    /// A member of any type.
     [[nodiscard]] std::string json_text(std::string_view name) const;
+    [[nodiscard]] const nlohmann::json& member(std::string_view name) const;
     [[nodiscard]] bool truth_or(std::string_view name, bool otherwise) const;
     [[nodiscard]] uint64_t number_or(std::string_view name, uint64_t otherwise, uint64_t least,
                                      uint64_t most) const;
