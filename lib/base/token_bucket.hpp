@@ -3,7 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+
+#include "base/cache_line.hpp"
 
 namespace turnpike {
 
@@ -18,6 +21,7 @@ struct token_rate {
         const uint64_t interval = std::max<uint64_t>(1, ticks_per_second / tokens);
         return {interval, interval * (burst - 1)};
     }
+    bool operator==(const token_rate&) const = default;
 };
 
 /// State of a bucket, full at first; buckets can share a token_rate.
@@ -38,6 +42,29 @@ class token_bucket {
 
   private:
     uint64_t full_at_ = 0;  ///< time at which the bucket is full again
+};
+
+/// A bucket of several threads, with its own rate, on its own cache line. Their clocks may differ a little: as full_at_ only
+/// rises, an older `now` draws no token too many.
+/// Threads  any
+class alignas(cache_line_bytes) shared_token_bucket {
+  public:
+    explicit shared_token_bucket(const token_rate& rate) noexcept : rate_(rate) {}
+
+    bool allow(uint64_t now) noexcept {
+        uint64_t full_at = full_at_.load(std::memory_order_relaxed), from = 0;
+        do {
+            from = std::max(full_at, now);
+            if (from - now > rate_.depth) return false;
+        } while (!full_at_.compare_exchange_weak(full_at, from + rate_.interval,
+                                                 std::memory_order_relaxed));
+        return true;
+    }
+    [[nodiscard]] const token_rate& rate() const noexcept { return rate_; }
+
+  private:
+    const token_rate rate_;
+    std::atomic<uint64_t> full_at_{0};
 };
 
 /// A bucket with its own rate per second, by a clock in milliseconds: bursts of up to a tenth of a second's tokens.

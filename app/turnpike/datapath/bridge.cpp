@@ -26,7 +26,6 @@ bridge_worker_state::bridge_worker_state(rte_ring* learnt)
     : learnt_(learnt),
       again_cycles_(rte_get_tsc_hz() / 1'000'000 * again_us),
       maps_(zeroed<uint64_t>(2 * map_words)),
-      storm_(zeroed<token_bucket>(max_interfaces * flood_kinds)),
       reported_(zeroed<reported_source>(reported_slots)),
       found_(zeroed<source>(found_slots)),
       domains_(zeroed<domain_counters>(max_domains)) {

@@ -17,7 +17,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/token_bucket.hpp"
@@ -141,7 +143,6 @@ struct alignas(64) bridge_member {
     bool learns = true;
     bool floods_unknown = true;  ///< unknown unicast is flooded to it
     bool locked = false;         ///< frames from sources without an FDB entry here are dropped
-    bool limits = false;         ///< some element of storm[] is a limit
     /// control answers ARP and ND for it, so these are not flooded to it
     bool neigh_suppress = false;
     /// FDB entries that may be learnt here, enforced by control; 0: no limit
@@ -150,8 +151,8 @@ struct alignas(64) bridge_member {
     const uint16_t* by_vlan = nullptr;
     /// [domain - first_domain] egress TPID and VLAN ID; 0: untagged; null: always untagged
     const uint32_t* tag_out = nullptr;
-    const token_rate* storm =
-        nullptr;  ///< [flood_kinds] where `limits` is set: storm control, in TSC cycles
+    /// Storm control by flood_kind, of all workers, in TSC cycles; null: no limit
+    std::array<shared_token_bucket*, flood_kinds> storm{};
 
     /// value of tag_out: not a member of that domain
     static constexpr uint32_t not_here = ~uint32_t{0};
@@ -230,7 +231,7 @@ struct bridge_tables {
     // Storage for members' pointers.
     std::vector<std::unique_ptr<uint16_t[]>> vlans{};
     std::vector<std::unique_ptr<uint32_t[]>> tags{};
-    std::vector<std::unique_ptr<token_rate[]>> storms{};
+    std::map<std::pair<uint16_t, flood_kind>, std::shared_ptr<shared_token_bucket>> storms{};
 };
 
 /// Message from a worker to control: a source address without an FDB entry, or one on another
@@ -291,10 +292,6 @@ class bridge_worker_state {
     }
     /// Send a source address to control, at most once per period.
     void learn(fdb_key key, uint16_t ifindex, uint64_t now) noexcept;
-    /// Storm control: whether one more packet of this class from this member may be flooded.
-    bool allow(uint16_t ifindex, flood_kind kind, const token_rate& limit, uint64_t now) noexcept {
-        return storm_[ifindex * flood_kinds + static_cast<size_t>(kind)].allow(limit, now);
-    }
     [[nodiscard]] domain_counters& domain(uint16_t d) noexcept { return domains_[d]; }
 
     /// Called by control: switch the worker to another map, from the next packet on. Answers the
@@ -326,7 +323,6 @@ class bridge_worker_state {
     counters::counter messages_lost_;  ///< messages lost because the ring was full
     // The kernel zeroes these pages on first write: without bridges they take no memory.
     pages<uint64_t> maps_;
-    pages<token_bucket> storm_;
     pages<reported_source> reported_;
     pages<source> found_;
     pages<domain_counters> domains_;

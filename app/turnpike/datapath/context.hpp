@@ -30,7 +30,8 @@ struct context {
     uint32_t worker = 0;  ///< worker number: index of ACLs' per-worker counters
     uint64_t now = 0;     ///< TSC at the start of this iteration
     bool sampled = false;
-    bool sends_own = false;  ///< the burst is of packets that control sends
+    bool sends_own = false;   ///< the burst is of packets that control sends
+    bool is_dry_run = false;  ///< of `explain`: uses up none of the limits that workers share
     /// The sampler whose samples of this burst wait for the ends of their paths; null: none (sampler.hpp)
     sampler* awaiting = nullptr;
     latency_sampler* latency = nullptr;  ///< with snapshot.latency; null: no latency is measured

@@ -320,6 +320,36 @@ TEST(bridge, storms_are_limited_by_kind) {
         << "another kind, another limit";
 }
 
+/// By any split of the frames between their queues.
+TEST(bridge, workers_share_the_storm_limits) {
+    for (const unsigned of_first : {0U, 80U, 160U}) {
+        path_lab l(ports(2) + bridge("{port: p0, storm: {broadcast: 2560}}, {port: p1}"), 2);
+        for (const size_t w : {0U, 1U}) l.worker(w).start();
+        l.links(true);
+        for (unsigned n = 0; n < 160; ++n)
+            ASSERT_TRUE(l.offer(0, frame(everybody, fdb_entry(1)), n < of_first ? 0 : 1));
+        const auto began = std::chrono::steady_clock::now();
+        for (int n = 0; n < 8; ++n)
+            for (const size_t w : {0U, 1U}) l.worker(w).poll();
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+        const size_t out = l.sent(1).size();
+        EXPECT_GE(out, 129U) << "a burst, from " << of_first;
+        EXPECT_LE(static_cast<double>(out), 130 + 2560 * took.count()) << of_first;
+        for (const size_t w : {0U, 1U}) l.worker(w).finish();
+    }
+}
+
+/// Another change does not fill the bucket, and another rate begins with a full one.
+TEST(bridge, a_storm_limit_lasts_over_changes) {
+    const std::string member = "{port: p0, storm: {broadcast: 1}}, {port: p1}";
+    lab l(ports(2) + bridge(member));
+    for (uint8_t i = 0; i < 64; ++i) l.send(0, frame(everybody, fdb_entry(1)));
+    ASSERT_TRUE(l.apply(ports(3) + bridge(member + ", {port: p2}")));
+    EXPECT_EQ(l.send(0, frame(everybody, fdb_entry(1)))[1].size(), 0U);
+    ASSERT_TRUE(l.apply(ports(2) + bridge("{port: p0, storm: {broadcast: 2}}, {port: p1}")));
+    EXPECT_EQ(l.send(0, frame(everybody, fdb_entry(1)))[1].size(), 1U);
+}
+
 /// A tag that stays in the frame is none of its bytes, as one that a device takes out; nor is it
 /// where bursts are of several VLANs, or lists make the tag go.
 TEST(bridge, counts_bytes_without_tags) {

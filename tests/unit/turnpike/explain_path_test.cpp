@@ -162,6 +162,17 @@ TEST(explain_path, finds_a_station_in_another_vlan) {
     EXPECT_FALSE(station(8).contains("elsewhere"));
 }
 
+TEST(explain_path, draws_on_no_storm_limit) {
+    bridge_lab l(ports(2) + bridge("{port: p0, storm: {broadcast: 1}}, {port: p1}"));
+    const byte_vector f = frame(everybody, fdb_entry(1));
+    for (int n = 0; n < 64; ++n) {
+        const json answer =
+            result_of(l, {{"request", "explain"}, {"port", "p0"}, {"frame", hex_of(f)}});
+        EXPECT_NE(answer["path"].back()["stage"], "drop") << answer;
+    }
+    EXPECT_EQ(l.egress_ports(0, f), "1");
+}
+
 /// A host that does not answer: explain and trace name the failure, also where control drops the packets.
 TEST(explain_path, names_a_failed_neighbour) {
     running_lab l(shared);

@@ -38,20 +38,9 @@ datapath::bridge_policy policy_of(const state::reserved_groups& config) {
 }
 
 /// Burst size: a twentieth of a second, at least one RX burst.
-token_rate limit_of(uint32_t packets_per_s, size_t workers) {
-    if (packets_per_s == 0) return {};
-    const uint64_t hz = rte_get_tsc_hz(), cycles = hz * workers / packets_per_s;
+token_rate limit_of(uint32_t packets_per_s) {
+    const uint64_t hz = rte_get_tsc_hz(), cycles = std::max<uint64_t>(1, hz / packets_per_s);
     return {cycles, std::max(hz / 20, cycles * datapath::burst_max)};
-}
-
-/// The workers that poll a port share its limit.
-size_t pollers_of(const datapath::snapshot& v, uint16_t port) {
-    const bool any = port == datapath::tunnel_port;  // decapsulated frames arrive by any port
-    const auto n = std::count_if(v.queues.begin(), v.queues.end(), [&](const auto& q) {
-        return std::any_of(q.rx.begin(), q.rx.end(),
-                           [&](const auto& rx) { return any || rx.port == port; });
-    });
-    return std::max<size_t>(1, static_cast<size_t>(n));
 }
 
 static_assert(datapath::max_ports <= 32);
@@ -60,7 +49,9 @@ constexpr auto all_ports = static_cast<uint32_t>((uint64_t{1} << datapath::max_p
 /// Builds the tables of all bridges.
 class table_maker {
   public:
-    table_maker(const transaction& c, bridge_tables& to) : c_(c), to_(to) {
+    /// before  the published tables; null: none
+    table_maker(const transaction& c, const bridge_tables* before, bridge_tables& to)
+        : c_(c), before_(before), to_(to) {
         to_.domains.resize(domains_of_bridge);
         to_.bridges.emplace_back();  // index 0 is unused
         std::map<std::string, uint32_t> of_bridge;
@@ -125,22 +116,28 @@ class table_maker {
             if (m.isolation == 0) to_.exits[ifindex].isolation = tunnels_of_all;
         }
         to_.any_locked |= m.locked;
-        add_storm(m, ifindex, to);
+        to.storm[static_cast<size_t>(flood_kind::broadcast)] =
+            storm_limit(ifindex, flood_kind::broadcast, m.storm.broadcast);
+        to.storm[static_cast<size_t>(flood_kind::multicast)] =
+            storm_limit(ifindex, flood_kind::multicast, m.storm.multicast);
+        to.storm[static_cast<size_t>(flood_kind::unknown)] =
+            storm_limit(ifindex, flood_kind::unknown, m.storm.unknown);
         if (m.mode == vlan_mode::unaware)
             to.untagged = first;
         else
             add_vlans(m, first, to);
     }
-    void add_storm(const state::bridge_member& m, uint16_t ifindex, bridge_member& to) {
-        if (m.storm == state::storm_rates{}) return;
-        const size_t workers = pollers_of(*c_.snapshot, to_.exits[ifindex].port);
-        auto limits = std::make_unique<token_rate[]>(datapath::flood_kinds);
-        limits[static_cast<size_t>(flood_kind::broadcast)] = limit_of(m.storm.broadcast, workers);
-        limits[static_cast<size_t>(flood_kind::multicast)] = limit_of(m.storm.multicast, workers);
-        limits[static_cast<size_t>(flood_kind::unknown)] = limit_of(m.storm.unknown, workers);
-        to.limits = true;
-        to.storm = limits.get();
-        to_.storms.push_back(std::move(limits));
+    /// The bucket stays as long as the rate does: other changes do not fill it.
+    shared_token_bucket* storm_limit(uint16_t ifindex, flood_kind kind, uint32_t packets_per_s) {
+        if (packets_per_s == 0) return nullptr;
+        const token_rate rate = limit_of(packets_per_s);
+        auto& bucket = to_.storms[{ifindex, kind}];
+        if (before_ != nullptr)
+            if (const auto at = before_->storms.find({ifindex, kind});
+                at != before_->storms.end() && at->second->rate() == rate)
+                bucket = at->second;
+        if (bucket == nullptr) bucket = std::make_shared<shared_token_bucket>(rate);
+        return bucket.get();
     }
 
     /// Ingress domain by VLAN, and egress tag by domain.
@@ -221,6 +218,7 @@ class table_maker {
     }
 
     const transaction& c_;
+    const bridge_tables* const before_;
     bridge_tables& to_;
     std::map<std::string, uint32_t> ports_of_vrf_;
 };
@@ -246,7 +244,7 @@ class bridges::prepared_bridges : public prepared_change {
         tables_ = std::make_unique<bridge_tables>();
         tables_->fdb_entries = of_.table_.get();
         tables_->fdb_changes = &of_.changes_;
-        table_maker maker(c, *tables_);
+        table_maker maker(c, of_.shown_.get(), *tables_);
         for (const auto& [name, b] : c.after.bridges) {
             const bridge_row& row = rows_.at(name);
             maker.add(name, b, row.number, row.first_domain);

@@ -86,6 +86,7 @@ class dry_run_worker {
           snapshot_(now) {
         watch_lists();
         snapshot_.sampling = nullptr;
+        context_.is_dry_run = true;
         context_.snapshot = &snapshot_;
         context_.bridge_state = &bridge_state_;
         context_.tunnel_state = &tunnel_state_;

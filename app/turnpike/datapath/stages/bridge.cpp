@@ -265,10 +265,8 @@ class bridge_stage {
                 return;
             }
         }
-        const bridge_member& in = t_.members[b_.in[i]];
-        if (!in.limits) return;
-        const token_rate& most = in.storm[static_cast<size_t>(kind)];
-        if (most.interval == 0 || c_.bridge_state->allow(b_.in[i], kind, most, c_.now)) return;
+        shared_token_bucket* const bucket = t_.members[b_.in[i]].storm[static_cast<size_t>(kind)];
+        if (bucket == nullptr || c_.is_dry_run || bucket->allow(c_.now)) return;
         flooded_ &= ~(packet_mask{1} << i);
         constexpr drop_reason why[] = {drop_reason::bridge_storm_unknown,
                                        drop_reason::bridge_storm_multicast,
