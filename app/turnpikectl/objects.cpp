@@ -168,8 +168,9 @@ result<json> change_rule(const given& g) {
     size_t at = 3;
     if (verb != "add") {
         const std::string& rule = g.words[at++].second;
-        const bool is_index = rule.find_first_not_of("0123456789") == std::string::npos;
-        out[is_index ? "at" : "name"] = rule;
+        out["name"] = rule;
+        const bool is_number = rule.find_first_not_of("0123456789") == std::string::npos;
+        if (is_number) out["at"] = rule;  // if no rule has the number as its name
     }
     if (verb == "del") return change(g, std::move(out));
     json rule = members(g, at + 1, {{"action", g.words[at].second}});

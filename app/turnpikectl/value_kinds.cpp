@@ -61,7 +61,7 @@ constexpr value_kind kinds[] = {
      "name"},
     {"PCAP", "FILE:N, frame N from 1 of a pcap or pcapng file", {}, {}, {}, true},
     {"FRAME", "a frame's bytes, two hexadecimal digits each"},
-    {"RULE", "a rule's name, or its position from 1"},
+    {"RULE", "a rule's name or, if no rule has that name, its position from 1"},
     {"PROTOCOL", "tcp, udp, icmp..., or a number"},
     {"PORTS", "a port or a range, e.g. 80 or 1024-65535"},
     {"FLAGS", "TCP flags, e.g. \"+syn -ack\""},

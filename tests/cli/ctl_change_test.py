@@ -93,8 +93,9 @@ def test_objects():
                 "action": "deny", "name": "n", "protocol": "tcp", "destination_ports": "80-81",
                 "fragments": "false"}}}},
         "rule replace l 3 count source 10.0.0.0/8":
-            {"replace": {"rule": {"list": "l", "at": "3", "rule": {"action": "count", "source": "10.0.0.0/8"}}}},
+            {"replace": {"rule": {"list": "l", "name": "3", "at": "3", "rule": {"action": "count", "source": "10.0.0.0/8"}}}},
         "rule del l n": {"del": {"rule": {"list": "l", "name": "n"}}},
+        "rule del l 1": {"del": {"rule": {"list": "l", "name": "1", "at": "1"}}},
         "set tx.drain_us 20": {"set": {"tx": {"drain_us": "20"}}},
         "set ecmp.vxlan_ports 4789,8472": {"set": {"ecmp": {"vxlan_ports": ["4789", "8472"]}}},
         "set port west mtu 9000": {"set": {"port": {"name": "west", "mtu": "9000"}}},

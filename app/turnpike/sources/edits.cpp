@@ -56,8 +56,11 @@ template <class List>
 std::string checked_name(const reader& from, verb v, const List& list, const char* kind) {
     if (v == del) from.expect_map({"name"});
     std::string name = from.at("name").text();
-    check_there(from, v, list.find(name) != nullptr,
-                fmt::format("{} '{}'", kind, name.substr(0, 80)));
+    const bool there = list.find(name) != nullptr;
+    check_there(from, v, there, fmt::format("{} '{}'", kind, name.substr(0, 80)));
+    // `capture any`, `acl.in none`: an object of the name would be out of their reach. A file may have one.
+    if (!there && (name == "any" || name == "none"))
+        from.at("name").refuse("is '" + name + "', a word of commands; choose another name");
     return name;
 }
 

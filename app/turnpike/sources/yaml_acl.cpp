@@ -91,21 +91,20 @@ acl_list read_list(const reader& from, const std::string& config_file, const acl
     return out;
 }
 
-/// The position among the configured rules of the rule that an edit names.
-size_t place_of(const reader& from, const std::vector<acl_rule>& rules) {
-    if (from.has("at") == from.has("name"))
-        from.refuse("should have either \"at\", from 1, or the rule's \"name\"");
-    if (from.has("at")) {
-        if (rules.empty()) from.at("at").refuse("names a rule of a list that has none");
-        return from.at("at").number(1, rules.size()) - 1;
+/// The index of the rule that an edit selects: by its name, by its position, or with both by its position only if no rule has
+/// the name, as a name may be a number.
+size_t selected_rule(const reader& from, const std::vector<acl_rule>& rules) {
+    if (from.has("name")) {
+        const std::string name = from.at("name").text();
+        const auto named = std::ranges::find(rules, name, &acl_rule::name);
+        if (named != rules.end()) return static_cast<size_t>(named - rules.begin());
+        if (!from.has("at"))
+            from.at("name").refuse(
+                fmt::format("names '{}', which is not a rule of the list", name.substr(0, 80)));
     }
-    const std::string name = from.at("name").text();
-    const auto at =
-        std::find_if(rules.begin(), rules.end(), [&](const acl_rule& r) { return r.name == name; });
-    if (at == rules.end() || name.empty())
-        from.at("name").refuse(
-            fmt::format("names '{}', which is not a rule of the list", name.substr(0, 80)));
-    return static_cast<size_t>(at - rules.begin());
+    if (!from.has("at")) from.refuse("should have \"at\", from 1, or the rule's \"name\"");
+    if (rules.empty()) from.at("at").refuse("names a rule of a list that has none");
+    return from.at("at").number(1, rules.size()) - 1;
 }
 
 /// The rule of an edit; its name must be unique in the ACL.
@@ -169,7 +168,7 @@ void edit_rules(std::vector<acl_rule>& rules, const reader& from, list_edit how,
         rules.insert(rules.begin() + static_cast<std::ptrdiff_t>(at), std::move(r));
         return;
     }
-    const auto at = rules.begin() + static_cast<std::ptrdiff_t>(place_of(from, rules));
+    const auto at = rules.begin() + static_cast<std::ptrdiff_t>(selected_rule(from, rules));
     if (how == list_edit::erase) {
         rules.erase(at);
     } else {

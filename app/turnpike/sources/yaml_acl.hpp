@@ -17,7 +17,8 @@ void read_acl(const yaml::reader& from, state::configuration& into);
 [[nodiscard]] std::vector<state::acl_rule> extract_rules(state::acl_list& list);
 void put_rules(state::acl_list& list, std::vector<state::acl_rule> rules);
 enum class list_edit { insert, exchange, erase };
-/// Edits one rule. from  "rule", except to erase; "at", from 1, or the "name" of the existing rule
+/// Edits one rule. from  "rule", except to erase; "at", from 1, or the "name" of the existing rule, or both: "at" if no rule has
+/// the name
 /// l2  the ACL is an L2 ACL
 void edit_rules(std::vector<state::acl_rule>& rules, const yaml::reader& from, list_edit how,
                 bool l2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Edits of single ACL rules, many in a request.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sources/edits.hpp"
@@ -55,6 +56,28 @@ TEST(rule_edits, of_rules_and_lists_by_turns) {
     ASSERT_TRUE(edit(d, R"([{"add": {"acl": {"name": "third", "rules": []}}}, )" +
                             rule("add", "third", two) + "]"));
     EXPECT_EQ(names("third"), "two");
+}
+
+/// turnpikectl sends a number as both: the rule of that name, else of that position.
+TEST(rule_edits, find_a_name_that_is_a_number_before_a_position) {
+    const state::configuration d = state_with(
+        "acl:\n  - {name: l, rules: [{action: deny, name: one}, {action: deny, name: 1}]}\n"
+        "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n");
+    const auto left = [&](const std::string& which) {
+        state::configuration edited = d;
+        const auto done = edit(edited, R"([{"del": {"rule": {"list": "l")" + which + "}}}]");
+        std::string out = done ? "" : done.error().text;
+        for (const auto& r : edited.acls.at("l")->rules)
+            if (done && !r.where.text.empty()) out += r.name;
+        return out;
+    };
+    EXPECT_EQ(left(R"(, "name": "1", "at": "1")"), "one");
+    EXPECT_EQ(left(R"(, "at": 1)"), "1");
+    EXPECT_EQ(left(R"(, "name": "2", "at": "2")"), "one");
+    EXPECT_THAT(left(R"(, "name": "3", "at": "3")"),
+                ::testing::HasSubstr("at should be a whole number"));
+    EXPECT_THAT(left(R"(, "name": "2")"), ::testing::HasSubstr("names '2', which is not a rule"));
+    EXPECT_THAT(left(""), ::testing::HasSubstr("or the rule's \"name\""));
 }
 
 /// A file, or a block of lines, makes many rules; an edit that dropped the key would add a rule
