@@ -42,11 +42,13 @@ class renamer {
 
     result<std::vector<std::string>> run() {
         if (in_.entries.empty()) return lines_;
-        if (kind(0) == node_kind::map) visit_sections(0, true);
+        if (kind(0) == node_kind::map) visit_sections(0);
         if (kind(0) == node_kind::list)  // the changes of a request: {verb: {kind: object}}
             each_child(0, [&](uint32_t change) {
                 each_child(change, [&](uint32_t verb) {
-                    if (kind(verb + 1) == node_kind::map) visit_sections(verb + 1, false);
+                    if (kind(verb + 1) != node_kind::map) return;
+                    visit_sections(verb + 1);
+                    if (text(verb) == "unset") visit_keys_to_unset(verb + 1);
                 });
             });
         if (twice_) return tl::unexpected<error>(*twice_);
@@ -72,9 +74,9 @@ class renamer {
         for (uint32_t i = at + 1; i < end; i = keys ? after(i + 1) : after(i)) f(i);
     }
 
-    /// A map of sections (a file) or of one object (a request).
-    void visit_sections(uint32_t map, bool is_file) {
-        if (is_file) rename_in(map, section::file);
+    /// A map of sections (a file) or of one object or setting (a request).
+    void visit_sections(uint32_t map) {
+        rename_in(map, section::file);
         each_child(map, [&](uint32_t key) {
             const std::string name(text(key));  // a copy: a rename may move the texts
             if (name == "neighbours" && kind(key + 1) == node_kind::map)
@@ -93,6 +95,27 @@ class renamer {
         }
     }
 
+    /// {kind: {keys: [...]}}, where settings are dotted: "neighbours.limit".
+    void visit_keys_to_unset(uint32_t kinds) {
+        each_child(kinds, [&](uint32_t object) {
+            const bool settings = text(object) == "settings";
+            each_child(object + 1, [&](uint32_t member) {
+                if (text(member) != "keys") return;
+                each_child(member + 1, [&](uint32_t key) {
+                    for (const key_rename& r : renamings) {
+                        const std::string in = r.in == section::neighbours ? "neighbours." : "";
+                        if ((r.in == section::interface) == settings ||
+                            text(key) != in + std::string(r.old))
+                            continue;
+                        add_line(key, r);
+                        set_text(key, in + std::string(r.now));
+                        return;
+                    }
+                });
+            });
+        });
+    }
+
     void rename_in(uint32_t map, section in) {
         each_child(map, [&](uint32_t key) {
             for (const key_rename& r : renamings)
@@ -101,11 +124,10 @@ class renamer {
     }
 
     void rename(uint32_t map, uint32_t key, const key_rename& r) {
-        const std::string where = fmt::format("{}:{}", in_.name, uint32_t{in_.entries[key].line});
         each_child(map, [&](uint32_t other) {
             if (text(other) == r.now && !twice_)
                 twice_ = error{
-                    EINVAL, where,
+                    EINVAL, where_is(key),
                     fmt::format("`{}` is the old name of `{}`, and both are here: keep the latter",
                                 r.old, r.now)};
         });
@@ -116,11 +138,19 @@ class renamer {
             else if (text(key + 1) == "route")
                 set_text(key + 1, "false");
         }
+        add_line(key, r);
+    }
+
+    [[nodiscard]] std::string where_is(uint32_t key) const {
+        return fmt::format("{}:{}", in_.name, uint32_t{in_.entries[key].line});
+    }
+    /// The line of the log, once for each old key.
+    void add_line(uint32_t key, const key_rename& r) {
         const auto index = static_cast<size_t>(&r - renamings);
         if (std::exchange(named_[index], true)) return;
         lines_.push_back(fmt::format(
-            "{}: `{}` is called `{}` now; the old name will be refused by the next release", where,
-            r.old, r.now));
+            "{}: `{}` is called `{}` now; the old name will be refused by the next release",
+            where_is(key), r.old, r.now));
     }
 
     void set_text(uint32_t at, std::string_view to) {

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr std::string_view with_old_keys = R"(ports:
@@ -95,6 +96,22 @@ TEST(old_keys, in_requests) {
     EXPECT_THAT(to_yaml(*running), HasSubstr("max_entries: 200"));
     ASSERT_TRUE(edit(*running, R"([{"set": {"neighbours": {"max_entries": 300}}}])"));
     EXPECT_TRUE(running->old_keys.empty());
+}
+
+TEST(old_keys, to_unset) {
+    auto running = load_text(with_new_keys, "f.yaml");
+    ASSERT_TRUE(running);
+    const auto made = edit(
+        *running, R"([{"unset": {"settings": {"keys": ["neighbours.limit", "special_purpose"]}}},
+        {"unset": {"port": {"name": "west", "keys": ["redirects"]}}}, {"set": {"special_purpose": "drop"}}])");
+    ASSERT_TRUE(made) << made.error().message();
+    EXPECT_THAT(running->old_keys,
+                ElementsAre(StartsWith("socket:1: `limit` is called `max_entries`"),
+                            StartsWith("socket:1: `special_purpose` is called `drop_bogons`"),
+                            StartsWith("socket:2: `redirects` is called `send_redirects`")));
+    EXPECT_TRUE(running->drops_special);
+    EXPECT_THAT(to_yaml(*running), Not(HasSubstr("max_entries")));
+    EXPECT_FALSE(running->interfaces.at("west").send_redirects);
 }
 
 }  // namespace
