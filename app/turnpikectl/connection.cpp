@@ -10,6 +10,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "signals.hpp"
+
 namespace turnpike::ctl {
 
 using nlohmann::json;
@@ -40,6 +42,7 @@ result<json> connection::receive() {
     size_t end;
     while ((end = heard_.find('\n')) == std::string::npos) {
         char bytes[65536];
+        if (is_interrupted()) return fail(EINVAL, {}, "interrupted before the answer");
         const ssize_t n = ::recv(fd_.get(), bytes, sizeof bytes, 0);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN)
@@ -116,7 +119,7 @@ result<void> connection::send(const json& request, int descriptor) {
         const ssize_t n =
             with ? send_with(fd_.get(), line.data(), line.size(), descriptor)
                  : ::send(fd_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EINTR && !is_interrupted()) continue;
         if (n < 0) break;  // the peer may have sent an error before it closed
         sent += static_cast<size_t>(n);
     }

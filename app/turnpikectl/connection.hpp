@@ -19,7 +19,7 @@ class connection {
     [[nodiscard]] static result<connection> open(const std::string& path,
                                                  std::chrono::milliseconds patience);
     /// Sends a request and returns the complete answer.
-    /// Errors  ECONNRESET, EPROTO, or ETIMEDOUT: no answer; EINVAL: the request is not UTF-8
+    /// Errors  ECONNRESET, EPROTO, or ETIMEDOUT: no answer; EINVAL: the request is not UTF-8, or Ctrl-C at the prompt
     [[nodiscard]] result<nlohmann::json> ask(const nlohmann::json& request);
 
     /// The two halves of ask(), and the descriptor to poll between them.

@@ -14,6 +14,7 @@
 #include "ask.hpp"
 #include "base/owned_fd.hpp"
 #include "print.hpp"
+#include "signals.hpp"
 #include "transfer.hpp"
 
 namespace turnpike::ctl {
@@ -66,6 +67,7 @@ result<void> run_editor(const std::string& file) {
     int status = 0;
     while (::waitpid(child, &status, 0) < 0)
         if (errno != EINTR) return fail(errno, editor, "cannot be waited for");
+    clear_interrupt();  // a Ctrl-C in the editor
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
     return fail(EINVAL, editor, "the editor failed; nothing is changed");
 }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The interactive prompt, by the line editor of NetBSD (libedit).
 #include <histedit.h>
+#include <langinfo.h>
 
 #include <algorithm>
+#include <clocale>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <new>
 
 #include "session.hpp"
+#include "signals.hpp"
 
 namespace turnpike::ctl {
 namespace {
@@ -75,6 +79,12 @@ unsigned char list_words(EditLine* editor, int) {
     return CC_REDISPLAY;
 }
 
+/// The editor decodes keys by the locale, and erases whole characters: requests are UTF-8, in any locale.
+void use_utf8() {
+    std::setlocale(LC_CTYPE, "");
+    if (std::strcmp(::nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 struct editor_deleter {
     void operator()(EditLine* e) const noexcept { ::el_end(e); }
 };
@@ -86,6 +96,8 @@ struct history_deleter {
 
 int run_prompt(const std::vector<std::string>& options) {
     constexpr int max_history = 1000;
+    use_utf8();
+    catch_interrupts();
     prompt_state state{.lines = session(options)};
     const std::unique_ptr<EditLine, editor_deleter> editor(
         ::el_init("turnpikectl", stdin, stdout, stderr));
@@ -106,18 +118,29 @@ int run_prompt(const std::vector<std::string>& options) {
     ::el_set(e, EL_BIND, "?", "list-words", nullptr);
     ::el_set(e, EL_BIND, "^R", "em-inc-search-prev", nullptr);
     while (true) {
+        clear_interrupt();
         state.prompt = state.lines.prompt();
         // Else el_gets() shows the prompt first, and ^D just after it is read as another key.
         ::el_set(e, EL_PREP_TERM, 1);
         int n = 0;
         const char* const text = ::el_gets(e, &n);
-        if (text == nullptr || n <= 0) break;
+        if (text == nullptr && is_interrupted()) {  // the next el_gets() begins an empty line
+            std::puts("^C");
+            continue;
+        }
+        if (text == nullptr || n <= 0) {
+            std::putchar('\n');
+            if (state.lines.leave()) break;
+            continue;
+        }
         std::string line(text, static_cast<size_t>(n));
         while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
         if (line.find_first_not_of(" \t") != std::string::npos)
             ::history(past.get(), &event, H_ENTER, line.c_str());
+        clear_interrupt();
         if (!state.lines.run(line)) break;
         std::fflush(stdout);
+        std::clearerr(stdout);  // of a write that Ctrl-C ended
     }
     return 0;
 }

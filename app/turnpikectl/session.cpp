@@ -143,14 +143,19 @@ bool session::run(const std::string& line) {
     }
     if (parsed->words.empty()) return true;
     const std::string first = whole_words({parsed->words[0]}, own_first_words()).front();
-    if (parsed->words.size() == 1 && (first == "exit" || first == "quit")) {
-        if (candidate_.empty()) return false;
-        code_ = complain({EINVAL, "exit", "the candidate has changes: commit or abort first"},
-                         exit_refused);
-        return true;
-    }
+    if (parsed->words.size() == 1 && (first == "exit" || first == "quit")) return !leave();
+    refused_to_leave_ = false;
     code_ = run_command(*parsed);
     return true;
+}
+
+bool session::leave() {
+    if (candidate_.empty() || std::exchange(refused_to_leave_, true)) return true;
+    code_ = complain({EINVAL, "exit",
+                      "the candidate has changes: commit or abort first; exit or Ctrl-D again "
+                      "drops them"},
+                     exit_refused);
+    return false;
 }
 
 /// Applies the filters.

@@ -30,6 +30,8 @@ class session {
     /// Runs a line, and prints its result.
     /// Returns false for `exit`
     [[nodiscard]] bool run(const std::string& line);
+    /// Whether the prompt may end: the first time in a row, not with a candidate whose changes would be lost.
+    [[nodiscard]] bool leave();
     /// The exit code of the last line.
     [[nodiscard]] int code() const noexcept { return code_; }
     /// "turnpike> ", with the changes of a candidate, unsaved work and the time of a change that awaits confirmation.
@@ -75,7 +77,7 @@ class session {
     std::vector<std::pair<std::string_view, std::vector<std::string>>> options_;  ///< by name
     uint64_t pending_id_ = 0;  ///< of the change that the last commit began to wait with; 0: none
     int code_ = 0;
-    bool configures_ = false;
+    bool configures_ = false, refused_to_leave_ = false;
     struct kept_change;
     std::vector<kept_change> candidate_;
 };

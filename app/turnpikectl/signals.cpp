@@ -5,6 +5,21 @@
 #include <unistd.h>
 
 namespace turnpike::ctl {
+namespace {
+
+volatile std::sig_atomic_t interrupts = 0;
+
+}  // namespace
+
+void catch_interrupts() noexcept {
+    struct sigaction counted {};
+    counted.sa_handler = [](int) { interrupts = 1; };
+    ::sigaction(SIGINT, &counted, nullptr);  // without SA_RESTART: system calls that wait return
+}
+
+bool is_interrupted() noexcept { return interrupts != 0; }
+
+void clear_interrupt() noexcept { interrupts = 0; }
 
 signals::signals(std::initializer_list<int> which) {
     sigset_t set;

@@ -28,4 +28,11 @@ class signals {
     owned_fd fd_{};
 };
 
+/// From now on SIGINT ends the wait for an answer, and no program: for the prompt. Other programs than this one have the
+/// default again.
+void catch_interrupts() noexcept;
+/// Whether SIGINT has arrived since the last clear_interrupt().
+[[nodiscard]] bool is_interrupted() noexcept;
+void clear_interrupt() noexcept;
+
 }  // namespace turnpike::ctl

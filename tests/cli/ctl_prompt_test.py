@@ -25,11 +25,13 @@ class Box:
 
     def __init__(self):
         self.state = {"states": [], "unsaved": False, "undone_in_s": None}
-        self.refuse = self.invalid = None
+        self.refuse = self.invalid = self.silent_about = None
         self.server = Server(*[self.answer] * 90)
 
     def answer(self, request):
         kind = request["request"]
+        if kind == self.silent_about:
+            return b""
         if kind == "history":
             return {"result": self.state}
         if kind in ("change", "diff", "apply", "reload"):
@@ -82,7 +84,7 @@ class Terminal:
                 except OSError:
                     data = b""
                 assert data, f"ended without {text!r}: {plain!r}"
-                self.seen += data.decode()
+                self.seen += data.decode(errors="replace")
 
     def type(self, text):
         os.write(self.fd, text.encode())
@@ -179,6 +181,69 @@ def test_a_command_gives_the_signals_back():
     assert blocked_in(terminal.pid) == before
     terminal.type("exit\n")
     assert terminal.end() == 0
+
+
+def test_ctrl_c_ends_a_line_and_a_command():
+    box = Box()
+    box.silent_about = "flush"
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    terminal.line("configure", "(candidate: 0)# ")
+    terminal.line("set port west mtu 9000", "(candidate: 1)# ")
+    terminal.type("set port east mtu 99\x03")
+    terminal.read_until("^C")
+    terminal.read_until("(candidate: 1)# ")
+    terminal.type("\x03")
+    terminal.read_until("(candidate: 1)# ")
+    terminal.line("undo", "(candidate: 0)# ")
+    assert len(box.changes()) == 1, box.changes()
+    terminal.line("set port west mtu 9000", "(candidate: 1)# ")
+    for line in ("fdb flush", "fdb flush | match x"):
+        terminal.type(line + "\n")
+        end = time.monotonic() + 20
+        while box.server.asked[-1]["request"] != "flush":
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        terminal.type("\x03")
+        terminal.read_until("turnpikectl: interrupted before the answer")
+        terminal.read_until("(candidate: 1)# ")
+    assert "west" in terminal.line("show ports", "(candidate: 1)# ")
+    terminal.line("abort")
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_a_candidate_is_not_dropped_at_once():
+    for leave in ("\x04", "exit\n"):
+        box = Box()
+        terminal = Terminal(box)
+        terminal.read_until("turnpike> ")
+        terminal.line("configure", "(candidate: 0)# ")
+        terminal.line("set port west mtu 9000", "(candidate: 1)# ")
+        for _ in range(2):
+            terminal.type("\x04")
+            terminal.read_until("commit or abort first; exit or Ctrl-D again drops them")
+            terminal.read_until("(candidate: 1)# ")
+            terminal.line("compare", "(candidate: 1)# ")
+        terminal.type("\x04")
+        terminal.read_until("(candidate: 1)# ")
+        terminal.type(leave)
+        assert terminal.end() == 0
+
+
+def test_letters_of_utf_8_are_one_key_each():
+    for locale in ("C", "C.UTF-8"):
+        box = Box()
+        terminal = Terminal(box, environment={"LC_ALL": locale})
+        terminal.read_until("turnpike> ")
+        for key in 'set port west description "Zürich–東京é':
+            terminal.type(key)
+        terminal.type("\x7f\x7f京ä\x08\"\n")
+        terminal.read_until("changed: 1 port")
+        terminal.read_until("> ")
+        assert box.changes()[-1]["do"] == [{"set": {"port": {"name": "west", "description": "Zürich–東京"}}}], box.changes()
+        terminal.type("exit\n")
+        assert terminal.end() == 0
 
 
 def test_completion_help_and_history():
