@@ -66,15 +66,26 @@ std::string listed(const std::vector<std::string_view>& names) {
 }
 
 /// The error for words that match no command: position and alternatives.
-error misfit(const std::vector<std::string>& words, const std::vector<candidate>& near) {
+/// further  first words of other lines
+error misfit(const std::vector<std::string>& words, const std::vector<candidate>& near,
+             std::span<const std::string_view> further) {
     const size_t taken = near.front().taken;
+    if (taken == 0 && !words.empty() && std::ranges::find(further, words[0]) != further.end())
+        return {EINVAL, words[0], "is a command of the prompt, which turnpikectl alone opens"};
     const std::string where = joined(words, taken), expected = listed(next_words(near));
     if (taken == words.size())
         return {EINVAL, where,
                 words.empty() ? "a command is missing; commands: " + expected
                               : expected + " is missing"};
     if (expected.empty()) return {EINVAL, where, "'" + words[taken] + "' is unexpected"};
-    const std::string nearest = yaml::suggestion(words[taken], next_words(near));
+    auto keywords = next_words(near);
+    if (taken == 0) keywords.insert(keywords.end(), further.begin(), further.end());
+    std::vector<std::string_view> begun;
+    for (const std::string_view word : keywords)
+        if (word.starts_with(words[taken]) && !words[taken].empty()) begun.push_back(word);
+    if (begun.size() > 1)
+        return {EINVAL, where, "'" + words[taken] + "' is ambiguous: " + listed(begun)};
+    const std::string nearest = yaml::suggestion(words[taken], keywords);
     return {EINVAL, where,
             "'" + words[taken] + "' is unknown here" +
                 (nearest.empty() ? "; expected " + expected : nearest)};
@@ -152,7 +163,7 @@ result<command_line> read_command_line(const std::vector<std::string>& words, bo
     auto near = candidates_of(split->words);
     const auto found =
         std::find_if(near.begin(), near.end(), [](const candidate& c) { return c.whole; });
-    if (found == near.end()) return tl::unexpected<error>(misfit(split->words, near));
+    if (found == near.end()) return tl::unexpected<error>(misfit(split->words, near, further));
     out.what = found->what;
     out.says.words = std::move(*found->whole);
     // Check that each option belongs to the command, and each value.

@@ -21,7 +21,9 @@ int run(const std::vector<std::string>& words) {
         !split->options.contains("--help") && !split->options.contains("--version") &&
         ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1)
         return ctl::run_prompt(words);
-    const auto line = ctl::read_command_line(words, true);
+    // `conf` is `configure` on other routers: it must not confirm a change.
+    constexpr std::string_view of_prompt[] = {"configure"};
+    const auto line = ctl::read_command_line(words, true, of_prompt);
     if (!line) return ctl::complain(line.error(), ctl::exit_usage);
     if (line->says.options.contains("--help")) return ctl::print_help(line->says.values("WORD"));
     if (line->what == nullptr) return std::printf("%s\n", version) < 0 ? ctl::exit_refused : 0;

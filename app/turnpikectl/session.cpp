@@ -177,8 +177,8 @@ int session::run_command(const parsed_line& line) {
 
 bool session::run_own(const std::vector<std::string>& words, int& code) {
     const std::string& first = words[0];
-    if (first == "help" && words.size() == 1) {
-        code = print_help({});
+    if (first == "help") {
+        code = print_help({words.begin() + 1, words.end()});
         return true;
     }
     if (first == "configure" && words.size() == 1) {
@@ -207,6 +207,8 @@ int session::run_words(const parsed_line& line) {
     const std::vector<std::string> words = whole_words(line.words, own);
     int code = 0;
     if (run_own(words, code)) return code;
+    if (std::ranges::find(own, words[0]) != own.end() && words[0] != "rollback")
+        return complain({EINVAL, words[0], "'" + words.back() + "' is unexpected"}, exit_usage);
     std::vector<std::string> all = with_options(words);
     if (line.json && std::ranges::find(all, "--json") == all.end()) all.emplace_back("--json");
     auto read = read_command_line(all, true, own);

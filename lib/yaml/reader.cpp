@@ -50,12 +50,12 @@ size_t distance(std::string_view a, std::string_view b) {
 std::string suggestion(std::string_view wrong, std::span<const std::string_view> of) {
     if (wrong.size() > 40) return {};
     std::string_view nearest;
-    size_t least = 1 + wrong.size() / 4;  // more edits: another word
+    size_t least = std::max<size_t>(1, wrong.size() / 3);  // more edits: another word
     for (const std::string_view key : of) {
         const bool is_beginning =
             wrong.size() >= 3 && key.starts_with(wrong);  // "drain" of "drain_us"
         const size_t d = is_beginning ? 1 : distance(wrong, key);
-        if (d > least || (d == least && !nearest.empty())) continue;
+        if (d > least || d >= wrong.size() || (d == least && !nearest.empty())) continue;
         least = d;
         nearest = key;
     }

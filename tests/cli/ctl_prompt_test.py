@@ -136,14 +136,16 @@ def test_the_prompts_own_words_are_no_commands():
     box = Box()
     terminal = Terminal(box)
     terminal.read_until("turnpike> ")
-    for begun in ("con", "conf", "ex"):
+    for begun, words in (("con", "confirm or configure"), ("conf", "confirm or configure"), ("ex", "explain or exit")):
         shown = terminal.line(begun)
-        assert f"'{begun}' is unknown here" in shown, shown
+        assert f"'{begun}' is ambiguous: {words}" in shown, shown
+    assert "configure: 'x' is unexpected" in terminal.line("configure x")
+    assert "show drops" in terminal.line("help show")
     assert "confirmed" in terminal.line("confir")
     terminal.line("configu", "(candidate: 0)# ")
     assert "no changes" in terminal.line("compa", "# ")
     shown = terminal.line("com", "# ")
-    assert "'com' is unknown here" in shown, shown
+    assert "'com' is ambiguous: completion, compare or commit" in shown, shown
     assert "forgotten" in terminal.line("ab")
     assert [r["request"] for r in box.server.asked].count("confirm") == 1, box.server.asked
     terminal.type("exi\n")

@@ -452,8 +452,14 @@ def test_abbreviations_and_other_spellings():
     for line in ("sh run", "show running", "sh running-config"):
         server = Server({"result": {"text": "ports: []\n", "next": None}})
         assert output(server, *line.split()) == "ports: []\n", line
-    done = run("sh", "n")
-    assert done.returncode == 2 and "'n' is unknown here" in done.stderr, "neighbours, next-hops, neigh-suppress"
+    # An ambiguous beginning has its words; `configure` is one of them, as it is on other routers.
+    for words, said in ((("sh", "n"), "'n' is ambiguous: neighbours, next-hops or neigh-suppress"),
+                        (("conf",), "'conf' is ambiguous: confirm or configure"),
+                        (("configu",), "configure: is a command of the prompt, which turnpikectl alone opens"),
+                        (("shwo",), "'shwo' is unknown here; did you mean 'show'?"),
+                        (("drop",), "'drop' is unknown here; expected "), (("x",), "'x' is unknown here; expected ")):
+        done = run(*words)
+        assert done.returncode == 2 and said in done.stderr, (words, done)
     assert "'prots' is unknown here; did you mean 'ports'?" in run("show", "prots").stderr
 
 
