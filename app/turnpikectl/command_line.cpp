@@ -29,7 +29,7 @@ std::string whole_name(const std::string& name) {
 std::string joined(const std::vector<std::string>& words, size_t most) {
     std::string out;
     for (size_t i = 0; i < std::min(most, words.size()); ++i)
-        out += (out.empty() ? "" : " ") + words[i];
+        out += (out.empty() ? "" : " ") + (words[i].empty() ? "\"\"" : words[i]);
     return out;
 }
 
@@ -176,14 +176,21 @@ result<command_line> read_command_line(const std::vector<std::string>& words, bo
             return fail(EINVAL, std::string(name),
                         "is not an option of '" + joined(split->words, SIZE_MAX) + "'");
         const value_kind* kind = o->value.empty() ? nullptr : &kind_of(o->value);
+        if (kind != nullptr && kind->is_file && value.empty())
+            return fail(EINVAL, std::string(name), std::string(o->value) + " is empty");
         const char* wrong =
             kind != nullptr && kind->complaint != nullptr ? kind->complaint(value) : nullptr;
         if (wrong != nullptr) return fail(EINVAL, std::string(name) + " " + value, wrong);
     }
-    for (const auto& [kind, value] : out.says.words)
-        if (kind[0] >= 'A' && kind[0] <= 'Z' && kind_of(kind).complaint != nullptr)
-            if (const char* wrong = kind_of(kind).complaint(value); wrong != nullptr)
-                return fail(EINVAL, value, wrong);
+    for (const auto& [kind, value] : out.says.words) {
+        if (kind[0] < 'A' || kind[0] > 'Z') continue;
+        // `save ""` is a variable of a script without a value, not `save`.
+        if (value.empty() && kind != "VALUE" && kind != "WORD")
+            return fail(EINVAL, joined(split->words, SIZE_MAX), std::string(kind) + " is empty");
+        if (kind_of(kind).complaint == nullptr) continue;
+        if (const char* wrong = kind_of(kind).complaint(value); wrong != nullptr)
+            return fail(EINVAL, value, wrong);
+    }
     return out;
 }
 

@@ -372,6 +372,11 @@ def test_wrong_words_ask_nothing():
         server = Server(CHANGED)
         done = server.run(*line.split())
         assert done.returncode == 2 and done.stderr and not server.asked, (line, done)
+    for words, said in ((("save", ""), 'save "": FILE is empty'), (("show", "ports", ""), 'show ports "": PORT is empty'),
+                        (("capture", "west", "-w", ""), "--write: FILE is empty"), (("rollback", ""), 'rollback "": NUMBER is empty')):
+        server = Server(CHANGED)
+        done = server.run(*words)
+        assert done.returncode == 2 and done.stderr == f"turnpikectl: {said}\n" and not server.asked, (words, done)
 
 
 if __name__ == "__main__":
