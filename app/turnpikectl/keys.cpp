@@ -107,8 +107,7 @@ std::string_view object_of(std::span<const std::string> words) {
     const std::string_view kind = words.size() < 2 ? std::string_view{} : words[existing ? 1 : 0];
     const bool adds = words.size() > 1 && (words[1] == "add" || words[1] == "replace");
     if (keys_of(kind).empty() || !(existing || adds))
-        return existing && (words.size() <= 2 || words[0] == "unset") ? "settings"
-                                                                      : std::string_view{};
+        return existing ? "settings" : std::string_view{};
     return words.size() >= 2 + names_of(kind, existing).size() ? kind : std::string_view{};
 }
 
@@ -175,13 +174,16 @@ result<json> unset_keys(const given& g) {
     return change_request(g, "unset", {{kind, std::move(object)}});
 }
 
-result<json> set_setting(const given& g) {
-    const std::string key = g.value("KEY"), value = g.value("VALUE");
-    if (!keys_of(key).empty()) return misuse("set " + key + " " + value, "KEY VALUE is missing");
-    json change = json::object();
-    if (auto added = add_key(change, "settings", key, value); !added)
+result<json> set_settings(const given& g) {
+    const std::string key = g.value("KEY");
+    if (!keys_of(key).empty())
+        return misuse("set " + key + " " + g.value("VALUE"), "KEY VALUE is missing");
+    json settings = json::object(), changes = json::array();
+    if (auto added = add_pairs(settings, "settings", g, 1); !added)
         return tl::unexpected<error>(added.error());
-    return change_request(g, "set", std::move(change));
+    for (const auto& [section, values] : settings.items())
+        changes.push_back({{"set", {{section, values}}}});
+    return change_request(g, std::move(changes));
 }
 
 result<json> unset_settings(const given& g) {

@@ -11,8 +11,8 @@ namespace turnpike::ctl {
 /// OBJECT add|replace|del NAME [KEY VALUE]...
 [[nodiscard]] result<nlohmann::json> change_object(const given& g);
 [[nodiscard]] result<nlohmann::json> set_keys(const given& g);
-/// set KEY VALUE: a setting; its object is "settings"
-[[nodiscard]] result<nlohmann::json> set_setting(const given& g);
+/// set KEY VALUE [KEY VALUE]...: settings; their object is "settings"
+[[nodiscard]] result<nlohmann::json> set_settings(const given& g);
 [[nodiscard]] result<nlohmann::json> unset_settings(const given& g);
 [[nodiscard]] result<nlohmann::json> unset_keys(const given& g);
 

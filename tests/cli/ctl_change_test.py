@@ -136,7 +136,11 @@ def test_objects():
         "unset interface west.10 urpf": {"unset": {"interface": {"name": "west.10", "keys": ["urpf"]}}},
     }.items():
         assert asked_by(*line.split()) == {"request": "change", "do": [do]}, line
-    for line in ("set port west mtu 1 mtu 2", "set port west acl x acl.in y", "set port west name other"):
+    several = asked_by("set", "neighbours.queue_len", "5", "tx.drain_us", "20", "neighbours.attempts", "7")
+    assert several["do"] == [{"set": {"neighbours": {"attempts": "7", "queue_len": "5"}}}, {"set": {"tx": {"drain_us": "20"}}}], several
+    assert asked_by("set", "port", "west", "mtu", "1400", "description", "to A")["do"] == [
+        {"set": {"port": {"name": "west", "mtu": "1400", "description": "to A"}}}]
+    for line in ("set tx.drain_us 1 tx.drain_us 2", "set port west mtu 1 mtu 2", "set port west acl x acl.in y", "set port west name other"):
         done = Server(CHANGED).run(*line.split())
         assert done.returncode == 2 and done.stderr.startswith("turnpikectl: "), (line, done)
     assert "KEY VALUE" in Server(CHANGED).run("set", "port", "west").stderr

@@ -100,7 +100,8 @@ def test_keys_and_their_values():
     assert set(settings) - {"neighbour"} == set(candidates("unset", "")) and {"port", "interface", "tx.drain_us", "drop_bogons"} <= set(settings)
     assert set(candidates("set", "ecmp.h")) == {"ecmp.hash"}
     assert set(candidates("set", "ecmp.hash", "")) == {"addresses", "flow", "inner"}
-    assert "tx.drain_us" in candidates("unset", "ecmp.hash", "") and candidates("set", "tx.drain_us", "20", "") == {}
+    assert "tx.drain_us" in candidates("unset", "ecmp.hash", "") and "tx.drain_us" not in candidates("set", "tx.drain_us", "20", "")
+    assert "idle.sleep_us" in candidates("set", "tx.drain_us", "20", "idle")
     server = Server({"result": {"acl": [{"list": "edge"}]}})
     assert set(candidates("--socket", server.path, "set", "interface", "west", "acl.in", "")) == {"edge"}
     server = Server({"result": {"vrfs": [{"name": "main"}, {"name": "red"}]}})
