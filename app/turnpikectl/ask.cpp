@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -78,8 +79,11 @@ std::string json_line(const json& value) {
 }
 
 int flush_output() {
+    errno = 0;
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
-    return complain({EIO, {}, "standard output cannot be written"}, exit_refused);
+    // An earlier write failed, and its errno is gone: another one fails likewise.
+    if (errno == 0 && ::write(STDOUT_FILENO, "\n", 1) == 1) errno = EIO;
+    return complain({EINVAL, "standard output", std::strerror(errno)}, exit_refused);
 }
 
 int complain(const error& e, int code) {

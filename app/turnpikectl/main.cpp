@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <system_error>
 
 #include "ask.hpp"
 #include "command_line.hpp"
@@ -37,6 +38,8 @@ int main(int argc, char** argv) {
     try {
         const int code = run({argv + 1, argv + argc});
         return code != 0 ? code : ctl::flush_output();
+    } catch (const std::system_error&) {  // of fmt::print()
+        return ctl::flush_output();
     } catch (const std::exception& e) {
         std::fprintf(stderr, "turnpikectl: %s\n", e.what());
         return ctl::exit_refused;

@@ -86,8 +86,6 @@ std::string title_of(std::string_view kind) {
     return kind == "settings" ? "settings" : "keys of " + std::string(kind);
 }
 
-int written() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? 0 : exit_refused; }
-
 }  // namespace
 
 int print_help(const std::vector<std::string>& words) {
@@ -113,7 +111,7 @@ int print_help(const std::vector<std::string>& words) {
     for (const common_option& o : common_options()) print_row(usage_of(o), o.help);
     fmt::print("\nexit codes:\n");
     for (const auto& [code, text] : exit_codes) print_row(code, text);
-    return written();
+    return flush_output();
 }
 
 int print_manual(const given&) {
@@ -151,7 +149,7 @@ int print_manual(const given&) {
     p.section("See also");
     p.usage("turnpike");
     std::fputs(p.text().c_str(), stdout);
-    return written();
+    return flush_output();
 }
 
 }  // namespace turnpike::ctl

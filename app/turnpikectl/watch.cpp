@@ -4,7 +4,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -58,7 +60,8 @@ class watcher {
             if (of_.once) break;
             if (!ended_) wait(begun + every_, -1);
         }
-        return {};
+        if (lost_output_ == 0) return {};
+        return fail(EINVAL, "standard output", std::strerror(lost_output_));
     }
 
   private:
@@ -80,14 +83,20 @@ class watcher {
     }
     void show(json result) {
         if (as_json_) {
-            ended_ = !write_all(json_line(result));
+            write(json_line(result));
             return;
         }
         of_.view->update(std::move(result));
         if (screen_.is_terminal()) return draw();
         std::string block = of_.view->title() + "\n";
         for (const std::string& line : of_.view->lines(max_lines)) block += line + "\n";
-        ended_ = !write_all(of_.once ? block : block + "\n");
+        write(of_.once ? block : block + "\n");
+    }
+    /// A closed pipe ends the command as `q` does: its reader has enough.
+    void write(const std::string& text) {
+        if (write_all(text)) return;
+        ended_ = true;
+        if (errno != EPIPE) lost_output_ = errno;
     }
     void draw(const std::string& instead = {}) {
         shown_ = true;
@@ -139,6 +148,7 @@ class watcher {
     signals signals_{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
     screen screen_;
     bool shown_ = false, ended_ = false;
+    int lost_output_ = 0;  ///< errno
 };
 
 int run_watcher(const given& g, watched of) {

@@ -727,6 +727,17 @@ def test_show_rates():
     assert blocks[4][0] == "verdict: core: worker 2 is busy 95 % of the time; headroom 1.50 M packets/s".split(), blocks[4]
 
 
+def test_a_full_standard_output():
+    rows = looks((1, 2), lambda at: {"drops": {"no_route": at}, "ports": {"west": {"no_route": at}}})
+    ports = {"result": {"ports": [{"name": "x" * 30}] * 1000}}
+    for words, answers in ((["top", "--once"], [rates(1)]), (["watch", "drops", "--interval", "0.1"], rows), (["--help"], []),
+                           (["show", "ports"], [ports]), (["show", "drops", "--json"], rows), (["--version"], [])):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([PROGRAM, "--socket", Server(*answers).path, *words], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  timeout=20, check=False)
+        assert done.returncode == 1 and done.stderr == "turnpikectl: standard output: No space left on device\n", (words, done)
+
+
 def test_top_once_and_without_a_terminal():
     said = output(Server(rates(1)), "top", "--once")
     assert said.startswith("core: worker 2 is busy 95 % of the time; headroom 1.50 M packets/s\n") and "\x1b" not in said, said
