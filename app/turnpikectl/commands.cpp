@@ -302,7 +302,7 @@ constexpr command table[] = {
     {"rule del LIST RULE [--confirm SECONDS]", "delete a rule, given by name or position",
      change_rule, changed},
     {"set port PORT KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
-     "set keys of a port, e.g. mtu 9000", set_keys, changed},
+     "set keys of a port, e.g. mtu 1400", set_keys, changed},
     {"set interface INTERFACE KEY VALUE [KEY VALUE]... [--confirm SECONDS]",
      "set keys of an interface of a port, VLAN, bridge or tunnel, e.g. urpf strict", set_keys,
      changed},
