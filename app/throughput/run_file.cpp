@@ -294,8 +294,7 @@ run run_of(const reader& r) {
             port.refuse("has the name of another port");
     }
     if (out.ports.empty() || out.ports.size() % 2 != 0 || out.ports.size() > max_ports)
-        r.at("ports").refuse(
-            fmt::format("should have two ports, or further pairs: up to {}", max_ports));
+        r.at("ports").refuse("should have two ports, or further pairs: up to {}", max_ports);
     if (r.has("traffic") && out.ports.size() > 2)
         for (const char* key : {"pcap", "destinations"})
             if (r.at("traffic").has(key)) r.at("traffic").at(key).refuse("is of two ports");

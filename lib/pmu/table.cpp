@@ -96,8 +96,7 @@ void check_names(const table& in, const metric& m, const reader& place) {
         const bool given =
             std::find(given_names.begin(), given_names.end(), name) != given_names.end();
         if (in.find_event(name) != nullptr || in.find_metric(name) != nullptr || given) continue;
-        place.refuse(
-            fmt::format("uses '{}', which is neither an event nor an earlier metric", name));
+        place.refuse("uses '{}', which is neither an event nor an earlier metric", name);
     }
 }
 

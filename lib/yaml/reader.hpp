@@ -3,11 +3,14 @@
 // file:line, the mistake and the accepted values.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -50,6 +53,12 @@ class reader {
     }
     /// Report an error at this node: throws.
     [[noreturn]] void refuse(const std::string& text) const;
+    /// Likewise, with the text's values.
+    template <class First, class... Rest>
+    [[noreturn]] void refuse(fmt::format_string<First, Rest...> text, First&& first,
+                             Rest&&... rest) const {
+        refuse(fmt::format(text, std::forward<First>(first), std::forward<Rest>(rest)...));
+    }
     /// "file:line", for errors detected later.
     [[nodiscard]] std::string where() const;
 
@@ -97,6 +106,9 @@ class reader {
     [[nodiscard]] T taken(result<T> parsed) const {
         if (!parsed) refuse(parsed.error().text);
         return std::move(*parsed);
+    }
+    void taken(const result<void>& checked) const {
+        if (!checked) refuse(checked.error().text);
     }
 
   private:

@@ -28,8 +28,8 @@ std::pair<uint16_t, uint16_t> read_range(const reader& from) {
     if (read.ec == std::errc{} && read.ptr != end && *read.ptr == '-')
         read = std::from_chars(read.ptr + 1, end, last);
     if (read.ec != std::errc{} || read.ptr != end || first < 1 || first > last || last > last_vlan)
-        from.refuse(fmt::format("is '{}'; should be a VLAN from 1 to {}, or a range like 20-29",
-                                text.substr(0, 40), last_vlan));
+        from.refuse("is '{}'; should be a VLAN from 1 to {}, or a range like 20-29",
+                    text.substr(0, 40), last_vlan);
     return {first, last};
 }
 
@@ -57,9 +57,9 @@ std::pair<uint16_t, uint16_t> read_translation(const reader& from) {
         read = std::from_chars(read.ptr + 1, end, vlan);
     if (read.ec != std::errc{} || read.ptr != end || wire < 1 || wire > last_vlan || vlan < 1 ||
         vlan > last_vlan)
-        from.refuse(fmt::format(
+        from.refuse(
             "should be {{wire: VLAN, vlan: VLAN}}, or as 110:10, with VLANs from 1 to {}, not '{}'",
-            last_vlan, text.substr(0, 40)));
+            last_vlan, text.substr(0, 40));
     return {wire, vlan};
 }
 

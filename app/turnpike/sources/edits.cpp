@@ -116,8 +116,7 @@ void edit_neighbour(configuration& into, verb v, const reader& from) {
 state::interface& interface_of(configuration& in, const reader& from) {
     const std::string name = from.text();
     state::interface* const i = in.interfaces.find(name);
-    if (i == nullptr)
-        from.refuse(fmt::format("names '{}', which is not a port", name.substr(0, 80)));
+    if (i == nullptr) from.refuse("names '{}', which is not a port", name.substr(0, 80));
     return *i;
 }
 
@@ -196,8 +195,7 @@ void edit_patch(configuration& into, verb v, const reader& from) {
 state::bridge& bridge_of(configuration& in, const reader& from) {
     const std::string name = from.text();
     state::bridge* const b = in.bridges.find(name);
-    if (b == nullptr)
-        from.refuse(fmt::format("names '{}', which is not a bridge", name.substr(0, 80)));
+    if (b == nullptr) from.refuse("names '{}', which is not a bridge", name.substr(0, 80));
     return *b;
 }
 
@@ -298,8 +296,7 @@ void edit_rule(edit_session& now, verb v, const reader& from) {
     const std::string name = from.at("list").text();
     state::shared<state::acl_list>* const list = now.into.acls.find(name);
     if (list == nullptr)
-        from.at("list").refuse(
-            fmt::format("names '{}', which is not an access list", name.substr(0, 80)));
+        from.at("list").refuse("names '{}', which is not an access list", name.substr(0, 80));
     if (v == del)
         from.expect_map({"list", "at", "name"});
     else if (v == add)

@@ -50,8 +50,7 @@ written_value write_value(const std::map<uint16_t, uint16_t>& translations) {
 
 std::string read_text(const yaml::reader& from, const value_type& type) {
     std::string text = from.text();
-    if (text.size() > type.most)
-        from.refuse(fmt::format("is longer than {} characters", type.most));
+    if (text.size() > type.most) from.refuse("is longer than {} characters", type.most);
     return text;
 }
 

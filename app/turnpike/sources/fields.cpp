@@ -63,8 +63,7 @@ std::vector<Value> read_distinct(const reader& from, const value_type& type,
         out.push_back(value);
     }
     if (out.size() > type.most)
-        from.refuse(
-            fmt::format("has {} {}; the maximum is {}", out.size(), type.plural, type.most));
+        from.refuse("has {} {}; the maximum is {}", out.size(), type.plural, type.most);
     return out;
 }
 
@@ -73,9 +72,7 @@ std::vector<mac_address> read_macs(const reader& from, const value_type& type) {
 }
 
 state::host_pass read_pass(const reader& from) {
-    const auto read = state::parse_host_pass(from.text());
-    if (!read) from.refuse(read.error().text);
-    return *read;
+    return from.taken(state::parse_host_pass(from.text()));
 }
 
 std::vector<state::host_pass> read_passes(const reader& from, const value_type& type) {

@@ -19,7 +19,7 @@ using yaml::reader;
 ip_address read_end(const reader& from) {
     const ip_address a = from.taken(parse_address(from.text()));
     if (!a.is_host() || a.is_link_local())
-        from.refuse(fmt::format("is {}; should be one host's, and not link-local", a.text()));
+        from.refuse("is {}; should be one host's, and not link-local", a.text());
     return a;
 }
 
@@ -29,7 +29,7 @@ ip_address read_remote(const reader& from) {
     const ip_address a = from.taken(parse_address(from.text()));
     if (!a.is_multicast()) return read_end(from);
     const auto refuse = [&](std::string_view what) {
-        from.refuse(fmt::format("is the group {}{}", a.text(), what));
+        from.refuse("is the group {}{}", a.text(), what);
     };
     if (a.v6) {
         const unsigned flags = a.bytes[1] >> 4, scope = a.bytes[1] & 0xf;
@@ -177,7 +177,7 @@ constexpr field<mirror> mirror_rows[] = {
 uint32_t read_table(const reader& from, const value_type& type) {
     const auto table = static_cast<uint32_t>(from.number(type.least, type.most));
     if (table >= 253 && table <= 255)
-        from.refuse(fmt::format("is {}; 253 to 255 are Linux's own tables", table));
+        from.refuse("is {}; 253 to 255 are Linux's own tables", table);
     return table;
 }
 

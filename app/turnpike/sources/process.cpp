@@ -24,11 +24,10 @@ using yaml::reader;
 constexpr std::string_view hugepages_words[] = {"required", "optional"};
 
 std::vector<std::string> read_arguments(const reader& from) {
-    auto args = split_arguments(from.text());
-    if (!args) from.refuse(args.error().text);
-    if (std::ranges::find(*args, "--") != args->end())
+    auto args = from.taken(split_arguments(from.text()));
+    if (std::ranges::find(args, "--") != args.end())
         from.refuse("holds '--': only EAL options belong here");
-    return std::move(*args);
+    return args;
 }
 
 /// The inverse of split_arguments().
@@ -68,7 +67,7 @@ std::vector<unsigned> read_workers(const reader& from, const value_type& type) {
     for (const reader& element : from.list(type.plural)) {
         const auto lcore = static_cast<unsigned>(element.number(type.least, type.max_element));
         if (std::ranges::find(out, lcore) != out.end())
-            element.refuse(fmt::format("names lcore {} again", lcore));
+            element.refuse("names lcore {} again", lcore);
         out.push_back(lcore);
     }
     if (out.empty()) from.refuse("is empty; without the key, all lcores but the main one");
@@ -79,17 +78,16 @@ std::string read_ops(const reader& from, const value_type& type) {
     std::string name = from.text();
     if (name.size() > type.most)
         from.refuse(
-            fmt::format("should be a mempool handler's name, like cache_aware or ring_mp_mc, of at "
-                        "most {} characters",
-                        type.most));
+            "should be a mempool handler's name, like cache_aware or ring_mp_mc, of at most {} "
+            "characters",
+            type.most);
     return name;
 }
 
 std::string read_path(const reader& from, const value_type& type) {
     std::string path = from.text();
     if (!path.starts_with('/') || path.ends_with('/') || path.size() > type.most)
-        from.refuse(
-            fmt::format("should be a whole path, from / on, of at most {} characters", type.most));
+        from.refuse("should be a whole path, from / on, of at most {} characters", type.most);
     return path;
 }
 
@@ -97,10 +95,8 @@ std::string read_namespace(const reader& from, const value_type& type) {
     std::string name = from.text();
     if (name.size() > type.most || name.find('/') != std::string::npos || name == "." ||
         name == "..")
-        from.refuse(
-            fmt::format("should be a name as `ip netns add` takes it, of at most {} "
-                        "characters",
-                        type.most));
+        from.refuse("should be a name as `ip netns add` takes it, of at most {} characters",
+                    type.most);
     return name;
 }
 
@@ -112,10 +108,8 @@ state::pcie_profiles read_profiles(const reader& from, const configuration& in) 
                    .lexically_normal()
                    .string();
     auto text = yaml::read_file(out.file);
-    if (!text)
-        from.refuse(fmt::format("is {}, which cannot be read: {}", out.file, text.error().text));
-    if (text->size() > max_bytes)
-        from.refuse(fmt::format("is {}, which is longer than 1 MiB", out.file));
+    if (!text) from.refuse("is {}, which cannot be read: {}", out.file, text.error().text);
+    if (text->size() > max_bytes) from.refuse("is {}, which is longer than 1 MiB", out.file);
     out.text = std::move(*text);
     return out;
 }

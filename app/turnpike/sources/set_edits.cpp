@@ -36,7 +36,7 @@ class target {
         reset_.push_back([table, kinds, &of](const reader& key) {
             const field<Object>* const f = find_row(table, kinds, key.text());
             if (f == nullptr) return false;
-            if (f->required) key.refuse(fmt::format("names '{}', which has no default", f->key));
+            if (f->required) key.refuse("names '{}', which has no default", f->key);
             f->at.reset(of);
             return true;
         });
@@ -56,9 +56,9 @@ class target {
         from.expect_map({}, allowed);
         for (const reader& key : from.at("keys").list("keys"))
             if (std::ranges::none_of(reset_, [&](const auto& reset) { return reset(key); }))
-                key.refuse(fmt::format("is '{}', which is no key of {}; keys are {}{}",
-                                       key.text().substr(0, 80), name_, fmt::join(keys_, ", "),
-                                       yaml::suggestion(key.text(), keys_)));
+                key.refuse("is '{}', which is no key of {}; keys are {}{}",
+                           key.text().substr(0, 80), name_, fmt::join(keys_, ", "),
+                           yaml::suggestion(key.text(), keys_));
         complete(from);
     }
     void call(std::string name) { name_ = std::move(name); }
@@ -85,8 +85,8 @@ auto& named_object(const reader& name, Objects& all, std::string_view what) {
     if (auto* const there = all.find(name.text()); there != nullptr) return *there;
     std::vector<std::string_view> names;
     for (const auto& [one, object] : all) names.push_back(one);
-    name.refuse(fmt::format("names '{}', which is not {}{}", name.text().substr(0, 80), what,
-                            yaml::suggestion(name.text(), names)));
+    name.refuse("names '{}', which is not {}{}", name.text().substr(0, 80), what,
+                yaml::suggestion(name.text(), names));
 }
 
 target port_target(configuration& in, const reader& from) {
@@ -145,9 +145,9 @@ target member_target(configuration& in, const reader& from) {
     if (m == b.members.end()) {
         std::vector<std::string_view> ports;
         for (const state::bridge_member& other : b.members) ports.push_back(other.port);
-        from.at("port").refuse(fmt::format("names '{}', which is not a member of bridge '{}'{}",
-                                           port.substr(0, 80), from.at("bridge").text(),
-                                           yaml::suggestion(port, ports)));
+        from.at("port").refuse("names '{}', which is not a member of bridge '{}'{}",
+                               port.substr(0, 80), from.at("bridge").text(),
+                               yaml::suggestion(port, ports));
     }
     target out({"bridge", "port"});
     out.add(member_fields(), of_member, in, *m);
@@ -186,8 +186,7 @@ target vrf_target(configuration& in, const reader& from) {
 target neighbour_target(configuration& in, const reader& from) {
     const auto there = in.neighbours.find(read_neighbour_name(from, in));
     if (there == in.neighbours.end())
-        from.at("address").refuse(
-            fmt::format("is {}, which is no static neighbour", from.at("address").text()));
+        from.at("address").refuse("is {}, which is no static neighbour", from.at("address").text());
     target out({"address", "port"});
     out.add(neighbour_fields(), of_neighbour, in, there->second);
     return out;

@@ -24,7 +24,7 @@ std::vector<state::listen_address> read_addresses(const reader& from, const valu
     const auto add = [&](const reader& one) {
         const auto address = one.taken(parse(one.text()));
         if (std::ranges::find(out, address) != out.end())
-            one.refuse(fmt::format("names {} twice", address.text()));
+            one.refuse("names {} twice", address.text());
         out.push_back(address);
     };
     if (!from.is_list()) {
@@ -33,8 +33,7 @@ std::vector<state::listen_address> read_addresses(const reader& from, const valu
     }
     for (const reader& one : from.list(type.plural)) add(one);
     if (out.size() > type.most)
-        from.refuse(
-            fmt::format("names {} addresses; at most {} are possible", out.size(), type.most));
+        from.refuse("names {} addresses; at most {} are possible", out.size(), type.most);
     return out;
 }
 
@@ -55,12 +54,11 @@ std::vector<uint16_t> read_udp_ports(const reader& from, const value_type& type)
     for (const reader& port : from.list(type.plural)) {
         const auto number = static_cast<uint16_t>(port.number(type.least, type.max_element));
         if (std::ranges::find(out, number) != out.end())
-            port.refuse(fmt::format("names UDP port {} twice", number));
+            port.refuse("names UDP port {} twice", number);
         out.push_back(number);
     }
     if (out.empty() || out.size() > type.most)
-        from.refuse(fmt::format("names {} UDP ports; 1 to {} can be told to be VXLAN's", out.size(),
-                                type.most));
+        from.refuse("names {} UDP ports; 1 to {} can be told to be VXLAN's", out.size(), type.most);
     return out;
 }
 

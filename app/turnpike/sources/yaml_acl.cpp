@@ -60,12 +60,11 @@ std::vector<acl_rule> read_rules(const reader& from, const std::string& config_f
             }
             acl_rule r = read_acl_rule(element, l2);
             if (!r.name.empty() && !names.insert(r.name).second)
-                element.at("name").refuse(fmt::format(
-                    "is '{}' again, or a reserved name; rule names are unique", r.name));
+                element.at("name").refuse(
+                    "is '{}' again, or a reserved name; rule names are unique", r.name);
             out.push_back(std::move(r));
         });
-        if (out.size() > max_list_rules)
-            element.refuse(fmt::format("makes more rules than {}", max_list_rules));
+        if (out.size() > max_list_rules) element.refuse("makes more rules than {}", max_list_rules);
     }
     return out;
 }
@@ -97,10 +96,10 @@ size_t selected_rule(const reader& from, const std::vector<acl_rule>& rules) {
     if (from.has("name")) {
         const std::string name = from.at("name").text();
         const auto named = std::ranges::find(rules, name, &acl_rule::name);
-        if (named != rules.end()) return static_cast<size_t>(named - rules.begin());
+        if (named != rules.end() && !name.empty()) return static_cast<size_t>(named - rules.begin());
         if (!from.has("at"))
-            from.at("name").refuse(
-                fmt::format("names '{}', which is not a rule of the list", name.substr(0, 80)));
+            from.at("name").refuse("names '{}', which is not a rule of the list",
+                                   name.substr(0, 80));
     }
     if (!from.has("at")) from.refuse("should have \"at\", from 1, or the rule's \"name\"");
     if (rules.empty()) from.at("at").refuse("names a rule of a list that has none");
@@ -120,8 +119,7 @@ acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others, 
         std::any_of(others.begin(), others.end(),
                     [&](const acl_rule& o) { return !r.name.empty() && o.name == r.name; });
     if (taken)
-        from.at("name").refuse(
-            fmt::format("is '{}' again, or a reserved name; rule names are unique", r.name));
+        from.at("name").refuse("is '{}' again, or a reserved name; rule names are unique", r.name);
     return r;
 }
 
@@ -131,8 +129,8 @@ void read_lists(const reader& from, configuration& into) {
     for (const reader& element : from.list("access lists"))
         element.attempt([&] {
             if (into.acls.find(element.at("name").text()) != nullptr)
-                element.at("name").refuse(fmt::format(
-                    "is '{}' again; names of access lists are unique", element.at("name").text()));
+                element.at("name").refuse("is '{}' again; names of access lists are unique",
+                                          element.at("name").text());
             read_acl(element, into);
         });
 }
@@ -145,7 +143,7 @@ void read_acl(const reader& from, configuration& into) {
         *there = std::move(list);
         return;
     }
-    if (into.acls.size() == max_lists) from.refuse(fmt::format("is one more than {}", max_lists));
+    if (into.acls.size() == max_lists) from.refuse("is one more than {}", max_lists);
     std::string name = list.name;
     into.acls.add(std::move(name), std::move(list));
 }
@@ -162,8 +160,7 @@ void edit_rules(std::vector<acl_rule>& rules, const reader& from, list_edit how,
     if (how == list_edit::insert) {
         const size_t at =
             from.has("at") ? from.at("at").number(1, rules.size() + 1) - 1 : rules.size();
-        if (rules.size() == max_list_rules)
-            from.refuse(fmt::format("makes more rules than {}", max_list_rules));
+        if (rules.size() == max_list_rules) from.refuse("makes more rules than {}", max_list_rules);
         acl_rule r = read_one_rule(from.at("rule"), rules, l2);
         rules.insert(rules.begin() + static_cast<std::ptrdiff_t>(at), std::move(r));
         return;
@@ -181,8 +178,7 @@ std::string read_binding(const reader& from, const configuration& in) {
     if (from.is_nothing()) return {};
     const std::string name = from.text();
     if (in.acls.find(name) == nullptr)
-        from.refuse(
-            fmt::format("names '{}', which is not an access list (acl)", name.substr(0, 80)));
+        from.refuse("names '{}', which is not an access list (acl)", name.substr(0, 80));
     return name;
 }
 

@@ -46,9 +46,9 @@ acl::port_range read_ports(const reader& from) {
         last = extract_port(left);
     }
     if (!first || !last || !left.empty())
-        from.refuse(fmt::format("should be a port or a range, as in 80 or 1024-65535, not '{}'",
-                                text.substr(0, 80)));
-    if (*last < *first) from.refuse(fmt::format("is {}, which ends before it begins", text));
+        from.refuse("should be a port or a range, as in 80 or 1024-65535, not '{}'",
+                    text.substr(0, 80));
+    if (*last < *first) from.refuse("is {}, which ends before it begins", text);
     return {*first, *last};
 }
 
@@ -60,8 +60,7 @@ uint8_t read_protocol(const reader& from) {
         names += fmt::format(", {}", name);
     }
     if (text[0] >= '0' && text[0] <= '9') return static_cast<uint8_t>(from.number(0, 255));
-    from.refuse(
-        fmt::format("should be a number from 0 to 255{}, not '{}'", names, text.substr(0, 80)));
+    from.refuse("should be a number from 0 to 255{}, not '{}'", names, text.substr(0, 80));
 }
 
 /// "+syn -ack": flags that must be set or clear.
@@ -77,9 +76,9 @@ acl::masked<uint16_t> read_tcp_flags(const reader& from) {
             if (word.substr(1) == tcp_flag_names[i]) bit = static_cast<uint16_t>(1 << i);
         if (bit == 0 || (word[0] != '+' && word[0] != '-') || (out.mask & bit) != 0)
             from.refuse(
-                fmt::format("should be flags that are set or clear, each once, as in "
-                            "\"+syn -ack\" (fin, syn, rst, psh, ack, urg, ece, cwr), not '{}'",
-                            text.substr(0, 80)));
+                "should be flags that are set or clear, each once, as in \"+syn -ack\" (fin, syn, "
+                "rst, psh, ack, urg, ece, cwr), not '{}'",
+                text.substr(0, 80));
         out.mask |= bit;
         if (word[0] == '+') out.value |= bit;
     }
@@ -91,8 +90,7 @@ class version {
   public:
     void is(const reader& said_by, std::string_view key, bool v6) {
         if (v6_ && *v6_ != v6)
-            said_by.refuse(
-                fmt::format("is of IPv{}, and {} is of IPv{}", v6 ? 6 : 4, by_, *v6_ ? 6 : 4));
+            said_by.refuse("is of IPv{}, and {} is of IPv{}", v6 ? 6 : 4, by_, *v6_ ? 6 : 4);
         v6_ = v6;
         by_ = key;
     }
@@ -122,7 +120,7 @@ void read_upper_layer(const reader& from, acl_rule& r, version& v) {
     const bool ports = has_ports(protocol);
     const auto needs = [&](const char* key, bool there, const char* what) {
         if (!from.has(key)) return false;
-        if (!there) from.at(key).refuse(fmt::format("needs {}", what));
+        if (!there) from.at(key).refuse("needs {}", what);
         return true;
     };
     for (const auto& [key, into] : {std::pair{"source_ports", &r.match.source_port},
@@ -203,7 +201,7 @@ mac_match read_mac_match(const reader& from) {
     if (slash != std::string::npos) out.mask = from.taken(parse_mac(text.substr(slash + 1)));
     for (size_t i = 0; i < sizeof out.mask.bytes; ++i)
         if ((out.value.bytes[i] & ~out.mask.bytes[i]) != 0)
-            from.refuse(fmt::format("is {}, which has bits that its mask leaves out", text));
+            from.refuse("is {}, which has bits that its mask leaves out", text);
     return out;
 }
 
@@ -221,8 +219,8 @@ acl::port_range read_ethertype(const reader& from) {
     const auto [last, code] =
         std::from_chars(text.data() + (hex ? 2 : 0), end, type, hex ? 16 : 10);
     if (code != std::errc() || last != end || type < first)
-        from.refuse(fmt::format("should be a number from 0x0600 to 0xffff{}, not '{}'", names,
-                                text.substr(0, 80)));
+        from.refuse("should be a number from 0x0600 to 0xffff{}, not '{}'", names,
+                    text.substr(0, 80));
     return {type, type};
 }
 

@@ -30,7 +30,7 @@ void read_routed(const reader& from, unsigned kind, const configuration& in,
 void add_interface(const reader& from, configuration& into, const std::string& name,
                    state::interface i) {
     if (!into.interfaces.add(name, std::move(i)))
-        from.refuse(fmt::format("makes the interface '{}', which is there already", name));
+        from.refuse("makes the interface '{}', which is there already", name);
 }
 
 /// A member without routing keys, in a bridge's list; a name alone is a member with the defaults.
@@ -53,27 +53,26 @@ void check_translation(const reader& from, const bridge_member& m) {
     const state::vlan_set all = m.tagged_vlans();
     state::vlan_set inside;
     for (const auto& [wire, vlan] : m.translate) {
-        if (!all.test(vlan))
-            at.refuse(fmt::format("gives VLAN {}, which is not one of its trunks", vlan));
+        if (!all.test(vlan)) at.refuse("gives VLAN {}, which is not one of its trunks", vlan);
         inside.set(vlan);
     }
     for (const auto& [wire, vlan] : m.translate)
         if (all.test(wire) && !inside.test(wire))
             at.refuse(
-                fmt::format("gives VLAN {} the tag {}, which VLAN {} has: translate that too, "
-                            "or leave it out of trunks",
-                            vlan, wire, wire));
+                "gives VLAN {} the tag {}, which VLAN {} has: translate that too, or leave it out "
+                "of trunks",
+                vlan, wire, wire);
 }
 
 void join(const reader& at, const std::string& port, const std::string& bridge,
           configuration& into) {
     state::interface* const i = into.interfaces.find(port);
     if (i == nullptr || i->port != port)
-        at.refuse(fmt::format("names '{}', which is not a port or a tunnel", port.substr(0, 80)));
+        at.refuse("names '{}', which is not a port or a tunnel", port.substr(0, 80));
     if (i->kind != state::interface_kind::routed)
-        at.refuse(fmt::format(
+        at.refuse(
             "names '{}', which is in {} already", port,
-            i->kind == state::interface_kind::patched ? "a patch" : "bridge '" + i->bridge + "'"));
+            i->kind == state::interface_kind::patched ? "a patch" : "bridge '" + i->bridge + "'");
     i->kind = state::interface_kind::bridged;
     i->bridge = bridge;
 }
@@ -106,9 +105,8 @@ void fit_member(const reader& from, bridge_member& m) {
     const auto forbid = [&](std::initializer_list<std::string_view> keys) {
         for (const std::string_view key : keys)
             if (from.has(key))
-                from.at(key).refuse(
-                    fmt::format("has no meaning in mode {}",
-                                state::vlan_mode_names[static_cast<size_t>(m.mode)]));
+                from.at(key).refuse("has no meaning in mode {}",
+                                    state::vlan_mode_names[static_cast<size_t>(m.mode)]);
     };
     if (!has_vlan) {
         forbid({"vlan"});
@@ -140,8 +138,7 @@ void read_vlan_interface(const reader& from, configuration& into) {
     state::interface i;
     i.port = from.at("port").text();
     if (into.ports.find(i.port) == nullptr)
-        from.at("port").refuse(
-            fmt::format("names '{}', which is not a port", i.port.substr(0, 80)));
+        from.at("port").refuse("names '{}', which is not a port", i.port.substr(0, 80));
     i.vlan = read_vlan(from.at("vlan"));
     read_routed(from, of_vlan, into, i);
     const std::string name = state::interface_name(i.port, i.vlan);
@@ -189,8 +186,7 @@ void read_bridge(const reader& from, configuration& into) {
     b.where.text = from.where();
     if (into.bridges.find(name) != nullptr || into.ports.find(name) != nullptr ||
         into.tunnels.find(name) != nullptr)
-        from.at("name").refuse(
-            fmt::format("is '{}', which a bridge, a port or a tunnel has already", name));
+        from.at("name").refuse("is '{}', which a bridge, a port or a tunnel has already", name);
     from.attempt([&] { read_members(from.at("members"), name, b, into); });
     read_fields(from, bridge_fields(), of_bridge, into, b);
     if (from.has("fdb"))

@@ -23,8 +23,7 @@ void read_members(const reader& from, const configuration& in, state::port& port
 }  // namespace
 
 void read_port(const reader& from, configuration& into) {
-    if (into.ports.size() == state::max_ports)
-        from.refuse(fmt::format("is one more than {}", state::max_ports));
+    if (into.ports.size() == state::max_ports) from.refuse("is one more than {}", state::max_ports);
     state::port port;
     state::interface on_it;
     const std::string name = from.at("name").name();
@@ -34,10 +33,10 @@ void read_port(const reader& from, configuration& into) {
     const bool taken = into.ports.find(name) == nullptr && (into.interfaces.find(name) != nullptr ||
                                                             into.bridges.find(name) != nullptr);
     if (taken)
-        from.at("name").refuse(
-            fmt::format("is '{}', which a bridge or a VLAN's interface is called already", name));
+        from.at("name").refuse("is '{}', which a bridge or a VLAN's interface is called already",
+                               name);
     if (!into.ports.add(name, std::move(port)))
-        from.at("name").refuse(fmt::format("is '{}' again; port names are unique", name));
+        from.at("name").refuse("is '{}' again; port names are unique", name);
     into.interfaces.add(name, std::move(on_it));
 }
 
@@ -45,7 +44,7 @@ void read_port_changes(const reader& from, configuration& into) {
     const std::string name = from.at("name").text();
     state::port* port = into.ports.find(name);
     if (port == nullptr)
-        from.at("name").refuse(fmt::format("names '{}', which is not a port", name.substr(0, 80)));
+        from.at("name").refuse("names '{}', which is not a port", name.substr(0, 80));
     read_members(from, into, *port, *into.interfaces.find(name));
 }
 
@@ -57,11 +56,11 @@ void read_patch(const reader& from, configuration& into) {
         name[i] = ends[i].text();
         const state::interface* at = into.interfaces.find(name[i]);
         if (at == nullptr || at->port != name[i] || into.ports.find(name[i]) == nullptr)
-            ends[i].refuse(fmt::format("names '{}', which is not a port", name[i].substr(0, 80)));
+            ends[i].refuse("names '{}', which is not a port", name[i].substr(0, 80));
         if (at->kind == state::interface_kind::bridged)
-            ends[i].refuse(fmt::format("names '{}', which is in bridge '{}'", name[i], at->bridge));
+            ends[i].refuse("names '{}', which is in bridge '{}'", name[i], at->bridge);
         if (!at->peer.empty() || (i == 1 && name[0] == name[1]))
-            ends[i].refuse(fmt::format("uses '{}' again; a port has one patch", name[i]));
+            ends[i].refuse("uses '{}' again; a port has one patch", name[i]);
     }
     for (size_t i = 0; i < 2; ++i) {
         state::interface& end = *into.interfaces.find(name[i]);
@@ -74,15 +73,15 @@ void check_tunnel(const reader& from, const state::tunnel& t) {
     if (t.to_group() && t.interface.empty())
         place_of(from, "remote")
             .refuse(
-                fmt::format("is the group {}, which needs the key 'interface': the port, VLAN or "
-                            "bridge that it is reached by",
-                            t.remote.text()));
+                "is the group {}, which needs the key 'interface': the port, VLAN or bridge that "
+                "it is reached by",
+                t.remote.text());
     if (!t.to_group() && !t.interface.empty())
         place_of(from, "interface")
             .refuse(
-                fmt::format("is how a group is reached; 'remote' is {}, one host, whose packets "
-                            "go by the routes",
-                            t.remote.text()));
+                "is how a group is reached; 'remote' is {}, one host, whose packets go by the "
+                "routes",
+                t.remote.text());
     if (t.local.v6 && from.has("dont_fragment"))
         from.at("dont_fragment").refuse("has no meaning over IPv6: routers do not fragment there");
 }
@@ -112,9 +111,7 @@ void read_tunnel(const reader& from, configuration& into, bool replace) {
     read_fields(from, interface_fields(), of_tunnel, into, on_it);
     const bool taken = into.ports.find(name) != nullptr || into.bridges.find(name) != nullptr ||
                        !into.interfaces.add(name, std::move(on_it));
-    if (taken)
-        from.at("name").refuse(
-            fmt::format("is '{}', which something else is called already", name));
+    if (taken) from.at("name").refuse("is '{}', which something else is called already", name);
     into.tunnels.add(name, std::move(t));
 }
 
@@ -127,7 +124,7 @@ void read_mirror(const reader& from, configuration& into, bool replace) {
     const std::string name = from.at("name").name();
     state::mirror* const there = into.mirrors.find(name);
     if (there != nullptr && !replace)
-        from.at("name").refuse(fmt::format("is '{}', which another mirror is called", name));
+        from.at("name").refuse("is '{}', which another mirror is called", name);
     if (there != nullptr)
         *there = std::move(m);
     else

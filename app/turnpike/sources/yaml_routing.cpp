@@ -26,9 +26,9 @@ using yaml::reader;
 /// at  where the name is
 void check_routed(const configuration& in, const reader& at, const std::string& name) {
     const state::interface* const i = in.interfaces.find(name);
-    if (i == nullptr) at.refuse(fmt::format("names '{}', which is not a port", name.substr(0, 80)));
+    if (i == nullptr) at.refuse("names '{}', which is not a port", name.substr(0, 80));
     if (i->kind != state::interface_kind::routed)
-        at.refuse(fmt::format("names '{}', which has no addresses", name));
+        at.refuse("names '{}', which has no addresses", name);
 }
 
 std::string read_interface(const configuration& in, neighbour_finder& find, const reader& from,
@@ -152,19 +152,15 @@ class route_reader {
 ip_prefix read_address(const reader& from) {
     const ip_prefix p = from.taken(parse_prefix(from.text()));
     const ip_address& a = p.address;
-    if (!a.is_host()) from.refuse(fmt::format("is {}, which cannot be a host's address", a.text()));
-    if (p.length == 0)
-        from.refuse(fmt::format("is {}: a network of length 0 is everything", p.text()));
+    if (!a.is_host()) from.refuse("is {}, which cannot be a host's address", a.text());
+    if (p.length == 0) from.refuse("is {}: a network of length 0 is everything", p.text());
     if (a.is_link_local())
-        from.refuse(
-            fmt::format("is {}; a port makes its link-local address itself, of its MAC "
-                        "address",
-                        p.text()));
+        from.refuse("is {}; a port makes its link-local address itself, of its MAC address",
+                    p.text());
     if (is_network_or_broadcast(p))
-        from.refuse(fmt::format("is {}, the network's own or broadcast address", p.text()));
+        from.refuse("is {}, the network's own or broadcast address", p.text());
     if (a.v6 && p.length < 127 && a == p.network().address)
-        from.refuse(fmt::format("is {}, the subnet-router anycast address (RFC 4291 section 2.6.1)",
-                                p.text()));
+        from.refuse("is {}, the subnet-router anycast address (RFC 4291 section 2.6.1)", p.text());
     return p;
 }
 
@@ -183,8 +179,8 @@ ip_prefix read_network(const reader& from) {
     }
     const ip_prefix p = from.taken(parse_prefix(text));
     if (p != p.network())
-        from.refuse(fmt::format("is {}, which has host bits set: it should be {}", p.text(),
-                                p.network().text()));
+        from.refuse("is {}, which has host bits set: it should be {}", p.text(),
+                    p.network().text());
     return p;
 }
 
@@ -198,7 +194,7 @@ state::route_member read_member(const reader& from, const ip_prefix& to, const c
     const size_t zone = std::min(text.find('%'), text.size());
     const std::string port = text.substr(std::min(zone + 1, text.size()));
     state::route_member out{.via = via.taken(parse_address(text.substr(0, zone)))};
-    if (auto good = state::check_family(*out.via, to); !good) via.refuse(good.error().text);
+    via.taken(state::check_family(*out.via, to));
     if (from.is_map() && from.has("onlink")) out.onlink = from.at("onlink").truth();
     if (zone != text.size()) {
         if (from.is_map() && from.has("port"))
@@ -219,8 +215,8 @@ state::route_member read_member(const reader& from, const ip_prefix& to, const c
 state::route_member read_beyond(const reader& from, const ip_prefix& to) {
     const reader via = from.is_map() ? from.at("via") : from;
     state::route_member out{.via = via.taken(parse_address(via.text()))};
-    if (auto good = state::check_family(*out.via, to); !good) via.refuse(good.error().text);
-    if (auto good = state::check_recursive(*out.via); !good) via.refuse(good.error().text);
+    via.taken(state::check_family(*out.via, to));
+    via.taken(state::check_recursive(*out.via));
     if (!from.is_map()) return out;
     for (const char* key : {"port", "onlink"})
         if (from.has(key))
@@ -244,7 +240,7 @@ void read_vrf(const reader& from, configuration& into, bool replace) {
     if (name == "main") from.at("name").refuse("is 'main', which is where routes of no VRF are");
     state::vrf* const there = into.vrfs.find(name);
     if (there != nullptr && !replace)
-        from.at("name").refuse(fmt::format("is '{}' again; VRF names are unique", name));
+        from.at("name").refuse("is '{}' again; VRF names are unique", name);
     if (there == nullptr)
         into.vrfs.add(name, {.table = first_free_table(into), .where = {from.where()}});
     read_fields(from, vrf_fields(), of_vrf, into, *into.vrfs.find(name));
@@ -264,7 +260,7 @@ std::string read_vrf_of_routes(const reader& from, const configuration& in) {
     if (!from.is_map() || !from.has("vrf")) return {};
     std::string name = read_vrf_of(from.at("vrf"));
     if (!name.empty() && in.vrfs.find(name) == nullptr)
-        from.at("vrf").refuse(fmt::format("names '{}', which is not a VRF", name.substr(0, 80)));
+        from.at("vrf").refuse("names '{}', which is not a VRF", name.substr(0, 80));
     return name;
 }
 
@@ -297,7 +293,7 @@ std::pair<ip_prefix, state::route_target> read_route(const reader& from, const c
                                                      neighbour_finder& find) {
     from.expect_map({"to", "via", "port", "type", "vrf", "onlink", "recursive", "mtu"});
     const ip_prefix to = read_destination(from);
-    if (auto good = check_routed_prefix(to); !good) from.at("to").refuse(good.error().text);
+    from.at("to").taken(check_routed_prefix(to));
     state::route_target target;
     if (from.has("type"))
         target.type = static_cast<route_type>(
@@ -311,15 +307,14 @@ std::pair<ip_prefix, state::route_target> read_route(const reader& from, const c
     if (from.has("recursive")) target.recursive = from.at("recursive").truth();
     if (from.has("mtu")) {
         target.mtu = static_cast<uint16_t>(from.at("mtu").number(1, UINT16_MAX));
-        if (auto good = state::check_mtu(target.mtu, to); !good)
-            from.at("mtu").refuse(good.error().text);
+        from.at("mtu").taken(state::check_mtu(target.mtu, to));
         if (!from.has("via")) from.at("mtu").refuse("needs a gateway: no via");
     }
     if (!from.has("via") && from.has("port") && !target.recursive) {
         const reader port = from.at("port");
         if (from.has("onlink"))
             from.at("onlink").refuse("says where a gateway is, and there is none: no via");
-        if (auto good = find.check_link(port.text()); !good) port.refuse(good.error().text);
+        port.taken(find.check_link(port.text()));
         return {to, state::target_on_link(port.text())};
     }
     const reader via = from.at("via");
@@ -337,7 +332,7 @@ std::pair<ip_prefix, state::route_target> read_route(const reader& from, const c
         target.members.push_back(target.recursive ? read_beyond(one, to)
                                                   : read_member(one, to, in, find));
     }
-    if (auto good = state::arrange_members(target.members); !good) via.refuse(good.error().text);
+    via.taken(state::arrange_members(target.members));
     return {to, target};
 }
 

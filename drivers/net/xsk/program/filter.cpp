@@ -32,15 +32,14 @@ xsk_filter_ports read_ports(const reader& from) {
         uint16_t n = 0;
         const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
         if (code != std::errc() || end != digits.data() + digits.size())
-            from.refuse(
-                fmt::format("should be a port from 0 to 65535 or two as in 5000-5010, not '{}'",
-                            text.substr(0, 80)));
+            from.refuse("should be a port from 0 to 65535 or two as in 5000-5010, not '{}'",
+                        text.substr(0, 80));
         return n;
     };
     const std::string_view whole = text;
     xsk_filter_ports range{number(whole.substr(0, dash)), 0};
     range.high = dash == std::string::npos ? range.low : number(whole.substr(dash + 1));
-    if (range.high < range.low) from.refuse(fmt::format("is {}: the lower port comes first", text));
+    if (range.high < range.low) from.refuse("is {}: the lower port comes first", text);
     return range;
 }
 
@@ -57,8 +56,7 @@ xsk_filter_prefix read_prefix(const reader& from, bool& v6) {
         prefix = *parsed;
     }
     if (prefix != prefix.network())
-        from.refuse(
-            fmt::format("has bits behind its length; the network is {}", prefix.network().text()));
+        from.refuse("has bits behind its length; the network is {}", prefix.network().text());
     v6 = prefix.address.v6;
     std::array<uint8_t, 16> ones;
     ones.fill(0xff);
@@ -72,8 +70,8 @@ xsk_filter_prefix read_prefix(const reader& from, bool& v6) {
 
 void extract_family(const reader& from, selection& s, bool v6, const char* by) {
     if (s.v6 && *s.v6 != v6)
-        from.refuse(fmt::format("is of {} and {} of {}: no packet has both", v6 ? "IPv6" : "IPv4",
-                                s.v6_by, *s.v6 ? "IPv6" : "IPv4"));
+        from.refuse("is of {} and {} of {}: no packet has both", v6 ? "IPv6" : "IPv4", s.v6_by,
+                    *s.v6 ? "IPv6" : "IPv4");
     s.v6 = v6;
     s.v6_by = by;
 }
@@ -106,11 +104,10 @@ void read_protocol(const reader& from, selection& s) {
     const std::string text = from.text();
     s.protocol = find_protocol(text);
     if (!s.protocol)
-        from.refuse(fmt::format("should be a number from 0 to 255 or one of {}, not '{}'",
-                                all_protocol_names(), text.substr(0, 80)));
+        from.refuse("should be a number from 0 to 255 or one of {}, not '{}'", all_protocol_names(),
+                    text.substr(0, 80));
     if (s.protocol->number && is_extension_header(*s.protocol->number))
-        from.refuse(fmt::format(
-            "is {}, an IPv6 extension header; name the protocol that is behind it", text));
+        from.refuse("is {}, an IPv6 extension header; name the protocol that is behind it", text);
 }
 
 /// Check combinations of keys.
@@ -118,14 +115,12 @@ void check_whole(const reader& from, const selection& s) {
     if (!s.protocol) return;
     const xsk::protocol& p = *s.protocol;
     if (s.ports && !(p.number && has_ports(*p.number)))
-        from.refuse(
-            fmt::format("gives ports, and {} has none; tcp, udp, udplite and sctp have", p.name));
+        from.refuse("gives ports, and {} has none; tcp, udp, udplite and sctp have", p.name);
     if (!s.v6) return;
-    if (!p.number)
-        from.refuse(fmt::format("gives {}, and {} is not carried in IP packets", s.v6_by, p.name));
+    if (!p.number) from.refuse("gives {}, and {} is not carried in IP packets", s.v6_by, p.name);
     if (*s.v6 ? !p.ipv6 : !p.ipv4)
-        from.refuse(fmt::format("has {} of {}, and {} is of {} only", s.v6_by,
-                                *s.v6 ? "IPv6" : "IPv4", p.name, p.ipv6 ? "IPv6" : "IPv4"));
+        from.refuse("has {} of {}, and {} is of {} only", s.v6_by, *s.v6 ? "IPv6" : "IPv4", p.name,
+                    p.ipv6 ? "IPv6" : "IPv4");
 }
 
 void add_candidate(filter& f, const selection& s, uint64_t bit) {
@@ -148,8 +143,8 @@ void read_entry(const reader& from, filter& into) {
     from.expect_map({"protocol", "family", "port", "source_port", "destination_port", "address",
                      "source_address", "destination_address"});
     if (into.entries.size() == XSK_FILTER_MOST_ENTRIES)
-        from.refuse(fmt::format("is one more than the {} entries that a filter can have",
-                                XSK_FILTER_MOST_ENTRIES));
+        from.refuse("is one more than the {} entries that a filter can have",
+                    XSK_FILTER_MOST_ENTRIES);
     xsk_filter_entry entry{};
     selection s;
     if (from.has("protocol")) read_protocol(from.at("protocol"), s);
