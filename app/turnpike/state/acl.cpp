@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "state/acl.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
 #include "packet/headers.hpp"
+#include "state/errors.hpp"
 #include "state/overlap_index.hpp"
 
 namespace turnpike::state {
@@ -75,11 +74,10 @@ result<void> divide_counts(acl_list& list) {
         });
         const auto group = static_cast<size_t>(at - groups.begin());
         if (group + 1 == acl::max_categories)
-            return fail(
-                EINVAL, r.where.text,
-                fmt::format("access list '{}': this count rule may match the same packets as "
-                            "count rules of {} other groups, and so many can count a packet",
-                            list.name, group));
+            return refuse(r.where,
+                          "access list '{}': this count rule may match the same packets as count "
+                          "rules of {} other groups, and so many can count a packet",
+                          list.name, group);
         if (at == groups.end()) groups.emplace_back();
         if (r.ipv4) groups[group].ipv4.add(match4);
         if (r.ipv6) groups[group].ipv6.add(match6);

@@ -74,8 +74,7 @@ result<void> check_mirrors(const configuration& in) {
     for (const auto& [name, m] : in.mirrors) {
         std::string what = wrong_with_destination(in, m);
         if (what.empty()) what = wrong_with_source(in, m);
-        if (!what.empty())
-            return fail(EINVAL, m.where.text, fmt::format("mirror '{}' {}", name, what));
+        if (!what.empty()) return refuse(m.where, "mirror '{}' {}", name, what);
     }
     if (in.mirrors.size() > max_mirrors)
         return fail(

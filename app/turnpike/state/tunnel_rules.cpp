@@ -13,15 +13,11 @@ namespace {
 
 constexpr size_t max_ends = 255;  ///< per family: endpoint4 (lib/tunnel) has 8 bits for the index
 
-result<void> refuse(const tunnel& t, std::string text) {
-    return fail(EINVAL, t.where.text, std::move(text));
-}
-
 /// Rules of a single tunnel to a multicast group.
 result<void> check_group(const configuration& in, const std::string& name, const tunnel& t) {
     const auto wrong = [&](std::string_view what) {
-        return refuse(t, fmt::format("tunnel '{}' reaches the group {} by '{}', which {}", name,
-                                     t.remote.text(), t.interface, what));
+        return refuse(t.where, "tunnel '{}' reaches the group {} by '{}', which {}", name,
+                      t.remote.text(), t.interface, what);
     };
     const interface* const by = in.interfaces.find(t.interface);
     if (by == nullptr) return wrong("is no interface: should be a port, a VLAN or a bridge");
@@ -44,22 +40,23 @@ class group_users {
     result<void> add(const std::string& name, const tunnel& t) {
         const auto [path, first] = paths_.emplace(std::tuple(t.vrf, t.remote), &t.interface);
         if (!first && *path->second != t.interface)
-            return refuse(t, fmt::format("tunnel '{}' reaches the group {} by '{}', and another by "
-                                         "'{}': should be one",
-                                         name, t.remote.text(), t.interface, *path->second));
+            return refuse(
+                t.where,
+                "tunnel '{}' reaches the group {} by '{}', and another by '{}': should be one",
+                name, t.remote.text(), t.interface, *path->second);
         const auto [there, fresh] =
             of_group_.emplace(std::tuple(t.vrf, t.remote, t.udp_port, t.vni), name);
         if (!fresh)
-            return refuse(t, fmt::format("tunnel '{}' has the group {}, the port and the VNI of "
-                                         "tunnel '{}'",
-                                         name, t.remote.text(), there->second));
+            return refuse(t.where,
+                          "tunnel '{}' has the group {}, the port and the VNI of tunnel '{}'", name,
+                          t.remote.text(), there->second);
         const auto [other, alone] =
             of_local_.emplace(std::tuple(t.vrf, t.local, t.udp_port, t.vni), name);
         if (!alone)
-            return refuse(t, fmt::format("tunnel '{}' leads from {} to a group, with the port and "
-                                         "the VNI of tunnel '{}' to a group: frames would be "
-                                         "flooded twice",
-                                         name, t.local.text(), other->second));
+            return refuse(t.where,
+                          "tunnel '{}' leads from {} to a group, with the port and the VNI of "
+                          "tunnel '{}' to a group: frames would be flooded twice",
+                          name, t.local.text(), other->second);
         return {};
     }
 
@@ -71,17 +68,16 @@ class group_users {
 
 result<void> check_tunnel(const configuration& in, const std::string& name, const tunnel& t) {
     if (t.local.v6 != t.remote.v6)
-        return refuse(t, fmt::format("tunnel '{}' is from {} to {}: both should be of one family",
-                                     name, t.local.text(), t.remote.text()));
+        return refuse(t.where, "tunnel '{}' is from {} to {}: both should be of one family", name,
+                      t.local.text(), t.remote.text());
     if (!t.vrf.empty() && in.vrfs.find(t.vrf) == nullptr)
-        return refuse(t, fmt::format("tunnel '{}' is in '{}', which is not a VRF", name, t.vrf));
+        return refuse(t.where, "tunnel '{}' is in '{}', which is not a VRF", name, t.vrf);
     if (owner_of(in, t.vrf, t.local) == nullptr)
-        return refuse(t,
-                      fmt::format("tunnel '{}' ends at {}, which is not an address of ours{}", name,
-                                  t.local.text(), t.vrf.empty() ? "" : " in VRF '" + t.vrf + "'"));
+        return refuse(t.where, "tunnel '{}' ends at {}, which is not an address of ours{}", name,
+                      t.local.text(), t.vrf.empty() ? "" : " in VRF '" + t.vrf + "'");
     if (const std::string* const ours = owner_of(in, t.vrf, t.remote))
-        return refuse(t, fmt::format("tunnel '{}' leads to {}, which is our own address on '{}'",
-                                     name, t.remote.text(), *ours));
+        return refuse(t.where, "tunnel '{}' leads to {}, which is our own address on '{}'", name,
+                      t.remote.text(), *ours);
     return t.to_group() ? check_group(in, name, t) : result<void>{};
 }
 
@@ -114,17 +110,16 @@ class tunnel_set {
         const auto [there, fresh] =
             whose_.emplace(std::tuple(t.vrf, t.local, t.udp_port, t.remote, t.vni), name);
         if (!fresh)
-            return refuse(
-                t, fmt::format("tunnel '{}' has the ends, the port and the VNI of tunnel '{}'",
-                               name, there->second));
+            return refuse(t.where, "tunnel '{}' has the ends, the port and the VNI of tunnel '{}'",
+                          name, there->second);
         auto& ends = ends_[t.local.v6];
         ends.emplace(t.vrf, t.local, t.udp_port);
         if (t.to_group()) ends.emplace(t.vrf, t.remote, t.udp_port);
         if (ends.size() > max_ends)
             return refuse(
-                t, fmt::format("tunnel '{}' ends at one more than {} addresses and ports of ours "
-                               "and groups",
-                               name, max_ends));
+                t.where,
+                "tunnel '{}' ends at one more than {} addresses and ports of ours and groups", name,
+                max_ends);
         return {};
     }
 

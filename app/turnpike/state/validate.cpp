@@ -16,23 +16,18 @@
 namespace turnpike::state {
 namespace {
 
-result<void> refuse(const origin& where, std::string text) {
-    return fail(EINVAL, where.text, std::move(text));
-}
-
 /// An lcore may poll several queues of a port. Without `workers`, the lcores are EAL's, and cannot be
 /// checked here.
 result<void> check_rx_workers(const configuration& in, const std::string& name, const port& p) {
     if (p.rx_workers.size() > p.rx_queues)
-        return refuse(p.where, fmt::format("port '{}': rx_workers names {} lcores for {} queues",
-                                           name, p.rx_workers.size(), p.rx_queues));
+        return refuse(p.where, "port '{}': rx_workers names {} lcores for {} queues", name,
+                      p.rx_workers.size(), p.rx_queues);
     for (const unsigned lcore : p.rx_workers)
         if (!in.workers.empty() &&
             std::find(in.workers.begin(), in.workers.end(), lcore) == in.workers.end())
             return refuse(p.where,
-                          fmt::format("port '{}': rx_workers names lcore {}, which is none of "
-                                      "the workers",
-                                      name, lcore));
+                          "port '{}': rx_workers names lcore {}, which is none of the workers",
+                          name, lcore);
     return {};
 }
 
@@ -42,17 +37,14 @@ result<void> check_device(const configuration& in, const std::string& name, cons
         if (other == name) break;
         const std::string &device = p.device, &there = o.device;
         if (!same_hardware(device, there)) continue;
+        if (device_name_of(device) == device_name_of(there))
+            return refuse(p.where, "port '{}' has the device '{}', which port '{}' has already",
+                          name, device_name_of(device), other);
+        const std::string kernels = kernel_interface_of(there);
         return refuse(p.where,
-                      device_name_of(device) == device_name_of(there)
-                          ? fmt::format("port '{}' has the device '{}', which port '{}' has "
-                                        "already",
-                                        name, device_name_of(device), other)
-                          : fmt::format("port '{}' has the kernel's interface '{}', which port "
-                                        "'{}' has already{}",
-                                        name, kernel_interface_of(device), other,
-                                        kernel_interface_of(device) == kernel_interface_of(there)
-                                            ? std::string()
-                                            : " as '" + kernel_interface_of(there) + "'"));
+                      "port '{}' has the kernel's interface '{}', which port '{}' has already{}",
+                      name, kernel_interface_of(device), other,
+                      kernel_interface_of(device) == kernels ? "" : " as '" + kernels + "'");
     }
     return {};
 }
@@ -78,17 +70,16 @@ bool has_copies(const configuration& in, const std::string& port) {
 
 result<void> check_patch(const configuration& in, const std::string& name, const interface& i) {
     if (!i.addresses.empty())
-        return refuse(i.where,
-                      fmt::format("port '{}' has addresses and is in a patch: it can route "
-                                  "or be patched, not both",
-                                  name));
-    const port &on = in.ports.at(i.port), &other = in.ports.at(in.interfaces.at(i.peer).port);
-    if (on.mtu != other.mtu)
         return refuse(
             i.where,
-            fmt::format("the patch of '{}' (mtu {}) and '{}' (mtu {}) would lose longer frames "
-                        "of one side; give both the same mtu",
-                        name, on.mtu, i.peer, other.mtu));
+            "port '{}' has addresses and is in a patch: it can route or be patched, not both",
+            name);
+    const port &on = in.ports.at(i.port), &other = in.ports.at(in.interfaces.at(i.peer).port);
+    if (on.mtu != other.mtu)
+        return refuse(i.where,
+                      "the patch of '{}' (mtu {}) and '{}' (mtu {}) would lose longer frames of "
+                      "one side; give both the same mtu",
+                      name, on.mtu, i.peer, other.mtu);
     return {};
 }
 
@@ -97,20 +88,20 @@ result<void> check_kernel(const configuration& in, const std::string& name, cons
     constexpr size_t longest = 15;  // IFNAMSIZ
     if (i.kind != interface_kind::routed)
         return refuse(i.where,
-                      fmt::format("port '{}' has host_interface: true, and is in a patch or a "
-                                  "bridge; only routed interfaces can have it",
-                                  name));
+                      "port '{}' has host_interface: true, and is in a patch or a bridge; only "
+                      "routed interfaces can have it",
+                      name);
     if (!in.control_plane.netlink)
-        return refuse(i.where, fmt::format("port '{}' has host_interface: true, which needs "
-                                           "control_plane: {{netlink: true}}",
-                                           name));
+        return refuse(
+            i.where,
+            "port '{}' has host_interface: true, which needs control_plane: {{netlink: true}}",
+            name);
     if (name.size() > longest || name.find_first_of("/: %") != std::string::npos || name == "." ||
         name == ".." || name == "lo" || name == "all" || name == "default")
         return refuse(i.where,
-                      fmt::format("'{}' cannot be the name of a kernel interface: it has at "
-                                  "most {} characters, none of \"/: %\", and is not a "
-                                  "reserved name",
-                                  name, longest));
+                      "'{}' cannot be the name of a kernel interface: it has at most {} "
+                      "characters, none of \"/: %\", and is not a reserved name",
+                      name, longest);
     return {};
 }
 
@@ -120,18 +111,17 @@ result<void> check_lists(const configuration& in, const std::string& name, const
         if (bound.empty()) continue;
         const shared<acl_list>* const list = in.acls.find(bound);
         if (list == nullptr)
-            return refuse(i.where,
-                          fmt::format("port '{}' is bound to '{}', which is not an access list",
-                                      name, bound));
+            return refuse(i.where, "port '{}' is bound to '{}', which is not an access list", name,
+                          bound);
         if ((*list)->l2 != at.l2)
-            return refuse(i.where, fmt::format("port '{}' has '{}' as its list '{}': that should "
-                                               "be one of layer {}",
-                                               name, bound, at.name, at.l2 ? 2 : 3));
+            return refuse(i.where,
+                          "port '{}' has '{}' as its list '{}': that should be one of layer {}",
+                          name, bound, at.name, at.l2 ? 2 : 3);
         if (at.l2 && i.kind != interface_kind::bridged)
             return refuse(i.where,
-                          fmt::format("port '{}' has the L2 list '{}' and is in no bridge: "
-                                      "only bridge ports can have L2 lists",
-                                      name, bound));
+                          "port '{}' has the L2 list '{}' and is in no bridge: only bridge ports "
+                          "can have L2 lists",
+                          name, bound);
     }
     return {};
 }
@@ -144,65 +134,55 @@ void check_vrfs(const configuration& in, errors& found) {
     for (const auto& [name, v] : in.vrfs)
         if (const auto [there, fresh] = whose.emplace(v.table, name); !fresh)
             add_error(found,
-                      refuse(v.where, fmt::format("VRF '{}' has the table {}, which VRF '{}' has "
-                                                  "already",
-                                                  name, v.table, there->second)));
+                      refuse(v.where, "VRF '{}' has the table {}, which VRF '{}' has already", name,
+                             v.table, there->second));
 }
 
 /// Checks the use of a port: routed, patched or bridged.
 result<void> check_use(const configuration& in, const std::string& name, const interface& i) {
     if (in.is_tunnel(i) && (!i.addresses.empty() || i.host_interface))
-        return refuse(i.where, fmt::format("tunnel '{}' has addresses: its bridge may have them "
-                                           "instead",
-                                           name));
+        return refuse(i.where, "tunnel '{}' has addresses: its bridge may have them instead", name);
     if (i.kind == interface_kind::patched)
         if (auto good = check_patch(in, name, i); !good) return good;
     if (i.kind == interface_kind::bridged && !i.addresses.empty())
         return refuse(i.where,
-                      fmt::format("port '{}' has addresses and is in bridge '{}', which may have "
-                                  "them instead",
-                                  name, i.bridge));
+                      "port '{}' has addresses and is in bridge '{}', which may have them instead",
+                      name, i.bridge);
     const bool carries =
         !i.port.empty() && i.vlan == 0 && (has_vlans(in, i.port) || has_copies(in, i.port));
     if (i.kind == interface_kind::routed && i.addresses.empty() && !i.host_interface && !carries &&
         !in.is_tunnel(i))
         return refuse(i.where,
-                      fmt::format("port '{}' has no addresses and is in no patch, no bridge "
-                                  "and no mirror: nothing could be done with its packets",
-                                  name));
+                      "port '{}' has no addresses and is in no patch, no bridge and no mirror: "
+                      "nothing could be done with its packets",
+                      name);
     if (!i.vrf.empty() && in.vrfs.find(i.vrf) == nullptr)
-        return refuse(i.where,
-                      fmt::format("port '{}' is in '{}', which is not a VRF", name, i.vrf));
+        return refuse(i.where, "port '{}' is in '{}', which is not a VRF", name, i.vrf);
     if (!i.vrf.empty() && i.kind != interface_kind::routed)
-        return refuse(i.where,
-                      fmt::format("port '{}' is in VRF '{}' and does not route", name, i.vrf));
+        return refuse(i.where, "port '{}' is in VRF '{}' and does not route", name, i.vrf);
     if (i.host_interface)
         if (auto good = check_kernel(in, name, i); !good) return good;
     if (i.urpf != reverse_path::off && i.kind != interface_kind::routed)
-        return refuse(i.where, fmt::format("port '{}' has urpf and does not route", name));
+        return refuse(i.where, "port '{}' has urpf and does not route", name);
     if (!i.extra_macs.empty() && i.kind != interface_kind::routed)
         return refuse(i.where,
-                      fmt::format("port '{}' has extra_macs and does not route: it takes frames "
-                                  "to all of them",
-                                  name));
+                      "port '{}' has extra_macs and does not route: it takes frames to all of them",
+                      name);
     if ((i.send_redirects || i.accept_source_route) && i.kind != interface_kind::routed)
-        return refuse(i.where,
-                      fmt::format("port '{}' has {} and does not route", name,
-                                  i.send_redirects ? "send_redirects" : "accept_source_route"));
+        return refuse(i.where, "port '{}' has {} and does not route", name,
+                      i.send_redirects ? "send_redirects" : "accept_source_route");
     if ((i.router_alert || i.accept_ra) && !i.host_interface)
-        return refuse(i.where, fmt::format("port '{}' has {}: true, which needs "
-                                           "host_interface: true",
-                                           name, i.router_alert ? "router_alert" : "accept_ra"));
+        return refuse(i.where, "port '{}' has {}: true, which needs host_interface: true", name,
+                      i.router_alert ? "router_alert" : "accept_ra");
     if (!i.passes.empty() && !i.host_interface)
-        return refuse(
-            i.where,
-            fmt::format("port '{}' has host_pass, which needs host_interface: true", name));
+        return refuse(i.where, "port '{}' has host_pass, which needs host_interface: true", name);
     const bool v6 = std::any_of(i.addresses.begin(), i.addresses.end(),
                                 [](const ip_prefix& p) { return p.address.v6; });
     if (const uint16_t mtu = in.mtu_of(i); v6 && mtu < 1280)
-        return refuse(i.where, fmt::format("port '{}' has an mtu of {}; with IPv6 it should be at "
-                                           "least 1280 (RFC 8200 section 5)",
-                                           name, mtu));
+        return refuse(
+            i.where,
+            "port '{}' has an mtu of {}; with IPv6 it should be at least 1280 (RFC 8200 section 5)",
+            name, mtu);
     return check_lists(in, name, i);
 }
 
@@ -225,7 +205,7 @@ void check_networks(const configuration& in, errors& found) {
             const auto* const other = all.find_overlap(i.vrf, name, a);
             if (is_twice || other != nullptr) {
                 const auto owner = is_twice ? interface_networks::owned{name, a} : *other;
-                add_error(found, refuse(i.where, twice_or_overlaps(name, a, owner)));
+                add_error(found, refuse(i.where, "{}", twice_or_overlaps(name, a, owner)));
             }
             all.add(i.vrf, name, a);
         }
@@ -258,9 +238,9 @@ void check_buffers(const configuration& in, errors& found) {
             need(headroom + ethernet + (a.address.v6 ? 1280 : 576),
                  fmt::format("headroom and the ICMP errors of port '{}' take so many", name));
     if (in.fixed.pool.buffer_size >= least) return;
-    add_error(found, refuse(in.fixed.pool.where,
-                            fmt::format("mempool.buffer_size is {}; it should be at least {}: {}",
-                                        in.fixed.pool.buffer_size, least, why)));
+    add_error(found,
+              refuse(in.fixed.pool.where, "mempool.buffer_size is {}; it should be at least {}: {}",
+                     in.fixed.pool.buffer_size, least, why));
 }
 
 void check_routes(const configuration& in, errors& found) {
@@ -276,7 +256,7 @@ void check_neighbours(const configuration& in, errors& found) {
     for (const auto& [name, n] : in.neighbours)
         if (const auto link = find.interface_of(name.address, name.interface); !link)
             add_error(found,
-                      refuse(n.where, "neighbours.static: the address " + link.error().text));
+                      refuse(n.where, "neighbours.static: the address {}", link.error().text));
     if (in.neighbours.size() > in.limits.limit / 2)
         add_error(
             found,
