@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// E. Myers: An O(ND) Difference Algorithm and Its Variations, Algorithmica 1 (1986), the greedy algorithm of section 3. Long lists
-// of differences are split at lines that are unique in both texts, as "patience diff" does.
+// "Patience diff" (B. Cohen): lines that are unique in both texts stay, as many as are in the same order in both, and the
+// parts between them are compared likewise.
 #include "sources/compare.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -20,9 +19,8 @@ using state::configuration;
 using line_list = std::vector<std::string_view>;
 
 constexpr size_t max_routes = 10'000;
-/// Differences beyond which the lines between two lines that are unique in both texts are replaced as a whole: time and
-/// memory grow with the square.
-constexpr ptrdiff_t max_differences = 1500;
+/// Parts within parts; a deeper one is replaced as a whole.
+constexpr unsigned max_depth = 16;
 
 size_t routes_of(const configuration& c) {
     size_t n = c.routes.size();
@@ -59,93 +57,10 @@ struct line_range {
     size_t a, a_end, b, b_end;
 };
 
-/// The steps from one list of lines to the other.
-class line_steps {
-  public:
-    line_steps(const line_list& a, const line_list& b) : a_(a), b_(b) {}
-    std::vector<step> all() {
-        add({0, a_.size(), 0, b_.size()}, true);
-        return std::move(out_);
-    }
-
-  private:
-    /// is_whole  a part with too many differences is split
-    void add(line_range p, bool is_whole) {
-        for (; p.a < p.a_end && p.b < p.b_end && a_[p.a] == b_[p.b]; ++p.a) add_equal(p.b++);
-        size_t equal = 0;  // at the end
-        for (; p.a < p.a_end && p.b < p.b_end && a_[p.a_end - 1] == b_[p.b_end - 1]; ++equal)
-            --p.a_end, --p.b_end;
-        if (!add_shortest(p)) {
-            if (is_whole)
-                add_between_anchors(p);
-            else
-                replace(p);
-        }
-        for (; equal > 0; --equal) add_equal(p.b_end++);
-    }
-    void add_equal(size_t index) { out_.push_back({side::both, index}); }
-    void replace(const line_range& p) {
-        for (size_t i = p.a; i < p.a_end; ++i) out_.push_back({side::before, i});
-        for (size_t i = p.b; i < p.b_end; ++i) out_.push_back({side::after, i});
-    }
-    bool add_shortest(const line_range& p);
-    void add_between_anchors(const line_range& p);
-
-    const line_list &a_, &b_;
-    std::vector<step> out_{};
-    ptrdiff_t left_ = max_differences;  ///< between anchors: of all parts
-};
-
-/// Adds the shortest list of steps. Returns false if it has more than max_differences.
-bool line_steps::add_shortest(const line_range& p) {
-    const auto n = static_cast<ptrdiff_t>(p.a_end - p.a), m = static_cast<ptrdiff_t>(p.b_end - p.b);
-    const ptrdiff_t most = std::min(n + m, left_);
-    // furthest[d][k + d]: the largest x on diagonal k = x - y after d differences.
-    std::vector<std::vector<ptrdiff_t>> furthest;
-    const auto at = [&](ptrdiff_t d, ptrdiff_t k) {
-        return furthest[static_cast<size_t>(d)][static_cast<size_t>(k + d)];
-    };
-    /// Where a path of d differences to diagonal k comes from: from above is an insertion.
-    const auto is_insertion = [&](ptrdiff_t d, ptrdiff_t k) {
-        return k == -d || (k != d && at(d - 1, k - 1) < at(d - 1, k + 1));
-    };
-    ptrdiff_t d = 0;
-    bool found = false;
-    for (; !found && d <= most && std::abs(n - m) <= most; ++d) {
-        furthest.emplace_back(static_cast<size_t>(2 * d + 1));
-        for (ptrdiff_t k = -d; k <= d && !found; k += 2) {
-            ptrdiff_t x = 0;
-            if (d > 0) x = is_insertion(d, k) ? at(d - 1, k + 1) : at(d - 1, k - 1) + 1;
-            while (x < n && x - k < m && x - k >= 0 &&
-                   a_[p.a + static_cast<size_t>(x)] == b_[p.b + static_cast<size_t>(x - k)])
-                ++x;
-            furthest.back()[static_cast<size_t>(k + d)] = x;
-            found = x >= n && x - k >= m;
-        }
-    }
-    if (!found) return false;
-    std::vector<step> steps;
-    ptrdiff_t x = n, y = m;
-    const auto before = [&] { return step{side::before, p.a + static_cast<size_t>(--x)}; };
-    const auto after = [&](side of) { return step{of, p.b + static_cast<size_t>(--y)}; };
-    const auto back_along_equal_lines = [&](ptrdiff_t to_x) {
-        for (; x > to_x; --x) steps.push_back(after(side::both));
-    };
-    for (--d; d > 0; --d) {
-        const ptrdiff_t k = x - y;
-        const bool inserts = is_insertion(d, k);
-        const ptrdiff_t from = inserts ? at(d - 1, k + 1) : at(d - 1, k - 1);
-        back_along_equal_lines(inserts ? from : from + 1);
-        steps.push_back(inserts ? after(side::after) : before());
-    }
-    back_along_equal_lines(0);
-    out_.insert(out_.end(), steps.rbegin(), steps.rend());
-    return true;
-}
+using anchor_list = std::vector<std::pair<size_t, size_t>>;
 
 /// Lines that are unique in both lists, and in the same order in both: the longest list of them.
-std::vector<std::pair<size_t, size_t>> anchors_of(const line_list& a, const line_list& b,
-                                                  const line_range& p) {
+anchor_list anchors_of(const line_list& a, const line_list& b, const line_range& p) {
     struct occurrences {
         size_t in_a = 0, in_b = 0, b = 0;
     };
@@ -173,30 +88,51 @@ std::vector<std::pair<size_t, size_t>> anchors_of(const line_list& a, const line
         else
             *at = links.size() - 1;
     }
-    std::vector<std::pair<size_t, size_t>> out;
+    anchor_list out;
     for (size_t l = tails.empty() ? SIZE_MAX : tails.back(); l != SIZE_MAX; l = links[l].previous)
         out.emplace_back(links[l].a, links[l].b);
     std::reverse(out.begin(), out.end());
     return out;
 }
 
-void line_steps::add_between_anchors(const line_range& p) {
-    line_range next = p;
-    const auto add_to = [&](size_t a_end, size_t b_end) {
-        const size_t first = out_.size();
-        add({next.a, a_end, next.b, b_end}, false);
-        left_ -= std::count_if(out_.begin() + static_cast<ptrdiff_t>(first), out_.end(),
-                               [](const step& s) { return s.of != side::both; });
-        left_ = std::max<ptrdiff_t>(left_, 0);
-    };
-    for (const auto& [a, b] : anchors_of(a_, b_, p)) {
-        add_to(a, b);
-        add_equal(b);
-        next.a = a + 1;
-        next.b = b + 1;
+/// The steps from one list of lines to the other.
+class line_steps {
+  public:
+    line_steps(const line_list& a, const line_list& b) : a_(a), b_(b) {}
+    std::vector<step> all() {
+        add({0, a_.size(), 0, b_.size()}, 0);
+        return std::move(out_);
     }
-    add_to(p.a_end, p.b_end);
-}
+
+  private:
+    void add(line_range p, unsigned depth) {
+        for (; p.a < p.a_end && p.b < p.b_end && a_[p.a] == b_[p.b]; ++p.a) add_equal(p.b++);
+        size_t equal = 0;  // at the end
+        for (; p.a < p.a_end && p.b < p.b_end && a_[p.a_end - 1] == b_[p.b_end - 1]; ++equal)
+            --p.a_end, --p.b_end;
+        const auto anchors = depth < max_depth ? anchors_of(a_, b_, p) : anchor_list{};
+        line_range next = p;
+        for (const auto& [a, b] : anchors) {
+            add({next.a, a, next.b, b}, depth + 1);
+            add_equal(b);
+            next.a = a + 1;
+            next.b = b + 1;
+        }
+        if (anchors.empty())
+            replace(p);
+        else
+            add(next, depth + 1);
+        for (; equal > 0; --equal) add_equal(p.b_end++);
+    }
+    void add_equal(size_t index) { out_.push_back({side::both, index}); }
+    void replace(const line_range& p) {
+        for (size_t i = p.a; i < p.a_end; ++i) out_.push_back({side::before, i});
+        for (size_t i = p.b; i < p.b_end; ++i) out_.push_back({side::after, i});
+    }
+
+    const line_list &a_, &b_;
+    std::vector<step> out_{};
+};
 
 size_t indent_of(std::string_view line) {
     return std::min(line.find_first_not_of(' '), line.size());
