@@ -171,6 +171,9 @@ std::string words_to(const json& value, const read_words& words) {
 }  // namespace
 
 error by_words(error e, const given& g, const json& request) {
+    constexpr std::string_view line = "line ";  // of a file of routes
+    if (e.object.starts_with(line))
+        return {e.code, g.value("FILE") + ":" + e.object.substr(line.size()), e.text};
     const bool is_ours = e.object.starts_with("socket:");
     if (!is_ours && request.is_object() && !g.words.empty())
         if (const auto member = request.find(e.object); member != request.end())

@@ -231,12 +231,11 @@ constexpr command table[] = {
     {"route add|replace PREFIX nexthop via ADDRESS [port PORT [onlink]] [weight NUMBER] [nexthop "
      "via ADDRESS [port PORT [onlink]] [weight NUMBER]]... [mtu NUMBER] [vrf VRF] [--confirm "
      "SECONDS]",
-     "add an ECMP route via several neighbours, balanced by flow", change_shared_route, changed},
+     "add an ECMP route via several neighbours, balanced by flow", change_route, changed},
     {"route add|replace PREFIX nexthop via ADDRESS [weight NUMBER] [nexthop via ADDRESS [weight "
      "NUMBER]]... recursive "
      "[mtu NUMBER] [vrf VRF] [--confirm SECONDS]",
-     "add an ECMP route via gateways that are resolved by other routes", change_shared_route,
-     changed},
+     "add an ECMP route via gateways that are resolved by other routes", change_route, changed},
     {"route add|replace PREFIX blackhole|unreachable|prohibit [vrf VRF] [--confirm SECONDS]",
      "add a route that discards its packets", change_route, changed},
     {"route del PREFIX [vrf VRF] [--confirm SECONDS]", "delete a route", change_route, changed},

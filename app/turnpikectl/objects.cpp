@@ -29,7 +29,7 @@ json list_of(const std::string& text) {
 namespace {
 
 /// Pairs of keyword and value from word `from` on. Numbers are sent as strings: turnpike accepts both.
-json members(const given& g, size_t from, json out = json::object()) {
+json members(const given& g, size_t from, json out) {
     for (size_t i = from; i + 1 < g.words.size(); i += 2)
         out[std::string(g.words[i].second)] = g.words[i + 1].second;
     return out;
@@ -77,11 +77,6 @@ json change_request(const given& g, const std::string& verb, json object) {
 
 namespace {
 
-/// "main" names the main table.
-void add_vrf(const given& g, json& to) {
-    if (g.has("VRF")) to["vrf"] = g.value("VRF");
-}
-
 /// "default" is the default route of the gateway's family.
 std::string prefix_of(const given& g) {
     const std::string to = g.value("PREFIX");
@@ -92,48 +87,23 @@ std::string prefix_of(const given& g) {
 }  // namespace
 
 result<json> change_route(const given& g) {
-    json route = {{"to", prefix_of(g)}};
-    for (const char* type : {"blackhole", "unreachable", "prohibit"})
-        if (g.has(type)) {
-            route["type"] = type;
-            add_vrf(g, route);
-            return change(g, std::move(route));
-        }
-    // Keywords without a value.
-    given pairs = g;
-    for (const char* alone : {"onlink", "recursive"})
-        if (std::erase_if(pairs.words, [&](const auto& w) { return w.first == alone; }) != 0)
-            route[alone] = true;
-    route = members(pairs, 3, std::move(route));
-    return change(g, std::move(route));
-}
-
-/// route add PREFIX nexthop via ADDRESS ... nexthop ...
-result<json> change_shared_route(const given& g) {
-    json route = {{"to", prefix_of(g)}}, all = json::array();
+    json route = {{"to", prefix_of(g)}}, hops = json::array();
+    const auto is_one_of = [](std::string_view word, auto... words) {
+        return ((word == words) || ...);
+    };
     for (size_t i = 3; i < g.words.size(); ++i) {
-        if (g.words[i].first == "nexthop") {
-            all.push_back(json::object());
-            continue;
-        }
-        if (g.words[i].first == "vrf") break;
-        if (g.words[i].first == "recursive") {
-            route["recursive"] = true;
-            continue;
-        }
-        if (g.words[i].first == "mtu") {
-            route["mtu"] = g.words[++i].second;
-            continue;
-        }
-        if (g.words[i].first == "onlink") {
-            all.back()["onlink"] = true;
-            continue;
-        }
-        all.back()[std::string(g.words[i].first)] = g.words[i + 1].second;
-        ++i;
+        const std::string word(g.words[i].first);
+        json& to = hops.empty() || is_one_of(word, "recursive", "mtu", "vrf") ? route : hops.back();
+        if (word == "nexthop")
+            hops.push_back(json::object());
+        else if (is_one_of(word, "blackhole", "unreachable", "prohibit"))
+            route["type"] = word;
+        else if (is_one_of(word, "onlink", "recursive"))
+            to[word] = true;
+        else
+            to[word] = g.words[++i].second;
     }
-    route["via"] = std::move(all);
-    add_vrf(g, route);
+    if (!hops.empty()) route["via"] = std::move(hops);
     return change(g, std::move(route));
 }
 

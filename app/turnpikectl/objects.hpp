@@ -7,7 +7,6 @@
 namespace turnpike::ctl {
 
 // The words of `g` are OBJECT VERB NAME, then pairs of keyword and value.
-[[nodiscard]] result<nlohmann::json> change_shared_route(const given& g);
 [[nodiscard]] result<nlohmann::json> change_route(const given& g);
 [[nodiscard]] result<nlohmann::json> change_address(const given& g);
 [[nodiscard]] result<nlohmann::json> change_patch(const given& g);

@@ -13,9 +13,9 @@
 #include "ask.hpp"
 #include "base/arguments.hpp"
 #include "base/owned_fd.hpp"
-#include "connection.hpp"
 #include "manual.hpp"
 #include "print.hpp"
+#include "transfer.hpp"
 #include "words.hpp"
 
 namespace turnpike::ctl {
@@ -318,12 +318,7 @@ std::optional<json> session::result_of(const json& request, const given& says) {
     if (!options) return code_ = complain(options.error(), exit_usage), std::nullopt;
     auto asked = connect(options->says);
     if (!asked) return code_ = complain(asked.error(), exit_no_connection), std::nullopt;
-    auto answer = asked->ask(request);
-    if (!answer)
-        return code_ = complain(answer.error(), exit_of_answer(answer.error())), std::nullopt;
-    if (!answer->contains("result"))
-        return code_ = refused(by_words(refusal_of(*answer), says, request)), std::nullopt;
-    return std::move((*answer)["result"]);
+    return ctl::result_of(*asked, request, code_, says);
 }
 
 /// dry  shows the differences, and changes nothing

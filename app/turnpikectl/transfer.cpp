@@ -24,14 +24,14 @@ namespace turnpike::ctl {
 
 using nlohmann::json;
 
-std::optional<json> result_of(connection& c, const json& request, int& code) {
+std::optional<json> result_of(connection& c, const json& request, int& code, const given& g) {
     const auto answer = c.ask(request);
     if (!answer) {
         code = complain(answer.error(), exit_of_answer(answer.error()));
         return std::nullopt;
     }
     if (!answer->is_object() || !answer->contains("result")) {
-        code = complain_of(*answer, {}, request);
+        code = complain_of(*answer, g, request);
         return std::nullopt;
     }
     return (*answer)["result"];
@@ -107,22 +107,6 @@ class line_parts {
     bool is_first_ = true, last_ = false;
 };
 
-/// The result of a part. An error names FILE:LINE.
-std::optional<json> routes_result(connection& c, const json& request, const std::string& file,
-                                  int& code) {
-    const auto answer = c.ask(request);
-    if (!answer) {
-        code = complain(answer.error(), exit_of_answer(answer.error()));
-        return std::nullopt;
-    }
-    if (answer->is_object() && answer->contains("result")) return (*answer)["result"];
-    error why = refusal_of(*answer);
-    constexpr std::string_view line = "line ";
-    if (why.object.starts_with(line)) why.object = file + ":" + why.object.substr(line.size());
-    code = complain(why, exit_refused);
-    return std::nullopt;
-}
-
 }  // namespace
 
 int send_routes(const given& g) {
@@ -148,7 +132,7 @@ int send_routes(const given& g) {
         if (g.has("VRF")) request["vrf"] = g.value("VRF");
         if (!parts.last()) request["more"] = true;
         if (g.options.contains("--comment")) request["comment"] = g.option("--comment");
-        const auto result = routes_result(*asked, request, file, code);
+        const auto result = result_of(*asked, request, code, g);
         if (!result) return code;
         if (!parts.last()) continue;
         std::fputs(g.as_json() ? (result->dump() + "\n").c_str()

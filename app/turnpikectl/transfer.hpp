@@ -18,8 +18,9 @@ int save(const given& g);
 /// The running configuration on standard output.
 int show_running(const given& g);
 
-/// The result of a request; otherwise prints the error and sets the exit code.
-std::optional<nlohmann::json> result_of(connection& c, const nlohmann::json& request, int& code);
+/// The result of a request; otherwise prints the error, by the words of the command, and sets the exit code.
+std::optional<nlohmann::json> result_of(connection& c, const nlohmann::json& request, int& code,
+                                        const given& g = {});
 /// The running configuration as a file; otherwise prints the error and sets the exit code.
 std::optional<std::string> running_text(connection& c, int& code);
 /// A request with the file's text and, as its name, the absolute path.
