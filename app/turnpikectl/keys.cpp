@@ -142,28 +142,22 @@ result<json> change_object(const given& g) {
 
 result<json> set_keys(const given& g) {
     const std::string& kind = g.words[1].second;
-    const size_t from = 2 + names_of(kind, true).size();
-    given set = g;
-    json none = json::array();  // lists without elements: without the key
-    for (size_t i = from; i + 1 < set.words.size();) {
-        const field_facts* const f = key_of(kind, set.words[i].second);
-        const bool is_none =
-            f != nullptr && f->type.form == value_form::list && set.words[i + 1].second == "none";
-        if (!is_none) {
-            i += 2;
-            continue;
-        }
-        none.push_back(f->key);
-        const auto at = set.words.begin() + static_cast<ptrdiff_t>(i);
-        set.words.erase(at, at + 2);
+    const json named = named_object(g, kind, true);
+    json object = named, none = json::array(), changes = json::array();
+    for (size_t i = 2 + named.size(); i + 1 < g.words.size(); i += 2) {
+        const std::string &word = g.words[i].second, &value = g.words[i + 1].second;
+        const field_facts* const f = key_of(kind, word);
+        if (f != nullptr && f->type.form == value_form::list && value == "none")
+            none.push_back(f->key);  // a list without elements: without the key
+        else if (auto added = add_key(object, kind, word, value); !added)
+            return tl::unexpected<error>(added.error());
     }
-    json object = named_object(g, kind, true), changes = json::array();
-    json unset = object;
-    unset["keys"] = none;
-    if (!none.empty()) changes.push_back({{"unset", {{kind, std::move(unset)}}}});
-    if (auto added = add_pairs(object, kind, set, from); !added)
-        return tl::unexpected<error>(added.error());
-    if (set.words.size() > from) changes.push_back({{"set", {{kind, std::move(object)}}}});
+    if (!none.empty()) {
+        json unset = named;
+        unset["keys"] = std::move(none);
+        changes.push_back({{"unset", {{kind, std::move(unset)}}}});
+    }
+    if (object != named) changes.push_back({{"set", {{kind, std::move(object)}}}});
     return change_request(g, std::move(changes));
 }
 
