@@ -114,10 +114,7 @@ void edit_neighbour(configuration& into, verb v, const reader& from) {
 }
 
 state::interface& interface_of(configuration& in, const reader& from) {
-    const std::string name = from.text();
-    state::interface* const i = in.interfaces.find(name);
-    if (i == nullptr) from.refuse("names '{}', which is not a port", name.substr(0, 80));
-    return *i;
+    return named_object(from, in.interfaces, "a port");
 }
 
 /// replace: replaces all addresses of a port.
@@ -192,13 +189,6 @@ void edit_patch(configuration& into, verb v, const reader& from) {
     read_patch(from, into);
 }
 
-state::bridge& bridge_of(configuration& in, const reader& from) {
-    const std::string name = from.text();
-    state::bridge* const b = in.bridges.find(name);
-    if (b == nullptr) from.refuse("names '{}', which is not a bridge", name.substr(0, 80));
-    return *b;
-}
-
 /// replace: replaces the bridge with its routed interfaces.
 void edit_bridge(configuration& into, verb v, const reader& from) {
     const std::string name = checked_name(from, v, into.bridges, "bridge");
@@ -208,7 +198,7 @@ void edit_bridge(configuration& into, verb v, const reader& from) {
 
 void edit_member(configuration& into, verb v, const reader& from) {
     const reader name = from.at("bridge");
-    const state::bridge& b = bridge_of(into, name);
+    const state::bridge& b = named_object(name, into.bridges, "a bridge");
     const std::string port = from.at("port").text(), bridge = name.text();
     const std::string what = fmt::format("member '{}' of bridge '{}'", port.substr(0, 80), bridge);
     if (v == del) from.expect_map({"bridge", "port"});
@@ -219,7 +209,7 @@ void edit_member(configuration& into, verb v, const reader& from) {
 
 /// A static FDB entry.
 void edit_fdb(configuration& into, verb v, const reader& from) {
-    state::bridge& b = bridge_of(into, from.at("bridge"));
+    state::bridge& b = named_object(from.at("bridge"), into.bridges, "a bridge");
     if (v == del)
         from.expect_map({"bridge", "mac", "vlan"});
     else
@@ -293,23 +283,21 @@ void edit_acl(configuration& into, verb v, const reader& from) {
 
 /// A rule, by its name or its position among the configured rules, from 1.
 void edit_rule(edit_session& now, verb v, const reader& from) {
-    const std::string name = from.at("list").text();
-    state::shared<state::acl_list>* const list = now.into.acls.find(name);
-    if (list == nullptr)
-        from.at("list").refuse("names '{}', which is not an access list", name.substr(0, 80));
+    auto& list = named_object(from.at("list"), now.into.acls, "an access list");
     if (v == del)
         from.expect_map({"list", "at", "name"});
     else if (v == add)
         from.expect_map({"list", "at", "rule"});
     else
         from.expect_map({"list", "at", "name", "rule"});
+    const std::string name = from.at("list").text();
     auto at = now.rules.find(name);
-    if (at == now.rules.end()) at = now.rules.emplace(name, extract_rules(list->edit())).first;
+    if (at == now.rules.end()) at = now.rules.emplace(name, extract_rules(list.edit())).first;
     edit_rules(at->second, from,
                v == add       ? list_edit::insert
                : v == replace ? list_edit::exchange
                               : list_edit::erase,
-               (*list)->l2);
+               list->l2);
 }
 
 void edit_mirror(configuration& into, verb v, const reader& from) {

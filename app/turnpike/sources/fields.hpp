@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,6 +43,18 @@ struct object_facts {
     unsigned in_files = ~0u;  ///< object_kind of an object in a file
 };
 [[nodiscard]] const std::vector<object_facts>& all_objects();
+
+/// The object that a key names; refuses another name, with the most similar one.
+/// what  "a port"
+template <class Objects>
+auto& named_object(const yaml::reader& name, Objects& all, std::string_view what) {
+    const std::string wanted = name.text();
+    if (auto* const there = all.find(wanted); there != nullptr) return *there;
+    std::vector<std::string_view> names;
+    for (const auto& [one, object] : all) names.push_back(one);
+    name.refuse("names '{}', which is not {}{}", wanted.substr(0, 80), what,
+                yaml::suggestion(wanted, names));
+}
 
 uint16_t read_vlan(const yaml::reader& from);
 /// A unicast MAC address.

@@ -79,16 +79,6 @@ class target {
     std::function<void(const reader&)> finish_{};
 };
 
-/// The object that a key names; refuses another name with the most similar one.
-template <class Objects>
-auto& named_object(const reader& name, Objects& all, std::string_view what) {
-    if (auto* const there = all.find(name.text()); there != nullptr) return *there;
-    std::vector<std::string_view> names;
-    for (const auto& [one, object] : all) names.push_back(one);
-    name.refuse("names '{}', which is not {}{}", name.text().substr(0, 80), what,
-                yaml::suggestion(name.text(), names));
-}
-
 target port_target(configuration& in, const reader& from) {
     const reader name = from.at("name");
     target out({"name"});

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "sources/fields.hpp"
 #include "sources/yaml_acl_rule.hpp"
 
 namespace turnpike::sources {
@@ -176,10 +177,8 @@ void edit_rules(std::vector<acl_rule>& rules, const reader& from, list_edit how,
 
 std::string read_binding(const reader& from, const configuration& in) {
     if (from.is_nothing()) return {};
-    const std::string name = from.text();
-    if (in.acls.find(name) == nullptr)
-        from.refuse("names '{}', which is not an access list (acl)", name.substr(0, 80));
-    return name;
+    (void)named_object(from, in.acls, "an access list (acl)");
+    return from.text();
 }
 
 }  // namespace turnpike::sources

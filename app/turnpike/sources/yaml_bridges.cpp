@@ -137,8 +137,7 @@ void read_vlan_interface(const reader& from, configuration& into) {
     key_list().add(interface_fields(), of_vlan).expect(from, {"port", "vlan"});
     state::interface i;
     i.port = from.at("port").text();
-    if (into.ports.find(i.port) == nullptr)
-        from.at("port").refuse("names '{}', which is not a port", i.port.substr(0, 80));
+    (void)named_object(from.at("port"), into.ports, "a port");
     i.vlan = read_vlan(from.at("vlan"));
     read_routed(from, of_vlan, into, i);
     const std::string name = state::interface_name(i.port, i.vlan);

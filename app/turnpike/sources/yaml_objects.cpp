@@ -41,31 +41,25 @@ void read_port(const reader& from, configuration& into) {
 }
 
 void read_port_changes(const reader& from, configuration& into) {
-    const std::string name = from.at("name").text();
-    state::port* port = into.ports.find(name);
-    if (port == nullptr)
-        from.at("name").refuse("names '{}', which is not a port", name.substr(0, 80));
-    read_members(from, into, *port, *into.interfaces.find(name));
+    state::port& port = named_object(from.at("name"), into.ports, "a port");
+    read_members(from, into, port, *into.interfaces.find(from.at("name").text()));
 }
 
 void read_patch(const reader& from, configuration& into) {
     const auto ends = from.list("two ports");
     if (ends.size() != 2) from.refuse("should name two ports");
-    std::string name[2];
-    for (size_t i = 0; i < 2; ++i) {
-        name[i] = ends[i].text();
-        const state::interface* at = into.interfaces.find(name[i]);
-        if (at == nullptr || at->port != name[i] || into.ports.find(name[i]) == nullptr)
-            ends[i].refuse("names '{}', which is not a port", name[i].substr(0, 80));
-        if (at->kind == state::interface_kind::bridged)
-            ends[i].refuse("names '{}', which is in bridge '{}'", name[i], at->bridge);
-        if (!at->peer.empty() || (i == 1 && name[0] == name[1]))
-            ends[i].refuse("uses '{}' again; a port has one patch", name[i]);
+    for (const reader& end : ends) {
+        (void)named_object(end, into.ports, "a port");
+        const state::interface& i = into.interfaces.at(end.text());
+        if (i.kind == state::interface_kind::bridged)
+            end.refuse("names '{}', which is in bridge '{}'", end.text(), i.bridge);
+        if (!i.peer.empty() || (&end == &ends[1] && end.text() == ends[0].text()))
+            end.refuse("uses '{}' again; a port has one patch", end.text());
     }
-    for (size_t i = 0; i < 2; ++i) {
-        state::interface& end = *into.interfaces.find(name[i]);
-        end.kind = state::interface_kind::patched;
-        end.peer = name[1 - i];
+    for (const size_t n : {size_t{0}, size_t{1}}) {
+        state::interface& i = *into.interfaces.find(ends[n].text());
+        i.kind = state::interface_kind::patched;
+        i.peer = ends[1 - n].text();
     }
 }
 

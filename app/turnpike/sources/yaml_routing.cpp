@@ -259,8 +259,7 @@ uint32_t first_free_table(const configuration& in) {
 std::string read_vrf_of_routes(const reader& from, const configuration& in) {
     if (!from.is_map() || !from.has("vrf")) return {};
     std::string name = read_vrf_of(from.at("vrf"));
-    if (!name.empty() && in.vrfs.find(name) == nullptr)
-        from.at("vrf").refuse("names '{}', which is not a VRF", name.substr(0, 80));
+    if (!name.empty()) (void)named_object(from.at("vrf"), in.vrfs, "a VRF");
     return name;
 }
 
