@@ -36,15 +36,17 @@ enum verb : size_t { add, replace, del, set, unset, verbs };
 constexpr std::array<std::string_view, verbs> verb_names = {"add", "replace", "del", "set",
                                                             "unset"};
 
-[[noreturn]] void refuse(const reader& from, int code, std::string text) {
-    throw complaint{error{code, from.where(), std::move(text)}};
+template <class... Values>
+[[noreturn]] void refuse(const reader& from, int code, fmt::format_string<Values...> text,
+                         Values&&... values) {
+    throw complaint{error{code, from.where(), fmt::format(text, std::forward<Values>(values)...)}};
 }
 
 [[noreturn]] void is_there(const reader& from, const std::string& what) {
-    refuse(from, EEXIST, what + " is there already; replace changes it");
+    refuse(from, EEXIST, "{} is there already; replace changes it", what);
 }
 [[noreturn]] void is_missing(const reader& from, const std::string& what) {
-    refuse(from, ENOENT, what + " is not there");
+    refuse(from, ENOENT, "{} is not there", what);
 }
 /// Refuses to add an object that is there, and to delete one that is not.
 void check_there(const reader& from, verb v, bool there, const std::string& what) {
@@ -88,7 +90,7 @@ void edit_route(configuration& into, verb v, const reader& from) {
         from.expect_map({"to", "vrf"});
         const ip_prefix to = from.at("to").taken(parse_destination(from.at("to").text()));
         if (!into.routes_of(read_vrf_of_routes(from, into)).remove(to))
-            refuse(from, ENOENT, "the route to " + to.text() + " is " + route_not_configured);
+            refuse(from, ENOENT, "the route to {} is {}", to.text(), route_not_configured);
         return;
     }
     const std::string vrf = read_vrf_of_routes(from, into);
@@ -146,21 +148,17 @@ void edit_port(configuration& into, verb v, const reader& from) {
     const std::string name = checked_name(from, v, into.ports, "port");
     if (v == add) return read_port(from, into);
     if (const std::string& peer = into.interfaces.at(name).peer; !peer.empty())
-        refuse(from, EBUSY,
-               fmt::format("port '{}' is in a patch with '{}'; del that first", name, peer));
+        refuse(from, EBUSY, "port '{}' is in a patch with '{}'; del that first", name, peer);
     for (const auto& [neighbour, n] : into.neighbours)
         if (neighbour.interface == name)
-            refuse(from, EBUSY,
-                   fmt::format("port '{}' has the static neighbour {}; del that first", name,
-                               neighbour.address.text()));
+            refuse(from, EBUSY, "port '{}' has the static neighbour {}; del that first", name,
+                   neighbour.address.text());
     if (const std::string& bridge = into.interfaces.at(name).bridge; !bridge.empty())
-        refuse(from, EBUSY,
-               fmt::format("port '{}' is a member of bridge '{}'; del that first", name, bridge));
+        refuse(from, EBUSY, "port '{}' is a member of bridge '{}'; del that first", name, bridge);
     for (const auto& [interface, i] : into.interfaces)
         if (i.port == name && i.vlan != 0)
-            refuse(
-                from, EBUSY,
-                fmt::format("port '{}' has the interface '{}'; del that first", name, interface));
+            refuse(from, EBUSY, "port '{}' has the interface '{}'; del that first", name,
+                   interface);
     into.ports.remove(name);
     into.interfaces.remove(name);
 }
@@ -231,9 +229,8 @@ void edit_vrf(configuration& into, verb v, const reader& from) {
     if (v != del) return read_vrf(from, into, v == replace);
     for (const auto& [interface, i] : into.interfaces)
         if (i.vrf == name)
-            refuse(from, EBUSY,
-                   fmt::format("VRF '{}' has the interface '{}'; take that out first", name,
-                               interface));
+            refuse(from, EBUSY, "VRF '{}' has the interface '{}'; take that out first", name,
+                   interface);
     into.vrfs.remove(name);
 }
 
@@ -241,8 +238,7 @@ void edit_tunnel(configuration& into, verb v, const reader& from) {
     const std::string name = checked_name(from, v, into.tunnels, "tunnel");
     if (v != del) return read_tunnel(from, into, v == replace);
     if (const std::string& bridge = into.interfaces.at(name).bridge; !bridge.empty())
-        refuse(from, EBUSY,
-               fmt::format("tunnel '{}' is a member of bridge '{}'; del that first", name, bridge));
+        refuse(from, EBUSY, "tunnel '{}' is a member of bridge '{}'; del that first", name, bridge);
     into.tunnels.remove(name);
     into.interfaces.remove(name);
 }
@@ -273,8 +269,8 @@ void edit_acl(configuration& into, verb v, const reader& from) {
             for (const state::acl_binding& at : state::acl_bindings)
                 if (i.*at.list == name)
                     refuse(from, EBUSY,
-                           fmt::format("access list '{}' is bound to port '{}'; replace that first",
-                                       name, port));
+                           "access list '{}' is bound to port '{}'; replace that first", name,
+                           port);
         into.acls.remove(name);
         return;
     }

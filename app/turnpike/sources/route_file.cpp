@@ -9,11 +9,13 @@
 #include <utility>
 
 #include "base/arguments.hpp"
+#include "state/errors.hpp"
 #include "yaml/lines.hpp"
 
 namespace turnpike::sources {
 namespace {
 
+using state::refuse;
 using state::route_type;
 
 /// Removes and returns the next word of a line. `ip -oneline` prints a backslash for the end of a line.
@@ -50,8 +52,6 @@ bool is_one(const std::array<std::string_view, N>& words, std::string_view word)
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-tl::unexpected<error> refuse(std::string text) { return fail(EINVAL, "", std::move(text)); }
-
 /// Removes the option -4 or -6 of `ip`. Returns whether it is -6; nullopt: neither.
 std::optional<bool> extract_family(std::string_view& line) {
     std::string_view left = line;
@@ -72,7 +72,7 @@ result<ip_prefix> destination_of(std::string_view word, std::optional<bool> v6) 
         to = tl::unexpected<error>(host.error());
     }
     if (to && v6 && *v6 != to->address.v6)
-        return refuse(fmt::format("is of the other family than {}", *v6 ? "-6" : "-4"));
+        return refuse("is of the other family than {}", *v6 ? "-6" : "-4");
     return to;
 }
 
@@ -82,8 +82,7 @@ result<ip_prefix> parse_destination(std::string_view text) {
     std::string_view left = text;
     const auto family = extract_family(left);
     const std::string_view word = next_word(left);
-    if (!next_word(left).empty())
-        return refuse(fmt::format("should be alone, not '{}'", text.substr(0, 80)));
+    if (!next_word(left).empty()) return refuse("should be alone, not '{}'", text.substr(0, 80));
     return destination_of(word, family);
 }
 
@@ -119,27 +118,27 @@ class line_words {
         } else if (word == "weight" && several_) {
             const std::string_view value = next_word(left_);
             if (!read_number<uint16_t>(value, 1, state::max_member_weight, now_.weight))
-                return refuse(fmt::format("weight should be a number from 1 to {}, not '{}'",
-                                          state::max_member_weight, value.substr(0, 80)));
+                return refuse("weight should be a number from 1 to {}, not '{}'",
+                              state::max_member_weight, value.substr(0, 80));
         } else if (word == "mtu") {
             std::string_view value = next_word(left_);
             if (value == "lock") value = next_word(left_);
             if (!read_number<uint16_t>(value, 1, UINT16_MAX, into_.mtu))
-                return refuse(fmt::format("mtu should be a number from 1 to 65535, not '{}'",
-                                          value.substr(0, 80)));
+                return refuse("mtu should be a number from 1 to 65535, not '{}'",
+                              value.substr(0, 80));
         } else if (word == "table") {
             return read_table();
         } else if (is_one(with_value, word)) {
             has_pref_ |= word == "pref";
             std::string_view value = next_word(left_);
             if (value == "lock") value = next_word(left_);
-            if (value.empty()) return refuse(fmt::format("{} has no value", word));
+            if (value.empty()) return refuse("{} has no value", word);
         } else if (word == "onlink") {
             now_.onlink = true;
         } else if (word == "recursive") {
             into_.recursive = true;
         } else if (!is_one(without_value, word)) {
-            return refuse(fmt::format("'{}' is not known; {}", word.substr(0, 80), forms));
+            return refuse("'{}' is not known; {}", word.substr(0, 80), forms);
         }
         return {};
     }
@@ -148,9 +147,9 @@ class line_words {
         const std::string_view table = next_word(left_);
         if (table == "main" || table == "254") return {};
         return refuse(
-            fmt::format("table {} is not this list's: list the routes of one table, as `ip route "
-                        "show table {}` prints them, for the VRF that they are for",
-                        table.substr(0, 80), table.substr(0, 80)));
+            "table {} is not this list's: list the routes of one table, as `ip route show table "
+            "{}` prints them, for the VRF that they are for",
+            table.substr(0, 80), table.substr(0, 80));
     }
     result<void> read_via() {
         if (in_member_) return refuse("via is there twice; say nexthop before each of several");
@@ -160,7 +159,7 @@ class line_words {
             value = next_word(left_);
         }
         const auto address = parse_address(value);
-        if (!address) return refuse("via " + address.error().text);
+        if (!address) return refuse("via {}", address.error().text);
         now_.via = *address;
         in_member_ = true;
         return {};
@@ -192,7 +191,7 @@ class line_words {
 
 result<route_line> parse_route_line(std::string_view line) {
     if (line.size() > max_route_line_bytes)
-        return refuse(fmt::format("is longer than {} bytes", max_route_line_bytes));
+        return refuse("is longer than {} bytes", max_route_line_bytes);
     route_line out;
     const auto family = extract_family(line);
     std::string_view word = next_word(line);
@@ -204,11 +203,11 @@ result<route_line> parse_route_line(std::string_view line) {
         }
     if (word == "unicast") word = next_word(line);  // printed by `ip -d route`
     if (is_one(other_types, word))
-        return refuse(fmt::format(
-            "is of type {}; the types are unicast, blackhole, unreachable and prohibit", word));
+        return refuse("is of type {}; the types are unicast, blackhole, unreachable and prohibit",
+                      word);
     const bool by_default = word == "default";
     const auto to = destination_of(word, family);
-    if (!to) return refuse("the route's prefix " + to.error().text);
+    if (!to) return refuse("the route's prefix {}", to.error().text);
     out.to = *to;
     line_words words(line, out);
     if (auto good = words.read(); !good) return tl::unexpected<error>(good.error());
@@ -220,12 +219,11 @@ result<route_line> parse_route_line(std::string_view line) {
     }
     if (out.type != route_type::unicast) {
         if (out.first.via || !out.others.empty() || out.recursive)
-            return refuse(
-                fmt::format("{} says where packets go, but a route of this type sends none",
-                            out.recursive ? "recursive" : "via"));
+            return refuse("{} says where packets go, but a route of this type sends none",
+                          out.recursive ? "recursive" : "via");
         return out;
     }
-    if (!words.any()) return refuse(fmt::format("says not where packets go: {}", forms));
+    if (!words.any()) return refuse("says not where packets go: {}", forms);
     if (out.recursive && !out.first.via)
         return refuse("recursive says where a gateway is, and there is none: no via");
     return out;
@@ -245,7 +243,7 @@ result<void> add_beyond(const route_line::member& m, state::route_target& to) {
             "dev says on which link the gateway is, and recursive that other routes do: one of "
             "them");
     if (auto good = state::check_recursive(*m.via); !good)
-        return refuse("via " + good.error().text);
+        return refuse("via {}", good.error().text);
     to.members.push_back({.via = m.via, .weight = m.weight});
     return {};
 }
@@ -262,14 +260,14 @@ result<state::route_target> route_line_reader::target_of(const route_line& line)
         if (line.recursive) return add_beyond(m, out);
         if (!m.via) {
             if (auto good = neighbours_.check_link(m.dev); !good)
-                return refuse("dev " + good.error().text);
+                return refuse("dev {}", good.error().text);
             out = state::target_on_link(std::string(m.dev));  // without an MTU
             return {};
         }
         const bool onlink =
             m.onlink && !m.dev.empty();  // otherwise its network determines the link
         auto found = neighbours_.interface_of(*m.via, m.dev, onlink);
-        if (!found) return refuse("via " + found.error().text);
+        if (!found) return refuse("via {}", found.error().text);
         out.members.push_back(
             {.via = m.via, .interface = std::move(*found), .weight = m.weight, .onlink = onlink});
         return {};
@@ -283,43 +281,31 @@ result<state::route_target> route_line_reader::target_of(const route_line& line)
 
 result<state::route> route_line_reader::read(std::string_view line) {
     const auto parsed = parse_route_line(line);
-    if (!parsed) return refuse(parsed.error().text);
+    if (!parsed) return refuse("{}", parsed.error().text);
     if (auto good = state::check_routed_prefix(parsed->to); !good)
-        return refuse("the route's prefix " + good.error().text);
+        return refuse("the route's prefix {}", good.error().text);
     if (auto good = state::check_mtu(parsed->mtu, parsed->to); !good)
-        return refuse("mtu " + good.error().text);
+        return refuse("mtu {}", good.error().text);
     for (size_t i = 0; i < 1 + parsed->others.size(); ++i) {
         const auto& via = (i == 0 ? parsed->first : parsed->others[i - 1]).via;
         if (parsed->type != route_type::unicast || !via) break;
         if (auto good = state::check_family(*via, parsed->to); !good)
-            return refuse("via " + good.error().text);
+            return refuse("via {}", good.error().text);
     }
-    last_.dev = last_dev_;
-    if (last_index_ == UINT32_MAX || !parsed->others.empty() || parsed->type != last_type_ ||
-        parsed->recursive != last_recursive_ || parsed->mtu != last_mtu_ ||
-        parsed->first != last_) {
+    last_.to = parsed->to;
+    last_.first.dev = last_dev_;
+    if (last_index_ == UINT32_MAX || *parsed != last_) {
         last_index_ = UINT32_MAX;
         const auto target = target_of(*parsed);
         if (!target) return tl::unexpected<error>(target.error());
         const uint32_t index = targets_.target_index(*target);
         if (!parsed->others.empty()) return state::route{parsed->to, index};
-        last_type_ = parsed->type;
-        last_recursive_ = parsed->recursive;
-        last_mtu_ = parsed->mtu;
-        last_ = parsed->first;
+        last_ = *parsed;
         last_dev_ = parsed->first.dev;
         last_index_ = index;
     }
     return state::route{parsed->to, last_index_};
 }
-
-namespace {
-
-std::string line_place(const std::string& name, uint32_t line) {
-    return fmt::format("{}:{}", name, line);
-}
-
-}  // namespace
 
 /// Routes that the kernel adds for addresses: connected networks.
 bool joined_lines::is_kernels(std::string_view line) noexcept {
@@ -336,43 +322,48 @@ bool joined_lines::is_head(std::string_view line) noexcept {
            !is_one(other_types, word);
 }
 
-result<void> read_route_file(const std::filesystem::path& path, state::neighbour_finder& neighbours,
-                             state::route_set& into, const route_sink& add) {
-    auto file = yaml::lines::open(path, {.file_bytes = uint64_t{4} << 30});
-    if (!file) return tl::unexpected<error>(file.error());
+namespace {
+
+/// next  the next line; none: the end
+template <class Next>
+result<void> read_lines(const Next& next, uint32_t first_line, const std::string& name,
+                        state::neighbour_finder& neighbours, state::route_set& into,
+                        const route_sink& add) {
     route_line_reader reader(neighbours, into);
     joined_lines joined;
     const auto read = [&](std::string_view line, uint32_t number) -> result<void> {
         const auto route = reader.read(line);
-        if (!route) return fail(EINVAL, line_place(path.string(), number), route.error().text);
+        if (!route) return fail(EINVAL, fmt::format("{}:{}", name, number), route.error().text);
         add(route->to, route->target, number);
         return {};
     };
-    for (uint32_t number = 1;; ++number) {
-        const auto line = file->next();
+    for (uint32_t number = first_line;; ++number) {
+        const result<std::optional<std::string_view>> line = next();
         if (!line) return tl::unexpected<error>(line.error());
         if (!*line) return joined.finish(read);
         if (auto good = joined.add(**line, number, read); !good) return good;
     }
 }
 
+}  // namespace
+
+result<void> read_route_file(const std::filesystem::path& path, state::neighbour_finder& neighbours,
+                             state::route_set& into, const route_sink& add) {
+    auto file = yaml::lines::open(path, {.file_bytes = uint64_t{4} << 30});
+    if (!file) return tl::unexpected<error>(file.error());
+    return read_lines([&] { return file->next(); }, 1, path.string(), neighbours, into, add);
+}
+
 result<void> read_route_lines(std::string_view text, uint32_t first_line, const std::string& name,
                               state::neighbour_finder& neighbours, state::route_set& into,
                               const route_sink& add) {
-    route_line_reader reader(neighbours, into);
-    joined_lines joined;
-    const auto read = [&](std::string_view line, uint32_t number) -> result<void> {
-        const auto route = reader.read(line);
-        if (!route) return fail(EINVAL, line_place(name, number), route.error().text);
-        add(route->to, route->target, number);
-        return {};
-    };
-    for (uint32_t number = first_line; !text.empty(); ++number) {
+    const auto next = [&]() -> std::optional<std::string_view> {
+        if (text.empty()) return std::nullopt;
         const std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
-        if (auto good = joined.add(line, number, read); !good) return good;
-    }
-    return joined.finish(read);
+        return line;
+    };
+    return read_lines(next, first_line, name, neighbours, into, add);
 }
 
 }  // namespace turnpike::sources

@@ -38,6 +38,7 @@ struct route_line {
     uint16_t mtu = 0;  ///< 0: not given
     member first{};
     std::vector<member> others{};  ///< further next hops; empty for most lines
+    bool operator==(const route_line&) const = default;
 };
 
 /// Skips other words of `ip route` (proto, scope, metric, linkdown, ...). `default` without a gateway is the IPv6 one
@@ -62,11 +63,8 @@ class route_line_reader {
 
     state::neighbour_finder& neighbours_;
     state::route_set& targets_;
-    // The target of the previous line: mostly also of the next one.
-    state::route_type last_type_ = state::route_type::unicast;
-    bool last_recursive_ = false;
-    uint16_t last_mtu_ = 0;
-    route_line::member last_{};  ///< its port is in last_dev_
+    // The previous line, and its target: mostly also of the next one.
+    route_line last_{};  ///< with one next hop, whose port is in last_dev_
     std::string last_dev_{};
     uint32_t last_index_ = UINT32_MAX;
 };
