@@ -161,32 +161,15 @@ constexpr std::string_view other_definitions = R"json(
       "tcp_flags": {"type": "string", "description": "Flags that are set or not, e.g. +ack -syn"},
       "icmp_type": {"type": "integer", "minimum": 0, "maximum": 255, "description": "Type of ICMP or ICMPv6 messages"},
       "icmp_code": {"type": "integer", "minimum": 0, "maximum": 255, "description": "Code of the type"},
-      "dscp": {"type": "integer", "minimum": 0, "maximum": 63, "description": "Differentiated services code point (RFC 2474)"
-}
-, "vlan" : {
-    "type" : [ "string", "integer" ],
-    "description" : "VLAN ID of the outer tag as received, or untagged"
-},
-           "fragments"
-    : {"type" : "boolean", "description" : "Only fragments, or only packets that are none"},
-      "source_mac"
-    : {"type" : "string", "description" : "Layer 2: an address, optionally with a mask"},
-      "destination_mac"
-    : {"type" : "string", "description" : "Layer 2: an address, optionally with a mask"},
-      "ethertype" : {
-          "type" : [ "string", "integer" ],
-          "description" : "Layer 2: a number from 0x0600 on, or ipv4, arp, ipv6, lldp, llc"
-      },
-                    "file"
-    : {
-        "type" : "string",
-        "description" : "A file of rules in ClassBench format, all with this action"
-    },
-      "lines" : {
-    "type" : "string", "description" : "A block of rules in ClassBench format, all with this action"
-}
-}
-},
+      "dscp": {"type": "integer", "minimum": 0, "maximum": 63, "description": "Differentiated services code point, RFC 2474"},
+      "vlan": {"type": ["string", "integer"], "description": "VLAN ID of the outer tag as received, or untagged"},
+      "fragments": {"type": "boolean", "description": "Only fragments, or only packets that are none"},
+      "source_mac": {"type": "string", "description": "Layer 2: an address, optionally with a mask"},
+      "destination_mac": {"type": "string", "description": "Layer 2: an address, optionally with a mask"},
+      "ethertype": {"type": ["string", "integer"], "description": "Layer 2: a number from 0x0600 on, or ipv4, arp, ipv6, lldp, llc"},
+      "file": {"type": "string", "description": "A file of rules in ClassBench format, all with this action"},
+      "lines": {"type": "string", "description": "A block of rules in ClassBench format, all with this action"}
+    }},
   "acl": {"type": "object", "additionalProperties": false, "required": ["name", "rules"], "properties": {
       "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]*$"},
       "layer": {"enum": [2, 3], "default": 3, "description": "2: rules of MAC addresses and Ethertypes; 3: of IP packets"},
@@ -202,7 +185,7 @@ constexpr std::string_view other_definitions = R"json(
     }}]},
   "route": {"type": "object", "additionalProperties": false, "properties": {
       "to": {"type": "string", "description": "A prefix, the address of a host, or default"},
-      "via": {"description": "A gateway, or several of them (ECMP)", "anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/definitions/next_hop"}}]},
+      "via": {"description": "A gateway, or several of them, for ECMP", "anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/definitions/next_hop"}}]},
       "port": {"type": "string", "description": "Interface of the gateway; without via, its destinations are neighbours on it"},
       "type": {"enum": ["unicast", "blackhole", "unreachable", "prohibit"], "default": "unicast", "description": "All but unicast discard their packets"},
       "vrf": {"type": "string", "description": "The VRF of the route; without it, the main table"},
