@@ -52,21 +52,6 @@ std::vector<unsigned> read_lcores(const reader& from, const value_type& type) {
     return out;
 }
 
-template <class Value>
-std::vector<Value> read_distinct(const reader& from, const value_type& type,
-                                 Value (*read)(const reader&)) {
-    std::vector<Value> out;
-    for (const reader& one : from.list(type.plural)) {
-        const Value value = read(one);
-        if (std::find(out.begin(), out.end(), value) != out.end())
-            one.refuse("is " + value.text() + " again");
-        out.push_back(value);
-    }
-    if (out.size() > type.most)
-        from.refuse("has {} {}; the maximum is {}", out.size(), type.plural, type.most);
-    return out;
-}
-
 std::vector<mac_address> read_macs(const reader& from, const value_type& type) {
     return read_distinct(from, type, read_station_mac);
 }

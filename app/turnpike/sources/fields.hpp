@@ -2,9 +2,11 @@
 // The keys of the configuration's objects: one row per key (field.hpp).
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "sources/field.hpp"
@@ -54,6 +56,21 @@ auto& named_object(const yaml::reader& name, Objects& all, std::string_view what
     for (const auto& [one, object] : all) names.push_back(one);
     name.refuse("names '{}', which is not {}{}", wanted.substr(0, 80), what,
                 yaml::suggestion(wanted, names));
+}
+
+/// A list of different values; where the type permits, also one value alone.
+template <class Read>
+auto read_distinct(const yaml::reader& from, const value_type& type, const Read& read) {
+    std::vector<std::invoke_result_t<Read, const yaml::reader&>> out;
+    const auto all = type.or_one && !from.is_list() ? std::vector{from} : from.list(type.plural);
+    for (const yaml::reader& one : all) {
+        out.push_back(read(one));
+        if (std::find(out.begin(), out.end() - 1, out.back()) != out.end() - 1)
+            one.refuse("names {} twice", one.text());
+    }
+    if (type.most != 0 && out.size() > type.most)
+        from.refuse("names {} {}; at most {} are possible", out.size(), type.plural, type.most);
+    return out;
 }
 
 uint16_t read_vlan(const yaml::reader& from);

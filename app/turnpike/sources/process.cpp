@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sources/fields.hpp"
 #include "sources/settings.hpp"
 #include "sources/yaml.hpp"
 #include "sources/yaml_acl_writer.hpp"
@@ -63,13 +64,9 @@ constexpr accessor<configuration> arguments_access() {
 }
 
 std::vector<unsigned> read_workers(const reader& from, const value_type& type) {
-    std::vector<unsigned> out;
-    for (const reader& element : from.list(type.plural)) {
-        const auto lcore = static_cast<unsigned>(element.number(type.least, type.max_element));
-        if (std::ranges::find(out, lcore) != out.end())
-            element.refuse("names lcore {} again", lcore);
-        out.push_back(lcore);
-    }
+    auto out = read_distinct(from, type, [&](const reader& lcore) {
+        return static_cast<unsigned>(lcore.number(type.least, type.max_element));
+    });
     if (out.empty()) from.refuse("is empty; without the key, all lcores but the main one");
     return out;
 }

@@ -191,22 +191,23 @@ constexpr settable settables[] = {{"port", port_target},     {"interface", inter
                                   {"tunnel", tunnel_target}, {"mirror", mirror_target},
                                   {"vrf", vrf_target},       {"neighbour", neighbour_target}};
 
-/// The object of an edit; its kind is the map's only key.
-target object_target(configuration& into, const settable& kind, const reader& from) {
-    target out = kind.find(into, from);
-    const reader name = from.at(from.has("name") ? "name" : from.has("port") ? "port" : "address");
-    out.call("'" + name.text() + "'");
-    return out;
+/// The object of an edit; its kind is the map's only key. None: the edit is of settings.
+std::optional<std::pair<target, reader>> object_target(configuration& into, const reader& what) {
+    for (const settable& kind : settables) {
+        if (!what.has(kind.kind)) continue;
+        const reader from = what.at(kind.kind);
+        target out = kind.find(into, from);
+        const char* const key = from.has("name") ? "name" : from.has("port") ? "port" : "address";
+        out.call("'" + from.at(key).text() + "'");
+        return std::pair(std::move(out), from);
+    }
+    return std::nullopt;
 }
 
 }  // namespace
 
 void edit_set(configuration& into, const reader& what) {
-    for (const settable& kind : settables)
-        if (what.has(kind.kind)) {
-            const reader from = what.at(kind.kind);
-            return object_target(into, kind, from).set(from);
-        }
+    if (const auto object = object_target(into, what)) return object->first.set(object->second);
     key_list keys = settings_keys();
     for (const settable& kind : settables) keys.add(kind.kind);
     keys.expect(what, {});
@@ -222,11 +223,7 @@ void edit_unset(configuration& into, const reader& what) {
     for (const settable& kind : settables) kinds.push_back(kind.kind);
     kinds.push_back("settings");
     what.expect_map({}, kinds);
-    for (const settable& kind : settables)
-        if (what.has(kind.kind)) {
-            const reader from = what.at(kind.kind);
-            return object_target(into, kind, from).unset(from);
-        }
+    if (const auto object = object_target(into, what)) return object->first.unset(object->second);
     target settings({});
     settings.add(process_fields(), of_process, into, into);
     settings.add(settings_fields(), of_settings, into, into);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sources/settings.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
+#include "sources/fields.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -16,33 +14,16 @@ constexpr uint64_t max_rate = 10'000'000;
 constexpr uint64_t day_ms = 24 * 3600 * 1000;
 constexpr std::string_view hash_words[] = {"addresses", "flow", "inner"};
 
-/// One address, or a list of addresses.
-template <class Parse>
-std::vector<state::listen_address> read_addresses(const reader& from, const value_type& type,
-                                                  const Parse& parse) {
-    std::vector<state::listen_address> out;
-    const auto add = [&](const reader& one) {
-        const auto address = one.taken(parse(one.text()));
-        if (std::ranges::find(out, address) != out.end())
-            one.refuse("names {} twice", address.text());
-        out.push_back(address);
-    };
-    if (!from.is_list()) {
-        add(from);
-        return out;
-    }
-    for (const reader& one : from.list(type.plural)) add(one);
-    if (out.size() > type.most)
-        from.refuse("names {} addresses; at most {} are possible", out.size(), type.most);
-    return out;
-}
-
 std::vector<state::listen_address> read_listen(const reader& from, const value_type& type) {
-    return read_addresses(from, type, state::parse_listen_address);
+    return read_distinct(from, type, [](const reader& one) {
+        return one.taken(state::parse_listen_address(one.text()));
+    });
 }
 
 std::vector<state::listen_address> read_collectors(const reader& from, const value_type& type) {
-    return read_addresses(from, type, state::parse_collector);
+    return read_distinct(from, type, [](const reader& one) {
+        return one.taken(state::parse_collector(one.text()));
+    });
 }
 
 std::string read_agent(const reader& from, const value_type&) {
@@ -50,15 +31,10 @@ std::string read_agent(const reader& from, const value_type&) {
 }
 
 std::vector<uint16_t> read_udp_ports(const reader& from, const value_type& type) {
-    std::vector<uint16_t> out;
-    for (const reader& port : from.list(type.plural)) {
-        const auto number = static_cast<uint16_t>(port.number(type.least, type.max_element));
-        if (std::ranges::find(out, number) != out.end())
-            port.refuse("names UDP port {} twice", number);
-        out.push_back(number);
-    }
-    if (out.empty() || out.size() > type.most)
-        from.refuse("names {} UDP ports; 1 to {} can be told to be VXLAN's", out.size(), type.most);
+    auto out = read_distinct(from, type, [&](const reader& port) {
+        return static_cast<uint16_t>(port.number(type.least, type.max_element));
+    });
+    if (out.empty()) from.refuse("is empty; without the key, UDP port 4789");
     return out;
 }
 

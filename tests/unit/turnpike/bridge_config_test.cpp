@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(
         complaint_row{"an address twice",
                       "ports: [{name: a, device: d0,\n"
                       " extra_macs: [\"00:00:5e:00:01:01\", \"00:00:5e:00:01:01\"]}]\n",
-                      "f.yaml:2: ports[0].extra_macs[1] is 00:00:5e:00:01:01 again"},
+                      "f.yaml:2: ports[0].extra_macs[1] names 00:00:5e:00:01:01 twice"},
         complaint_row{"addresses of a member",
                       "ports: [{name: a, device: d0, extra_macs: [\"00:00:5e:00:01:01\"]}]\n"
                       "bridges: [{name: lan, members: [{port: a}]}]\n",

@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
               "f.yaml:8: xconnects[0][1] uses 'west' again"},
         wrong{"port in no patch", with("[[west, east]]", "[]"),
               "f.yaml:6: port 'west' has no addresses and is in no patch"},
-        wrong{"worker twice", with("[1]", "[1, 1]"), "f.yaml:2: workers[1] names lcore 1 again"},
+        wrong{"worker twice", with("[1]", "[1, 1]"), "f.yaml:2: workers[1] names 1 twice"},
         wrong{"rx_workers that are none", with("mtu: 1500", "rx_workers: [2]"),
               "f.yaml:6: port 'west': rx_workers names lcore 2, which is none of the workers"},
         wrong{"more rx_workers than queues", with("mtu: 1500", "rx_workers: [1, 1]"),

@@ -663,12 +663,13 @@ INSTANTIATE_TEST_SUITE_P(
                     "not '10001'"},
         refusal_row{"VXLAN's ports, too many",
                     R"([{"set": {"ecmp": {"vxlan_ports": [1, 2, 3, 4, 5]}}}])",
-                    "socket:1: do[0].set.ecmp.vxlan_ports names 5 UDP ports; 1 to 4 can be told to "
-                    "be VXLAN's"},
-        refusal_row{"VXLAN's ports, none", R"([{"set": {"ecmp": {"vxlan_ports": []}}}])",
-                    "socket:1: do[0].set.ecmp.vxlan_ports names 0 UDP ports; 1 to 4"},
+                    "socket:1: do[0].set.ecmp.vxlan_ports names 5 UDP ports; at most 4 are "
+                    "possible"},
+        refusal_row{
+            "VXLAN's ports, none", R"([{"set": {"ecmp": {"vxlan_ports": []}}}])",
+            "socket:1: do[0].set.ecmp.vxlan_ports is empty; without the key, UDP port 4789"},
         refusal_row{"VXLAN's port, twice", R"([{"set": {"ecmp": {"vxlan_ports": [7, 7]}}}])",
-                    "socket:1: do[0].set.ecmp.vxlan_ports[1] names UDP port 7 twice"},
+                    "socket:1: do[0].set.ecmp.vxlan_ports[1] names 7 twice"},
         refusal_row{
             "VXLAN's port, none", R"([{"set": {"ecmp": {"vxlan_ports": [0]}}}])",
             "socket:1: do[0].set.ecmp.vxlan_ports[0] should be a whole number from 1 to 65535"},

@@ -216,7 +216,7 @@ TEST(fields, a_list_has_a_maximum) {
     for (unsigned i = 0; i < 17; ++i)
         macs += (i == 0 ? "" : ", ") + ("\"02:00:00:00:01:" + std::to_string(10 + i) + "\"");
     EXPECT_THAT(error_of("extra_macs: " + macs + "]", interface_fields(), of_port),
-                HasSubstr("has 17 MAC addresses; the maximum is 16"));
+                HasSubstr("names 17 MAC addresses; at most 16 are possible"));
 }
 
 TEST(fields, host_pass_names_groups_and_ethertypes) {
@@ -231,7 +231,7 @@ TEST(fields, host_pass_names_groups_and_ethertypes) {
     EXPECT_EQ(read->passes[1].text(), "ff0e::181");
     EXPECT_EQ(read->passes[2].text(), "01:80:c2:00:00:02");
     EXPECT_EQ(read->passes[3].text(), "0x88f7");
-    EXPECT_EQ(about("239.1.1.1, 239.1.1.1"), "f.yaml:1: object.host_pass[1] is 239.1.1.1 again");
+    EXPECT_EQ(about("239.1.1.1, 239.1.1.1"), "f.yaml:1: object.host_pass[1] names 239.1.1.1 twice");
     EXPECT_THAT(about("0x0800"), StartsWith("f.yaml:1: object.host_pass[0] '0x0800' should be"));
     for (const char* const value :
          {"0x86dd", "0x8100", "0x05ff", "0xffff", "0x", "0x88f7f", "0x88 f7", "10.0.1.1", "\"::1\"",
@@ -240,7 +240,7 @@ TEST(fields, host_pass_names_groups_and_ethertypes) {
     std::string many;
     for (unsigned i = 0; i < 33; ++i)
         many += (i == 0 ? "239.1.2." : ", 239.1.2.") + std::to_string(i);
-    EXPECT_THAT(about(many), HasSubstr("the maximum is 32"));
+    EXPECT_THAT(about(many), HasSubstr("at most 32 are possible"));
 }
 
 TEST(fields, a_description_is_one_line) {
