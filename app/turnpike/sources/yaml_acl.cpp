@@ -28,15 +28,14 @@ acl_rule own_rule(acl_action action, const char* name, uint16_t bit) {
 }
 
 /// The rules without implicit ones.
-std::vector<acl_rule> operators_rules(const acl_list& list) {
-    std::vector<acl_rule> out;
-    for (const acl_rule& r : list.rules)
-        if (!r.where.text.empty()) out.push_back(r);
-    return out;
+std::vector<acl_rule> operators_rules(std::vector<acl_rule> all) {
+    std::erase_if(all, [](const acl_rule& r) { return r.where.text.empty(); });
+    return all;
 }
 
-/// Sets the rules, enclosed by the implicit ones.
-void fill(acl_list& list, std::vector<acl_rule> rules) {
+}  // namespace
+
+void put_rules(acl_list& list, std::vector<acl_rule> rules) {
     list.rules.clear();
     if (!list.l2)
         list.rules.push_back(own_rule(acl_action::deny, tiny_fragment, acl_key::tiny_fragment));
@@ -48,6 +47,8 @@ void fill(acl_list& list, std::vector<acl_rule> rules) {
     }
     if (auto divided = divide_counts(list); !divided) throw yaml::complaint{divided.error()};
 }
+
+namespace {
 
 std::vector<acl_rule> read_rules(const reader& from, const std::string& config_file, bool l2) {
     std::vector<acl_rule> out;
@@ -87,7 +88,8 @@ acl_list read_list(const reader& from, const std::string& config_file, const acl
         from.at("layer").refuse("differs from the current layer: the rules must be given, too");
     if (from.has("default")) out.default_permits = from.at("default").word({"deny", "permit"}) == 1;
     out.memory_mb = from.number_or("memory_mb", out.memory_mb, 1, 1u << 16);
-    fill(out, keeps ? operators_rules(*before) : read_rules(from.at("rules"), config_file, out.l2));
+    put_rules(out, keeps ? operators_rules(before->rules)
+                         : read_rules(from.at("rules"), config_file, out.l2));
     return out;
 }
 
@@ -150,12 +152,8 @@ void read_acl(const reader& from, configuration& into) {
 }
 
 std::vector<acl_rule> extract_rules(acl_list& list) {
-    std::vector<acl_rule> out = std::exchange(list.rules, {});
-    std::erase_if(out, [](const acl_rule& r) { return r.where.text.empty(); });
-    return out;
+    return operators_rules(std::exchange(list.rules, {}));
 }
-
-void put_rules(acl_list& list, std::vector<acl_rule> rules) { fill(list, std::move(rules)); }
 
 void edit_rules(std::vector<acl_rule>& rules, const reader& from, list_edit how, bool l2) {
     if (how == list_edit::insert) {

@@ -15,6 +15,7 @@ void read_lists(const yaml::reader& from, state::configuration& into);
 void read_acl(const yaml::reader& from, state::configuration& into);
 /// Extracts the configured rules of an ACL for editing; the ACL is empty until they are put back.
 [[nodiscard]] std::vector<state::acl_rule> extract_rules(state::acl_list& list);
+/// Sets the rules, enclosed by the implicit ones.
 void put_rules(state::acl_list& list, std::vector<state::acl_rule> rules);
 enum class list_edit { insert, exchange, erase };
 /// Edits one rule. from  "rule", except to erase; "at", from 1, or the "name" of the existing rule, or both: "at" if no rule has

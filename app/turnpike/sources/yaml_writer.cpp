@@ -22,13 +22,13 @@ class writer {
     std::string text() && {
         settings();
         lists();
-        vrfs();
-        ports();
+        objects("vrfs", d_.vrfs, vrf_fields());
+        objects("ports", d_.ports, port_fields());
         vlan_interfaces();
-        tunnels();
-        mirrors();
+        objects("tunnels", d_.tunnels, tunnel_fields());
+        objects("mirrors", d_.mirrors, mirror_fields());
         patches();
-        bridges();
+        objects("bridges", d_.bridges, bridge_fields());
         routes();
         return std::move(out_);
     }
@@ -58,12 +58,20 @@ class writer {
         for (const auto& [name, list] : d_.acls) add_list(out_, *list, which_);
     }
 
-    void ports() {
-        add("ports:\n");
-        for (const auto& [name, p] : d_.ports) {
+    template <class Object>
+    void objects(std::string_view key, const state::named<Object>& all,
+                 std::span<const field<Object>> table) {
+        if (!all.empty()) add("{}:\n", key);
+        for (const auto& [name, one] : all) {
             add("  - name: {}\n", quoted(name));
-            write_fields(out_, "    ", port_fields(), of_port, p, which_);
-            routing(d_.interfaces.at(name), "    ");
+            write_fields(out_, "    ", table, kind_of_map<Object>, one, which_);
+            if constexpr (std::is_same_v<Object, state::port> ||
+                          std::is_same_v<Object, state::tunnel>)
+                routing(d_.interfaces.at(name), "    ");
+            if constexpr (std::is_same_v<Object, state::bridge>) {
+                members(one);
+                routed_interfaces(name);
+            }
         }
     }
     void routing(const state::interface& i, std::string_view indent) {
@@ -80,39 +88,18 @@ class writer {
         }
     }
 
-    void mirrors() {
-        if (!d_.mirrors.empty()) add("mirrors:\n");
-        for (const auto& [name, m] : d_.mirrors) {
-            add("  - name: {}\n", quoted(name));
-            write_fields(out_, "    ", mirror_fields(), of_mirror, m, which_);
-        }
-    }
-    void tunnels() {
-        if (!d_.tunnels.empty()) add("tunnels:\n");
-        for (const auto& [name, t] : d_.tunnels) {
-            add("  - name: {}\n", quoted(name));
-            write_fields(out_, "    ", tunnel_fields(), of_tunnel, t, which_);
-            routing(d_.interfaces.at(name), "    ");
-        }
-    }
-
-    void bridges() {
-        if (!d_.bridges.empty()) add("bridges:\n");
-        for (const auto& [name, b] : d_.bridges) {
-            add("  - name: {}\n", quoted(name));
-            write_fields(out_, "    ", bridge_fields(), of_bridge, b, which_);
-            members(b);
-            bool first = true;
-            for (const auto& [interface, i] : d_.interfaces) {
-                if (!i.port.empty() || i.bridge != name) continue;
-                if (i.vlan == 0) {
-                    routing(i, "    ");
-                    continue;
-                }
-                if (std::exchange(first, false)) add("    interfaces:\n");
-                add("      - vlan: {}\n", i.vlan);
-                routing(i, "        ");
+    /// The routed interfaces of a bridge.
+    void routed_interfaces(const std::string& bridge) {
+        bool first = true;
+        for (const auto& [interface, i] : d_.interfaces) {
+            if (!i.port.empty() || i.bridge != bridge) continue;
+            if (i.vlan == 0) {
+                routing(i, "    ");
+                continue;
             }
+            if (std::exchange(first, false)) add("    interfaces:\n");
+            add("      - vlan: {}\n", i.vlan);
+            routing(i, "        ");
         }
     }
 
@@ -160,13 +147,6 @@ class writer {
         return out + '\n';
     }
 
-    void vrfs() {
-        if (!d_.vrfs.empty()) add("vrfs:\n");
-        for (const auto& [name, v] : d_.vrfs) {
-            add("  - name: {}\n", quoted(name));
-            write_fields(out_, "    ", vrf_fields(), of_vrf, v, which_);
-        }
-    }
     void routes() {
         bool first = true;
         routes_of({}, d_.routes, first);

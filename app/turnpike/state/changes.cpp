@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -69,16 +70,12 @@ result<changes> diff(const configuration& before, const configuration& after) {
     }
     out.neighbours = diff_objects(before.neighbours, after.neighbours);
     out.routes = diff(before.routes, after.routes);
-    out.settings =
-        !(before.sending == after.sending) || !(before.idle == after.idle) ||
-        !(before.messages == after.messages) || !(before.punt_rate == after.punt_rate) ||
-        !(before.sharing == after.sharing) || before.drops_special != after.drops_special ||
-        before.default_resolves != after.default_resolves ||
-        before.interface_counters != after.interface_counters ||
-        before.latency_sample != after.latency_sample || !(before.limits == after.limits) ||
-        !(before.control == after.control) || !(before.pcie_profiles == after.pcie_profiles) ||
-        !(before.control_plane == after.control_plane) || !(before.metrics == after.metrics) ||
-        !(before.sflow == after.sflow);
+    const auto settings_of = [](const configuration& c) {
+        return std::tie(c.sending, c.idle, c.messages, c.punt_rate, c.sharing, c.drops_special,
+                        c.default_resolves, c.interface_counters, c.latency_sample, c.limits,
+                        c.control, c.pcie_profiles, c.control_plane, c.metrics, c.sflow);
+    };
+    out.settings = settings_of(before) != settings_of(after);
     return out;
 }
 

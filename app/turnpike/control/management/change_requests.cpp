@@ -29,9 +29,6 @@ constexpr uint64_t longest_undo_s = 24 * 3600;
 /// Limit of incomplete uploads, for all connections.
 constexpr size_t max_pending_routes = 2 * sources::route_stream::most;
 
-json counts(size_t removed, size_t added, size_t changed) {
-    return {{"removed", removed}, {"added", added}, {"changed", changed}};
-}
 json names_of(const state::change_list<std::string>& l) {
     return {{"removed", l.removed}, {"added", l.added}, {"changed", l.changed}};
 }
@@ -45,8 +42,10 @@ json changes_json(const state::changes& c) {
             {"bridges", names_of(c.bridges)},
             {"tunnels", names_of(c.tunnels)},
             {"acls", names_of(c.acls)},
-            {"neighbours", counts(c.neighbours.removed.size(), c.neighbours.added.size(),
-                                  c.neighbours.changed.size())},
+            {"neighbours",
+             {{"removed", c.neighbours.removed.size()},
+              {"added", c.neighbours.added.size()},
+              {"changed", c.neighbours.changed.size()}}},
             {"vrfs", names_of(c.vrfs)},
             {"routes",
              {{"removed", c.removed_routes()}, {"set", c.route_count() - c.removed_routes()}}},
@@ -76,14 +75,13 @@ json compared(const state::configuration& before, const state::configuration& af
     return out;
 }
 
-/// The name of a configuration, in `origin` of each object, in the history and in the log: a short line of text.
-std::string name_in(const request_fields& f, const char* member) {
-    constexpr size_t longest = 4095;
-    std::string name = f.text(member);
-    if (name.size() > longest || printable(name) != name)
+/// A short line of text.
+std::string line_in(const request_fields& f, const char* member, size_t longest) {
+    std::string line = f.text(member);
+    if (line.size() > longest || printable(line) != line)
         throw error{EINVAL, member,
                     fmt::format("should be a line of at most {} bytes of text", longest)};
-    return name;
+    return line;
 }
 
 /// The configuration in a request: a text with a name, in the request or in a file whose descriptor came with it; or a file
@@ -97,7 +95,8 @@ state::configuration config_of_request(const request_fields& f,
             {},
             "either \"text\" or a descriptor (SCM_RIGHTS), with a \"name\" for messages, or "
             "\"file\""};
-    const std::string name = name_in(f, f.has("file") ? "file" : "name");
+    // In `origin` of each object, in the history and in the log.
+    const std::string name = line_in(f, f.has("file") ? "file" : "name", 4095);
     std::string sent;
     if (is_sent) sent = taken(yaml::read_file(client.descriptor, name));
     tl::expected<state::configuration, state::errors> out;
@@ -124,13 +123,7 @@ std::optional<std::chrono::seconds> undo_time(const request_fields& f) {
 
 /// The operator's words on the change, for the history and the log.
 std::string comment_of(const request_fields& f) {
-    constexpr size_t longest = 200;
-    if (!f.has("comment")) return {};
-    std::string text = f.text("comment");
-    if (text.size() > longest || printable(text) != text)
-        throw error{EINVAL, "comment",
-                    fmt::format("should be a line of at most {} bytes of text", longest)};
-    return text;
+    return f.has("comment") ? line_in(f, "comment", 200) : std::string();
 }
 
 /// The ports that a list of edits names.

@@ -92,15 +92,8 @@ json show_interfaces(controller& c, const request_fields&) {
                        {"mac", i.mac.text()}});
         all.back().update(json::parse(sources::json_of(
             sources::interface_fields(), sources::of_routed | sources::of_tunnel, says)));
-        using observe::traffic;
-        const auto count = [&](uint64_t traffic::*one) {
-            return of.counted ? json((*of.counted).*one) : json(nullptr);
-        };
-        all.back().update({{"rx_packets", count(&traffic::rx_packets)},
-                           {"rx_bytes", count(&traffic::rx_bytes)},
-                           {"tx_packets", count(&traffic::tx_packets)},
-                           {"tx_bytes", count(&traffic::tx_bytes)},
-                           {"rates", rates.contains(name) ? std::move(rates[name]) : json()}});
+        all.back().update(traffic_json(of.counted));
+        all.back()["rates"] = rates.contains(name) ? std::move(rates[name]) : json();
     }
     return counted(c, "interfaces", std::move(all));
 }

@@ -65,6 +65,8 @@ std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address&
 [[nodiscard]] nlohmann::json show_next_hops(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_fdb(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_rates(controller& c, const request_fields& f);
+/// Packets and bytes; null: not counted.
+[[nodiscard]] nlohmann::json traffic_json(const std::optional<observe::traffic>& n);
 /// Rates of interfaces by name.
 [[nodiscard]] nlohmann::json interface_rates_json(const controller& c);
 /// Rates of ports and drops, and the recent verdict: the result of show_rates with `history`.

@@ -50,11 +50,7 @@ bridges::which which_of(controller& c, const request_fields& f) {
         w.ifindex = at->second;
     }
     if (f.has("vlan")) w.vlan = static_cast<uint16_t>(f.number_or("vlan", 0, 1, state::last_vlan));
-    if (f.has("mac")) {
-        const auto mac = parse_mac(f.text("mac"));
-        if (!mac) throw error{EINVAL, "mac", mac.error().text};
-        w.mac = *mac;
-    }
+    if (f.has("mac")) w.mac = parsed(parse_mac(f.text("mac")), "mac");
     return w;
 }
 

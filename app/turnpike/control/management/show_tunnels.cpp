@@ -8,18 +8,19 @@
 #include "sources/fields.hpp"
 
 namespace turnpike::control {
-namespace {
 
 using nlohmann::json;
 
-json counts_json(const observe::traffic& n) {
-    return {{"rx_packets", n.rx_packets},
-            {"rx_bytes", n.rx_bytes},
-            {"tx_packets", n.tx_packets},
-            {"tx_bytes", n.tx_bytes}};
+json traffic_json(const std::optional<observe::traffic>& n) {
+    using observe::traffic;
+    json out = json::object();
+    for (const auto& [name, member] : {std::pair("rx_packets", &traffic::rx_packets),
+                                       {"rx_bytes", &traffic::rx_bytes},
+                                       {"tx_packets", &traffic::tx_packets},
+                                       {"tx_bytes", &traffic::tx_bytes}})
+        out[name] = n ? json((*n).*member) : json();
+    return out;
 }
-
-}  // namespace
 
 json show_tunnels(controller& c, const request_fields&) {
     json list = json::array(), networks = json::array();
@@ -27,7 +28,7 @@ json show_tunnels(controller& c, const request_fields&) {
     const observe::inventory all = shown_objects(c, add_tunnels);
     for (const observe::tunnel_report& n : all.tunnels) {
         const state::tunnel& t = c.running().tunnels.at(n.name);
-        json one = counts_json(n.inner);
+        json one = traffic_json(n.inner);
         one["name"] = n.name;
         one.update(json::parse(sources::json_of(sources::tunnel_fields(), sources::of_tunnel, t)));
         const std::string& bridge = c.running().interfaces.at(n.name).bridge;
@@ -36,7 +37,7 @@ json show_tunnels(controller& c, const request_fields&) {
         by_vni[t.vni].add(n.inner);
     }
     for (const auto& [vni, n] : by_vni) {
-        networks.push_back(counts_json(n));
+        networks.push_back(traffic_json(n));
         networks.back()["vni"] = vni;
     }
     return with_period(c, {{"tunnels", std::move(list)}, {"networks", std::move(networks)}});
