@@ -58,7 +58,7 @@ def compare(seed):
     started = time.monotonic()
     with Lab() as lab:
         # The equivalent of Linux's rp_filter and send_redirects.
-        pair = Pair(lab, NETWORK, MTU, west={"urpf": "strict", "redirects": True}, reverse_path=(1, 0))
+        pair = Pair(lab, NETWORK, MTU, west={"urpf": "strict", "send_redirects": True}, reverse_path=(1, 0))
 
         def frames_of(to, me):
             maker = Maker(seed, to, me)
