@@ -117,7 +117,8 @@ result<destination> destination_of(const given& g) {
         out.given.reset(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
     } else {
         constexpr mode_t mode = 0640;
-        out.given.reset(::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+        // No O_TRUNC: turnpike replaces the contents when the capture begins; a refused one leaves them.
+        out.given.reset(::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, mode));
     }
     if (out.given.get() < 0) return fail(errno, name, "cannot be written");
     return out;

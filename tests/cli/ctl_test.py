@@ -267,6 +267,17 @@ def test_exit_codes():
         assert refused_at(line, where, "no") == f"turnpikectl: {said}\n", refused_at(line, where, "no")
 
 
+def test_a_refused_capture_leaves_the_file():
+    with tempfile.NamedTemporaryFile("w+") as file:
+        file.write("of yesterday")
+        file.flush()
+        refused = Server({"error": {"what": "no", "where": "filter", "code": "EINVAL"}}).run("capture", "west", "-w", file.name)
+        assert refused.returncode == 1, refused
+        assert run("--socket", "/no/socket", "capture", "west", "-w", file.name).returncode == 3
+        with open(file.name, encoding="utf-8") as text:
+            assert text.read() == "of yesterday"
+
+
 def test_refused_in_turnpikes_words():
     done = Server({"error": {"what": "is\x1b wrong", "where": "f.yaml:3", "code": "EINVAL"}}).run("reload")
     assert done.returncode == 1 and done.stderr == "turnpikectl: f.yaml:3: is\\x1b wrong\n", done

@@ -518,6 +518,32 @@ TEST_F(capture_lab, filters_are_programs) {
     end();
 }
 
+TEST_F(capture_lab, a_file_is_replaced_when_the_capture_begins) {
+    const std::string old(1 << 16, 'x');
+    file_.reset(::memfd_create("capture", 0));
+    const auto put_old = [&] {
+        return ::pwrite(file_.get(), old.data(), old.size(), 0) == static_cast<ssize_t>(old.size());
+    };
+    ASSERT_TRUE(put_old());
+    ASSERT_TRUE(asked({{"port", "nosuch"}}, file_.get()).contains("error"));
+    EXPECT_EQ(::lseek(file_.get(), 0, SEEK_END), static_cast<off_t>(old.size()));
+    ::lseek(file_.get(), 0, SEEK_SET);
+    const json begun = asked({{"port", "p0"}}, file_.get());
+    ASSERT_TRUE(begun.contains("result")) << begun;
+    number_ = begun["result"]["capture"];
+    end();
+    EXPECT_LT(::lseek(file_.get(), 0, SEEK_END), 4096);
+    // One that appends goes on behind the contents.
+    ASSERT_EQ(::fcntl(file_.get(), F_SETFL, O_APPEND), 0);
+    ASSERT_EQ(::ftruncate(file_.get(), 0), 0);
+    ASSERT_TRUE(put_old());
+    number_ = asked({{"port", "p0"}}, file_.get())["result"]["capture"];
+    asked({{"end", number_}});
+    while (!asked({{"status", number_}})["result"]["done"].get<bool>())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_GT(::lseek(file_.get(), 0, SEEK_END), static_cast<off_t>(old.size()));
+}
+
 /// Each has its rings.
 TEST_F(capture_lab, ended_ones_are_forgotten) {
     for (int n = 0; n < 12; ++n) {

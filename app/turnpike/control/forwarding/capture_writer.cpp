@@ -54,6 +54,8 @@ class sink {
         if (!is_file_) return;
         const bool appends = (::fcntl(fd_.get(), F_GETFL) & O_APPEND) != 0;
         begin_ = appends ? s.st_size : ::lseek(fd_.get(), 0, SEEK_CUR);
+        // A client opens its file as it is: a refused request leaves its contents.
+        if (!appends && begin_ == 0) (void)!::ftruncate(fd_.get(), 0);
     }
     /// Writes blocks; `is_over` ends the wait for a reader. A part of a block at a file's end is taken back: readers would
     /// complain of it.
