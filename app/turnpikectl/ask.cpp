@@ -174,7 +174,9 @@ error by_words(error e, const given& g, const json& request) {
     constexpr std::string_view line = "line ";  // of a file of routes
     if (e.object.starts_with(line))
         return {e.code, g.value("FILE") + ":" + e.object.substr(line.size()), e.text};
-    const bool is_ours = e.object.starts_with("socket:");
+    // Without a place: the edits made another object wrong, which the text names.
+    const bool is_change = request.is_object() && request.value("request", json()) == "change";
+    const bool is_ours = e.object.starts_with("socket:") || (is_change && e.object.empty());
     if (!is_ours && request.is_object() && !g.words.empty())
         if (const auto member = request.find(e.object); member != request.end())
             return {e.code, words_to(*member, g.words), e.text};

@@ -240,7 +240,7 @@ def test_exit_codes():
             words = line.split()
             assert run("--socket", "/no/socket", *words).returncode == 3, line
             refused = Server(*[{"error": {"what": "no", "where": None, "code": "EINVAL"}}] * 3).run(*words)
-            assert refused.returncode == 1 and "turnpikectl: no" in refused.stderr, (line, refused)
+            assert refused.returncode == 1 and refused.stderr.startswith("turnpikectl: ") and refused.stderr.endswith("no\n"), (line, refused)
             for wrong in ([*words, "--nosuch"], [*words, "--timeout", "x"], [words[0] + "x", *words[1:]]):
                 done = run("--socket", "/no/socket", *wrong)
                 assert done.returncode == 2 and done.stdout == "", (wrong, done)

@@ -116,6 +116,16 @@ std::shared_ptr<state::configuration> copy_of(const state::configuration& d) {
     return std::make_shared<state::configuration>(d);
 }
 
+/// The error of an object that edits of others made wrong, without the line of the file that the object once came from: its
+/// text names the object.
+error of_edits(error e, const std::string& file) {
+    if (e.object == file) e.object.clear();
+    if (file.empty() || !e.object.starts_with(file + ":")) return e;
+    const size_t behind = e.object.find(": ", file.size());  // FILE:LINE: port 'west'
+    e.object.erase(0, behind == std::string::npos ? behind : behind + 2);
+    return e;
+}
+
 std::optional<std::chrono::seconds> undo_time(const request_fields& f) {
     if (!f.has("confirm")) return std::nullopt;
     return std::chrono::seconds(f.number_or("confirm", 0, 1, longest_undo_s));
@@ -197,7 +207,9 @@ json change_requests::change(const request_fields& f, const peer& from) {
     taken(
         sources::with_file_access_of(from, [&] { made = sources::edit_unchecked(*config, list); }));
     taken(made);
-    const auto valid = state::validate(*config);
+    const std::string source = config->file;
+    const auto valid =
+        state::validate(*config).map_error([&](const error& e) { return of_edits(e, source); });
     if (f.truth_or("dry", false)) {
         json out = compared(*running(), *config);
         if (!valid) out["invalid"] = error_json(valid.error());  // later edits may complete it
@@ -210,9 +222,10 @@ json change_requests::change(const request_fields& f, const peer& from) {
         "change " + (list.size() <= longest ? list : list.substr(0, longest) + "...");
     if (base != nullptr)
         what = "rollback to \"" + base->cause.what + "\"" + (list == "[]" ? "" : ", " + what);
-    return with_undo(changes_json(
-        taken(history_.apply(std::move(config), {who_is(from), std::move(what), comment_of(f)},
-                             undo_time(f), {.named = ports_in(list)}))));
+    auto done = history_.apply(std::move(config), {who_is(from), std::move(what), comment_of(f)},
+                               undo_time(f), {.named = ports_in(list)});
+    if (!done) throw of_edits(std::move(done.error()), source);
+    return with_undo(changes_json(*done));
 }
 
 /// Route lines, in parts; applied with the last part.
