@@ -65,6 +65,8 @@ result<json> show(const given& g) {
     if (what == "acl") request["most"] = 1024;
     if (what == "acl" && !g.has("LIST") && !g.as_json()) request["rules"] = false;
     if (what == "log" && g.has("NUMBER")) request["most"] = std::stoul(g.value("NUMBER"));
+    if (g.has("interface")) request["port"] = g.value("INTERFACE");
+    if (g.has("reason")) request["reason"] = g.value("REASON");
     add_stations(g, request);
     return request;
 }
@@ -156,8 +158,8 @@ constexpr command table[] = {
     {"show route ADDRESS [vrf VRF]", "the result of a route lookup", show, route_text},
     {"show vrfs [VRF]", "VRFs and their numbers of routes", show, nullptr, "vrfs",
      "name table interfaces ipv4 ipv6"},
-    {"show neighbours", "neighbour entries", show, nullptr, "neighbours",
-     "interface address state mac gateway static held next_hop"},
+    {"show neighbours [ADDRESS] [interface INTERFACE]", "neighbour entries", show, nullptr,
+     "neighbours", "interface address state mac gateway static held next_hop"},
     {"show next-hops", "next hops of routes", show, next_hops_text, "next_hops"},
     {"show control-plane", "interfaces mirrored to the kernel, and the state of the netlink routes",
      show, control_plane_text},
@@ -184,7 +186,7 @@ constexpr command table[] = {
     {"show trace", "paths of the packets recorded by `trace`", show, traces_text},
     {"show captures", "running captures, packets written and lost", show, nullptr, "captures",
      "capture ports filter accepted written lost bytes done why"},
-    {"show drops", "dropped packets, by reason", show, drops_text},
+    {"show drops [port PORT] [reason REASON]", "dropped packets, by reason", show, drops_text},
     {"show rates", "packets and bits per second over 1 s, 10 s and 1 min, and the load of workers",
      show, rates_text},
     {"show latency", "time of sampled packets from rx_burst to tx_burst, by pair of ports", show,

@@ -182,6 +182,15 @@ def test_errors_have_the_words_of_the_command():
         assert said.startswith(f"turnpikectl: {file.name}:4: set port a mtu: {number}"), said
 
 
+def test_filters_of_neighbours_and_drops():
+    for line, what in (("show neighbours 10.0.2.2 interface west.10", {"what": "neighbours", "address": "10.0.2.2", "port": "west.10"}),
+                       ("show neighbours interface west", {"what": "neighbours", "port": "west"}),
+                       ("show drops reason no_route port west", {"what": "drops", "port": "west", "reason": "no_route"})):
+        server = Server({"result": {"neighbours": [], "drops": {}, "next": None}})
+        output(server, *line.split())
+        assert server.asked == [{"request": "show", **what}], (line, server.asked)
+
+
 def test_every_error_is_shown():
     refused = {"code": "EINVAL", "where": "f.yaml:3", "what": "ports[0].mtu is wrong",
                "also": [{"code": "EINVAL", "where": "f.yaml:7", "what": "ports[1] has no key 'x'"},

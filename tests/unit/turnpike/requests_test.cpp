@@ -196,8 +196,37 @@ TEST_F(requests, neighbours_by_the_page) {
         from = one["next"];
     } while (!from.is_null());
     EXPECT_EQ(pages, all["neighbours"]);
+    json by_port = json::array();
+    for (const char* const port : {"west", "east"}) do {
+            json more = {{"most", 2}, {"port", port}};
+            if (!from.is_null()) more["from"] = from;
+            json one = shown("neighbours", more);
+            by_port.insert(by_port.end(), one["neighbours"].begin(), one["neighbours"].end());
+            from = one["next"];
+        } while (!from.is_null());
+    EXPECT_EQ(by_port, all["neighbours"]);
+    EXPECT_EQ(shown("neighbours", {{"address", "10.0.2.18"}})["neighbours"].size(), 1U);
+    EXPECT_TRUE(
+        shown("neighbours", {{"address", "10.0.2.18"}, {"port", "west"}})["neighbours"].empty());
+    EXPECT_EQ(refused({{"request", "show"}, {"what", "neighbours"}, {"port", "esat"}})["where"],
+              "port");
     EXPECT_EQ(shown("next-hops")["next_hops"].size(), l_.controller().nexthops().in_use());
     l_.controller().routing().neighbours().drop_all_pending(datapath::drop_reason::stopping);
+}
+
+TEST_F(requests, drops_by_port_and_reason) {
+    l_.offer(0, datagram(0x0a09'0901));
+    l_.offer(0, datagram(0xc000'0201));
+    l_.settle();
+    const json all = shown("drops");
+    EXPECT_EQ(all["drops"], (json{{"no_route", 1}, {"route_blackhole", 1}})) << all;
+    const json reason = shown("drops", {{"reason", "no_route"}, {"port", "west"}});
+    EXPECT_EQ(reason["drops"], (json{{"no_route", 1}})) << reason;
+    EXPECT_EQ(reason["ports"], (json{{"west", {{"no_route", 1}}}})) << reason;
+    EXPECT_TRUE(shown("drops", {{"port", "east"}})["drops"].empty());
+    EXPECT_EQ(refused({{"request", "show"}, {"what", "drops"}, {"port", "wets"}})["where"], "port");
+    EXPECT_EQ(refused({{"request", "show"}, {"what", "drops"}, {"reason", "x"}})["where"],
+              "reason");
 }
 
 TEST_F(requests, check_diff_and_apply) {

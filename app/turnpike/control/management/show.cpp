@@ -130,11 +130,26 @@ json show_acl(controller& c, const request_fields& f) {
     return out;
 }
 
-json show_drops(controller& c, const request_fields&) {
-    const observe::report r = c.shown_report(false);
+json show_drops(controller& c, const request_fields& f) {
+    const std::string port = f.has("port") ? f.text("port") : std::string(),
+                      reason = f.has("reason") ? f.text("reason") : std::string();
+    if (f.has("reason") &&
+        std::ranges::find(datapath::drop_texts, reason, &datapath::drop_text::name) ==
+            std::end(datapath::drop_texts))
+        throw error{EINVAL, "reason", "'" + reason.substr(0, 80) + "' is not a drop reason"};
     json by_port = json::object();
-    for (const observe::port_report& p : r.ports) by_port[p.name] = observe::drops_of(p.totals);
-    json out = counted(c, "drops", r.drops());
+    std::map<std::string, uint64_t> all;
+    for (const observe::port_report& p : c.shown_report(false).ports) {
+        if (f.has("port") && p.name != port) continue;
+        auto drops = observe::drops_of(p.totals);
+        if (f.has("reason"))
+            std::erase_if(drops, [&](const auto& one) { return one.first != reason; });
+        for (const auto& [name, packets] : drops) all[name] += packets;
+        by_port[p.name] = std::move(drops);
+    }
+    if (f.has("port") && by_port.empty())
+        throw error{EINVAL, "port", "'" + port.substr(0, 80) + "' is not a port"};
+    json out = counted(c, "drops", std::move(all));
     out["ports"] = std::move(by_port);
     return out;
 }
@@ -339,7 +354,8 @@ constexpr subject subjects[] = {
     {"route-summary", show_route_summary, "vrf",
      "numbers of active routes by family, origin and protocol"},
     {"route", show_route, "address vrf", "lookup of an address in the workers' FIB"},
-    {"neighbours", show_neighbours, "from most", "neighbour entries"},
+    {"neighbours", show_neighbours, "port address from most",
+     "neighbour entries; filters: port (an interface), address"},
     {"next-hops", show_next_hops, "from most", "next hops of routes"},
     {"control-plane", show_control_plane, "",
      "interfaces that the kernel has, and the state of netlink"},
@@ -357,7 +373,7 @@ constexpr subject subjects[] = {
     {"mirrors", show_mirrors, "", "mirrors, with the frames that they copied"},
     {"sflow", show_sflow, "", "export to sFlow collectors: samples, datagrams and losses"},
     {"acl", show_acl, "from most rules", "ACLs where they are bound, with counters"},
-    {"drops", show_drops, "", "dropped packets, by reason"},
+    {"drops", show_drops, "port reason", "dropped packets, by reason; filters: port, reason"},
     {"rates", show_rates, "history",
      "packets and bits per second of ports, tunnels, bridges and drops, and the load of workers"},
     {"punt", show_punt, "", "packets for the control thread, by interface and class"},

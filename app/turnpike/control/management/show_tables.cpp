@@ -275,6 +275,23 @@ json show_vrfs(controller& c, const request_fields&) {
     return {{"vrfs", std::move(all)}};
 }
 
+namespace {
+
+neighbours::filter neighbours_named(const controller& c, const request_fields& f) {
+    neighbours::filter which;
+    if (f.has("port")) {
+        const std::string name = f.text("port");
+        const auto at = c.interfaces().indexes().find(name);
+        if (at == c.interfaces().indexes().end())
+            throw error{EINVAL, "port", "'" + name + "' is not an interface"};
+        which.interface = at->second;
+    }
+    if (f.has("address")) which.address = parsed(parse_address(f.text("address")), "address");
+    return which;
+}
+
+}  // namespace
+
 json show_neighbours(controller& c, const request_fields& f) {
     uint16_t interface = 0;
     ip_address address{};
@@ -288,9 +305,13 @@ json show_neighbours(controller& c, const request_fields& f) {
         address = parsed(
             parse_address(std::string_view(from).substr(std::min(blank + 1, from.size()))), "from");
     }
+    const neighbours::filter which = neighbours_named(c, f);
+    if (which.interface && !f.has("from")) interface = *which.interface;
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
     c.routing().neighbours().for_each(interface, address, [&](const known_neighbour& n) {
+        if (which.interface && n.interface != *which.interface) return false;  // the next one's
+        if (which.address && n.address != *which.address) return true;
         const std::string& on = c.interfaces().name_of(n.interface);
         if (list.size() == most) {
             next = on + " " + n.address.text();
@@ -309,23 +330,6 @@ json show_neighbours(controller& c, const request_fields& f) {
     });
     return {{"neighbours", std::move(list)}, {"next", std::move(next)}};
 }
-
-namespace {
-
-neighbours::filter neighbours_named(const controller& c, const request_fields& f) {
-    neighbours::filter which;
-    if (f.has("port")) {
-        const std::string name = f.text("port");
-        const auto at = c.interfaces().indexes().find(name);
-        if (at == c.interfaces().indexes().end())
-            throw error{EINVAL, "port", "'" + name + "' is not an interface"};
-        which.interface = at->second;
-    }
-    if (f.has("address")) which.address = parsed(parse_address(f.text("address")), "address");
-    return which;
-}
-
-}  // namespace
 
 uint32_t flush_neighbours(controller& c, control_calls& calls, const request_fields& f) {
     auto flush = calls.run([&] { return c.begin_flush(neighbours_named(c, f)); });
