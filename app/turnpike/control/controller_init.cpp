@@ -46,7 +46,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     // Check before anything is opened; loaded again when applied.
     if (const auto profiles = pcie_profiles(*config); !profiles)
         return tl::unexpected<error>(profiles.error());
-    const auto lcores = choose_lcores(config->workers, config->file);
+    const auto lcores = choose_lcores(config->workers, config->workers_where.text);
     if (!lcores) return tl::unexpected<error>(lcores.error());
     auto pool = make_packet_pool(*config, static_cast<uint32_t>(lcores->size()));
     if (!pool) return tl::unexpected<error>(pool.error());

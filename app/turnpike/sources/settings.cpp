@@ -161,6 +161,7 @@ void read_settings(const reader& from, configuration& into) {
     read_fields(from, settings_fields(), of_settings, into, into);
     if (const auto size = find_field(from, "mempool.buffer_size"))
         into.fixed.pool.where.text = size->where();
+    if (from.has("workers")) into.workers_where.text = from.at("workers").where();
     if (from.has("control_plane")) into.control_plane.where.text = from.at("control_plane").where();
     if (from.has("sflow")) into.sflow.where.text = from.at("sflow").where();
     if (from.has("metrics")) into.metrics.where.text = from.at("metrics").where();

@@ -33,7 +33,7 @@ void read_list(const reader& from, std::string_view key, std::string_view of_wha
 configuration read_all(const reader& from, const std::string& name) {
     from.expect_map({}, file_keys);
     configuration out;
-    out.file = name;
+    out.file = out.workers_where.text = name;
     settings_keys().expect_maps(from);
     read_settings(from, out);
     if (from.has("metrics")) from.attempt([&] { (void)from.at("metrics").at("listen"); });

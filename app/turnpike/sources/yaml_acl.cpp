@@ -99,7 +99,8 @@ size_t selected_rule(const reader& from, const std::vector<acl_rule>& rules) {
     if (from.has("name")) {
         const std::string name = from.at("name").text();
         const auto named = std::ranges::find(rules, name, &acl_rule::name);
-        if (named != rules.end() && !name.empty()) return static_cast<size_t>(named - rules.begin());
+        if (named != rules.end() && !name.empty())
+            return static_cast<size_t>(named - rules.begin());
         if (!from.has("at"))
             from.at("name").refuse("names '{}', which is not a rule of the list",
                                    name.substr(0, 80));

@@ -266,6 +266,7 @@ struct configuration {
     state::sflow sflow{};
     state::pcie_profiles pcie_profiles{};
     std::vector<unsigned> workers{};  ///< lcores; empty: all of EAL's except the main one
+    origin workers_where{};           ///< of `workers`; without it, the file
     tx sending{};
     state::idle idle{};
     icmp messages{};

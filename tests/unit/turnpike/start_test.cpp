@@ -68,7 +68,9 @@ TEST(check_workers, lcores_that_eal_is_not_given) {
                                const std::vector<std::string>& options) {
         state::configuration c;
         c.workers = std::move(workers);
+        c.workers_where.text = "f.yaml:3";
         const auto checked = check_workers(c, options, root);
+        if (!checked) EXPECT_EQ(checked.error().object, "f.yaml:3");
         return checked ? std::string() : checked.error().text;
     };
     EXPECT_EQ(complaint({1, 4}, {}), "");

@@ -213,7 +213,7 @@ result<void> check_workers(const state::configuration& config,
     }
     for (const unsigned lcore : config.workers)
         if (std::find(ids.begin(), ids.end(), lcore) == ids.end())
-            return fail(EINVAL, config.file,
+            return fail(EINVAL, config.workers_where.text,
                         named.empty()
                             ? fmt::format("workers names lcore {}, and this machine has no CPU {}",
                                           lcore, lcore)

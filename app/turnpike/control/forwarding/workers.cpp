@@ -68,7 +68,7 @@ void free_rings(const datapath::worker_parts& parts) noexcept {
 }  // namespace
 
 result<std::vector<unsigned>> choose_lcores(const std::vector<unsigned>& named,
-                                            const std::string& file) {
+                                            const std::string& where) {
     const unsigned main = rte_get_main_lcore();
     std::vector<unsigned> lcores = named;
     if (lcores.empty()) {
@@ -78,11 +78,11 @@ result<std::vector<unsigned>> choose_lcores(const std::vector<unsigned>& named,
     }
     for (const unsigned lcore : lcores) {
         if (lcore >= RTE_MAX_LCORE || rte_lcore_is_enabled(lcore) == 0)
-            return fail(EINVAL, file,
+            return fail(EINVAL, where,
                         fmt::format("workers names lcore {}, which EAL was not given (-l)", lcore));
         if (lcore == main && lcores.size() > 1)
             return fail(
-                EINVAL, file,
+                EINVAL, where,
                 fmt::format("workers names lcore {}, the main lcore, which runs control; it "
                             "can only be a worker when it is the only one",
                             lcore));
@@ -148,10 +148,10 @@ class workers::prepared_workers : public prepared_change {
     }
 
     result<void> choose(transaction& c) {
-        const auto lcores = choose_lcores(c.after.workers, c.after.file);
+        const auto lcores = choose_lcores(c.after.workers, c.after.workers_where.text);
         if (!lcores) return tl::unexpected<error>(lcores.error());
         if (were_ != 0)
-            if (auto good = check_main(*lcores, c.after.file); !good) return good;
+            if (auto good = check_main(*lcores, c.after.workers_where.text); !good) return good;
         forward_.assign(were_, false);
         for (const unsigned lcore : *lcores) {
             const auto at = std::find_if(of_.slots_.begin(), of_.slots_.end(), [&](const auto& s) {
@@ -165,7 +165,7 @@ class workers::prepared_workers : public prepared_change {
             forward_[number] = true;
             if (of_.running_ && !of_.slots_[number]->launched &&
                 rte_eal_get_lcore_state(lcore) != WAIT)
-                return fail(EBUSY, c.after.file,
+                return fail(EBUSY, c.after.workers_where.text,
                             fmt::format("workers: lcore {} does something else already", lcore));
         }
         for (size_t w = 0; w < forward_.size(); ++w)
@@ -190,11 +190,11 @@ class workers::prepared_workers : public prepared_change {
 
   private:
     /// A worker on the main lcore runs in turns with control: no other worker may run beside it.
-    result<void> check_main(const std::vector<unsigned>& lcores, const std::string& file) const {
+    result<void> check_main(const std::vector<unsigned>& lcores, const std::string& where) const {
         const unsigned main = rte_get_main_lcore();
         const bool was = of_.slots_[0]->worker.parts().lcore == main, is = lcores[0] == main;
         if (was == is) return {};
-        return fail(EBUSY, file,
+        return fail(EBUSY, where,
                     fmt::format("workers: lcore {} {} control; only a restart can change that",
                                 main, was ? "forwards beside" : "cannot forward while it runs"));
     }

@@ -31,9 +31,10 @@ inline constexpr uint32_t inject_ring_packets = 1023, punt_ring_packets = 2047,
                                                  neighbour_ring_packets + routing_ring_packets;
 
 /// The lcores that forward: the configured ones, else all but the main lcore, else the main lcore.
-/// Errors  EINVAL with the file: EAL lacks one of them, or the main lcore would share the work
+/// where   of the configured ones
+/// Errors  EINVAL with the place: EAL lacks one of them, or the main lcore would share the work
 [[nodiscard]] result<std::vector<unsigned>> choose_lcores(const std::vector<unsigned>& named,
-                                                          const std::string& file);
+                                                          const std::string& where);
 /// Maximum number of workers: EAL's lcores without the main one, at least one.
 [[nodiscard]] uint32_t max_workers() noexcept;
 /// RCU reader ID of the control thread, behind the workers'.
