@@ -12,6 +12,7 @@
 
 #include "connection.hpp"
 #include "print.hpp"
+#include "signals.hpp"
 #include "yaml/reader.hpp"
 
 namespace turnpike::ctl {
@@ -223,10 +224,13 @@ bool may_discard(connection& c, const json& request) {
         return true;
     const auto history = result_in(c.ask({{"request", "history"}}));
     if (!history || !history->value("unsaved", false)) return true;
+    block_interrupts(true);
     std::fputs("unsaved changes of the running configuration would be lost; go on? [y/N] ", stdout);
     std::fflush(stdout);
+    const bool is_answered = wait_for_input(STDIN_FILENO);
+    block_interrupts(false);
     char line[16] = "";
-    return std::fgets(line, sizeof line, stdin) != nullptr && line[0] == 'y';
+    return is_answered && std::fgets(line, sizeof line, stdin) != nullptr && line[0] == 'y';
 }
 
 /// Appends a page of ACLs. Its first one may go on with the rules of the last one before.

@@ -16,6 +16,7 @@
 
 #include "ask.hpp"
 #include "base/arguments.hpp"
+#include "base/printable.hpp"
 #include "connection.hpp"
 #include "rotating_files.hpp"
 #include "signals.hpp"
@@ -64,7 +65,7 @@ result<json> program_of(const std::string& filter) {
 result<json> request_of(const given& g) {
     json request = {{"request", "capture"}, {"port", g.value("CAPTURED")}};
     for (const auto& [option, member] :
-         {std::pair("--direction", "direction"), {"--filter", "filter"}, {"--reason", "reason"}})
+         {std::pair("--direction", "direction"), {"--reason", "reason"}})
         if (g.options.contains(option)) request[member] = g.option(option);
     for (const auto& [option, member] :
          {std::pair("--vlan", "vlan"), {"--snaplen", "snaplen"}, {"--count", "packets"}})
@@ -73,6 +74,7 @@ result<json> request_of(const given& g) {
         auto program = program_of(g.option("--filter"));
         if (!program) return program;
         request["program"] = std::move(*program);
+        request["filter"] = printable(g.option("--filter"));
     }
     if (g.options.contains("--control")) request["control"] = true;
     if (g.options.contains("--drops")) request["drops"] = true;

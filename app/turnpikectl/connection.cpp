@@ -42,7 +42,9 @@ result<json> connection::receive() {
     size_t end;
     while ((end = heard_.find('\n')) == std::string::npos) {
         char bytes[65536];
-        if (is_interrupted()) return fail(EINVAL, {}, "interrupted before the answer");
+        if (is_interrupted())
+            return fail(EINVAL, {},
+                        "interrupted before the answer: turnpike may have done it (show history)");
         const ssize_t n = ::recv(fd_.get(), bytes, sizeof bytes, 0);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN)
@@ -97,6 +99,7 @@ result<owned_fd> memory_file(const std::string& text) {
 
 result<void> connection::send(const json& request, int descriptor) {
     constexpr size_t max_line_bytes = 1U << 20;
+    if (is_interrupted()) return fail(EINVAL, {}, "interrupted; the request was not sent");
     std::string line;
     owned_fd text;
     try {

@@ -38,8 +38,10 @@ int main(int argc, char** argv) {
     try {
         const int code = run({argv + 1, argv + argc});
         return code != 0 ? code : ctl::flush_output();
-    } catch (const std::system_error&) {  // of fmt::print()
-        return ctl::flush_output();
+    } catch (const std::system_error& e) {
+        if (const int code = ctl::flush_output(); code != 0) return code;  // of fmt::print()
+        std::fprintf(stderr, "turnpikectl: %s\n", e.what());
+        return ctl::exit_refused;
     } catch (const std::exception& e) {
         std::fprintf(stderr, "turnpikectl: %s\n", e.what());
         return ctl::exit_refused;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "page.hpp"
 
+#include <cerrno>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "ask.hpp"
@@ -45,7 +47,7 @@ int print_report(const given& g) {
                         text.error().code == EINVAL ? exit_refused : exit_no_connection);
     return write_all(*text)
                ? 0
-               : complain({EIO, {}, "standard output cannot be written"}, exit_refused);
+               : complain({EINVAL, "standard output", std::strerror(errno)}, exit_refused);
 }
 
 }  // namespace turnpike::ctl

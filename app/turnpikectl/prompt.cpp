@@ -2,11 +2,13 @@
 // The interactive prompt, by the line editor of NetBSD (libedit).
 #include <histedit.h>
 #include <langinfo.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <clocale>
 #include <cstdio>
 #include <cstring>
+#include <cwchar>
 #include <memory>
 #include <new>
 
@@ -30,6 +32,25 @@ prompt_state& state_of(EditLine* editor) {
 
 const char* prompt_text(EditLine* editor) { return state_of(editor).prompt.c_str(); }
 
+/// The next key, or -1 after SIGINT, which the prompt blocks: a SIGINT just before this waits ends the wait, too.
+int read_key(EditLine*, wchar_t* key) {
+    std::mbstate_t part{};
+    while (true) {
+        char byte = 0;
+        if (!wait_for_input(STDIN_FILENO)) return -1;
+        if (const ssize_t n = ::read(STDIN_FILENO, &byte, 1); n != 1) return static_cast<int>(n);
+        const size_t decoded = std::mbrtowc(key, &byte, 1, &part);
+        if (decoded <= 1) return 1;
+        if (decoded == static_cast<size_t>(-1)) part = {};  // no UTF-8: not a key
+    }
+}
+
+/// The words that may follow. Ctrl-C ends the wait for turnpike, and the line.
+completions completions_of(EditLine* editor, const std::string& begun) {
+    const interruptible_scope waits;
+    return state_of(editor).lines.complete(begun);
+}
+
 /// The line up to the cursor.
 std::string begun_line(EditLine* editor) {
     const LineInfo* const line = ::el_line(editor);
@@ -51,7 +72,8 @@ void print_words(const completions& all) {
 /// Tab: inserts what all candidates begin with, or lists them.
 unsigned char complete_word(EditLine* editor, int) {
     const std::string begun = begun_line(editor);
-    const completions all = state_of(editor).lines.complete(begun);
+    const completions all = completions_of(editor, begun);
+    if (is_interrupted()) return CC_EOF;
     if (all.words.empty()) return CC_REFRESH_BEEP;
     std::string common = all.words.front().first;
     for (const auto& [word, help] : all.words) {
@@ -75,7 +97,9 @@ unsigned char list_words(EditLine* editor, int) {
     const std::string begun = begun_line(editor);
     if (std::ranges::count(begun, '"') % 2 != 0)
         return ::el_insertstr(editor, "?") == 0 ? CC_REFRESH : CC_ERROR;
-    print_words(state_of(editor).lines.complete(begun));
+    const completions all = completions_of(editor, begun);
+    if (is_interrupted()) return CC_EOF;
+    print_words(all);
     return CC_REDISPLAY;
 }
 
@@ -117,13 +141,16 @@ int run_prompt(const std::vector<std::string>& options) {
     ::el_set(e, EL_BIND, "^I", "complete-word", nullptr);
     ::el_set(e, EL_BIND, "?", "list-words", nullptr);
     ::el_set(e, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+    ::el_wset(e, EL_GETCFN, &read_key);
     while (true) {
         clear_interrupt();
         state.prompt = state.lines.prompt();
         // Else el_gets() shows the prompt first, and ^D just after it is read as another key.
         ::el_set(e, EL_PREP_TERM, 1);
         int n = 0;
+        block_interrupts(true);
         const char* const text = ::el_gets(e, &n);
+        block_interrupts(false);
         if (text == nullptr && is_interrupted()) {  // the next el_gets() begins an empty line
             std::puts("^C");
             continue;

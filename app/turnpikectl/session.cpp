@@ -132,10 +132,9 @@ std::vector<std::string_view> session::own_first_words() const {
 }
 
 bool session::run(const std::string& line) {
-    if (std::cin.eof()) {  // a batch from the terminal has read until the end of the input
-        std::cin.clear();
-        std::clearerr(stdin);
-    }
+    // A batch from the terminal has read until the end of the input, or Ctrl-C ended a read.
+    std::cin.clear();
+    std::clearerr(stdin);
     const auto parsed = parse(line);
     if (!parsed) {
         code_ = complain(parsed.error(), exit_usage);

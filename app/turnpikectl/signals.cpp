@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "signals.hpp"
 
+#include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 namespace turnpike::ctl {
 namespace {
@@ -15,6 +18,23 @@ void catch_interrupts() noexcept {
     struct sigaction counted {};
     counted.sa_handler = [](int) { interrupts = 1; };
     ::sigaction(SIGINT, &counted, nullptr);  // without SA_RESTART: system calls that wait return
+}
+
+void block_interrupts(bool blocked) noexcept {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    ::sigprocmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
+}
+
+bool wait_for_input(int fd) noexcept {
+    sigset_t permitted;
+    ::sigprocmask(SIG_BLOCK, nullptr, &permitted);
+    sigdelset(&permitted, SIGINT);
+    pollfd in{.fd = fd, .events = POLLIN, .revents = 0};
+    while (!is_interrupted() && ::ppoll(&in, 1, nullptr, &permitted) < 0 && errno == EINTR) {
+    }
+    return !is_interrupted();
 }
 
 bool is_interrupted() noexcept { return interrupts != 0; }

@@ -31,6 +31,17 @@ class signals {
 /// From now on SIGINT ends the wait for an answer, and no program: for the prompt. Other programs than this one have the
 /// default again.
 void catch_interrupts() noexcept;
+/// Blocks SIGINT, or permits it again.
+void block_interrupts(bool blocked) noexcept;
+/// Waits for input, with SIGINT permitted. Answers  false: SIGINT has arrived
+[[nodiscard]] bool wait_for_input(int fd) noexcept;
+/// Permits a SIGINT that is blocked.
+struct interruptible_scope {
+    interruptible_scope() { block_interrupts(false); }
+    interruptible_scope(const interruptible_scope&) = delete;
+    interruptible_scope& operator=(const interruptible_scope&) = delete;
+    ~interruptible_scope() { block_interrupts(true); }
+};
 /// Whether SIGINT has arrived since the last clear_interrupt().
 [[nodiscard]] bool is_interrupted() noexcept;
 void clear_interrupt() noexcept;

@@ -67,8 +67,10 @@ result<json> file_request(const std::string& name, const std::string& file) {
                     fmt::format("is longer than {} bytes, which turnpike reads at most",
                                 yaml::max_file_bytes));
     if (auto good = check_utf8(text, file); !good) return tl::unexpected<error>(good.error());
-    const std::string path =
-        std::filesystem::absolute(is_stdin ? "stdin" : file).lexically_normal().string();
+    std::error_code unknown;  // the working folder may be gone
+    const std::string given = is_stdin ? "stdin" : file,
+                      absolute = std::filesystem::absolute(given, unknown).lexically_normal(),
+                      path = absolute.empty() ? given : absolute;
     return json{{"request", name}, {"text", std::move(text)}, {"name", printable(path)}};
 }
 

@@ -337,6 +337,13 @@ def test_files_of_other_encodings_and_standard_input():
                           timeout=20, check=False)
     assert done.returncode == 0 and server.asked[0]["text"] == "ports: []\n", (done, server.asked)
     assert server.asked[0]["name"] == os.path.abspath("stdin"), server.asked
+    server = Server(CHANGED)
+    with tempfile.TemporaryDirectory() as folder:  # removed below the command's feet
+        gone = os.path.join(folder, "gone")
+        os.mkdir(gone)
+        done = subprocess.run([os.path.abspath(PROGRAM), "--socket", server.path, "apply", "-"], input="ports: []\n",
+                              capture_output=True, text=True, timeout=20, check=False, cwd=gone, preexec_fn=lambda: os.rmdir(gone))
+    assert done.returncode == 0 and server.asked[0]["name"] == "stdin", (done, server.asked)
     refused = {"code": "EINVAL", "where": "back", "what": "should be a whole number from 1 to 10"}
     assert Server({"error": refused}).run("rollback", "30").stderr == (
         "turnpikectl: rollback 30: should be a whole number from 1 to 10\n")

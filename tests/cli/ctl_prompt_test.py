@@ -169,18 +169,25 @@ def test_a_command_gives_the_signals_back():
     def blocked_in(pid):
         status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
         return re.findall(r"^Sig(?:Blk|Ign):\t(.*)$", status, re.MULTILINE)
+    def waits_with(blocked):
+        """The prompt blocks SIGINT except where it waits for a key."""
+        end = time.monotonic() + 20
+        while blocked_in(terminal.pid) != blocked:
+            assert time.monotonic() < end, (blocked_in(terminal.pid), blocked)
+            time.sleep(0.01)
     box = Box()
     terminal = Terminal(box)
     terminal.read_until("turnpike> ")
-    before = blocked_in(terminal.pid)
+    before = blocked_in(os.getpid())
+    waits_with(before)
     terminal.type("watch ports --interval 0.1\n")
     terminal.read_until("q quits")
     assert blocked_in(terminal.pid) != before
     terminal.type("\x03")
     terminal.read_until("turnpike> ")
-    assert blocked_in(terminal.pid) == before
+    waits_with(before)
     terminal.line("capture west -w /dev/null")
-    assert blocked_in(terminal.pid) == before
+    waits_with(before)
     terminal.type("exit\n")
     assert terminal.end() == 0
 
@@ -211,6 +218,50 @@ def test_ctrl_c_ends_a_line_and_a_command():
         terminal.read_until("(candidate: 1)# ")
     assert "west" in terminal.line("show ports", "(candidate: 1)# ")
     terminal.line("abort")
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_ctrl_c_before_a_request_sends_nothing():
+    box = Box()
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+
+    def interrupt(line, waits_for):
+        """Ctrl-C while a request that precedes the line's own is not answered."""
+        before, box.silent_about = len(box.server.asked), waits_for
+        terminal.type(line)
+        end = time.monotonic() + 20
+        while len(box.server.asked) == before:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert box.server.asked[-1]["request"] == waits_for, box.server.asked
+        box.silent_about = None
+        terminal.type("\x03")
+
+    interrupt("reload\n", "history")
+    terminal.read_until("turnpikectl: interrupted; the request was not sent")
+    terminal.read_until("turnpike> ")
+    interrupt("set port w\t", "show")
+    terminal.read_until("^C")
+    terminal.read_until("turnpike> ")
+    assert "west" in terminal.line("show ports")
+    # At a question, too: standard input can be read afterwards.
+    box.state["unsaved"] = True
+    terminal.type("reload\n")
+    terminal.read_until("[y/N] ")
+    terminal.type("\x03")
+    terminal.read_until("nothing was changed")
+    terminal.read_until("> ")
+    assert not [r for r in box.server.asked if r["request"] == "reload"], box.server.asked
+    terminal.type("batch -\n")
+    end = time.monotonic() + 20
+    while not termios.tcgetattr(terminal.fd)[3] & termios.ICANON:  # the editor has given the terminal back
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    terminal.type("set port west mtu 9000\n\x04")
+    terminal.read_until("changed: 1 port")
+    terminal.read_until("> ")
     terminal.type("exit\n")
     assert terminal.end() == 0
 

@@ -223,6 +223,7 @@ void netlink_rib::find_gone() {
                     add(netlink::route{.gone = true,
                                        .to = r.to,
                                        .table = RT_TABLE_LOCAL,
+                                       .protocol = r.protocol,
                                        .type = RTN_LOCAL,
                                        .tos = r.tos,
                                        .metric = r.metric,

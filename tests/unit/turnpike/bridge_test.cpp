@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Bridges on the whole path of a frame: learning, forwarding, egress tags, and drops.
+#include <chrono>
+
 #include "bridge_lab.hpp"
 
 namespace turnpike {
@@ -343,9 +345,11 @@ TEST(bridge, workers_share_the_storm_limits) {
 TEST(bridge, a_storm_limit_lasts_over_changes) {
     const std::string member = "{port: p0, storm: {broadcast: 1}}, {port: p1}";
     lab l(ports(2) + bridge(member));
+    const auto begin = std::chrono::steady_clock::now();
     for (uint8_t i = 0; i < 64; ++i) l.send(0, frame(everybody, fdb_entry(1)));
     ASSERT_TRUE(l.apply(ports(3) + bridge(member + ", {port: p2}")));
-    EXPECT_EQ(l.send(0, frame(everybody, fdb_entry(1)))[1].size(), 0U);
+    const size_t sent = l.send(0, frame(everybody, fdb_entry(1)))[1].size();
+    EXPECT_LE(sent, (std::chrono::steady_clock::now() - begin) / std::chrono::seconds(1));
     ASSERT_TRUE(l.apply(ports(2) + bridge("{port: p0, storm: {broadcast: 2}}, {port: p1}")));
     EXPECT_EQ(l.send(0, frame(everybody, fdb_entry(1)))[1].size(), 1U);
 }

@@ -488,10 +488,11 @@ TEST_F(change_requests, a_rehearsal_of_an_invalid_configuration_says_why) {
 TEST_F(change_requests, that_make_other_objects_wrong_have_no_place) {
     const json overlaps =
         change(R"([{"add": {"address": {"port": "west", "address": "10.0.2.9/24"}}}])")["error"];
-    EXPECT_TRUE(overlaps["what"].get<std::string>().starts_with("port 'east' has 10.0.2.1/24"))
+    EXPECT_TRUE(overlaps["what"].get<std::string>().starts_with("port 'east' has 10.0.2.254/24"))
         << overlaps;
     EXPECT_EQ(overlaps["where"], nullptr) << overlaps;
-    const json routes = change(R"([{"del": {"address": {"port": "east", "address": "10.0.2.1/24"}}},
+    const json routes =
+        change(R"([{"del": {"address": {"port": "east", "address": "10.0.2.254/24"}}},
                    {"add": {"address": {"port": "east", "address": "10.0.8.1/24"}}}])")["error"];
     EXPECT_TRUE(routes["what"].get<std::string>().starts_with("routes: 10.9.0.0/16")) << routes;
     EXPECT_EQ(routes["where"], nullptr) << routes;

@@ -530,6 +530,13 @@ TEST_F(netlink_rib_test, local_routes_of_interfaces_that_go) {
     EXPECT_TRUE(is_local());
     receive(gone(other));
     EXPECT_FALSE(is_local());
+    // A dump without it.
+    receive(route);
+    EXPECT_TRUE(is_local());
+    rib_.begin_part({netlink_rib::dump_part::kind::routes, false, RT_TABLE_LOCAL});
+    ASSERT_TRUE(rib_.end_part(true));
+    EXPECT_TRUE(rib_.sweep([] { return true; }));
+    EXPECT_FALSE(is_local());
     EXPECT_FALSE(rib_.is_doubtful());
 }
 

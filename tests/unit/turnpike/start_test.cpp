@@ -70,8 +70,9 @@ TEST(check_workers, lcores_that_eal_is_not_given) {
         c.workers = std::move(workers);
         c.workers_where.text = "f.yaml:3";
         const auto checked = check_workers(c, options, root);
-        if (!checked) EXPECT_EQ(checked.error().object, "f.yaml:3");
-        return checked ? std::string() : checked.error().text;
+        if (checked) return std::string();
+        EXPECT_EQ(checked.error().object, "f.yaml:3");
+        return checked.error().text;
     };
     EXPECT_EQ(complaint({1, 4}, {}), "");
     EXPECT_EQ(complaint({999}, {}), "workers names lcore 999, and this machine has no CPU 999");

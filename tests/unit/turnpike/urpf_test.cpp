@@ -29,7 +29,7 @@ std::string asks(const std::string& how, const std::string& more = "") {
            "  - {to: 10.9.0.0/16, via: 10.0.2.2}\n  - {to: 10.1.0.0/16, via: 10.0.1.2}\n"
            "  - {to: 10.2.0.0/16, via: 10.0.3.2}\n  - {to: 10.3.0.0/16, via: [10.0.1.2, "
            "10.0.3.2]}\n"
-           "  - {to: 10.4.0.0/16, type: blackhole}\n"
+           "  - {to: 10.4.0.0/16, type: blackhole}\n  - {to: 169.254.5.0/24, via: 10.0.1.2}\n"
            "  - {to: 10.11.0.0/16, via: 10.1.0.9, recursive: true}\n"
            "  - {to: 10.12.0.0/16, via: 10.2.0.9, recursive: true}\n"
            "  - {to: 10.13.0.0/16, via: 10.4.0.9, recursive: true}\n"
@@ -130,11 +130,12 @@ TEST_F(urpf, bfd_echo_is_forwarded_back_and_nothing_else_that_is_from_its_destin
         EXPECT_FALSE(back(0x0800, echo(0x0a630001, 3785))) << "no route";
         EXPECT_EQ(lab_.dropped(drop_reason::ipv4_source_is_destination) - same, 3U);
         const uint64_t from_us = lab_.dropped(drop_reason::ipv4_source);
+        EXPECT_FALSE(back(0x0800, echo(0xa9fe0505, 3785))) << "link-local, and no neighbour";
         EXPECT_FALSE(back(0x0800, echo(0x0a0001fe, 3785)));
         EXPECT_EQ(lab_.dropped(drop_reason::ipv4_source) - from_us +
                       lab_.dropped(drop_reason::ipv4_source_is_destination) - same,
-                  4U)
-            << "our own address";
+                  5U)
+            << "our own address, and a link-local one";
         for (const char* host : {"2001:db8:1::2", "2001:db8:a::1"})
             EXPECT_TRUE(back(0x86dd, six(host, 3785))) << how << ' ' << host;
         const uint64_t same6 = lab_.dropped(drop_reason::ipv6_source_is_destination);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.hpp"
 #include "control/controller.hpp"
 #include "control/forwarding/captures.hpp"
 #include "control/management/bpf_program.hpp"
@@ -70,8 +71,9 @@ datapath::capture_filter filter_of(const request_fields& f) {
     if (f.has("program")) out.program = program_of(f.member("program"));
     if (f.has("filter")) {
         constexpr size_t max_text = 4096;
-        if (f.text("filter").size() > max_text)
-            refuse_capture("filter", "is longer than 4096 characters");
+        const std::string text = f.text("filter");
+        if (text.size() > max_text || printable(text) != text)
+            refuse_capture("filter", "should be a line of at most 4096 bytes of text");
         if (!f.has("program"))
             refuse_capture("filter",
                            "is a description; the filter is program, a list of "

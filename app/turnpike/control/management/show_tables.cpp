@@ -309,9 +309,8 @@ json show_neighbours(controller& c, const request_fields& f) {
     if (which.interface && !f.has("from")) interface = *which.interface;
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
-    c.routing().neighbours().for_each(interface, address, [&](const known_neighbour& n) {
+    const auto add = [&](const known_neighbour& n) {
         if (which.interface && n.interface != *which.interface) return false;  // the next one's
-        if (which.address && n.address != *which.address) return true;
         const std::string& on = c.interfaces().name_of(n.interface);
         if (list.size() == most) {
             next = on + " " + n.address.text();
@@ -327,7 +326,22 @@ json show_neighbours(controller& c, const request_fields& f) {
                         {"learned", c.followed().neighbours.contains({on, n.address})},
                         {"held", n.pending}});
         return true;
-    });
+    };
+    const neighbours& known = c.routing().neighbours();
+    if (!which.address) known.for_each(interface, address, add);
+    // Each interface has the address once, at most: go from one interface with neighbours to the next.
+    const uint32_t end = which.interface ? *which.interface + 1U : datapath::max_interfaces;
+    for (uint32_t at = interface; which.address && at < end && next.is_null();) {
+        uint32_t following = end;
+        known.for_each(static_cast<uint16_t>(at), *which.address, [&](const known_neighbour& n) {
+            following = n.interface;
+            if (n.interface != at) return false;
+            if (n.address == *which.address) (void)add(n);
+            ++following;
+            return false;
+        });
+        at = following;
+    }
     return {{"neighbours", std::move(list)}, {"next", std::move(next)}};
 }
 

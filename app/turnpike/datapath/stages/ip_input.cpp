@@ -150,6 +150,15 @@ __attribute__((noinline)) bool is_bfd_echo(const packet::parsed& p, const Fib& f
     return leads_back(v, static_cast<uint32_t>(nexthop), in, true);
 }
 
+/// Whether a packet from an address to itself may be a BFD echo. A link-local address is only a neighbour's, to which the
+/// packet goes back (RFC 3927 section 7).
+bool may_be_bfd_echo(uint32_t address, const interface& in) noexcept {
+    if (!packet::is_ipv4_link_local(address)) return !packet::is_ipv4_no_host(address);
+    return std::ranges::any_of(in.addresses->prefixes, [address](const ip_prefix& p) {
+        return !p.address.v6 && p.contains(ip_address::from_v4(address));
+    });
+}
+
 /// Link-local addresses are not forwarded (RFC 3927 section 7), but may be ours, or of hosts that send to us.
 bool is_for_us_on_link(uint32_t source, uint32_t destination, const own_addresses& own) noexcept {
     return !packet::is_ipv4_no_host(source) && source != destination && own.has(destination);
@@ -170,7 +179,7 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
         return {drop_reason::ipv4_source_routed};
     if (const drop_reason why = drop_reason_of(packet::check_ipv4_addresses(source, destination));
         why != drop_reason::none && !is_for_us_on_link(source, destination, own)) [[unlikely]]
-        if (source != destination || packet::is_ipv4_no_host(source) ||
+        if (source != destination || !may_be_bfd_echo(destination, in) ||
             !is_bfd_echo(p, *v.vrf[in.vrf].fib4, destination, in, v))
             return classify_ipv4_group(frame, p, in, v, why);
     // The source is a broadcast address, or one of our own (RFC 1812 section 5.3.7).

@@ -182,8 +182,9 @@ class copier {
                                          .port = port_,
                                          .timestamp = by_.remote->timestamp(c_.now)};
         const uint32_t copied_bytes = copy->pkt_len, k = out.count;
-        if (!by_.remote->push(copy, sequence, c_.next_identifier(), facts, c_.snapshot->sharing,
-                              out.parsed[k])) [[unlikely]] {
+        const uint16_t id = by_.remote->v6 ? uint16_t{0} : c_.next_identifier();
+        if (!by_.remote->push(copy, sequence, id, facts, c_.snapshot->sharing, out.parsed[k]))
+            [[unlikely]] {
             rte_pktmbuf_free(copy);
             return lose(i);
         }
