@@ -15,7 +15,7 @@ const std::string ports =
     "  - {name: up, device: d3}\n";
 
 /// A configuration with every option of a bridge.
-const std::string all = ports + R"(interfaces:
+const std::string every_option = ports + R"(interfaces:
   - {port: up, vlan: 100, addresses: [10.0.100.1/24]}
 bridges:
   - name: lan
@@ -34,7 +34,7 @@ bridges:
 )";
 
 TEST(bridges, are_read_and_written) {
-    const auto read = load_text(all, "f.yaml");
+    const auto read = load_text(every_option, "f.yaml");
     ASSERT_TRUE(read) << read.error().message();
     const state::bridge& lan = read->bridges.at("lan");
     EXPECT_EQ(lan.member("b")->vlans.count(), 11U);
@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
     test_name);
 
 TEST(bridge_edits, one_by_one) {
-    auto loaded = load_text(all, "f.yaml");
+    auto loaded = load_text(every_option, "f.yaml");
     ASSERT_TRUE(loaded);
     const auto change = [&](const char* what) {
         const auto done = edit(*loaded, std::string("[") + what + "]");
