@@ -13,8 +13,8 @@ PROGRAM = os.path.join(os.path.dirname(__file__), "../../devtools/leftovers")
 
 
 def named(leave):
-    """What is named after `leave` has run, in namespaces of this test; leave() returns how to undo it. Of /tmp, which other tests
-    share, only what `leave` made."""
+    """The output after `leave` has run, in namespaces of this test; leave() returns how to undo it. Other tests share /tmp: their
+    files there are left out."""
     with tempfile.TemporaryDirectory() as ours, tempfile.NamedTemporaryFile() as before:
         environment = {**os.environ, "TMPDIR": ours, "TURNPIKE_RUN": f"leftovers-test-{os.getpid()}"}
         subprocess.run([PROGRAM, "look", before.name], check=True, env=environment)
@@ -25,7 +25,7 @@ def named(leave):
         finally:
             undo()
     assert done.returncode == (1 if done.stdout else 0), done
-    ours = [line for line in done.stdout.splitlines() if "-left" in line or not line.startswith("left behind: file /tmp/turnpike")]
+    ours = [line for line in done.stdout.splitlines() if line.endswith("/left") or "-left" in line or not line.startswith("left behind: file /tmp/turnpike")]
     return (1 if ours else 0), "".join(line + "\n" for line in ours)
 
 
