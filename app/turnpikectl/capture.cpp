@@ -86,7 +86,24 @@ struct destination {
     owned_fd given{};  ///< passed to turnpike
     owned_fd read{};   ///< the other end, where this program rotates files
     std::optional<rotating_files> files{};
+    std::string made{};  ///< the file, if it did not exist before
+
+    void remove_made() const noexcept {
+        if (!made.empty()) ::unlink(made.c_str());
+    }
 };
+
+/// Open a file without emptying it: turnpike replaces the contents when the capture begins; a refused one leaves them.
+result<void> open_file(const std::string& name, destination& out) {
+    constexpr mode_t mode = 0640;
+    out.given.reset(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (out.given.get() >= 0)
+        out.made = name;
+    else if (errno == EEXIST)
+        out.given.reset(::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, mode));
+    if (out.given.get() < 0) return fail(errno, name, "cannot be written");
+    return {};
+}
 
 result<destination> destination_of(const given& g) {
     const std::string name = g.option("--write", "-");
@@ -117,12 +134,10 @@ result<destination> destination_of(const given& g) {
                           "names no file, and standard output is a terminal; "
                           "capture ... | tcpdump -r - prints packets");
         out.given.reset(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
-    } else {
-        constexpr mode_t mode = 0640;
-        // No O_TRUNC: turnpike replaces the contents when the capture begins; a refused one leaves them.
-        out.given.reset(::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, mode));
+        if (out.given.get() < 0) return fail(errno, name, "cannot be written");
+    } else if (auto opened = open_file(name, out); !opened) {
+        return tl::unexpected<error>(opened.error());
     }
-    if (out.given.get() < 0) return fail(errno, name, "cannot be written");
     return out;
 }
 
@@ -132,11 +147,11 @@ class capturing_client {
 
     /// Answers  the last status
     result<json> run(const json& request) {
-        if (auto sent = to_.send(request, to_files_.given.get()); !sent)
-            return tl::unexpected<error>(sent.error());
-        to_files_.given.reset();  // turnpike's copy is the last: a reader then sees the end
-        auto begun = result_in(to_.receive());
-        if (!begun) return begun;
+        auto begun = begin(request);
+        if (!begun) {
+            to_files_.remove_made();
+            return begun;
+        }
         number_ = (*begun)["capture"].get<uint64_t>();
         while (true) {
             if (auto done = wait(); !done) return tl::unexpected<error>(done.error());
@@ -150,9 +165,14 @@ class capturing_client {
                 return fail(EIO, "capture", "turnpike cannot write the rest");
         }
     }
-    [[nodiscard]] const destination& files() const noexcept { return to_files_; }
 
   private:
+    result<json> begin(const json& request) {
+        if (auto sent = to_.send(request, to_files_.given.get()); !sent)
+            return tl::unexpected<error>(sent.error());
+        to_files_.given.reset();  // turnpike's copy is the last: a reader then sees the end
+        return result_in(to_.receive());
+    }
     result<json> asked(const char* verb) {
         if (auto sent = to_.send({{"request", "capture"}, {verb, number_}}); !sent)
             return tl::unexpected<error>(sent.error());
@@ -214,7 +234,10 @@ int capture(const given& g) {
     auto to_files = destination_of(g);
     if (!to_files) return complain(to_files.error(), exit_of(to_files.error()));
     auto to = connect(g);
-    if (!to) return complain(to.error(), exit_no_connection);
+    if (!to) {
+        to_files->remove_made();
+        return complain(to.error(), exit_no_connection);
+    }
     capturing_client client(*to, std::move(*to_files));
     const auto status = client.run(*request);
     if (!status) return complain(status.error(), exit_of_answer(status.error()));

@@ -268,13 +268,17 @@ def test_exit_codes():
 
 
 def test_a_refused_capture_leaves_the_file():
-    with tempfile.NamedTemporaryFile("w+") as file:
-        file.write("of yesterday")
-        file.flush()
-        refused = Server({"error": {"what": "no", "where": "filter", "code": "EINVAL"}}).run("capture", "west", "-w", file.name)
-        assert refused.returncode == 1, refused
-        assert run("--socket", "/no/socket", "capture", "west", "-w", file.name).returncode == 3
-        with open(file.name, encoding="utf-8") as text:
+    refusal = {"error": {"what": "no", "where": "filter", "code": "EINVAL"}}
+    with tempfile.TemporaryDirectory() as folder:
+        kept, new = f"{folder}/kept.pcapng", f"{folder}/new.pcapng"
+        with open(kept, "w", encoding="utf-8") as file:
+            file.write("of yesterday")
+        for name in (kept, new):
+            refused = Server(refusal).run("capture", "west", "-w", name)
+            assert refused.returncode == 1, refused
+            assert run("--socket", "/no/socket", "capture", "west", "-w", name).returncode == 3
+        assert os.listdir(folder) == ["kept.pcapng"], os.listdir(folder)
+        with open(kept, encoding="utf-8") as text:
             assert text.read() == "of yesterday"
 
 

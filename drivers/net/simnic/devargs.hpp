@@ -34,6 +34,16 @@ struct device_arguments {
     packet::mac_address mac{};  ///< zero: derived from the port number
 };
 
+/// The arguments for `dpdk-pmdinfo`.
+#define SIMNIC_PARAMETERS                                                                        \
+    "profile=<ixgbe|i40e|ice|e1000|igb|niantic-dpdk> pcie=<gen3x8> mps=<bytes> mrrs=<bytes> "    \
+    "engine=<inline|thread> engine_cpu=<n> memory=<warm|cold> link=<0|10|25|40|100> queues=<n> " \
+    "mac=<mac> wire=<sink|gen|peer:NAME|tap:NAME|pcap:FILE|record:FILE> size=<64|imix|a-b> "     \
+    "l2flows=<n> l2peers=<n> draw=<turn|zipf> vlan=<id> l3flows=<n> ip=<4|6> dst_mac=<mac> "     \
+    "src=<ipv4> dst=<ipv4> rate=<pps> loss=<share> duplicate=<share> reorder=<share> "           \
+    "corrupt=<share> loss_every=<n> loss_until=<n> outage=<after-n> cap=<pps> buffer=<n> "       \
+    "delay=<us> seed=<n> flap=<up-down ms> clock=<hz> clock_step=<ms> vanish=<ms>"
+
 /// text  "key=value,key=value"; empty: all defaults (ixgbe on gen3x8, inline, wire=sink)
 ///
 /// Errors  EINVAL: `object` is the argument, `text` the values it accepts

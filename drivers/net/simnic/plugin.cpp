@@ -125,13 +125,5 @@ using turnpike::simnic::simnic_driver;
 RTE_PMD_REGISTER_VDEV(net_uncounted_simnic, simnic_driver);
 #else
 RTE_PMD_REGISTER_VDEV(net_simnic, simnic_driver);
-RTE_PMD_REGISTER_PARAM_STRING(
-    net_simnic,
-    "profile=<ixgbe|i40e|ice|e1000|igb|niantic-dpdk> pcie=<gen3x8> mps=<bytes> mrrs=<bytes> "
-    "engine=<inline|thread> engine_cpu=<n> memory=<warm|cold> link=<0|10|25|40|100> queues=<n> "
-    "mac=<mac> "
-    "wire=<sink|gen|peer:NAME|tap:NAME|pcap:FILE|record:FILE> size=<64|imix|a-b> l2flows=<n> "
-    "l3flows=<n> ip=<4|6> dst_mac=<mac> src=<ipv4> dst=<ipv4> rate=<pps> loss=<share> "
-    "duplicate=<share> reorder=<share> corrupt=<share> delay=<us> seed=<n> flap=<up-down ms> "
-    "vanish=<ms> clock=<hz> clock_step=<ms>");
+RTE_PMD_REGISTER_PARAM_STRING(net_simnic, SIMNIC_PARAMETERS);
 #endif

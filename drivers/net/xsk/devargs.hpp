@@ -26,6 +26,11 @@ struct device_arguments {
     bool replace = false;
 };
 
+/// The arguments for `dpdk-pmdinfo`.
+#define XSK_PARAMETERS                                                            \
+    "iface=<interface> queues=<n> start_queue=<n> mode=<auto|zerocopy|copy|skb> " \
+    "busy_budget=<packets> filter=<file> xskmap=<path> replace=<0|1>"
+
 /// text  "key=value,key=value"
 ///
 /// Errors  EINVAL: `object` is the argument, `text` the values it accepts

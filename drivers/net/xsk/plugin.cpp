@@ -79,7 +79,4 @@ RTE_INIT(xsk_log_init) {
 
 using turnpike::xsk::xsk_driver;
 RTE_PMD_REGISTER_VDEV(net_xsk, xsk_driver);
-RTE_PMD_REGISTER_PARAM_STRING(
-    net_xsk,
-    "iface=<interface> queues=<n> start_queue=<n> mode=<auto|zerocopy|copy|skb> "
-    "busy_budget=<packets> filter=<file> xskmap=<path> replace=<0|1>");
+RTE_PMD_REGISTER_PARAM_STRING(net_xsk, XSK_PARAMETERS);

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "lib/driver_parameters.hpp"
 #include "lib/sanitized.hpp"
 #include "unit/simnic/device.hpp"
 
@@ -190,6 +191,12 @@ TEST(simnic_arguments, mutations_do_no_harm) {
             EXPECT_LE(a->impaired.loss + a->impaired.corrupt, 1);
         }
     }
+}
+
+TEST(simnic_arguments, pmdinfo_shows_those_that_are_read) {
+    const auto a = parse_arguments("?=");
+    ASSERT_FALSE(a.has_value());
+    EXPECT_EQ(turnpike::test::names_in(SIMNIC_PARAMETERS), turnpike::test::names_in(a.error()));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "lib/driver_parameters.hpp"
+
 namespace turnpike::xsk {
 namespace {
 
@@ -109,6 +111,12 @@ TEST(xsk_arguments, survive_mutations) {
         ASSERT_LE(a->queues, 256u) << text;
     }
     EXPECT_GT(taken, 500u);
+}
+
+TEST(xsk_arguments, pmdinfo_shows_those_that_are_read) {
+    const auto a = parse_arguments("?=");
+    ASSERT_FALSE(a.has_value());
+    EXPECT_EQ(turnpike::test::names_in(XSK_PARAMETERS), turnpike::test::names_in(a.error()));
 }
 
 }  // namespace
