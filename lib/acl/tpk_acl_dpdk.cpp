@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,6 +16,7 @@
 #include "acl/field_map.hpp"
 #include "acl/tpk_acl.h"
 #include "acl/trial.hpp"
+#include "base/registry.hpp"
 #include "eal/simd_bitwidth.hpp"
 
 namespace acl = turnpike::acl;
@@ -44,8 +45,7 @@ struct tpk_acl_ctx {
 
 namespace {
 
-std::mutex all_mutex;
-std::vector<std::unique_ptr<tpk_acl_ctx>> all;
+turnpike::registry<tpk_acl_ctx>& contexts = *new turnpike::registry<tpk_acl_ctx>;
 
 constexpr size_t fields_at = offsetof(tpk_acl_rule, field);
 
@@ -60,12 +60,6 @@ std::vector<tpk_acl_field> fields_of(const tpk_acl_ctx& ctx, uint32_t rule) {
     std::memcpy(fields.data(), ctx.rule_at(rule) + fields_at,
                 fields.size() * sizeof(tpk_acl_field));
     return fields;
-}
-
-tpk_acl_ctx* find(std::string_view name) {
-    const auto at =
-        std::find_if(all.begin(), all.end(), [&](const auto& c) { return c->name == name; });
-    return at != all.end() ? at->get() : nullptr;
 }
 
 int check(const tpk_acl_ctx& ctx, const tpk_acl_config& cfg) {
@@ -170,32 +164,27 @@ tpk_acl_ctx* tpk_acl_create(const tpk_acl_param* param) try {
         return nullptr;
     }
     const std::string name = std::string(param->name).substr(0, TPK_ACL_NAMESIZE - 1);
-    const std::lock_guard lock(all_mutex);
-    if (tpk_acl_ctx* there = find(name)) return there;
+    if (tpk_acl_ctx* there = contexts.find(name)) return there;
     auto made = std::make_unique<tpk_acl_ctx>();
     made->name = name;
     made->socket_id = param->socket_id;
     made->rule_size = param->rule_size;
     made->max_rules = param->max_rule_num;
     select(TPK_ACL_CLASSIFY_DEFAULT, &made->classify, &made->kernel);
-    all.push_back(std::move(made));
-    return all.back().get();
+    tpk_acl_ctx* added = contexts.add(std::move(made));
+    return added != nullptr ? added : contexts.find(name);
 } catch (const std::bad_alloc&) {
     rte_errno = ENOMEM;
     return nullptr;
 }
 
 tpk_acl_ctx* tpk_acl_find_existing(const char* name) {
-    const std::lock_guard lock(all_mutex);
-    tpk_acl_ctx* found = name != nullptr ? find(name) : nullptr;
+    tpk_acl_ctx* found = name != nullptr ? contexts.find(name) : nullptr;
     if (found == nullptr) rte_errno = ENOENT;
     return found;
 }
 
-void tpk_acl_free(tpk_acl_ctx* ctx) {
-    const std::lock_guard lock(all_mutex);
-    std::erase_if(all, [ctx](const auto& c) { return c.get() == ctx; });
-}
+void tpk_acl_free(tpk_acl_ctx* ctx) { contexts.remove(ctx); }
 
 int tpk_acl_add_rules(tpk_acl_ctx* ctx, const tpk_acl_rule* rules, uint32_t num) try {
     if (ctx == nullptr || rules == nullptr || ctx->rule_size < fields_at) return -EINVAL;
@@ -282,6 +271,5 @@ void tpk_acl_dump(const tpk_acl_ctx* ctx) {
 }
 
 void tpk_acl_list_dump() {
-    const std::lock_guard lock(all_mutex);
-    for (const auto& c : all) tpk_acl_dump(c.get());
+    contexts.each([](const tpk_acl_ctx& ctx) { tpk_acl_dump(&ctx); });
 }

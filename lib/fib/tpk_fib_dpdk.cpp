@@ -2,12 +2,11 @@
 // The C APIs of fib4 and fib6: argument checks and rte_fib's names.
 #include <rte_errno.h>
 
-#include <algorithm>
-#include <mutex>
+#include <memory>
 #include <new>
-#include <string_view>
-#include <vector>
+#include <string>
 
+#include "base/registry.hpp"
 #include "eal/simd_bitwidth.hpp"
 #include "fib/fib4.hpp"
 #include "fib/fib6.hpp"
@@ -33,38 +32,10 @@ namespace {
 
 namespace fib = turnpike::fib;
 
-/// The tables of one C API, by name.
-template <class Handle>
-class registry {
-  public:
-    Handle* find(std::string_view name) {
-        const std::lock_guard lock(mutex_);
-        const auto at = find_if_named(name);
-        return at != all_.end() ? at->get() : nullptr;
-    }
-    /// Returns nullptr if the name is taken.
-    Handle* add(std::unique_ptr<Handle> made) {
-        const std::lock_guard lock(mutex_);
-        if (find_if_named(made->name) != all_.end()) return nullptr;
-        all_.push_back(std::move(made));
-        return all_.back().get();
-    }
-    void remove(const Handle* handle) {
-        const std::lock_guard lock(mutex_);
-        std::erase_if(all_, [&](const auto& h) { return h.get() == handle; });
-    }
+using turnpike::registry;
 
-  private:
-    auto find_if_named(std::string_view name) {
-        return std::find_if(all_.begin(), all_.end(),
-                            [&](const auto& h) { return h->name == name; });
-    }
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<Handle>> all_;
-};
-
-registry<tpk_fib> tables4;
-registry<tpk_fib6> tables6;
+registry<tpk_fib>& tables4 = *new registry<tpk_fib>;
+registry<tpk_fib6>& tables6 = *new registry<tpk_fib6>;
 
 template <class Handle>
 Handle* failed(int code) {

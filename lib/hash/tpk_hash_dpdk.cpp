@@ -12,9 +12,9 @@
 #include <mutex>
 #include <new>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "base/registry.hpp"
 #include "eal/memory.hpp"
 #include "hash/store.hpp"
 #include "hash/table_dpdk.hpp"
@@ -94,6 +94,11 @@ struct tpk_hash {
             if (frees.load(std::memory_order_relaxed) == before) return out;
         }
     }
+    void free(uint32_t position) {
+        uses[position] = use::free;
+        frees.fetch_add(1, std::memory_order_release);
+        free_positions.push_back(position);
+    }
     void all_free() {
         frees.fetch_add(1, std::memory_order_release);
         std::fill(uses.begin(), uses.end(), use::free);
@@ -110,36 +115,7 @@ struct padded_key {
     padded_key(const tpk_hash& h, const void* key) { std::memcpy(bytes, key, h.key_len); }
 };
 
-/// The tables by name.
-class registry {
-  public:
-    tpk_hash* find(std::string_view name) {
-        const std::lock_guard lock(mutex_);
-        const auto at = at_name(name);
-        return at != all_.end() ? at->get() : nullptr;
-    }
-    /// Returns nullptr if the name is taken.
-    tpk_hash* add(std::unique_ptr<tpk_hash> made) {
-        const std::lock_guard lock(mutex_);
-        if (at_name(made->name) != all_.end()) return nullptr;
-        all_.push_back(std::move(made));
-        return all_.back().get();
-    }
-    void remove(const tpk_hash* h) {
-        const std::lock_guard lock(mutex_);
-        std::erase_if(all_, [h](const auto& one) { return one.get() == h; });
-    }
-
-  private:
-    std::vector<std::unique_ptr<tpk_hash>>::iterator at_name(std::string_view name) {
-        return std::find_if(all_.begin(), all_.end(),
-                            [&](const auto& h) { return h->name == name; });
-    }
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<tpk_hash>> all_;
-};
-
-registry tables;
+turnpike::registry<tpk_hash>& tables = *new turnpike::registry<tpk_hash>;
 
 tpk_hash* failed(int code) {
     rte_errno = code;
@@ -290,9 +266,7 @@ int32_t tpk_hash_del_key(const tpk_hash* handle, const void* key) {
     if ((h.flags & keeping) != 0) {
         h.uses[*position] = tpk_hash::use::deleted;
     } else {
-        h.uses[*position] = tpk_hash::use::free;
-        h.frees.fetch_add(1, std::memory_order_release);
-        h.free_positions.push_back(static_cast<uint32_t>(*position));
+        h.free(static_cast<uint32_t>(*position));
     }
     return static_cast<int32_t>(*position);
 }
@@ -316,8 +290,7 @@ int tpk_hash_free_key_with_position(const tpk_hash* handle, int32_t position) {
     auto& h = const_cast<tpk_hash&>(*handle);
     const auto locked = h.lock();
     if (h.uses[static_cast<uint32_t>(position)] != tpk_hash::use::deleted) return -EINVAL;
-    h.uses[static_cast<uint32_t>(position)] = tpk_hash::use::free;
-    h.free_positions.push_back(static_cast<uint32_t>(position));
+    h.free(static_cast<uint32_t>(position));
     return 0;
 }
 

@@ -45,15 +45,18 @@ void expect_or_enomem(int expected, const std::function<int()>& call) {
 }
 
 /// Two keys use one position by turns: a reader never gets the data of the other one.
-TEST(exact_c_layer, data_is_of_its_key_while_positions_are_freed) {
-    const auto p = parameters(8, 8, TPK_HASH_EXTRA_FLAGS_RW_CONCURRENCY);
+class exact_c_layer_positions : public ::testing::TestWithParam<uint8_t> {};
+TEST_P(exact_c_layer_positions, data_is_of_its_key_while_they_are_freed) {
+    const auto p =
+        parameters(8, 8, static_cast<uint8_t>(TPK_HASH_EXTRA_FLAGS_RW_CONCURRENCY | GetParam()));
     tpk_hash* const h = tpk_hash_create(&p);
     ASSERT_NE(h, nullptr);
     uint64_t key[2] = {1, 2};
     std::atomic<bool> stop{false};
     std::thread writer([&] {
         for (unsigned i = 0; !stop.load(std::memory_order_relaxed); ++i) {
-            tpk_hash_del_key(h, &key[i % 2]);
+            const int32_t position = tpk_hash_del_key(h, &key[i % 2]);
+            if (GetParam() != 0) tpk_hash_free_key_with_position(h, position);
             tpk_hash_add_key_data(h, &key[(i + 1) % 2], &key[(i + 1) % 2]);
         }
     });
@@ -76,6 +79,8 @@ TEST(exact_c_layer, data_is_of_its_key_while_positions_are_freed) {
     EXPECT_EQ(wrong, 0U);
     tpk_hash_free(h);
 }
+INSTANTIATE_TEST_SUITE_P(of_a_deletion_and_by_themselves, exact_c_layer_positions,
+                         ::testing::Values(uint8_t{0}, TPK_HASH_EXTRA_FLAGS_NO_FREE_ON_DEL));
 
 TEST(exact_c_layer, where_memory_ends) {
     const auto p = parameters(8, 13, TPK_HASH_EXTRA_FLAGS_NO_FREE_ON_DEL);
