@@ -161,9 +161,13 @@ void test_bed::answer(unsigned port, std::span<const uint8_t> question, bool in_
         rte_pktmbuf_free(m);
 }
 
+std::span<const uint8_t> test_bed::bytes_of(const rte_mbuf* frame) noexcept {
+    const auto n = std::min(rte_pktmbuf_pkt_len(frame), static_cast<uint32_t>(gathered_.size()));
+    return {static_cast<const uint8_t*>(rte_pktmbuf_read(frame, 0, n, gathered_.data())), n};
+}
+
 void test_bed::receive_frame(unsigned port, rte_mbuf* frame, uint64_t now) noexcept {
-    std::span<const uint8_t> bytes{rte_pktmbuf_mtod(frame, const uint8_t*),
-                                   rte_pktmbuf_data_len(frame)};
+    std::span<const uint8_t> bytes = bytes_of(frame);
     const auto& tunnel = run_.ports[port].vxlan;
     bool in_tunnel = false;
     if (tunnel)

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -124,6 +125,8 @@ class test_bed {
     }
     result<void> learn();
     void poll(unsigned port) noexcept;
+    /// A frame's bytes, until the next call: large frames may come in several buffers.
+    [[nodiscard]] std::span<const uint8_t> bytes_of(const rte_mbuf* frame) noexcept;
     void receive_frame(unsigned port, rte_mbuf* frame, uint64_t now) noexcept;
     /// TSC of a frame's arrival: by the device's timestamp, else `now`.
     [[nodiscard]] uint64_t arrival_of(unsigned port, const rte_mbuf* frame,
@@ -151,6 +154,7 @@ class test_bed {
     const std::atomic<bool>& stop_;
     const double hz_;
     rte_mempool* pool_ = nullptr;
+    std::vector<uint8_t> gathered_ = std::vector<uint8_t>(UINT16_MAX);
     std::vector<rxtx::port> ports_{};
     std::vector<station> stations_{};
     std::vector<std::unique_ptr<frame_source>> streams_{};

@@ -102,12 +102,12 @@ def test_a_device_that_floods():
             assert t["misdirected"] == t["frames"]["sent"] == t["frames"]["received"] > 0 == t["frames"]["duplicated"], t
 
 
-def start_both_ways(folder, left, right, *eal):
+def start_both_ways(folder, left, right, *eal, traffic="sizes: [64, 1518]"):
     """A run in both directions, through anything that loses no frame of so few."""
     file = os.path.join(folder, "run.yaml")
     with open(file, "w", encoding="utf-8") as run:
         run.write(f'ports: [{{name: left, device: "{left}"}}, {{name: right, device: "{right}"}}]\n'
-                  f"traffic: {{flows: 20, both_ways: true, sizes: [64, 1518]}}\nrate: {{max: 5k, {ANY_LAG}}}\n"
+                  f"traffic: {{flows: 20, both_ways: true, {traffic}}}\nrate: {{max: 5k, {ANY_LAG}}}\n"
                   "throughput: {method: rfc2544, trial_ms: 200, resolution: 500}\n")
     return subprocess.Popen([PROGRAM, "-l", "0", "--no-pci", "--in-memory", *eal, "--", file, "--json"], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
@@ -131,6 +131,21 @@ def test_memif():
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         check_that_all_arrive(start_both_ways(folder, *(f"net_memif{n},role={role},socket={folder}/memif,socket-abstract=no"
                                                         for n, role in enumerate(("server", "client")))))
+
+
+def test_frames_of_several_buffers():
+    """Frames longer than a buffer of net_xsk, which come as chains, are read as a whole."""
+    names = [f"big{n}-{os.getpid()}" for n in range(2)]
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        ip("link", "add", names[0], "mtu", "9000", "type", "veth", "peer", "name", names[1], "mtu", "9000")
+        try:
+            for name in names:
+                subprocess.run(["sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=1"], check=True)
+                ip("link", "set", name, "up")
+            check_that_all_arrive(start_both_ways(folder, *(f"net_xsk{n},iface={name}" for n, name in enumerate(names)),
+                                                  traffic="sizes: [1518, 2000, 9018]"))
+        finally:
+            ip("link", "del", names[0])
 
 
 def patch_of_turnpike(lab, *devices):
