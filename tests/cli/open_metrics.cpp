@@ -38,9 +38,11 @@ void add_lists(report& r) {
         a.direction = direction;
         a.list = "edge";
         a.permitted = 5;
-        a.rules = {{"web", "permit", "f.yaml:3", 1, 4, 400, {}},
+        a.rules = {{"tiny-fragment", "deny", "", 4, 2, 128, {}},
+                   {"web", "permit", "f.yaml:3", 1, 4, 400, {}},
                    {awkward, "deny", "f.yaml:4", 2, 0, 0, {}},
-                   {"", "permit", "", 3, 1, 60, {}}};
+                   {"neighbour-discovery", "permit", "", 5, 0, 0, {}},
+                   {"default", "permit", "", 3, 1, 60, {}}};
         r.acls.push_back(a);
     }
     acl_report longer;

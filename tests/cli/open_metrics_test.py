@@ -72,6 +72,12 @@ def test_every_row_is_a_family_once():
         assert not family.unit or family.name.endswith("_" + family.unit), family.name
 
 
+def test_no_series_is_there_twice():
+    for kind in ("openmetrics", "prometheus"):
+        keys = [key(s) for f in families(kind) for s in f.samples]
+        assert len(keys) == len(set(keys)), [k for k in keys if keys.count(k) > 1]
+
+
 def test_both_formats_have_the_same_samples():
     # The parser of 0.0.4 has floats only.
     old, new = values("prometheus"), {k: float(v) for k, v in values().items()}
@@ -124,7 +130,7 @@ def test_rules_of_short_lists():
     value = values()
     hits = {dict(labels)["rule"]: v for (name, labels), v in value.items()
             if name == "turnpike_acl_rule_matched_packets_total" and dict(labels)["direction"] == "in"}
-    assert hits == {"1": 4, "2": 0, "default": 1}, hits
+    assert hits == {"tiny-fragment": 2, "1": 4, "2": 0, "neighbour-discovery": 0, "default": 1}, hits
     infos = [dict(labels) for name, labels in value if name == "turnpike_acl_rule_info"]
     assert {"interface": "west", "direction": "in", "list": "edge", "rule": "2", "name": AWKWARD, "action": "deny",
             "where": "f.yaml:4"} in infos, infos

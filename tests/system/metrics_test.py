@@ -58,7 +58,9 @@ def get(host, *arguments, **more):
 
 def samples(body):
     """{name{labels}: value}"""
-    return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in body.splitlines() if not line.startswith("#")}
+    lines = [line.rsplit(" ", 1) for line in body.splitlines() if not line.startswith("#")]
+    assert len({key for key, _ in lines}) == len(lines), "a series is there twice"
+    return {key: float(value) for key, value in lines}
 
 
 def test_prometheus_scrapes_what_show_shows():

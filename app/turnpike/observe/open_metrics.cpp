@@ -185,7 +185,7 @@ void add_lists(exposition& out, const report& r) {
             rules.push_back({&a, &rule, rule.where.empty() ? 0 : ++number});
     }
     const auto number_of = [](const rule_sample& s) {
-        return s.number == 0 ? "default" : fmt::to_string(s.number);
+        return s.number == 0 ? s.rule->name : fmt::to_string(s.number);
     };
     out.families("acl_rule", metrics::rules, rules, [&](const rule_sample& s) {
         return labels_text({{"interface", s.of->interface},

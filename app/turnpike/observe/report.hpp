@@ -140,7 +140,8 @@ struct mempool_report {
 struct acl_rule_report {
     std::string name{};  ///< empty: none
     std::string action{};
-    std::string where{};  ///< position in the configuration; empty: the default
+    std::string
+        where{};  ///< position in the configuration; empty: an implicit rule, which has a name
     uint64_t life = 0;
     uint64_t packets = 0, bytes = 0;
     std::vector<uint64_t> by_worker{};  ///< packets
