@@ -234,6 +234,12 @@ def test_sent_packets_are_sampled():
 
         wait_until(lambda: min(paths()[way] for way in ((1, 2), (2, 1))) > 100, "samples of both directions", 30)
         assert set(paths()) == {(1, 2), (2, 1)}, paths()
+        # Copies of mirrors are not sampled.
+        rewrite(running, lambda c: c.update(mirrors=[{"name": "far", "ports": ["west"], "direction": "in", "remote": "10.0.1.2",
+                                                      "local": "10.0.1.1"}]))
+        wait_until(lambda: operator.show("mirrors")["mirrors"][0]["packets"] > RATE // 2, "copies")
+        sent = [s for s in collector.read().samples("flow") if s["source"] == 2]
+        assert len(sent) > RATE // ONE_IN // 2 and all(is_udp(s["header"]) for s in sent if s["input"] != NO_INTERFACE), sent[-1]
         running.stop()
 
 

@@ -28,8 +28,7 @@ rte_mbuf* control_tx::originate(uint16_t port, std::span<const uint8_t> frame) n
             m->pkt_len = last->data_len;
         }
         if (frame.empty()) {
-            datapath::punted_of(m).mtu = 0;
-            datapath::punted_of(m).copy = false;
+            datapath::punted_of(m) = {};
             counters_[port].originated.add(1);
             return m;
         }
@@ -66,15 +65,15 @@ void control_tx::send_by(rte_mbuf* packet, const datapath::next_hop& nexthop) no
     send(packet, nexthop.out);
 }
 
-void control_tx::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept {
+void control_tx::drop(rte_mbuf* packet, uint16_t port, drop_reason why, uint32_t tag) noexcept {
     counters_[port].drop(why, packet->pkt_len);
     if (tap_ != nullptr)
         for (size_t k = 0; k < tap_->count; ++k)
             if (tap_->on[k]->wants(datapath::capture_point::drop))
                 tap_->on[k]->record(datapath::control_producer, packet, port, rte_rdtsc(),
-                                    datapath::capture_point::drop, why);
+                                    datapath::capture_point::drop, why, tag);
     if (sampling_ != nullptr)
-        sampling_->of_producer[datapath::control_producer]->sample_dropped(packet, port, why, 0,
+        sampling_->of_producer[datapath::control_producer]->sample_dropped(packet, port, why, tag,
                                                                            rte_rdtsc());
     if (trace_ != nullptr && trace_->wants(port)) {
         trace_->next().begin_drop(rte_rdtsc(), port, packet, why);

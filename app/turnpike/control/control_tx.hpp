@@ -14,6 +14,7 @@
 #include "datapath/capture.hpp"
 #include "datapath/snapshot.hpp"
 #include "datapath/trace.hpp"
+#include "datapath/vlan_tag.hpp"
 
 struct rte_mempool;
 struct rte_ring;
@@ -43,7 +44,14 @@ class control_tx {
     void send_by(rte_mbuf* packet, const datapath::next_hop& nexthop) noexcept;
 
     /// Free a packet under a drop reason, at the port where it was received or originated.
-    void drop(rte_mbuf* packet, uint16_t port, datapath::drop_reason why) noexcept;
+    /// tag  the tag that was removed from its frame
+    void drop(rte_mbuf* packet, uint16_t port, datapath::drop_reason why,
+              uint32_t tag = datapath::no_tag) noexcept;
+    /// Free a punted packet.
+    void drop_punted(rte_mbuf* packet, datapath::drop_reason why) noexcept {
+        const datapath::punted& about = datapath::punted_of(packet);
+        drop(packet, about.in_port, why, about.tag);
+    }
     /// Free packets of a port's receive ring that no worker polls: counted as received, and dropped.
     void drop_received(uint16_t port, std::span<rte_mbuf* const> packets,
                        datapath::drop_reason why) noexcept;
@@ -91,10 +99,7 @@ class owned_mbuf {
     [[nodiscard]] std::span<uint8_t> lead() const noexcept {
         return {rte_pktmbuf_mtod(m_, uint8_t*), m_->data_len};
     }
-    void drop(datapath::drop_reason why) noexcept {
-        const uint16_t port = about().in_port;
-        out_.drop(release(), port, why);
-    }
+    void drop(datapath::drop_reason why) noexcept { out_.drop_punted(release(), why); }
     void consume() noexcept {
         const uint16_t port = about().in_port;
         out_.consume(release(), port);

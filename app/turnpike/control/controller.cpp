@@ -83,7 +83,7 @@ void controller::hold(rte_mbuf* m) noexcept {
     std::vector<held_packet>& to = of_neighbour ? held_neighbours_ : held_;
     if (to.size() < max_held_) return to.push_back({m, answered});
     if (answered) return control_tx_->consume(m, about.in_port);
-    control_tx_->drop(m, about.in_port, datapath::drop_reason::punt_ring_full);
+    control_tx_->drop_punted(m, datapath::drop_reason::punt_ring_full);
 }
 
 void controller::pass_as_reader() noexcept {

@@ -204,14 +204,11 @@ controller::~controller() {
 void controller::drop_leftovers() {
     for (const auto& port : ports_->open()) port->device.set_link(false);
     ports_->empty_shut_ports(drop_reason::stopping);
-    workers_->empty(
-        [this](rte_mbuf* m) {
-            control_tx_->drop(m, datapath::punted_of(m).in_port, drop_reason::stopping);
-        },
-        [this](rte_mbuf* m) { control_tx_->drop(m, m->port, drop_reason::stopping); });
+    workers_->empty([this](rte_mbuf* m) { control_tx_->drop_punted(m, drop_reason::stopping); },
+                    [this](rte_mbuf* m) { control_tx_->drop(m, m->port, drop_reason::stopping); });
     for (auto* const held : {&held_neighbours_, &held_})
         for (const held_packet& h : std::exchange(*held, {}))
-            control_tx_->drop(h.m, datapath::punted_of(h.m).in_port, drop_reason::stopping);
+            control_tx_->drop_punted(h.m, drop_reason::stopping);
     slow_path_context_->held.clear();
     routing_->neighbours().drop_all_pending(drop_reason::stopping);
 }

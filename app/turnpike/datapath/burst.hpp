@@ -96,6 +96,7 @@ struct burst {
 struct punted {
     packet::parsed parsed{};
     uint32_t nexthop = 0;
+    uint32_t tag = 0;  ///< removed_tag() of the received frame
     uint16_t in_interface = 0, in_port = 0;
     egress out{};
     /// broadcast domain, where the packet arrived at a bridge or leaves by one; else 0
@@ -106,6 +107,8 @@ struct punted {
     punt_reason why = punt_reason::local;
     drop_reason drop = drop_reason::none;
 };
+
+static_assert(sizeof(punted) <= RTE_CACHE_LINE_SIZE);
 
 /// Private area of turnpike's mbufs, a multiple of the cache line size: the data buffer follows it,
 /// and a frame that does not start at a cache line costs one more line of PCIe per direction.

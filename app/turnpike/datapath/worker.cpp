@@ -68,7 +68,7 @@ void worker::adopt(const snapshot* now) noexcept {
             context_.tx[p] = {};
         if (here && !context_.tx[p].usable())
             context_.tx[p] =
-                rxtx::tx_queue(id, queue, context_.counters[p], {copy_if_captured, this});
+                rxtx::tx_queue(id, queue, context_.counters[p], {report_refused, this});
         context_.tx[p].await(latency);
         const packet_mask one = packet_mask{1} << p;
         ports_ = here ? ports_ | one : ports_ & ~one;
@@ -191,12 +191,18 @@ bool worker::process_observed(const rx_queue& from) noexcept {
     return did;
 }
 
-void worker::copy_if_captured(void* self, const counters::port_counters& port,
-                              rte_mbuf* const* packets, uint16_t n) noexcept {
+void worker::report_refused(void* self, const counters::port_counters& counters,
+                            rte_mbuf* const* packets, uint16_t n) noexcept {
     const auto* const w = static_cast<const worker*>(self);
+    const context& c = w->context_;
+    const size_t producer = producer_of(w->parts_.number);
+    const auto port = static_cast<uint16_t>(&counters - c.counters.data());
     if (const capture_tap* tap = w->tap_.load(std::memory_order_acquire))
-        copy_refused(*tap, producer_of(w->parts_.number),
-                     static_cast<uint16_t>(&port - w->context_.counters.data()), packets, n);
+        copy_refused(*tap, producer, port, packets, n);
+    if (c.snapshot == nullptr || c.snapshot->sampling == nullptr) return;
+    for (uint16_t i = 0; i < n; ++i)
+        c.snapshot->sampling->of_producer[producer]->sample_dropped(
+            packets[i], port, drop_reason::tx_refused, no_tag, c.now);
 }
 
 /// The burst is processed: the samples of its packets are complete.

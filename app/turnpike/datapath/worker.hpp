@@ -97,8 +97,8 @@ class worker {
     }
     /// Run the burst through a table that records. Answers whether it did.
     [[gnu::noinline]] bool process_observed(const rx_queue& from) noexcept;
-    static void copy_if_captured(void* self, const counters::port_counters& port,
-                                 rte_mbuf* const* packets, uint16_t n) noexcept;
+    static void report_refused(void* self, const counters::port_counters& port,
+                               rte_mbuf* const* packets, uint16_t n) noexcept;
     [[gnu::noinline]] void commit_samples() noexcept;
     [[gnu::noinline]] void process_traced(trace_buffer& buffer, const rx_queue& from) noexcept;
     uint32_t receive_injected() noexcept;

@@ -224,7 +224,10 @@ bool datagram::add(const interface_counters& s) {
             put(unknown);  // unknown protocols
             put64(s.tx_bytes);
             put(static_cast<uint32_t>(s.tx_packets));
-            for (int i = 0; i < 4; ++i) put(unknown);  // multicast, broadcast, discards, errors
+            put(unknown);  // multicast
+            put(unknown);  // broadcast
+            put(static_cast<uint32_t>(s.tx_discards));
+            put(unknown);  // errors
             put(s.promiscuous ? 1 : 2);
         });
         put(port_name);

@@ -55,7 +55,7 @@ struct interface_counters {
     bool admin_up = false, link_up = false;
     bool promiscuous = false;
     uint64_t rx_bytes = 0, rx_packets = 0, rx_discards = 0;
-    uint64_t tx_bytes = 0, tx_packets = 0;
+    uint64_t tx_bytes = 0, tx_packets = 0, tx_discards = 0;
 };
 
 /// Number of a drop reason in sFlow's list.

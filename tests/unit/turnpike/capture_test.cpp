@@ -210,6 +210,38 @@ const char* const capture_router =
     "                      {address: 10.20.0.2, mac: \"02:00:00:00:20:02\"},\n"
     "                      {address: 10.0.0.5, port: p0, mac: \"02:00:00:00:00:05\"}]}\n";
 
+/// sFlow notifies of packets that the device refuses, too, or counts them as lost notifications.
+TEST(sflow_export, packets_that_the_device_refuses_are_drops) {
+    running_lab l(std::string(capture_router) +
+                  "sflow: {collectors: [\"127.0.0.1:9\"], agent: 10.0.0.1, sample: 0, "
+                  "counters_s: 0, drops: 100}\n");
+    control::requests asked(l.controller(), "none.yaml");
+    const auto frame =
+        ethernet(0x0800, ipv4({.source = 0x0a000005, .destination = 0x0a090001}, udp(counted(20))),
+                 {2, 0, 0, 0, 0, 0x0b}, {2, 0, 0, 0, 0, 5});
+    uint64_t refused = 0;
+    for (int n = 0; n < 20'000 && refused < 200; ++n) {
+        ASSERT_TRUE(l.offer(0, frame));
+        if (n % 32 == 31) l.settle();
+        refused = l.dropped(datapath::drop_reason::tx_refused);
+    }
+    l.settle();
+    refused = l.dropped(datapath::drop_reason::tx_refused);
+    ASSERT_GE(refused, 200U);
+    uint64_t notified = 0, lost = 0;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (notified + lost < refused && std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        const json shown = json::parse(asked.answer(R"({"request": "show", "what": "sflow"})", {}));
+        notified = shown["result"]["sflow"]["drop_notifications"];
+        lost = shown["result"]["sflow"]["lost_drop_notifications"];
+    }
+    EXPECT_GE(notified, 100U);
+    EXPECT_EQ(notified + lost, refused);
+    for (uint16_t p = 0; p < 2; ++p) l.sent(p);
+    l.check_balance();
+}
+
 /// A client with a file in memory.
 class capture_lab : public testing::Test {
   protected:
@@ -219,8 +251,8 @@ class capture_lab : public testing::Test {
                              udp(counted(payload))),
                         {2, 0, 0, 0, 0, 0x0b}, {2, 0, 0, 0, 0, 5});
     }
-    static byte_vector tagged(uint32_t destination, uint16_t vlan) {
-        byte_vector f = frame(destination);
+    static byte_vector tagged(uint32_t destination, uint16_t vlan, uint8_t ttl = 64) {
+        byte_vector f = frame(destination, 20, ttl);
         const uint8_t tag[] = {0x81, 0, static_cast<uint8_t>(vlan >> 8),
                                static_cast<uint8_t>(vlan)};
         f.insert(f.begin() + 12, std::begin(tag), std::end(tag));
@@ -399,6 +431,17 @@ TEST_F(capture_lab, drops_of_workers_and_of_control) {
     EXPECT_EQ(got[1].frame_bytes, tagged(0, 7).size());
     EXPECT_TRUE(
         std::equal(got[2].bytes.begin(), got[2].bytes.end(), tagged(0x0a080003, 9).begin()));
+}
+
+/// A packet that expires, dropped by control, which sends the ICMP error.
+TEST_F(capture_lab, a_tag_is_put_back_into_what_control_drops) {
+    begin({{"port", "p0"}, {"drops", true}, {"vlan", 7}});
+    pass(tagged(0x0a090004, 7, 1));
+    pass(frame(0x0a090004, 20, 1));
+    const auto got = end();
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_EQ(got[0].bytes, tagged(0x0a090004, 7, 1));
+    EXPECT_EQ(got[0].comment.rfind("dropped: ipv4_ttl", 0), 0U) << got[0].comment;
 }
 
 TEST_F(capture_lab, drops_of_one_reason) {

@@ -55,6 +55,23 @@ TEST(sflow_datagram, has_the_words_of_the_specification) {
     EXPECT_EQ(drop[7], 5U);
     EXPECT_EQ((std::vector<uint32_t>{drop.begin() + 9, drop.begin() + 17}),
               (std::vector<uint32_t>{1, 0, 2, 5, 2, 0, 302, 1}));
+    d.clear();
+    ASSERT_TRUE(d.add(observe::sflow::interface_counters{.sequence = 1,
+                                                         .source = 2,
+                                                         .bits_per_second = 10,
+                                                         .admin_up = true,
+                                                         .rx_bytes = 20,
+                                                         .rx_packets = 21,
+                                                         .rx_discards = 22,
+                                                         .tx_bytes = 30,
+                                                         .tx_packets = 31,
+                                                         .tx_discards = 32}));
+    const auto counters = words_of(d.finish(11, 0));
+    constexpr uint32_t none = 0xffff'ffff;
+    EXPECT_EQ(
+        (std::vector<uint32_t>{counters.begin() + 9, counters.begin() + 36}),
+        (std::vector<uint32_t>{1,    2,    2,  1,    88,   2, 6,  0,  10,   1,    1,  0,    20, 21,
+                               none, none, 22, none, none, 0, 30, 31, none, none, 32, none, 2}));
 }
 
 /// "interface" of sFlow version 5: the upper two bits are the format of the others.

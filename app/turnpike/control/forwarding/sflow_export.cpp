@@ -31,6 +31,7 @@ using datapath::max_ports;
 using datapath::sampled_path;
 using observe::sflow::datagram;
 
+constexpr size_t records_a_round = 256;
 constexpr auto poll_interval = std::chrono::milliseconds(20);
 /// "The sFlow Agent must not wait for a buffer to fill with samples": at most a second (sFlow version 5, section 5).
 constexpr auto max_delay = std::chrono::milliseconds(500);
@@ -213,21 +214,30 @@ class sflow_export::session {
             }
             if (std::exchange(has_counters_, false)) send_counters();
             hold.unlock();
-            receive_samples();
+            const bool more = receive_samples(records_a_round);
             if (!building_.empty() && clock::now() - last_sent_ >= max_delay) send();
             hold.lock();
-            wake_.wait_for(hold, poll_interval, [&] { return stop_; });
+            if (!more) wake_.wait_for(hold, poll_interval, [&] { return stop_; });
         }
         hold.unlock();
-        receive_samples();  // the last ones
+        receive_samples(SIZE_MAX);  // the last ones
         if (!building_.empty()) send();
     }
-    void receive_samples() {
-        for (const auto& of : sampling_.of_producer)
-            while (const datapath::capture_record* r = of->ring().front()) {
+    /// At most `most` records of each producer, so that none keeps others and the ports' counters waiting.
+    /// Answers  whether more may be there
+    bool receive_samples(size_t most) {
+        bool more = false;
+        for (const auto& of : sampling_.of_producer) {
+            size_t n = 0;
+            for (; n < most; ++n) {
+                const datapath::capture_record* r = of->ring().front();
+                if (r == nullptr) break;
                 add_sample(*r);
                 of->ring().pop();
             }
+            more |= n == most;
+        }
+        return more;
     }
     void add_sample(const datapath::capture_record& r) {
         const observe::sflow::sampled_header header{.bytes = {r.bytes(), r.kept},
@@ -383,6 +393,7 @@ void controller::export_sflow_counters() {
     for (const auto& p : ports_->open()) {
         observe::port_totals n;
         n.add(counted(p->port_index), p->before);
+        const uint64_t refused = n.drops[static_cast<size_t>(datapath::drop_reason::tx_refused)];
         const auto* const state = snapshot_->port[p->port_index].state;
         all.push_back(
             {.life = p->life,
@@ -393,9 +404,10 @@ void controller::export_sflow_counters() {
              .promiscuous = p->filters_set && p->filters_set->promiscuous,
              .rx_bytes = n.rx_bytes,
              .rx_packets = n.rx_packets,
-             .rx_discards = n.all_drops() + p->losses().missed,
+             .rx_discards = n.all_drops() - refused + p->losses().missed,
              .tx_bytes = n.tx_bytes,
-             .tx_packets = n.tx_packets});
+             .tx_packets = n.tx_packets,
+             .tx_discards = refused});
         names.push_back(p->name);
     }
     sflow_->export_counters(std::move(all), std::move(names));

@@ -68,7 +68,6 @@ void redirects::handle(owned_mbuf p) {
     if (bytes == 0 || !rate_.allow(context_.now_ms)) return p.consume();
     rte_mbuf* message = context_.out.originate(in.port, std::span(frame).first(ethernet + bytes));
     if (message == nullptr) return p.consume();
-    datapath::punted_of(message) = {};
     datapath::punted_of(message).in_port = in.port;
     context_.route_own(owned_mbuf(message, context_.out), sender, about.in_interface);
     p.consume();

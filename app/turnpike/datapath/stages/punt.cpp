@@ -9,6 +9,7 @@
 #include "datapath/graph.hpp"
 #include "datapath/latency.hpp"
 #include "datapath/sampler.hpp"
+#include "datapath/vlan_tag.hpp"
 
 namespace turnpike::datapath {
 namespace {
@@ -50,6 +51,7 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
         rte_mbuf* m = b.packet[i];
         punted_of(m) = {.parsed = b.parsed[i],
                         .nexthop = b.nexthop[i],
+                        .tag = removed_tag(*c.snapshot, b, i),
                         .in_interface = b.in[i],
                         .in_port = b.in_port,
                         .out = b.out[i],

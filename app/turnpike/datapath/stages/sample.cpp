@@ -207,7 +207,7 @@ uint16_t ingress_port(const context& c, const burst& b, uint32_t i) noexcept {
 }  // namespace
 
 stage_mask run_sample_out(context& c, burst& b, packet_mask packets) noexcept {
-    packet_mask left = c.snapshot->sampling != nullptr ? packets : 0;
+    packet_mask left = c.snapshot->sampling != nullptr && !b.copies ? packets : 0;
     while (left != 0) {
         const uint16_t to = b.out[static_cast<size_t>(std::countr_zero(left))].port;
         packet_mask same = 0;
