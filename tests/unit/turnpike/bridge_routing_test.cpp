@@ -123,6 +123,21 @@ TEST(routing, our_own_address_is_nobody_elses) {
     EXPECT_EQ(l.dropped(drop_reason::bridge_source_own), 1U);
 }
 
+/// The master of a virtual router sends from the virtual address: its advertisements reach the router, which is a backup, and the
+/// other hosts.
+TEST(routing, a_virtual_routers_address_may_be_anothers) {
+    lab l(routers);
+    const byte_vector virtual_mac{0, 0, 0x5e, 0, 1, 7}, vrrp{1, 0, 0x5e, 0, 0, 18};
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(l.egress_ports(0, frame(vrrp, virtual_mac)), "1");
+        EXPECT_EQ(l.egress_ports(1, frame(fdb_entry(77), virtual_mac)), "0");
+    }
+    EXPECT_EQ(l.dropped(drop_reason::bridge_source_own), 0U);
+    const byte_vector up = ethernet(type4, ip(host1, host2), virtual_mac, fdb_entry(1));
+    const byte_vector down = ethernet(type4, ip(host1, host2, 63), fdb_entry(2), p2_mac);
+    EXPECT_EQ(l.egress_ports(1, up, &down), "2");
+}
+
 /// Several addresses have the same CRC (two addresses whose XOR has a CRC of 0): only the exact
 /// address is the router's.
 TEST(routing, our_own_address_is_nobody_elses_behind_one_of_the_same_crc) {

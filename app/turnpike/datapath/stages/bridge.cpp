@@ -236,7 +236,10 @@ class bridge_stage {
         const uint8_t* source = frame_of(b_, i) + source_offset;
         if ((*source & 1) != 0) return drop(i, drop_reason::ether_source_group);
         const bridge_member& in = t_.members[b_.in[i]];
-        if (t_.exits[known.ifindex()].is == bridge_exit::local)
+        // Another router may send from a virtual router's address, one of extra_macs (RFC 9568 section 7.2).
+        if (t_.exits[known.ifindex()].is == bridge_exit::local &&
+            std::memcmp(source, c_.snapshot->interfaces[known.ifindex()].mac.bytes,
+                        sizeof(mac_address)) == 0)
             return drop(i, drop_reason::bridge_source_own);
         if (known.dampened()) return drop(i, drop_reason::bridge_moving);
         if (in.locked) return drop(i, drop_reason::bridge_locked);
