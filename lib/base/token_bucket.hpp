@@ -77,6 +77,11 @@ class rate_limit {
           rate_{.interval = is_open_ ? ns_per_s / per_second : 0,
                 .depth = per_second > 10 ? ns_per_s / 10 - ns_per_s / per_second : 0} {}
 
+    /// The same rate again leaves the bucket as it is; another one begins with a full bucket.
+    void set(uint32_t per_second) noexcept {
+        const rate_limit next(per_second);
+        if (next.is_open_ != is_open_ || next.rate_ != rate_) *this = next;
+    }
     /// Whether one more is permitted at `now_ms`.
     bool allow(uint64_t now_ms) noexcept {
         return is_open_ && bucket_.allow(rate_, now_ms * ns_per_ms);

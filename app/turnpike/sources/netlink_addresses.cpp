@@ -72,7 +72,9 @@ void netlink_rib::apply_followed_address(const netlink::address& a) {
     if (leaves) {
         changed = here.erase(key) != 0;
     } else {
-        const stored_address is{(a.flags & IFA_F_NOPREFIXROUTE) == 0 && !a.remote, is_permanent};
+        const stored_address is{.network = (a.flags & IFA_F_NOPREFIXROUTE) == 0 && !a.remote,
+                                .permanent = is_permanent,
+                                .no_dad = (a.flags & IFA_F_NODAD) != 0};
         const auto [at, is_new] = here.try_emplace(key, is);
         changed = is_new;
         other = std::exchange(at->second, is) != is;
@@ -144,12 +146,15 @@ void netlink_rib::move_locals(uint32_t interface, const std::function<void()>& c
 
 void netlink_rib::show_addresses() {
     learned_.addresses.clear();
+    learned_.no_dad.clear();
     for (const auto& [index, all] : addresses_)
         if (const std::string* name = name_of(index); name != nullptr && !all.empty()) {
             std::set<ip_prefix> known;
             for (const auto& [a, is] : all) {
                 const ip_prefix shown = is.network ? a.first : host_of(a.first.address);
                 if (known.insert(shown).second) learned_.addresses[*name].push_back(shown);
+                if (is.no_dad && shown.address.v6)
+                    learned_.no_dad.insert({.interface = *name, .address = shown.address});
             }
         }
     are_addresses_stale_ = false;

@@ -209,6 +209,7 @@ class netlink_rib {
     struct stored_address {
         bool network = false;    ///< turnpike derives it
         bool permanent = false;  ///< else followed where advertisements are
+        bool no_dad = false;
         bool operator==(const stored_address&) const = default;
     };
     std::map<uint32_t, std::map<local_and_peer, stored_address>> addresses_{};  ///< by ifindex

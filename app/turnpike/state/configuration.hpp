@@ -162,7 +162,13 @@ struct interface {
     bool accept_ra = false;  ///< routed, with host_interface: follows router advertisements
     std::vector<host_pass> passes{};  ///< routed, with host_interface: more frames for the kernel
     bool admin_down = false;          ///< set down in the kernel; never in a file
+    /// addresses that the kernel has with IFA_F_NODAD; never in a file
+    std::vector<ip_address> no_dad{};
     origin where{};
+    /// Whether it has IP: addresses, or those that the kernel's interface may have. A port that only carries VLANs has none.
+    [[nodiscard]] bool has_ip() const noexcept {
+        return kind == interface_kind::routed && (!addresses.empty() || host_interface);
+    }
     bool operator==(const interface&) const = default;
 };
 

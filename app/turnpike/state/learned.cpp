@@ -27,6 +27,8 @@ void add_addresses(configuration& to, const learned& l) {
             own.insert(a.address);
             all.add(on->vrf, name, a);
             on->addresses.push_back(a);
+            if (l.no_dad.contains({.interface = name, .address = a.address}))
+                on->no_dad.push_back(a.address);
         }
     }
 }

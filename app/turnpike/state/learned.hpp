@@ -17,6 +17,7 @@ namespace turnpike::state {
 struct learned {
     route_set routes{};
     std::map<std::string, std::vector<ip_prefix>, std::less<>> addresses{};  ///< by interface
+    std::set<neighbour_name> no_dad{};  ///< addresses with IFA_F_NODAD
     std::map<neighbour_name, mac_address> neighbours{};
     std::map<std::string, route_set, std::less<>> vrf_routes{};  ///< by VRF
     std::set<std::string, std::less<>> admin_down{};             ///< interfaces that are set down

@@ -219,6 +219,39 @@ TEST_F(own_addresses, stay_as_they_are_when_others_change) {
     for (const message& m : sent_messages(solicitation)) EXPECT_NE(m.from, unspecified);
 }
 
+/// keepalived gives virtual addresses so: after a split brain, the address stays in use.
+TEST_F(own_addresses, that_the_kernel_has_without_detection_are_not_probed_for) {
+    std::string mirrored = config;
+    mirrored.replace(mirrored.find("{name: west,"), 12, "{name: west, host_interface: true,");
+    ASSERT_TRUE(l.apply(mirrored + "control_plane: {netlink: true}\n"));
+    l.control(1001);
+    sent_messages();
+    const ipv6_address virtual_one = address("2001:db8:1::9"), other = address("2001:db8:1::a");
+    state::learned kernel;
+    kernel.addresses["west"] = {{ip_address::from_v6(virtual_one.bytes), 128},
+                                {ip_address::from_v6(other.bytes), 128}};
+    kernel.no_dad = {{.interface = "west", .address = ip_address::from_v6(virtual_one.bytes)}};
+    l.worker().pause();
+    ASSERT_TRUE(*l.controller().learn(kernel));
+    l.worker().resume();
+    std::set<ipv6_address> probed, taken;
+    for (const message& m : sent_messages()) {
+        const auto& nd = packet::header_at<packet::nd_message>(&m.frame[m.at]);
+        if (m.type == solicitation && m.from == unspecified) probed.insert(nd.target);
+        if (m.type == advertisement && (nd.icmp.rest & packet::nd_flag_override) != 0)
+            taken.insert(nd.target);
+    }
+    EXPECT_EQ(probed, std::set{other});
+    EXPECT_EQ(taken, std::set{virtual_one});
+    claim(virtual_one);
+    claim(other);
+    echo_to(virtual_one);
+    EXPECT_EQ(sent_messages(129).size(), 1U);
+    echo_to(other);
+    EXPECT_TRUE(sent_messages(129).empty());
+    EXPECT_EQ(l.dropped(drop_reason::duplicate_address), 1U);
+}
+
 /// RFC 4443 section 4.2: a loopback address that only the kernel has is the source of the reply, as of IPv4's.
 TEST_F(own_addresses, of_the_kernel_alone_answer) {
     ASSERT_TRUE(l.apply(config + "control_plane: {netlink: true}\n"));

@@ -47,7 +47,7 @@ class icmp_rate : public ::testing::Test {
     }
     unsigned other = 0;  ///< unsolicited ICMP
 
-    running_lab l{
+    const std::string config =
         "ports:\n"
         "  - {name: west, device: d0, addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"]}\n"
         "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"]}\n"
@@ -58,8 +58,20 @@ class icmp_rate : public ::testing::Test {
         "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n"
         "    - {address: \"2001:db8:1::1\", mac: \"02:00:00:00:00:0a\"}\n"
         "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:0d\"}\n"
-        "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:0d\"}\n"};
+        "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:0d\"}\n";
+    running_lab l{config};
 };
+
+/// Any program that changes a route would refill the buckets otherwise.
+TEST_F(icmp_rate, a_change_of_something_else_gives_no_more) {
+    EXPECT_EQ(answers_to(echo4, 2 * burst), answers{.echo4 = burst});
+    EXPECT_EQ(answers_to(expired4, 2 * burst), answers{.expired4 = burst});
+    EXPECT_EQ(answers_to(too_big6, 2 * burst), answers{.too_big6 = burst});
+    ASSERT_TRUE(l.apply(config + "routes: [{to: 10.9.0.0/16, via: 10.0.2.2}]\n"));
+    EXPECT_EQ(answers_to(echo4, burst), answers{});
+    EXPECT_EQ(answers_to(expired4, burst), answers{});
+    EXPECT_EQ(answers_to(too_big6, burst), answers{});
+}
 
 TEST_F(icmp_rate, a_flood_of_pings_silences_no_error) {
     EXPECT_EQ(answers_to(echo4, 6 * burst), answers{.echo4 = burst});

@@ -13,6 +13,7 @@
 #include "control/management/control_calls.hpp"
 #include "control/management/show.hpp"
 #include "lib/eal.hpp"
+#include "packet/ipv6.hpp"
 #include "packet/nd.hpp"
 #include "reload_lab.hpp"
 
@@ -137,6 +138,40 @@ TEST_F(loan, answers_solicitations_meanwhile_and_learns_afterwards) {
     EXPECT_EQ(advertisements(), 0U) << "answered once";
     EXPECT_TRUE(l_.controller().routing().neighbours().knows(
         l_.controller().interfaces().indexes().at("east"), asker));
+}
+
+/// Duplicate address detection goes on, and ends, during the loan: the claim counts at once.
+TEST_F(loan, an_address_that_another_node_claims_meanwhile_is_not_used) {
+    for (const bool up : {false, true}) l_.links(up);  // it is tentative again
+    l_.settle();
+    (void)l_.sent(1);
+    const ipv6_address us6 = parse_address("2001:db8:2::fe")->v6_bytes();
+    byte_vector claim(packet::nd_frame_bytes);
+    const mac_address stranger{{2, 0, 0, 0, 0, 0x77}};
+    claim.resize(packet::write_neighbour_advertisement(claim, {stranger, us6},
+                                                       {broadcast_mac, packet::ipv6_unspecified},
+                                                       packet::nd_flag_override));
+    unsigned taken = 0, round = 0;
+    const auto count_taken = [&] {
+        for (const byte_vector& f : l_.sent(1))
+            taken += f[12] == 0x86 && f[20] == 58 && f[54] == 136 && (f[58] & 0x20) != 0 &&
+                     std::equal(us6.bytes, us6.bytes + sizeof us6.bytes, &f[62]);
+    };
+    static_cast<void>(during_a_loan([&] { EXPECT_TRUE(l_.offer(1, claim)); },
+                                    [&] {
+                                        if (++round == 6) l_.control(1'001);
+                                        count_taken();
+                                    }));
+    count_taken();
+    EXPECT_EQ(taken, 0U);
+    const ipv6_address asker = parse_address("2001:db8:2::77")->v6_bytes();
+    const byte_vector from(asker.bytes, asker.bytes + 16), to(us6.bytes, us6.bytes + 16);
+    byte_vector echo = ethernet(0x86dd, ipv6({.next_header = 58, .source = from, .destination = to},
+                                             icmp6(128, 0, counted(12), from, to)));
+    echo[5] = 0x0c;  // east's MAC address
+    EXPECT_TRUE(l_.offer(1, echo));
+    l_.settle();
+    EXPECT_EQ(l_.dropped(datapath::drop_reason::duplicate_address), 1U);
 }
 
 TEST_F(loan, a_reply_to_an_unresolved_neighbour_waits) {

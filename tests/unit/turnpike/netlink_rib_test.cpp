@@ -146,6 +146,22 @@ TEST_F(netlink_rib_test, thousands_of_addresses) {
     EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
 }
 
+/// addrconf_dad_begin(): an address with IFA_F_NODAD is not probed for.
+TEST_F(netlink_rib_test, addresses_without_detection_are_known) {
+    receive(address(west, "2001:db8:1::1/64"));
+    receive(address(west, "2001:db8:1::9/128", false, IFA_F_PERMANENT | IFA_F_NODAD));
+    const state::neighbour_name virtual_one{.interface = "west",
+                                            .address = *parse_address("2001:db8:1::9")};
+    EXPECT_EQ(rib_.learned().no_dad, std::set{virtual_one});
+    receive(address(west, "2001:db8:1::9/128", false, IFA_F_PERMANENT));
+    EXPECT_TRUE(rib_.learned().no_dad.empty());
+    receive(address(west, "2001:db8:1::9/128", false, IFA_F_PERMANENT | IFA_F_NODAD));
+    EXPECT_EQ(rib_.learned().no_dad, std::set{virtual_one});
+    receive(address(west, "2001:db8:1::9/128", true, IFA_F_PERMANENT | IFA_F_NODAD));
+    EXPECT_TRUE(rib_.learned().no_dad.empty());
+    EXPECT_EQ(rib_.learned().addresses.at("west"), std::vector{prefix_of("2001:db8:1::1/64")});
+}
+
 TEST_F(netlink_rib_test, addresses_with_a_lifetime_are_not_followed) {
     constexpr uint32_t by_advertisement = IFA_F_MANAGETEMPADDR | IFA_F_NOPREFIXROUTE;
     receive(address(west, "2001:db8:beef:1::7/64", false, by_advertisement));

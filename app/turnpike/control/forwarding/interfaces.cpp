@@ -48,6 +48,7 @@ interface_addresses addresses_of(const state::interface& config, const mac_addre
         else
             out.v4.push_back(v4_network_of(a));
     }
+    for (const ip_address& a : config.no_dad) out.no_dad.push_back(a.v6_bytes());
     out.v6_groups = {packet::ipv6_all_nodes, all_routers};
     for (const ipv6_address& a : out.v6) {
         const ipv6_address group = packet::solicited_node(a);
@@ -190,9 +191,7 @@ class interfaces::prepared_interfaces : public prepared_change {
                 to.kind = bridged;
                 break;
             case state::interface_kind::routed:
-                to.kind = config.admin_down || (config.addresses.empty() && !config.host_interface)
-                              ? none
-                              : routed;
+                to.kind = config.admin_down || !config.has_ip() ? none : routed;
         }
         to.port = port;
         to.ifindex = ifindex;

@@ -32,11 +32,14 @@ void dad::begin(uint16_t ifindex, std::span<const ipv6_address> had) {
     std::erase_if(duplicates_,
                   [&](const key& k) { return k.first == ifindex && !stays(k.second); });
     if (had.empty()) reports_.forget(ifindex);
+    const auto is_detected = [&](const ipv6_address& a) {
+        return std::ranges::find(on.addresses->no_dad, a) == on.addresses->no_dad.end();
+    };
     for (const ipv6_address& a : has)
-        if (!stays(a)) tentative_[{ifindex, a}] = context_.now_ms + retransmit_ms;
+        if (!stays(a) && is_detected(a)) tentative_[{ifindex, a}] = context_.now_ms + retransmit_ms;
     reports_.begin(ifindex);  // before the first probe: RFC 4862 section 5.4.2
     for (const ipv6_address& a : has)
-        if (!stays(a)) probe(ifindex, a);
+        if (!stays(a)) is_detected(a) ? probe(ifindex, a) : advertise(ifindex, a);
 }
 
 void dad::forget(uint16_t ifindex) noexcept {

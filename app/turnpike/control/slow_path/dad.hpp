@@ -6,6 +6,8 @@
 //   link up --> tentative --1 s of silence--> preferred
 //                   |
 //        an advertisement or probe from another node --> duplicate: unused until the link comes up again
+//
+// An address that the kernel has with IFA_F_NODAD is preferred at once, as in addrconf_dad_begin().
 #pragma once
 
 #include <map>

@@ -125,7 +125,6 @@ void icmp_errors::send(const owned_mbuf& p, const icmp_error& error) {
     if (bytes == 0) return;
     rte_mbuf* message = context_.out.originate(in.port, std::span(frame).first(ethernet + bytes));
     if (message == nullptr) return;
-    datapath::punted_of(message) = {};
     datapath::punted_of(message).in_port = in.port;
     context_.route_own(owned_mbuf(message, context_.out), source_of(p), about.in_interface);
 }
@@ -241,7 +240,9 @@ void local::echo(owned_mbuf p) {
             if (!from) return p.consume();
         }
     }
-    if (!packet::write_echo_reply(p.lead(), about.parsed)) return p.consume();
+    // A request with options, or with a code: the kernel reflects them (RFC 1122 section 3.2.2.6).
+    if (!packet::write_echo_reply(p.lead(), about.parsed))
+        return context_.deliver_or_consume(std::move(p));
     if (from) set_source(p.lead(), about.parsed, *from);
     context_.out.reply_in_place(about.in_port);
     context_.route_own(std::move(p), asker, about.in_interface);

@@ -19,7 +19,10 @@ namespace turnpike::control::slow_path {
 class icmp_errors {
   public:
     icmp_errors(slow_path_context& t, const dad& own) : context_(t), own_(own) {}
-    void set_rate(uint32_t per_second) { rate_ = too_big_rate_ = rate_limit(per_second); }
+    void set_rate(uint32_t per_second) {
+        rate_.set(per_second);
+        too_big_rate_.set(per_second);
+    }
     /// Send an error to the packet's source, if RFCs and the rate limit permit; the caller keeps
     /// the packet.
     void send(const owned_mbuf& p, const packet::icmp_error& error);
@@ -40,7 +43,7 @@ class local : public handler {
   public:
     local(slow_path_context& t, icmp_errors& errors, dad& own, igmp_reports& igmp)
         : handler(t), errors_(errors), own_(own), igmp_(igmp) {}
-    void set_rate(uint32_t per_second) { echo_rate_ = rate_limit(per_second); }
+    void set_rate(uint32_t per_second) { echo_rate_.set(per_second); }
     void handle(owned_mbuf p) override;
 
   private:

@@ -44,19 +44,24 @@ void nd::handle(owned_mbuf p) {
 bool nd::answer(const owned_mbuf& p) {
     const packet::parsed& h = p.about().parsed;
     const mac_address* link = nullptr;
-    if (h.icmp_type != packet::icmp6_neighbour_solicitation || p.get()->nb_segs != 1 ||
-        packet::check_nd(p.lead(), h, link) != packet::drop_reason::none)
+    const bool solicits = h.icmp_type == packet::icmp6_neighbour_solicitation;
+    if ((!solicits && h.icmp_type != packet::icmp6_neighbour_advertisement) ||
+        p.get()->nb_segs != 1 || packet::check_nd(p.lead(), h, link) != packet::drop_reason::none)
         return false;
     const uint16_t in = p.about().in_interface;
     const uint8_t* frame = p.lead().data();
     const auto source = packet::header_at<packet::ipv6_header>(frame + h.l2_bytes).source;
     const auto target = packet::header_at<packet::nd_message>(frame + h.upper_offset).target;
-    if (!is_ours(context_.interface(in), target) || own_.is_duplicate(in, target) ||
-        own_.is_tentative(in, target) || !rate_.allow(in, context_.now_ms))
+    if (!is_ours(context_.interface(in), target)) return false;
+    const mac_address sender = packet::header_at<packet::ethernet_header>(frame).source;
+    if (own_.is_tentative(in, target)) {
+        // Detection goes on during a loan, so a claim counts at once.
+        if (!solicits || source == packet::ipv6_unspecified) own_.claimed(in, target, sender);
         return false;
-    advertise_to(
-        in, target, source,
-        link != nullptr ? *link : packet::header_at<packet::ethernet_header>(frame).source);
+    }
+    if (!solicits || own_.is_duplicate(in, target) || !rate_.allow(in, context_.now_ms))
+        return false;
+    advertise_to(in, target, source, link != nullptr ? *link : sender);
     return true;
 }
 
@@ -107,7 +112,8 @@ void nd::handle_advertisement(owned_mbuf p, const mac_address* link) {
     if (is_ours(interface_of(p), message.target)) {
         own_.claimed(in, message.target,
                      packet::header_at<packet::ethernet_header>(p.lead().data()).source);
-        return p.consume();
+        return context_.deliver_or_consume(
+            std::move(p));  // the kernel's own detection waits for it
     }
     if (!context_.may_be_neighbour(in, target)) return p.consume();
     const uint32_t flags = message.icmp.rest;

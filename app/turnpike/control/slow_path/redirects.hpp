@@ -11,7 +11,7 @@ namespace turnpike::control::slow_path {
 class redirects : public handler {
   public:
     redirects(slow_path_context& t, const dad& own) : handler(t), own_(own) {}
-    void set_rate(uint32_t per_second) { rate_ = rate_limit(per_second); }
+    void set_rate(uint32_t per_second) { rate_.set(per_second); }
     void handle(owned_mbuf p) override;
 
   private:
