@@ -500,6 +500,30 @@ TEST_F(machine, an_interface_has_its_share) {
     EXPECT_EQ(sent.size(), 4U) << "none of elsewhere's was taken";
 }
 
+TEST_F(machine, an_interface_without_any_to_forget_takes_the_others) {
+    for (uint32_t i = 0; i < 5; ++i) ASSERT_TRUE(add_gateway(ip_address::from_v4(0x0a00'0100 + i)));
+    for (uint32_t i = 0; i < 3; ++i)
+        n->learn(elsewhere, ip_address::from_v4(0x0a00'0200 + i), mac_b, true, now);
+    ASSERT_EQ(n->size(), 8U);
+    ASSERT_TRUE(n->has_room());
+    packet_for(ip_address::from_v4(0x0a00'0109));
+    EXPECT_EQ(gave_up[drop_reason::neighbour_limit], 0);
+    EXPECT_TRUE(n->asks(here, ip_address::from_v4(0x0a00'0109)));
+}
+
+TEST_F(machine, a_lower_limit_is_reached_entry_by_entry) {
+    for (uint32_t i = 0; i < 8; ++i)
+        n->learn(here, ip_address::from_v4(0x0a00'0100 + i), mac_b, true, now);
+    wanted.limits.limit = 4;
+    ASSERT_TRUE(apply());
+    for (uint32_t i = 0; i < 4; ++i) {
+        packet_for(ip_address::from_v4(0x0a00'0200 + i));
+        EXPECT_TRUE(n->asks(here, ip_address::from_v4(0x0a00'0200 + i)));
+        EXPECT_EQ(n->size(), 7 - i);
+    }
+    EXPECT_EQ(gave_up[drop_reason::neighbour_limit], 0);
+}
+
 TEST_F(machine, all_that_waits_is_bounded_and_the_oldest_goes) {
     wanted.limits.limit = 64;
     start(10);

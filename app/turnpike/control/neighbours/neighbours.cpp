@@ -111,18 +111,28 @@ bool neighbours::has_room() noexcept {
                        [this](of_interface& i) { return victim(i) != nullptr; });
 }
 
-/// Evict one entry: of the new entry's interface if that has its fair share, else of the interface
-/// with the most entries.
-bool neighbours::evict(uint16_t interface, uint64_t now_ms) {
+/// The entry to evict for a new one: of its interface if that has its fair share, else, or if it has none to evict, of the
+/// interface with the most entries.
+neighbours::entry* neighbours::victim_for(uint16_t interface) {
     const uint32_t share = limits_.limit / std::max(1U, routed_interfaces_);
     of_interface* from = &interfaces_[interface];
-    if (from->entries < share)
+    if (from->entries < share || victim(*from) == nullptr)
         for (of_interface& other : interfaces_)
-            if (other.entries > from->entries && victim(other) != nullptr) from = &other;
-    entry* gone = victim(*from);
-    if (gone == nullptr) return false;
-    forget(*gone, drop_reason::neighbour_limit, now_ms);
-    return entries_.size() < limits_.limit;
+            if (victim(other) != nullptr &&
+                (other.entries > from->entries || victim(*from) == nullptr))
+                from = &other;
+    return victim(*from);
+}
+
+/// Make room for an entry. Where the limit was lowered, two go for each that comes, until the table is within it.
+bool neighbours::evict(uint16_t interface, uint64_t now_ms) {
+    const size_t before = entries_.size();
+    for (unsigned gone = 0; gone < 2 && entries_.size() >= limits_.limit; ++gone) {
+        entry* const e = victim_for(interface);
+        if (e == nullptr) break;
+        forget(*e, drop_reason::neighbour_limit, now_ms);
+    }
+    return entries_.size() < before;
 }
 
 void neighbours::forget(entry& e, drop_reason why, uint64_t now_ms) {

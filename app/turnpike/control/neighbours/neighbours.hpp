@@ -220,6 +220,7 @@ class neighbours {
     entry* find(uint16_t interface, const ip_address& a);
     entry* make(uint16_t interface, const ip_address& a, uint64_t now_ms);
     entry* insert(uint16_t interface, const ip_address& a, const datapath::interface& on);
+    entry* victim_for(uint16_t interface);
     bool evict(uint16_t interface, uint64_t now_ms);
     entry* victim(of_interface& i);
     void forget(entry& e, datapath::drop_reason why, uint64_t now_ms);
