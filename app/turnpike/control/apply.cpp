@@ -135,7 +135,7 @@ size_t controller::after_rings() const noexcept {
 result<void> controller::prepare_beside(control_calls& calls, transaction_steps& u,
                                         const lost_ports& lost) {
     if (auto done = compare(u, lost); !done || u.nothing) return done;
-    u.c->beside = true;
+    u.c->beside = &calls;
     if (auto done = prepare_owners(u, after_rings() - 1); !done) return done;
     if (auto done = calls.run([&] { return prepare_owners(u, after_rings()); }); !done) return done;
     if (auto done = prepare_owners(u, config_handlers_.size()); !done) return done;
@@ -350,6 +350,8 @@ result<void> controller::finish(transaction_steps& u) {
         between = std::make_unique<datapath::snapshot>(*c.snapshot);
         between->queues = std::move(c.hand_over);
     }
+    punt_counts_->make_room(c.ifindex_of);
+    // Nothing fails from here on.
     if (!u.profiles.empty()) pcie_profiles_.swap(u.profiles);
     message_rate_.set(u.config->limits.rate);
     // In reverse order: neighbours remove host routes from the tables before the routes change.

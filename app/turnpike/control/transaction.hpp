@@ -24,6 +24,7 @@
 
 namespace turnpike::control {
 
+class control_calls;
 struct open_port;
 
 struct transaction {
@@ -32,7 +33,7 @@ struct transaction {
     const state::changes& what;
     const state::followed& learned;               ///< the kernel's objects beside `after`
     const datapath::snapshot* running = nullptr;  ///< published snapshot; null at the start
-    bool beside = false;                          ///< prepared by management, which may block
+    control_calls* beside = nullptr;  ///< prepared by management, which may block: calls to control
     /// the operator's configurations, without learned addresses
     std::shared_ptr<const state::configuration> operators_before{}, operators_after{};
     /// next snapshot, filled by the owners

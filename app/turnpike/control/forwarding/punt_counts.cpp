@@ -15,10 +15,14 @@ punt_counts::counts punt_counts::sum(uint16_t ifindex, punt_class c) const noexc
     return n;
 }
 
-void punt_counts::follow(const transaction::ifindexes& ifindexes) {
+void punt_counts::make_room(const transaction::ifindexes& ifindexes) {
+    for (const auto& [name, ifindex] : ifindexes) interfaces_.try_emplace(name);
+}
+
+void punt_counts::follow(const transaction::ifindexes& ifindexes) noexcept {
     std::erase_if(interfaces_, [&](const auto& i) { return !ifindexes.contains(i.first); });
-    for (const auto& [name, ifindex] : ifindexes) {
-        followed& f = interfaces_[name];
+    for (auto& [name, f] : interfaces_) {
+        const uint16_t ifindex = ifindexes.find(name)->second;
         if (f.ifindex == ifindex) continue;
         f.ifindex = ifindex;
         f.life = observe::new_life();
@@ -30,7 +34,7 @@ void punt_counts::follow(const transaction::ifindexes& ifindexes) {
 std::vector<observe::punt_report> punt_counts::report() const {
     std::vector<observe::punt_report> out;
     for (const auto& [name, f] : interfaces_)
-        for (size_t c = 0; c < datapath::punt_classes; ++c) {
+        for (size_t c = 0; f.ifindex != 0 && c < datapath::punt_classes; ++c) {
             const counts n = sum(f.ifindex, static_cast<punt_class>(c));
             if (n.punted == f.before[c].punted && n.dropped == f.before[c].dropped) continue;
             out.push_back({.interface = name,

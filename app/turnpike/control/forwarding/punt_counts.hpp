@@ -18,8 +18,10 @@ namespace turnpike::control {
 class punt_counts {
   public:
     explicit punt_counts(const workers& w) : workers_(w) {}
-    /// The interfaces of the running configuration.
-    void follow(const transaction::ifindexes& ifindexes);
+    /// Room for the interfaces of a change, before it is committed.
+    void make_room(const transaction::ifindexes& ifindexes);
+    /// The interfaces of the running configuration, after make_room().
+    void follow(const transaction::ifindexes& ifindexes) noexcept;
     /// Classes that have counted packets, in order of the interfaces' names.
     [[nodiscard]] std::vector<observe::punt_report> report() const;
 
@@ -28,7 +30,7 @@ class punt_counts {
         uint64_t punted = 0, dropped = 0;
     };
     struct followed {
-        uint16_t ifindex = 0;
+        uint16_t ifindex = 0;  ///< 0: not followed yet
         uint64_t life = 0;
         std::array<counts, datapath::punt_classes> before{};
     };

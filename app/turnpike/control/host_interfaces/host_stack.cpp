@@ -75,13 +75,13 @@ class host_stack::prepared_stack : public prepared_change {
         : of_(of),
           before_(c.before),
           after_(c.after),
-          beside_(c.beside),
+          beside_(c.beside != nullptr),
           operators_before_(c.operators_before),
           operators_after_(c.operators_after) {}
 
     result<void> get_ready(transaction& c) {
         const state::control_plane& config = after_.control_plane;
-        if (beside_) of_.conclude_upkeep();
+        if (c.beside != nullptr) of_.conclude_upkeep(*c.beside);
         if (!config.netlink) return {};
         const bool stays = of_.netns_ != nullptr &&
                            of_.netns_->network_namespace == config.network_namespace &&

@@ -163,7 +163,7 @@ class host_stack : public config_handler {
                                              bool opens, uint64_t now_ms);
     static void execute(batch& b) noexcept;
     static void execute(job& j, netns_handle& in);
-    void conclude_upkeep();
+    void conclude_upkeep(control_calls& calls);
     void adopt(batch& b, uint64_t now_ms);
     [[nodiscard]] bool adopt(job& j, uint64_t now_ms);
     static void deliver_to(attached& a, owned_mbuf p) noexcept;

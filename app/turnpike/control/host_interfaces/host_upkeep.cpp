@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "control/host_interfaces/host_stack.hpp"
+#include "control/management/control_calls.hpp"
 #include "observe/log.hpp"
 
 namespace turnpike::control {
@@ -239,15 +240,18 @@ void host_stack::adopt(batch& b, uint64_t now_ms) {
     if (repairs) not_restored_ = refused;
 }
 
-/// For a change: a batch that is executed counts, and a planned one is discarded, and planned again afterwards.
-void host_stack::conclude_upkeep() {
+/// For a change: a batch that is executed counts, and a planned one is discarded, and planned again afterwards. Control, which
+/// exchanges frames with the TAPs during the loan, exchanges them for new ones, too.
+void host_stack::conclude_upkeep(control_calls& calls) {
     upkeep_.conclude();
-    if (batch* const done = upkeep_.done(); done != nullptr) {
-        adopt(*done, 0);
-        upkeep_.adopted();
-    } else if (netns_ != nullptr) {
-        netns_->follower->forget_read();
-    }
+    calls.run([this] {
+        if (batch* const done = upkeep_.done(); done != nullptr) {
+            adopt(*done, 0);
+            upkeep_.adopted();
+        } else if (netns_ != nullptr) {
+            netns_->follower->forget_read();
+        }
+    });
 }
 
 void host_stack::connect_upkeep(bool on) noexcept {
