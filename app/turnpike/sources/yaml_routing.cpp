@@ -27,8 +27,7 @@ using yaml::reader;
 void check_routed(const configuration& in, const reader& at, const std::string& name) {
     const state::interface* const i = in.interfaces.find(name);
     if (i == nullptr) at.refuse("names '{}', which is not a port", name.substr(0, 80));
-    if (i->kind != state::interface_kind::routed)
-        at.refuse("names '{}', which has no addresses", name);
+    if (!i->has_ip()) at.refuse("names '{}', which has no addresses", name);
 }
 
 std::string read_interface(const configuration& in, neighbour_finder& find, const reader& from,

@@ -36,8 +36,7 @@ result<std::string> neighbour_finder::find(const ip_address& neighbour, std::str
     if (!named.empty()) {
         const interface* i = in_.interfaces.find(named);
         if (i == nullptr) return wrong(fmt::format("on '{}', which is not a port", named));
-        if (i->kind != interface_kind::routed)
-            return wrong(fmt::format("on '{}', which has no addresses", named));
+        if (!i->has_ip()) return wrong(fmt::format("on '{}', which has no addresses", named));
         vrf = i->vrf;
     }
     if (neighbour.is_link_local()) {
@@ -67,8 +66,7 @@ result<void> neighbour_finder::check_link(std::string_view named) const {
     };
     const interface* i = in_.interfaces.find(named);
     if (i == nullptr) return wrong("is not a port");
-    if (i->kind != interface_kind::routed || (i->addresses.empty() && !i->host_interface))
-        return wrong("has no addresses");
+    if (!i->has_ip()) return wrong("has no addresses");
     if (i->vrf != vrf_) return wrong("is in another VRF: the way there is by a gateway (via)");
     return {};
 }

@@ -21,8 +21,7 @@ result<void> check_group(const configuration& in, const std::string& name, const
     };
     const interface* const by = in.interfaces.find(t.interface);
     if (by == nullptr) return wrong("is no interface: should be a port, a VLAN or a bridge");
-    if (by->kind != interface_kind::routed || (by->addresses.empty() && !by->host_interface))
-        return wrong("has no addresses of its own");
+    if (!by->has_ip()) return wrong("has no addresses of its own");
     if (by->vrf != t.vrf)
         return wrong(t.vrf.empty() ? "is in VRF '" + by->vrf + "'"
                                    : "is not in VRF '" + t.vrf + "'");

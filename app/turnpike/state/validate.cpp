@@ -150,8 +150,7 @@ result<void> check_use(const configuration& in, const std::string& name, const i
                       name, i.bridge);
     const bool carries =
         !i.port.empty() && i.vlan == 0 && (has_vlans(in, i.port) || has_copies(in, i.port));
-    if (i.kind == interface_kind::routed && i.addresses.empty() && !i.host_interface && !carries &&
-        !in.is_tunnel(i))
+    if (i.kind == interface_kind::routed && !i.has_ip() && !carries && !in.is_tunnel(i))
         return refuse(i.where,
                       "port '{}' has no addresses and is in no patch, no bridge and no mirror: "
                       "nothing could be done with its packets",

@@ -237,6 +237,14 @@ INSTANTIATE_TEST_SUITE_P(
             "f.yaml:4: port 'third' has no addresses and is in no patch"}),
     test_name);
 
+/// A route beside a port that only carries a VLAN.
+std::string of_carrier(const std::string& route) {
+    return "ports:\n  - {name: a, device: net_ring0}\n"
+           "  - {name: c, device: net_ring2, addresses: [10.0.1.1/24]}\n"
+           "interfaces: [{port: a, vlan: 100, addresses: [10.0.5.1/24]}]\nroutes: [" +
+           route + "]\n";
+}
+
 INSTANTIATE_TEST_SUITE_P(
     routes, routes_said,
     ::testing::Values(
@@ -336,6 +344,20 @@ INSTANTIATE_TEST_SUITE_P(
             "  - {name: c, device: net_ring2, addresses: [10.0.1.1/24]}\nxconnects: [[a, b]]\n"
             "routes: [{to: \"::/0\", via: \"fe80::2\", port: a}]\n",
             "f.yaml:6: routes[0].port names 'a', which has no addresses"},
+        row{"via link-local, port of VLANs alone",
+            of_carrier("{to: \"::/0\", via: \"fe80::2\", port: a}"),
+            "f.yaml:5: routes[0].port names 'a', which has no addresses"},
+        row{"via zone, port of VLANs alone", of_carrier("{to: \"::/0\", via: \"fe80::2%a\"}"),
+            "f.yaml:5: routes[0].via names 'a', which has no addresses"},
+        row{"on a link, port of VLANs alone",
+            of_carrier("{to: 10.9.0.0/16, via: 10.255.0.2, port: a, onlink: true}"),
+            "f.yaml:5: routes[0].port names 'a', which has no addresses"},
+        row{"in lines, port of VLANs alone", of_carrier("{lines: default via fe80::2 dev a}"),
+            "f.yaml:6: via is fe80::2, on 'a', which has no addresses"},
+        row{"static neighbour, port of VLANs alone",
+            of_carrier("") + "neighbours: {static: [{address: \"fe80::5\", port: a, mac: "
+                             "\"02:00:00:00:00:05\"}]}\n",
+            "f.yaml:6: neighbours.static[0].port names 'a', which has no addresses"},
         row{"host bits", to("10.9.8.7/16"),
             "f.yaml:5: routes[0].to is 10.9.8.7/16, which has host bits set: it should be "
             "10.9.0.0/16"},

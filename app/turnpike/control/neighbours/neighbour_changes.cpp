@@ -160,8 +160,8 @@ class neighbours::prepared_neighbours : public prepared_change {
 
     /// The link-local address follows from the device's MAC address, which is known only here.
     [[nodiscard]] bool is_own_link_local(uint16_t interface, const ip_address& a) const noexcept {
-        return a.is_link_local() &&
-               a.v6_bytes() == snapshot_.interfaces[interface].addresses->v6.front();
+        const datapath::interface_addresses* const own = snapshot_.interfaces[interface].addresses;
+        return a.is_link_local() && own != nullptr && a.v6_bytes() == own->v6.front();
     }
 
     struct of_one {
