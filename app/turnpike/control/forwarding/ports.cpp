@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/hardware.hpp"
+#include "control/forwarding/egress_ports.hpp"
 #include "control/forwarding/packet_pool.hpp"
 #include "control/forwarding/queues.hpp"
 #include "control/forwarding/workers.hpp"
@@ -54,29 +55,16 @@ bool takes_tags(const state::configuration& in, const std::string& port) {
                        [&](const auto& i) { return i.second.port == port && i.second.vlan != 0; });
 }
 
-/// Whether an interface of the port, or its bridge, routes.
-bool is_routed(const state::configuration& in, const std::string& port) {
-    const std::string& bridge = in.interfaces.at(port).bridge;
-    return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& i) {
-        return i.second.kind == state::interface_kind::routed &&
-               (i.second.port == port || (!bridge.empty() && i.second.bridge == bridge));
-    });
-}
-
-/// Whether a packet received by one port may leave by the other.
-bool reaches(const state::configuration& in, const std::string& from, const std::string& to) {
-    const state::interface &a = in.interfaces.at(from), &b = in.interfaces.at(to);
-    return (is_routed(in, from) && is_routed(in, to)) ||
-           (a.kind == state::interface_kind::patched && a.peer == to) ||
-           (!a.bridge.empty() && a.bridge == b.bridge);
-}
-
 }  // namespace
 
 class ports::prepared_ports : public prepared_change {
   public:
     prepared_ports(ports& of, transaction& c)
-        : of_(of), c_(c), after_(c.after), queues_(c.workers, c.running, c.what.workers) {}
+        : of_(of),
+          c_(c),
+          after_(c.after),
+          egress_ports_(egress_ports_of(c.after)),
+          queues_(c.workers, c.running, c.what.workers) {}
     ~prepared_ports() override {
         if (committed_) return;
         for (const auto& [port, mtu] : mtu_before_) {
@@ -203,7 +191,7 @@ class ports::prepared_ports : public prepared_change {
             const auto from = std::find_if(rows_.begin(), rows_.end(), [&](const row& r) {
                 return r.port_index == port_index;
             });
-            return reaches(after_, std::string(from->name), std::string(port));
+            return egress_ports_.find(from->name)->second.contains(std::string(port));
         });
     }
 
@@ -347,6 +335,7 @@ class ports::prepared_ports : public prepared_change {
     ports& of_;
     transaction& c_;
     const state::configuration& after_;
+    const egress_ports egress_ports_;
     std::vector<row> rows_;  ///< as after_.ports
     /// previous ports after commit(); room for the new ones is reserved
     std::vector<std::shared_ptr<open_port>> open_;
