@@ -71,9 +71,9 @@ class table_maker {
         for (size_t d = 0; d < domains; ++d) to_.domains[first_domain + d].bridge = number;
         for (const state::bridge_member& m : b.members) add_member(m, number, first_domain);
         add_routing(name, number, first_domain);
-        const auto group = groups_of_members(b);
+        const auto members = flooded_members(b);
         for (size_t d = 0; d < domains; ++d)
-            fill_flooded(b, group, static_cast<uint16_t>(first_domain + d));
+            fill_flooded(members, static_cast<uint16_t>(first_domain + d));
     }
 
   private:
@@ -185,18 +185,23 @@ class table_maker {
         }
     }
 
-    /// By member: the group's member that floods to it (RFC 7348 section 4.2); 0: none.
-    [[nodiscard]] std::vector<uint16_t> groups_of_members(const state::bridge& b) const {
+    struct flooded_member {
+        uint16_t ifindex;
+        uint16_t group;  ///< the group's member that floods to it (RFC 7348 section 4.2); 0: none
+    };
+    [[nodiscard]] std::vector<flooded_member> flooded_members(const state::bridge& b) const {
         std::vector<std::pair<const state::tunnel*, uint16_t>> groups;
         for (const state::bridge_member& m : b.members)
             if (const state::tunnel* const t = c_.after.tunnels.find(m.port);
                 t != nullptr && t->to_group())
                 groups.emplace_back(t, c_.ifindex_of.at(m.port));
-        std::vector<uint16_t> out(b.members.size());
-        for (size_t m = 0; !groups.empty() && m < out.size(); ++m)
-            if (const state::tunnel* const t = c_.after.tunnels.find(b.members[m].port))
-                for (const auto& [group, ifindex] : groups)
-                    if (t->is_behind(*group)) out[m] = ifindex;
+        std::vector<flooded_member> out;
+        for (const state::bridge_member& m : b.members) {
+            out.push_back({c_.ifindex_of.at(m.port), 0});
+            const state::tunnel* const t = groups.empty() ? nullptr : c_.after.tunnels.find(m.port);
+            for (const auto& [group, ifindex] : groups)
+                if (t != nullptr && t->is_behind(*group)) out.back().group = ifindex;
+        }
         return out;
     }
     [[nodiscard]] bool is_in(uint16_t ifindex, uint16_t domain) const {
@@ -205,15 +210,12 @@ class table_maker {
                member.tag_out[domain - member.first_domain] != bridge_member::not_here;
     }
 
-    /// group  by member
-    void fill_flooded(const state::bridge& b, const std::vector<uint16_t>& group, uint16_t domain) {
+    void fill_flooded(const std::vector<flooded_member>& members, uint16_t domain) {
         bridge_domain& d = to_.domains[domain];
         d.first_flooded = static_cast<uint32_t>(to_.flooded.size());
-        for (size_t m = 0; m < group.size(); ++m) {
-            const uint16_t ifindex = c_.ifindex_of.at(b.members[m].port);
-            if (is_in(ifindex, domain) && (group[m] == 0 || !is_in(group[m], domain)))
-                to_.flooded.push_back(ifindex);
-        }
+        for (const flooded_member& m : members)
+            if (is_in(m.ifindex, domain) && (m.group == 0 || !is_in(m.group, domain)))
+                to_.flooded.push_back(m.ifindex);
         d.flooded = static_cast<uint16_t>(to_.flooded.size() - d.first_flooded);
     }
 
