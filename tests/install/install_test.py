@@ -104,11 +104,13 @@ def test_every_header_compiles_alone():
 
 
 def test_examples_build_with_pkg_config():
-    for example in sorted(glob.glob(f"{SOURCE}/examples/*.cpp")):
+    for example in sorted(glob.glob(f"{SOURCE}/examples/*.c*")):
         with open(example, encoding="utf-8") as file:
             rooms = sorted(set(re.findall(r'^#include "(\w+)/', file.read(), re.M)))
-        program = os.path.join(_folder.name, os.path.basename(example)[:-4])
-        run("g++", "-std=c++20", "-DALLOW_EXPERIMENTAL_API", example, "-o", program,
+        name, suffix = os.path.splitext(os.path.basename(example))
+        program = os.path.join(_folder.name, name)
+        compiler = ("g++", "-std=c++20", "-DALLOW_EXPERIMENTAL_API") if suffix == ".cpp" else ("gcc", "-std=c17", "-D_DEFAULT_SOURCE")
+        run(*compiler, example, "-o", program,
             *flags(*(f"turnpike-{r}" for r in rooms)))
         linked = run("ldd", program, env={**os.environ, "LD_LIBRARY_PATH": os.path.dirname(shared_libraries()[0])})
         assert "not found" not in linked, linked
