@@ -303,6 +303,25 @@ def test_an_address_that_is_given_again_stays():
         running.stop()
 
 
+def test_the_kernel_finds_a_duplicate_address_too():
+    """Another node has the address that the kernel's interface gets: its advertisement ends the kernel's own detection."""
+    with Lab() as lab:
+        west, _dut, _east, box, running = begin(lab)
+        west.run("ip addr add 2001:db8:1::77/64 dev eth0 nodad")
+        box.run("sysctl -qw net.ipv6.conf.west.accept_dad=1")
+        box.run("ip addr add 2001:db8:1::77/64 dev west")
+        wait_until(lambda: "dadfailed" in box.run("ip -6 addr show dev west").stdout, "a duplicate", 5)
+        running.stop()
+
+
+def test_the_kernel_answers_pings_with_options():
+    with Lab() as lab:
+        west, _dut, _east, _box, running = begin(lab)
+        said = west.run(f"ping -c 1 -W 5 -R {OURS['west'][0].split('/')[0]}").stdout
+        assert "RR:" in said and " 0% packet loss" in said, said
+        running.stop()
+
+
 def heard(listening, want, seconds=5):
     """Whether a socket receives the bytes within the time."""
     end = time.monotonic() + seconds
