@@ -33,10 +33,15 @@ std::string text_of(const acl::port_range& r) {
 
 bool asks(const acl::rule& r, uint16_t bit) { return (r.tcp_flags.mask & bit) != 0; }
 
-/// Rules with ports and any protocol, and protocol masks, need the ClassBench format.
-bool needs_classbench(const acl::rule& r) {
-    if (r.protocol.mask != 0 && r.protocol.mask != 0xff) return true;
-    return asks(r, acl_key::has_ports) && !(r.protocol.mask == 0xff && has_ports(r.protocol.value));
+/// Rules with ports and any protocol, protocol masks, and ICMP of the other IP version need the ClassBench format.
+bool needs_classbench(const acl_rule& rule) {
+    const acl::masked<uint8_t>& protocol = rule.match.protocol;
+    const bool is_exact = protocol.mask == 0xff;
+    if (protocol.mask != 0 && !is_exact) return true;
+    if (is_exact && ((protocol.value == packet::protocol_icmp && rule.ipv6) ||
+                     (protocol.value == packet::protocol_icmpv6 && rule.ipv4)))
+        return true;
+    return asks(rule.match, acl_key::has_ports) && !(is_exact && has_ports(protocol.value));
 }
 
 std::string flags_text(const acl::masked<uint16_t>& flags) {
@@ -202,7 +207,7 @@ void add_list(std::string& out, const acl_list& list, written_fields which) {
         if (r.where.text.empty()) continue;
         if (!any) out += "    rules:\n";
         any = true;
-        if (list.l2 || !needs_classbench(r.match)) {
+        if (list.l2 || !needs_classbench(r)) {
             out += "      - " + rule_text(r, list.l2) + "\n";
             block = nullptr;
             continue;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "complaints.hpp"
+#include "sources/yaml_writer.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -349,6 +350,26 @@ double seconds_to_divide(uint32_t n) {
 TEST(acl_config, many_count_rules_take_no_square_of_time) {
     const double few = seconds_to_divide(4000), many = seconds_to_divide(32000);
     EXPECT_LT(many, 24 * few) << few << " s, " << many << " s";
+}
+
+/// `protocol: icmp` is of IPv4 and `icmpv6` of IPv6; a ClassBench line takes each with either version's addresses.
+TEST(acl_config, classbench_rules_for_icmp_of_the_other_version_are_saved) {
+    std::string text = "acl:\n  - name: a\n    rules:\n";
+    for (const char* addresses : {"@192.0.2.0/24 0.0.0.0/0", "@2001:db8::/32 ::/0"}) {
+        text += "      - action: deny\n        lines: |\n";
+        for (const char* protocol : {"0x01", "0x3A"})
+            for (const char* type : {"0x0000/0x0000", "0x0800/0xff00", "0x0303/0xffff"})
+                text += std::string("          ") + addresses + " 0 : 65535 0 : 65535 " + protocol +
+                        "/0xFF " + type + "\n";
+    }
+    text += "ports:\n  - {name: w, device: d0, addresses: [10.0.0.1/24], acl: {in: a}}\n";
+    const auto read = load_text(text, "f.yaml");
+    ASSERT_TRUE(read) << read.error().message();
+    const std::string saved = to_yaml(*read);
+    const auto again = load_text(saved, "saved.yaml");
+    ASSERT_TRUE(again) << again.error().message() << "\n" << saved;
+    EXPECT_EQ(again->acls.at("a")->rules, read->acls.at("a")->rules) << saved;
+    EXPECT_EQ(to_yaml(*again), saved);
 }
 
 class acl_files : public ::testing::Test {
