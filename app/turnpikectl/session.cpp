@@ -15,6 +15,7 @@
 #include "base/owned_fd.hpp"
 #include "manual.hpp"
 #include "print.hpp"
+#include "signals.hpp"
 #include "transfer.hpp"
 #include "words.hpp"
 
@@ -161,15 +162,16 @@ bool session::leave() {
 int session::run_command(const parsed_line& line) {
     if (line.filters.empty()) return run_words(line);
     int code = 0;
-    std::string text = output_of([&] { code = run_words(line); });
-    while (!text.empty()) {
-        const size_t end = std::min(text.find('\n'), text.size());
-        const std::string one = text.substr(0, end);
-        text.erase(0, std::min(end + 1, text.size()));
+    const std::string text = output_of([&] { code = run_words(line); });
+    for (std::string_view left = text; !left.empty() && !is_interrupted();) {
+        const std::string_view one = left.substr(0, left.find('\n'));
+        left.remove_prefix(std::min(one.size() + 1, left.size()));
         const bool fits = std::ranges::all_of(line.filters, [&](const filter& f) {
-            return (one.find(f.text) != std::string::npos) == (f.what == filter::match);
+            return (one.find(f.text) != one.npos) == (f.what == filter::match);
         });
-        if (fits) std::printf("%s\n", one.c_str());
+        if (!fits) continue;
+        std::fwrite(one.data(), 1, one.size(), stdout);
+        std::putchar('\n');
     }
     return code;
 }

@@ -27,6 +27,7 @@ class Box:
     def __init__(self):
         self.state = {"states": [], "unsaved": False, "undone_in_s": None}
         self.refuse = self.invalid = self.silent_about = None
+        self.text = "ports: []\n"
         self.server = Server(*[self.answer] * 90)
 
     def answer(self, request):
@@ -54,7 +55,7 @@ class Box:
         if kind == "capture":
             return {"error": {"code": "EINVAL", "where": "port", "what": "no"}}
         if kind == "configuration":
-            return {"result": {"text": "ports: []\n", "next": None}}
+            return {"result": {"text": self.text, "next": None}}
         return PORTS
 
     def changes(self):
@@ -128,6 +129,22 @@ def test_commands_and_filters():
     assert "expected match TEXT" in shown, shown
     shown = terminal.line("show prots")
     assert "'prots' is unknown here" in shown, shown
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_filters_of_many_lines():
+    box = Box()
+    box.text = "".join(f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}/32 via 10.0.0.1\n" for n in range(300_000))
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    shown = terminal.line("show running | match 10.4.147.223/")
+    assert shown.split() == ["10.4.147.223/32", "via", "10.0.0.1", "turnpike>"], shown
+    terminal.type("show running | except blackhole\n")
+    terminal.read_until("10.0.0.9/32")
+    terminal.type("\x03")
+    shown = terminal.read_until("turnpike> ")
+    assert len(shown) < len(box.text) / 2, "Ctrl-C ends the output"
     terminal.type("exit\n")
     assert terminal.end() == 0
 
