@@ -41,7 +41,7 @@ socket_peer peer_of(int fd) {
 }
 
 /// recv(), with the first descriptor of a message; others are closed. More than `room` are discarded by the kernel.
-ssize_t receive(int fd, char* to, size_t n, owned_fd& passed) {
+ssize_t receive(int fd, char* to, size_t n, passed_fd& passed) {
     constexpr size_t room = 4;
     alignas(cmsghdr) std::array<char, CMSG_SPACE(room * sizeof(int))> control;
     iovec part{to, n};
@@ -58,7 +58,7 @@ ssize_t receive(int fd, char* to, size_t n, owned_fd& passed) {
         for (size_t i = 0; i < count; ++i) {
             int one = -1;
             std::memcpy(&one, CMSG_DATA(c) + i * sizeof one, sizeof one);
-            owned_fd taken(one);
+            passed_fd taken(one);
             if (i == 0) passed = std::move(taken);
         }
     }
@@ -66,6 +66,13 @@ ssize_t receive(int fd, char* to, size_t n, owned_fd& passed) {
 }
 
 }  // namespace
+
+void passed_fd::reset() noexcept {
+    if (fd_.get() < 0) return;
+    const linger off{};
+    ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &off, sizeof off);  // fails for files
+    fd_.reset();
+}
 
 bool line_socket::client::has_line() noexcept {
     if (closing) return false;

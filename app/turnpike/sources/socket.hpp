@@ -12,6 +12,7 @@
 #include <list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/owned_fd.hpp"
@@ -29,6 +30,26 @@ struct socket_peer {
     std::vector<unsigned> groups{};  ///< supplementary groups
     /// A descriptor that came with the request (SCM_RIGHTS), valid during answer(); -1: none.
     int descriptor = -1;
+};
+
+/// A descriptor of a client (SCM_RIGHTS). Its destruction does not wait: close() of a socket with SO_LINGER would, until the
+/// other end has acknowledged all data.
+class passed_fd {
+  public:
+    passed_fd() = default;
+    explicit passed_fd(int fd) noexcept : fd_(fd) {}
+    passed_fd(passed_fd&& other) noexcept = default;
+    passed_fd& operator=(passed_fd&& other) noexcept {
+        reset();
+        fd_ = std::move(other.fd_);
+        return *this;
+    }
+    ~passed_fd() { reset(); }
+    [[nodiscard]] int get() const noexcept { return fd_.get(); }
+    void reset() noexcept;
+
+  private:
+    owned_fd fd_{};
 };
 
 struct socket_limits {
@@ -87,7 +108,7 @@ class line_socket {
     using clock = std::chrono::steady_clock;
     struct client {
         owned_fd fd{};
-        owned_fd passed{};  ///< the last descriptor received, until the next answer
+        passed_fd passed{};  ///< the last descriptor received, until the next answer
         socket_peer who{};
         std::string in{}, out{};
         size_t begin = 0;      ///< start of the unanswered part of `in`

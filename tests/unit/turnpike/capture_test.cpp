@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <deque>
@@ -16,7 +17,10 @@
 #include <random>
 #include <thread>
 
+#include "control/forwarding/captures.hpp"
+#include "control/management/control_calls.hpp"
 #include "control/management/requests.hpp"
+#include "control/management/show.hpp"
 #include "observe/pcapng.hpp"
 #include "tunnel_lab.hpp"
 
@@ -559,6 +563,30 @@ TEST_F(capture_lab, filters_are_programs) {
     request["filter"] = "none";
     begin(request);
     end();
+}
+
+/// System calls with it may block: control is not asked before they have passed.
+TEST_F(capture_lab, the_descriptor_is_not_for_the_control_thread) {
+    control::control_calls calls;
+    std::atomic<bool> done{false};
+    std::string refusal;
+    const json request = {{"port", "p0"}};
+    calls.connect();
+    std::thread management([&] {
+        try {
+            (void)control::capture_request(l_.controller(), calls, control::request_fields(request),
+                                           -1, 1);
+        } catch (const error& e) {
+            refusal = e.text;
+        }
+        done = true;
+    });
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (!done && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    EXPECT_TRUE(done) << "waits for control";
+    while (!done) calls.serve();
+    management.join();
+    EXPECT_TRUE(refusal.starts_with("a capture needs a descriptor")) << refusal;
 }
 
 TEST_F(capture_lab, a_file_is_replaced_when_the_capture_begins) {

@@ -3,6 +3,7 @@
 // so that no reply quotes a file that the client cannot read.
 #include <fcntl.h>
 #include <sys/fsuid.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <nlohmann/json.hpp>
@@ -110,11 +111,16 @@ TEST_F(request_files, are_read_by_any_group_of_the_client) {
     EXPECT_FALSE(quoted());
 }
 
-/// A client's file, wherever it is: turnpike need not see it, or be allowed to open it.
+owned_fd memory_file(const std::string& text) {
+    owned_fd out(::memfd_create("text", MFD_CLOEXEC));
+    EXPECT_EQ(::write(out.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    return out;
+}
+
+/// In memory only: a read of another file might block all clients.
 TEST_F(request_files, are_read_by_their_descriptors) {
     const std::string all = named(router());
-    const owned_fd fd(::open(file("own", all, 0600).c_str(), O_RDONLY | O_CLOEXEC));
-    std::filesystem::remove(folder_ / "own");
+    const owned_fd fd = memory_file(all);
     ASSERT_EQ(::lseek(fd.get(), 0, SEEK_END), static_cast<off_t>(all.size()));
     client_.descriptor = fd.get();
     for (const char* request : {"check", "diff", "apply"}) {
@@ -124,13 +130,21 @@ TEST_F(request_files, are_read_by_their_descriptors) {
             EXPECT_EQ(refused({{"request", request}, {"name", "own"}, {other, all}})["code"],
                       "EINVAL");
     }
-    const std::string bad = file("bad", "ports: 7", 0644);
-    const owned_fd wrong(::open(bad.c_str(), O_RDONLY | O_CLOEXEC)),
-        folder(::open(folder_.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+    const owned_fd wrong = memory_file("ports: 7");
     client_.descriptor = wrong.get();
     EXPECT_EQ(refused({{"request", "check"}, {"name", "wrong"}})["where"], "wrong:1");
-    client_.descriptor = folder.get();
-    EXPECT_EQ(refused({{"request", "check"}, {"name", "folder"}})["what"], "is not a regular file");
+    int pipe[2];
+    ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+    const owned_fd out_of_pipe(pipe[0]), into_pipe(pipe[1]),
+        of_procfs(::open("/proc/self/status", O_RDONLY | O_CLOEXEC)),
+        folder(::open(folder_.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+    for (const owned_fd* other : {&out_of_pipe, &of_procfs, &folder}) {
+        client_.descriptor = other->get();
+        const json why = refused({{"request", "check"}, {"name", "other"}});
+        EXPECT_EQ(why["where"], "other");
+        EXPECT_EQ(why["what"],
+                  "is sent by a descriptor that is not of a file in memory (memfd_create)");
+    }
     client_.descriptor = -1;
     EXPECT_EQ(refused({{"request", "check"}, {"name", "none"}})["code"], "EINVAL");
 }

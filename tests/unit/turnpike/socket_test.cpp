@@ -2,6 +2,7 @@
 // The control socket's lines and limits, on socket pairs and in the file system, without a controller.
 #include "sources/socket.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pwd.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -256,6 +258,59 @@ TEST_F(socket_lines, an_answer_that_throws_ends_that_client_alone) {
     EXPECT_EQ(ask(a, "throw\n"), "");
     EXPECT_TRUE(a.ended());
     EXPECT_EQ(ask(b, "one\n"), "<one>\n");
+}
+
+/// sendmsg() with a descriptor.
+void send_with(const asker& by, std::string_view text, int descriptor) {
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof descriptor)> control{};
+    iovec part{const_cast<char*>(text.data()), text.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* const c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(c), &descriptor, sizeof descriptor);
+    EXPECT_EQ(::sendmsg(by.fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+}
+
+/// A TCP connection whose other end does not read, with more data than that end's buffer takes.
+std::pair<owned_fd, owned_fd> congested_connection() {
+    owned_fd listens(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+        out(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    auto* const address = reinterpret_cast<sockaddr*>(&at);
+    EXPECT_EQ(::bind(listens.get(), address, size), 0);
+    EXPECT_EQ(::listen(listens.get(), 1), 0);
+    EXPECT_EQ(::getsockname(listens.get(), address, &size), 0);
+    EXPECT_EQ(::connect(out.get(), address, size), 0);
+    owned_fd in(::accept4(listens.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const std::string data(1 << 16, 'x');
+    while (::send(out.get(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+    }
+    return {std::move(out), std::move(in)};
+}
+
+/// close() would wait until the other end has read. The client sets SO_LINGER after it has passed the socket.
+TEST_F(socket_lines, a_descriptor_that_lingers_is_closed_at_once) {
+    asker a = client();
+    auto [out, in] = congested_connection();
+    send_with(a, "on", out.get());
+    rounds();
+    const linger seconds{.l_onoff = 1, .l_linger = 20};
+    ASSERT_EQ(::setsockopt(out.get(), SOL_SOCKET, SO_LINGER, &seconds, sizeof seconds), 0);
+    out.reset();  // not the last one
+    const auto begun = std::chrono::steady_clock::now();
+    EXPECT_EQ(ask(a, "e\n"), "<one>\n");
+    EXPECT_GE(last_.descriptor, 0);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
 }
 
 class socket_file : public socket_lines {

@@ -295,15 +295,16 @@ datapath::capture::counts capture_session::counted(size_t interface) const noexc
     return sum;
 }
 
-result<void> write_capture(std::shared_ptr<capture_session> s, owned_fd to) {
+result<void> write_capture(std::shared_ptr<capture_session> s, owned_fd&& to) {
     try {
         // Signals are for the main thread.
         sigset_t all, before;
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         std::thread made;
+        const auto fd = std::make_shared<owned_fd>(std::move(to));
         try {
-            made = std::thread([s, fd = std::make_shared<owned_fd>(std::move(to))] {
+            made = std::thread([s, fd] {
                 try {
                     capture_thread(s, std::move(*fd)).run();
                 } catch (const std::exception& e) {  // out of memory
@@ -312,6 +313,7 @@ result<void> write_capture(std::shared_ptr<capture_session> s, owned_fd to) {
                 s->done.store(true, std::memory_order_release);
             });
         } catch (const std::system_error&) {
+            to = std::move(*fd);
             pthread_sigmask(SIG_SETMASK, &before, nullptr);
             throw;
         }

@@ -82,7 +82,7 @@ struct capture_session {
 };
 
 /// Starts the thread.
-/// Errors  EAGAIN: no thread
-[[nodiscard]] result<void> write_capture(std::shared_ptr<capture_session> s, owned_fd to);
+/// Errors  EAGAIN: no thread; `to` stays the caller's
+[[nodiscard]] result<void> write_capture(std::shared_ptr<capture_session> s, owned_fd&& to);
 
 }  // namespace turnpike::control

@@ -14,7 +14,7 @@ using datapath::max_ports;
 
 captures::~captures() { close(); }
 
-result<uint64_t> captures::begin(std::shared_ptr<capture_session> s, owned_fd to,
+result<uint64_t> captures::begin(std::shared_ptr<capture_session> s, owned_fd&& to,
                                  uint64_t connection) {
     remove_ended();
     const auto on =

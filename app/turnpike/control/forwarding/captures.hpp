@@ -30,8 +30,9 @@ class captures : public config_handler {
     /// Begins a capture; its thread writes to `to`. Ended ones beyond max_ended are forgotten, the oldest first: each has its
     /// rings.
     /// Answers  its number
-    /// Errors   EBUSY: too many, including ended ones whose threads write the rest; EAGAIN, ENOMEM
-    [[nodiscard]] result<uint64_t> begin(std::shared_ptr<capture_session> s, owned_fd to,
+    /// Errors   EBUSY: too many, including ended ones whose threads write the rest; EAGAIN, ENOMEM. `to` stays the caller's:
+    ///          close() may block.
+    [[nodiscard]] result<uint64_t> begin(std::shared_ptr<capture_session> s, owned_fd&& to,
                                          uint64_t connection);
     /// Ends a capture; its thread writes the rest. No effect if there is none.
     void end(uint64_t number);

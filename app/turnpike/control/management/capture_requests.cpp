@@ -143,12 +143,11 @@ json status_json(uint64_t number, const capture_session& s) {
 }
 
 /// Threads  control
-json begun(controller& c, const request_fields& f, datapath::capture_filter filter, int descriptor,
+json begun(controller& c, const request_fields& f, datapath::capture_filter filter, owned_fd& to,
            uint64_t connection) {
     auto ports = ports_of(c, f);
     datapath::packet_mask mask = 0;
     for (const captured_port& p : ports) mask |= datapath::packet_mask{1} << p.index;
-    owned_fd to = writable(descriptor);
     auto s = std::make_shared<capture_session>(std::move(filter), mask, size_t{max_workers()} + 1);
     s->ports = std::move(ports);
     if (f.has("filter")) s->filter_text = f.text("filter");
@@ -179,7 +178,9 @@ json capture_request(controller& c, control_calls& calls, const request_fields& 
     }
     f.expect("port direction control vlan program filter drops reason snaplen packets");
     auto filter = filter_of(f);
-    return calls.run([&] { return begun(c, f, std::move(filter), descriptor, connection); });
+    // System calls with a client's descriptor may block (NFS, FUSE): not on the control thread.
+    owned_fd to = writable(descriptor);
+    return calls.run([&] { return begun(c, f, std::move(filter), to, connection); });
 }
 
 json show_captures(controller& c, const request_fields&) {

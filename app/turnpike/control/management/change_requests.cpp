@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/management/change_requests.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <algorithm>
 #include <filesystem>
@@ -97,6 +98,10 @@ state::configuration config_of_request(const request_fields& f,
             "\"file\""};
     // In `origin` of each object, in the history and in the log.
     const std::string name = line_in(f, f.has("file") ? "file" : "name", 4095);
+    // fstat() and pread() of other files may block (NFS, FUSE).
+    if (is_sent && ::fcntl(client.descriptor, F_GET_SEALS) < 0)
+        throw error{EINVAL, name,
+                    "is sent by a descriptor that is not of a file in memory (memfd_create)"};
     std::string sent;
     if (is_sent) sent = taken(yaml::read_file(client.descriptor, name));
     tl::expected<state::configuration, state::errors> out;
