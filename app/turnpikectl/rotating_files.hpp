@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A pcapng stream in several files: each begins with the section header and the interface descriptions, so that each can
-// be read alone. A file ends with a whole block.
+// be read alone. A file ends with a whole block, also on a full disk.
 #pragma once
 
 #include <chrono>

@@ -247,12 +247,14 @@ def test_slow_dead_and_killed_readers_and_full_disks_harm_nothing():
         os.mkdir(disk)
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], check=True)
         try:
-            file = os.path.join(disk, "full.pcapng")
-            full = Capture(path, "any", "-w", file)
-            west.run(f"ping -n -f -s 1400 -c 200 {EAST[0]}")
-            _out, complaint = full.process.communicate(timeout=30)
-            assert full.process.returncode == 1 and b"No space left on device" in complaint, complaint
-            assert packets(file, "frame.number"), "whole blocks before the end"
+            for file, *rotation in (("full.pcapng",), ("full_00001.pcapng", "--rotate-size", "1M")):
+                file = os.path.join(disk, file)
+                full = Capture(path, "any", "-w", os.path.join(disk, "full.pcapng"), *rotation)
+                west.run(f"ping -n -f -s 1400 -c 200 {EAST[0]}")
+                _out, complaint = full.process.communicate(timeout=30)
+                assert full.process.returncode == 1 and b"No space left on device" in complaint, complaint
+                assert packets(file, "frame.number"), "whole blocks before the end"
+                os.unlink(file)
         finally:
             subprocess.run(["umount", disk], check=True)
         # As many as there may be; one more is refused.
