@@ -29,6 +29,9 @@ void read_routed(const reader& from, unsigned kind, const configuration& in,
 
 void add_interface(const reader& from, configuration& into, const std::string& name,
                    state::interface i) {
+    const bool is_bridges_own = i.port.empty() && i.vlan == 0;  // has the bridge's name
+    if (!is_bridges_own && into.bridges.find(name) != nullptr)
+        from.refuse("makes the interface '{}', which is the name of a bridge", name);
     if (!into.interfaces.add(name, std::move(i)))
         from.refuse("makes the interface '{}', which is there already", name);
 }
@@ -183,9 +186,9 @@ void read_bridge(const reader& from, configuration& into) {
     bridge b;
     const std::string name = from.at("name").name();
     b.where.text = from.where();
-    if (into.bridges.find(name) != nullptr || into.ports.find(name) != nullptr ||
-        into.tunnels.find(name) != nullptr)
-        from.at("name").refuse("is '{}', which a bridge, a port or a tunnel has already", name);
+    if (into.bridges.find(name) != nullptr || into.interfaces.find(name) != nullptr)
+        from.at("name").refuse(
+            "is '{}', which a bridge, a port, a tunnel or a VLAN's interface has already", name);
     from.attempt([&] { read_members(from.at("members"), name, b, into); });
     read_fields(from, bridge_fields(), of_bridge, into, b);
     if (from.has("fdb"))

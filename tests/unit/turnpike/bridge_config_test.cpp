@@ -123,7 +123,18 @@ INSTANTIATE_TEST_SUITE_P(
             "f.yaml:7: bridge 'lan': station 02:00:00:00:00:01 is behind 'a', which has no"},
         complaint_row{"a name twice",
                       bridge("{port: a}", "  - {name: lan, members: [{port: b}]}\n"),
-                      "f.yaml:9: bridges[1].name is 'lan', which a bridge, a port or a tunnel has"},
+                      "f.yaml:9: bridges[1].name is 'lan', which a bridge, a port, a tunnel or"},
+        complaint_row{"the name of a port's vlan",
+                      ports + "interfaces: [{port: up, vlan: 100, addresses: [10.0.0.1/24]}]\n"
+                              "bridges: [{name: up.100, members: [{port: a}]}]\n",
+                      "f.yaml:7: bridges[0].name is 'up.100', which a bridge, a port, a tunnel or "
+                      "a VLAN's interface has already"},
+        complaint_row{"the name of a later bridge's vlan",
+                      ports + "bridges:\n  - {name: lan.10, members: [{port: b}]}\n"
+                              "  - {name: lan, members: [{port: a, mode: access, vlan: 10}],\n"
+                              "     interfaces: [{vlan: 10, addresses: [10.0.0.1/24]}]}\n",
+                      "f.yaml:9: bridges[1].interfaces[0] makes the interface 'lan.10', which is "
+                      "the name of a bridge"},
         complaint_row{"a list without addresses", bridge("{port: a}", "    acl: {in: x}\n"),
                       "f.yaml:9: bridges[0].acl needs addresses"},
         complaint_row{"a look-up without addresses", bridge("{port: a}", "    urpf: strict\n"),
@@ -197,6 +208,28 @@ TEST(bridge_edits, one_by_one) {
                   std::string::npos)
             << name;
     EXPECT_NE(change(R"({"add": {"member": {"bridge": "lan", "port": "up"}}})").find("has no mode"),
+              std::string::npos);
+}
+
+/// Otherwise `set bridge up.100 addresses` would change the VLAN's interface.
+TEST(bridge_edits, a_vlans_interface_and_a_bridge_have_two_names) {
+    auto loaded = load_text(bridge("{port: a}", others), "f.yaml");
+    ASSERT_TRUE(loaded);
+    ASSERT_TRUE(edit(*loaded, R"([{"del": {"member": {"bridge": "other", "port": "up"}}},
+        {"add": {"address": {"port": "up", "address": "10.0.9.1/24"}}}])"));
+    const std::string of_vlan_100 = R"({"add": {"interface":
+        {"port": "up", "vlan": 100, "addresses": ["10.0.100.1/24"]}}})",
+                      up_100 = R"({"del": {"member": {"bridge": "other", "port": "c"}}},
+        {"add": {"bridge": {"name": "up.100", "members": [{"port": "c"}]}}})";
+    const auto refusal = [&](const std::string& first, const std::string& second) {
+        auto edited = *loaded;
+        const auto done = edit(edited, "[" + first + "," + second + "]");
+        return done ? std::string("done") : done.error().message();
+    };
+    EXPECT_NE(refusal(of_vlan_100, up_100).find("which a bridge, a port, a tunnel or a VLAN's"),
+              std::string::npos);
+    EXPECT_NE(refusal(up_100, of_vlan_100)
+                  .find("makes the interface 'up.100', which is the name of a bridge"),
               std::string::npos);
 }
 

@@ -212,7 +212,7 @@ INSTANTIATE_TEST_SUITE_P(
             "a bridge of its name",
             tunnel_ports + "tunnels:\n" + usual_tunnel +
                 "bridges: [{name: t, members: [{port: a}]}]\n",
-            "f.yaml:6: bridges[0].name is 't', which a bridge, a port or a tunnel has already"},
+            "f.yaml:6: bridges[0].name is 't', which a bridge, a port, a tunnel or a VLAN's"},
         complaint_row{"one twice",
                       with_tunnels(usual_tunnel +
                                    "  - {name: u, vni: 7, local: 10.0.9.1, remote: 10.0.9.2}\n"),
