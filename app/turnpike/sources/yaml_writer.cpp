@@ -157,7 +157,10 @@ class writer {
         std::vector<std::string> leads;  // by target: formatted once, not per route
         for (const state::route_target& t : all.targets()) leads.push_back(leads_to(t));
         if (std::exchange(first, false)) add("routes:\n");
-        add("  - lines: |\n");
+        if (vrf.empty())
+            add("  - lines: |\n");
+        else  // first: compare shows it above a changed line
+            add("  - vrf: {}\n    lines: |\n", quoted(vrf));
         for (const state::route& r : all) {
             const state::route_type type = all.targets()[r.target].type;
             add("      ");
@@ -165,7 +168,6 @@ class writer {
                 add("{} ", state::route_type_names[static_cast<size_t>(type)]);
             add("{}{}", r.to.text(), leads[r.target]);
         }
-        if (!vrf.empty()) add("    vrf: {}\n", quoted(vrf));
     }
 
     const configuration& d_;

@@ -49,6 +49,23 @@ TEST(compare_lines, a_new_object_is_whole) {
                 ElementsAre("+ routes:", "+   - lines: |", "... and 1 more lines"));
 }
 
+TEST(compare_lines, a_route_stands_below_its_vrf) {
+    const std::string text =
+        "vrfs: [{name: red, table: 10}, {name: blue, table: 11}]\n"
+        "ports: [{name: west, device: net_ring0, vrf: red, addresses: [10.0.1.1/24]}, "
+        "{name: east, device: net_ring1, vrf: blue, addresses: [10.0.1.1/24]}]\n"
+        "routes: [{to: 10.7.0.0/16, via: 10.0.1.2, vrf: red}, "
+        "{to: 10.7.0.0/16, via: 10.0.1.2, vrf: blue}";
+    const auto before = loaded_text(text + "]\n"),
+               after = loaded_text(text + ", {to: 10.9.0.0/16, via: 10.0.1.2, vrf: blue}]\n");
+    EXPECT_THAT(compare(before, after),
+                ElementsAre("  routes:", "    - vrf: \"blue\"", "      lines: |",
+                            "+       10.9.0.0/16 via 10.0.1.2 dev east"));
+    const std::string saved = to_yaml(after);
+    EXPECT_EQ(to_yaml(loaded_text(saved)), saved);
+    EXPECT_TRUE(compare(after, loaded_text(saved)).empty());
+}
+
 /// No defaults, and static neighbours also below few settings of the map.
 TEST(compare_lines, a_saved_text_has_no_defaults) {
     const std::string one = "static: [{address: 10.0.2.2, port: east, mac: \"02:00:00:00:00:09\"}]";
