@@ -148,12 +148,25 @@ target member_target(configuration& in, const reader& from) {
     return out;
 }
 
+/// After a change of the address family: the values that were the other family's defaults.
+void reset_defaults_of_family(const reader& at, const state::tunnel& before, state::tunnel& t) {
+    state::tunnel usual = before;
+    for (const std::string_view key : tunnel_keys_of_family) {
+        const field<state::tunnel>& f = *find_row(tunnel_fields(), of_tunnel, key);
+        f.at.reset(usual);
+        if (!at.has(key) && f.at.write(before, f.type) == f.at.write(usual, f.type)) f.at.reset(t);
+    }
+}
+
 target tunnel_target(configuration& in, const reader& from) {
     state::tunnel& t = named_object(from.at("name"), in.tunnels, "a tunnel");
     target out({"name"});
     out.add(tunnel_fields(), of_tunnel, in, t);
     out.add(interface_fields(), of_tunnel, in, *in.interfaces.find(from.at("name").text()));
-    out.then([&t](const reader& at) { check_tunnel(at, t); });
+    out.then([&t, before = t](const reader& at) {
+        if (t.local.v6 != before.local.v6) reset_defaults_of_family(at, before, t);
+        check_tunnel(at, t);
+    });
     return out;
 }
 

@@ -91,7 +91,7 @@ void read_tunnel(const reader& from, configuration& into, bool replace) {
     state::tunnel t;
     t.where.text = from.where();
     read_fields(from, tunnel_fields(), of_tunnel, into, t);
-    for (const char* key : {"mtu", "checksum"})  // their defaults depend on the address family
+    for (const std::string_view key : tunnel_keys_of_family)
         if (!from.has(key)) find_row(tunnel_fields(), of_tunnel, key)->at.reset(t);
     if (from.complaints() == complaints) from.attempt([&] { check_tunnel(from, t); });
     if (state::tunnel* const there = into.tunnels.find(name); there != nullptr && replace) {

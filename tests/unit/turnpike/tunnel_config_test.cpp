@@ -264,5 +264,30 @@ TEST(tunnel_edits, one_by_one) {
               std::string::npos);
 }
 
+/// The defaults change with the address family; other values stay.
+TEST(tunnel_edits, of_the_family_change_its_defaults) {
+    const auto loaded = load_text(with_tunnels(usual_tunnel), "f.yaml");
+    ASSERT_TRUE(loaded) << loaded.error().message();
+    const auto after = [&](std::initializer_list<const char*> sets) {
+        auto edited = *loaded;
+        std::string list;
+        for (const char* keys : sets)
+            list += (list.empty() ? "" : ", ") +
+                    (R"({"set": {"tunnel": {"name": "t", )" + std::string(keys) + "}}}");
+        const auto done = edit(edited, "[" + list + "]");
+        EXPECT_TRUE(done) << done.error().message();
+        const state::tunnel& t = edited.tunnels.at("t");
+        return std::pair(t.mtu, t.checksum);
+    };
+    const char *const six = R"("local": "2001:db8::1", "remote": "2001:db8::2")",
+                      *const four = R"("local": "10.0.9.1", "remote": "10.0.9.2")";
+    EXPECT_EQ(after({six}), std::pair(uint16_t{1430}, true));
+    EXPECT_EQ(after({six, four}), std::pair(uint16_t{1450}, false));
+    EXPECT_EQ(after({R"("mtu": 1400, "checksum": true)", six}), std::pair(uint16_t{1400}, true));
+    EXPECT_EQ(after({R"("mtu": 1450, "checksum": false, "local": "2001:db8::1",
+                        "remote": "2001:db8::2")"}),
+              std::pair(uint16_t{1450}, false));
+}
+
 }  // namespace
 }  // namespace turnpike::sources
