@@ -85,8 +85,25 @@ std::string_view line_socket::client::line() const noexcept {
     return std::string_view(in).substr(begin, searched - begin);
 }
 
+/// A descriptor is of the last line that begins in the data with which it came: Linux appends a message with a descriptor to
+/// the data before, and returns no further message with them (unix(7), unix_stream_read_generic()).
+void line_socket::client::add_descriptor(passed_fd received) {
+    const size_t last = in.find_last_not_of(" \t\r\n");  // blank lines are no requests
+    const size_t start = last == in.npos ? 0 : in.rfind('\n', last) + 1;
+    if (!descriptors.empty() && descriptors.back().line == start)
+        descriptors.back().fd = std::move(received);
+    else
+        descriptors.push_back({start, std::move(received)});
+}
+
+int line_socket::client::descriptor() const noexcept {
+    return descriptors.empty() || descriptors.front().line != begin ? -1
+                                                                    : descriptors.front().fd.get();
+}
+
 void line_socket::client::line_done() noexcept {
     begin = searched = std::min(searched + 1, in.size());
+    std::erase_if(descriptors, [this](const passed& one) { return one.line < begin; });
     if (begin < in.size()) return;
     begin = searched = 0;
     in.clear();
@@ -216,13 +233,16 @@ bool line_socket::receive_from(client& c) {
     if (c.begin != 0) {
         c.in.erase(0, c.begin);
         c.searched -= c.begin;
+        for (passed& one : c.descriptors) one.line -= c.begin;
         c.begin = 0;
     }
     const size_t had = c.in.size();
     c.in.resize(had + read_bytes);
-    const ssize_t n = receive(c.fd.get(), c.in.data() + had, read_bytes, c.passed);
+    passed_fd received;
+    const ssize_t n = receive(c.fd.get(), c.in.data() + had, read_bytes, received);
     const int why = errno;
     c.in.resize(had + static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    if (received.get() >= 0) c.add_descriptor(std::move(received));
     if (n < 0) return why == EAGAIN || why == EINTR;
     c.ended = n == 0;
     c.heard = now_;
@@ -286,10 +306,9 @@ void line_socket::answer_one() {
         const std::string_view line = c.line();
         if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
             c.asked = true;
-            c.who.descriptor = c.passed.get();
+            c.who.descriptor = c.descriptor();
             c.out = around_.answer(line, c.who);
             c.who.descriptor = -1;
-            c.passed.reset();
             c.out += '\n';
         }
         c.line_done();

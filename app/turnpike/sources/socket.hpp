@@ -106,9 +106,12 @@ class line_socket {
 
   private:
     using clock = std::chrono::steady_clock;
+    struct passed {
+        size_t line;  ///< start of the line in `in`
+        passed_fd fd;
+    };
     struct client {
         owned_fd fd{};
-        passed_fd passed{};  ///< the last descriptor received, until the next answer
         socket_peer who{};
         std::string in{}, out{};
         size_t begin = 0;      ///< start of the unanswered part of `in`
@@ -119,9 +122,13 @@ class line_socket {
         bool closing = false;  ///< close after `out` is sent
         uint32_t awaited = 0;  ///< epoll events
         clock::time_point heard{}, moved{};
+        std::vector<passed> descriptors{};  ///< of pending lines, at most one of each
 
         [[nodiscard]] bool has_line() noexcept;
         [[nodiscard]] std::string_view line() const noexcept;
+        void add_descriptor(passed_fd received);
+        /// Answers  the descriptor of the line; -1: none
+        [[nodiscard]] int descriptor() const noexcept;
         void line_done() noexcept;
     };
     using client_list = std::list<client>;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pwd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -83,6 +84,7 @@ class socket_lines : public testing::Test {
                         EXPECT_EQ(from.pid, ::getpid());
                         EXPECT_EQ(from.uid, ::getuid());
                         ++asked_;
+                        last_line_ = line;
                         last_ = from;
                         if (line == "throw") throw std::bad_alloc();
                         if (line == "much") return std::string(4u << 20, 'm');
@@ -97,6 +99,7 @@ class socket_lines : public testing::Test {
     std::unique_ptr<line_socket> socket_;
     std::string log_;
     socket_peer last_{};  ///< that was answered
+    std::string last_line_{};
     int asked_ = 0;
 };
 
@@ -276,6 +279,25 @@ void send_with(const asker& by, std::string_view text, int descriptor) {
     std::memcpy(CMSG_DATA(c), &descriptor, sizeof descriptor);
     EXPECT_EQ(::sendmsg(by.fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
+}
+
+/// Linux returns a plain message and the next one, with a descriptor, in one call.
+TEST_F(socket_lines, a_descriptor_is_of_the_line_with_which_it_came) {
+    const owned_fd file(::memfd_create("file", MFD_CLOEXEC));
+    asker a = client();
+    a.send("plain\n");
+    send_with(a, "with\n\n", file.get());
+    a.send("plain\nplain");
+    send_with(a, "\nwith", file.get());
+    send_with(a, "\nwith\n", file.get());
+    a.send("plain\n");
+    for (int round = 0, answered = 0; round < 50; ++round) {
+        socket_->serve();
+        if (asked_ == answered) continue;
+        answered = asked_;
+        EXPECT_EQ(last_line_ == "with", last_.descriptor >= 0) << answered;
+    }
+    EXPECT_EQ(asked_, 7);
 }
 
 /// A TCP connection whose other end does not read, with more data than that end's buffer takes.
