@@ -240,6 +240,20 @@ diagnosis judge_xsk(const machine& m, const plan::port& port, const std::string&
     return f;
 }
 
+/// The NUMA nodes of CPUs.
+std::set<unsigned> nodes_of(const machine& m, const std::set<unsigned>& cpus) {
+    std::set<unsigned> out;
+    for (const std::string& name : m.names("/sys/devices/system/node")) {
+        unsigned node = 0;
+        if (name.compare(0, 4, "node") != 0) continue;
+        std::from_chars(name.data() + 4, name.data() + name.size(), node);
+        const auto there = parse_list(m.text("/sys/devices/system/node/" + name + "/cpulist"));
+        if (std::any_of(cpus.begin(), cpus.end(), [&](unsigned c) { return there.count(c) != 0; }))
+            out.insert(node);
+    }
+    return out;
+}
+
 /// Whether an IOMMU has a group of devices. vfio's mode without one makes groups, too (vfio_noiommu_group_alloc()).
 bool has_iommu(const machine& m) {
     const std::string folder = "/sys/kernel/iommu_groups";
@@ -313,31 +327,23 @@ void check_pcie(const machine& m, const plan& p, std::vector<diagnosis>& out) {
 
 void check_numa(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     if (p.cpus.empty() || !m.read("/sys/devices/system/node/node1/cpulist")) return;  // one node
-    std::set<unsigned> nodes;
-    for (const std::string& name : m.names("/sys/devices/system/node")) {
-        unsigned node = 0;
-        if (name.compare(0, 4, "node") != 0) continue;
-        std::from_chars(name.data() + 4, name.data() + name.size(), node);
-        const auto cpus = parse_list(m.text("/sys/devices/system/node/" + name + "/cpulist"));
-        if (std::any_of(p.cpus.begin(), p.cpus.end(),
-                        [&](unsigned c) { return cpus.count(c) != 0; }))
-            nodes.insert(node);
-    }
+    const auto nodes = nodes_of(m, p.cpus);
     if (nodes.size() > 1)
         out.push_back(
             {.level = severity::note,
              .subject = "nodes " + list_text(nodes),
              .text = "the lcores are on more than one node",
              .reason = "memory of another node takes half as long again (section 10.2, 2.4)"});
+    const auto worker_nodes = nodes_of(m, p.workers);  // the main lcore touches no packet
     for (const nic& n : nics_of(m, p)) {
         const auto node = m.number(n.folder() + "/numa_node");
-        if ((n.port.empty() && n.interface_port.empty()) || !node) continue;
-        const bool near = nodes.count(static_cast<unsigned>(*node)) != 0;
+        if ((n.port.empty() && n.interface_port.empty()) || !node || p.workers.empty()) continue;
+        const bool near = worker_nodes.count(static_cast<unsigned>(*node)) != 0;
         out.push_back(
             {.level = near ? severity::ok : severity::warning,
              .subject = n.label(),
              .text = near ? fmt::format("node {}, as its workers", *node)
-                          : fmt::format("node {}, and no lcore is there", *node),
+                          : fmt::format("node {}, and no worker is there", *node),
              .reason = near ? "" : "each packet crosses between sockets (section 10.2, 2.4)",
              .remedy = near ? std::vector<std::string>{}
                             : std::vector<std::string>{fmt::format(

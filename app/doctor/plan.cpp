@@ -29,15 +29,16 @@ unsigned main_lcore_of(const std::vector<std::string>& options,
     return lowest == lcores.end() ? 0 : lowest->id;
 }
 
-/// The configuration's `workers`, else all lcores but the main one (state/configuration.hpp).
+/// The configuration's `workers`, else all lcores but the main one, or the main one alone (choose_lcores()).
 std::set<unsigned> cpus_of_workers(const state::configuration& config,
                                    const std::vector<std::string>& options) {
     const std::vector<state::lcore> lcores = state::lcores_of(options);
     const unsigned main = main_lcore_of(options, lcores);
     const std::set<unsigned> named(config.workers.begin(), config.workers.end());
     std::set<unsigned> out;
+    const bool alone = lcores.size() == 1;
     for (const state::lcore& one : lcores)
-        if (named.empty() ? one.id != main : named.count(one.id) != 0) out.insert(one.cpu);
+        if (named.empty() ? one.id != main || alone : named.count(one.id) != 0) out.insert(one.cpu);
     return out;
 }
 

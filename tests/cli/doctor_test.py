@@ -75,6 +75,20 @@ def test_a_tuned_machine_has_nothing_to_do():
     has(found, "ddio", "note", "not read", "rdmsr")
 
 
+def test_the_node_of_a_card_is_compared_with_the_workers():
+    """The main lcore touches no packet: its node does not count."""
+    ports, workers = {"west": "0000:3b:00.0"}, "node 0, and no worker is there"
+    found, _code = examined("xeon-tuned", ports, "-l 1,8-9")
+    has(found, "numa", "note", "nodes 0-1", "the lcores are on more than one node")
+    has(found, "numa", "warning", "0000:3b:00.0", workers, "CPUs of 0-7")
+    found, _code = examined("xeon-tuned", ports, "--lcores 0@8,1@2,2@9")
+    has(found, "numa", "ok", "0000:3b:00.0", "node 0, as its workers")
+    found, _code = examined("xeon-tuned", ports, "-l 1,2,8", more="workers: [8]\n")
+    has(found, "numa", "warning", "0000:3b:00.0", workers)
+    found, _code = examined("xeon-tuned", ports, "-l 8")  # a main lcore alone is the worker
+    has(found, "numa", "warning", "0000:3b:00.0", workers)
+
+
 def test_lcores_that_cannot_be_read_are_said():
     for eal in ("-l 0-x", "--lcores=(0,1", "-c 0xg"):
         found, _code = examined("xeon-tuned", {"west": "0000:3b:00.0"}, eal)
@@ -158,7 +172,7 @@ def test_an_untuned_machine():
     has(found, "pcie", "warning", "ASPM L1", "echo performance > /sys/module/pcie_aspm/parameters/policy", "pcie_aspm.policy=performance on")
     assert "pcie_aspm=off" not in str(found), found  # leaves what the firmware enabled
     has(found, "pcie", "note", "0000:3b:00.1", "run as root")
-    has(found, "numa", "warning", "node 1, and no lcore is there", "4-7,12-15")
+    has(found, "numa", "warning", "node 1, and no worker is there", "4-7,12-15")
     has(found, "isolation", "warning", "cpu 1,9", "isolcpus=managed_irq,domain,1,9 nohz_full=1,9")
     has(found, "interrupts", "warning", "2 interrupts", "40 41")
     has(found, "smt", "warning", "cpu 1,9", "threads of one core")
@@ -248,7 +262,7 @@ def test_ports_on_the_kernels_interfaces():
     for device in ("net_xsk0,iface=eth2", "net_af_xdp0,iface=eth2", "net_af_packet0,iface=eth2", "net_xsk0,iface=eth2.7"):
         found, _code = examined("xeon-untuned", {"west": device}, files={"/sys/class/net/eth2/ifindex": "4", "/sys/class/net/eth2.7/ifindex": "5", "/ /sys/class/net/eth2.7": "lower_eth2"})
         has(found, "pcie", "warning", "0000:3b:00.0", "x4, and the card can 8.0 GT/s PCIe x8")
-        has(found, "numa", "warning", "0000:3b:00.0", "node 1, and no lcore is there")
+        has(found, "numa", "warning", "0000:3b:00.0", "node 1, and no worker is there")
         assert not [key for key in found if key[0] in ("nics", "iommu")] and "0000:3b:00.1" not in str(found), found
     for device in ("net_xsk0,iface=ens3", "net_af_xdp0,iface=ens3", "net_tap0,iface=t0,remote=ens3"):
         found, code = examined("guest", {"out": device})
