@@ -188,18 +188,23 @@ void judge_config(const machine& m, const nic& n, std::vector<diagnosis>& out) {
                            .remedy = {"run as root"}});
         return;
     }
-    const bool small = link->mps < 256 || link->mrrs < 512;
-    out.push_back(
-        {.level = small ? severity::warning : severity::ok,
-         .subject = n.label(),
-         .text = fmt::format("maximum payload {} bytes, maximum read request {} bytes", link->mps,
-                             link->mrrs),
-         .reason = small
-                       ? "at least 256 and 512 bytes: smaller ones cost headers (section 10.1, 1.2)"
-                       : "",
-         .remedy = small ? std::vector<std::string>{"pci=pcie_bus_perf on the kernel's command "
-                                                    "line, or the BIOS' setting"}
-                         : std::vector<std::string>{}});
+    const bool small_mps = link->mps < 256, small_mrrs = link->mrrs < 512;
+    diagnosis sizes{.subject = n.label(),
+                    .text = fmt::format("maximum payload {} bytes, maximum read request {} bytes",
+                                        link->mps, link->mrrs)};
+    if (small_mps || small_mrrs) {
+        sizes.level = severity::warning;
+        sizes.reason = "at least 256 and 512 bytes: smaller ones cost headers (section 10.1, 1.2)";
+    }
+    // pcie_bus_perf would lower read requests to the payload (pcie_write_mrrs()).
+    if (small_mps)
+        sizes.remedy.push_back(
+            "payload: pci=pcie_bus_safe on the kernel's command line, or the BIOS' setting");
+    if (small_mrrs)
+        sizes.remedy.push_back(fmt::format(
+            "read requests: setpci -s {} CAP_EXP+8.w=2000:7000 (512 bytes), until the next boot",
+            n.address));
+    out.push_back(std::move(sizes));
     const auto aspm = pcie::aspm_of_config(*config, n.address);
     if (aspm && *aspm != 0)
         out.push_back({.level = severity::warning,

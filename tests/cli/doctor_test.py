@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -168,7 +169,8 @@ def test_an_untuned_machine():
     assert not any("vfio-pci 0000:3b:00.1" in text for texts in found.values() for text in texts), found
     has(found, "pcie", "warning", "0000:3b:00.0", "x4, and the card can 8.0 GT/s PCIe x8", "the slot can no more")
     has(found, "pcie", "warning", "0000:3b:00.1", "5.0 GT/s PCIe x8", "BIOS")
-    has(found, "pcie", "warning", "maximum payload 128 bytes")
+    has(found, "pcie", "warning", "maximum payload 128 bytes", "pci=pcie_bus_safe")
+    assert "setpci" not in str(found) and "pcie_bus_perf" not in str(found), found
     has(found, "pcie", "warning", "ASPM L1", "echo performance > /sys/module/pcie_aspm/parameters/policy", "pcie_aspm.policy=performance on")
     assert "pcie_aspm=off" not in str(found), found  # leaves what the firmware enabled
     has(found, "pcie", "note", "0000:3b:00.1", "run as root")
@@ -184,6 +186,19 @@ def test_an_untuned_machine():
     has(found, "kernel", "note", "NUMA balancing")
     has(found, "kernel", "note", "NMI watchdog")
     has(found, "limits", "note", "8 MB")
+
+
+def test_small_payloads_and_small_read_requests_have_their_own_remedies():
+    tree = (HERE / "doctor/xeon-untuned.tree").read_text("utf-8")
+    file = "/sys/bus/pci/devices/0000:3b:00.0/config"
+    config = next(line for line in tree.splitlines() if line.startswith(f"= {file}\t")).split("\t")[1]
+    bytes_of = re.findall(r"\\x..|.", config)
+    mend = "setpci -s 0000:3b:00.0 CAP_EXP+8.w=2000:7000 (512 bytes)"
+    for control, payload, request, remedies in ((0x1000, 128, 256, ("pcie_bus_safe", mend)), (0x1020, 256, 256, (mend,)), (0x2000, 128, 512, ("pcie_bus_safe",))):
+        bytes_of[0x48:0x4a] = [f"\\x{control & 0xff:02x}", f"\\x{control >> 8:02x}"]
+        found, _code = examined("xeon-untuned", {"west": "0000:3b:00.0"}, files={file: "".join(bytes_of)})
+        has(found, "pcie", "warning", f"maximum payload {payload} bytes, maximum read request {request} bytes", *remedies)
+        assert len(remedies) == 2 or ("pcie_bus_safe" in str(found)) != ("setpci" in str(found)), found
 
 
 def test_a_machine_of_aarch64():
