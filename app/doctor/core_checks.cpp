@@ -314,8 +314,8 @@ void check_kernel(const machine& m, const plan&, std::vector<diagnosis>& out) {
     out.push_back({.level = old ? severity::warning : severity::ok,
                    .subject = "version",
                    .text = release,
-                   .reason = old ? "before 5.11 AF_XDP charges packet memory to RLIMIT_MEMLOCK and "
-                                   "has no busy polling"
+                   .reason = old ? "before 5.11 AF_XDP has no busy polling, and BPF maps and "
+                                   "programs count against RLIMIT_MEMLOCK, as packet memory does"
                                  : ""});
     struct setting {
         const char *file, *text, *reason;

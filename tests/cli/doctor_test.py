@@ -429,6 +429,8 @@ def test_without_a_configuration_all_devices_are_judged():
     assert not any("vfio-pci 0000:00:1f.6" in text for texts in found.values() for text in texts), found
     has(found, "nics", "warning", "uio_pci_generic", "reaches all memory")
     has(found, "kernel", "warning", "4.19")
+    reason, = (f["reason"] for f in json.loads(run("--replay", HERE / "doctor/desktop.tree", "--json").stdout)["diagnoses"] if "4.19" in f["text"])
+    assert "no busy polling, and BPF maps and programs count against RLIMIT_MEMLOCK" in reason, reason
     has(found, "clock", "warning", "nonstop_tsc")
     has(found, "idle_states", "note", "cpu 0-2", "890 us")
     has(found, "isolation", "note", "none")
