@@ -193,14 +193,18 @@ void check_smt(const machine& m, const plan& p, std::vector<diagnosis>& out) {
         const auto strangers = minus(minus(siblings, {cpu}), isolated);
         if (!strangers.empty() && p.workers.count(cpu) != 0) {
             alone = false;
+            std::vector<std::string> remedy;
+            for (const unsigned stranger : strangers)
+                if (const auto file = of_cpu(stranger, "online"); m.read(file))
+                    remedy.push_back("echo 0 > " + file);  // CPU 0 of x86 has no such file
+            remedy.push_back("isolate both threads of the core, or use another core");
             out.push_back(
                 {.level = severity::note,
                  .subject = fmt::format("cpu {}", cpu),
                  .text = fmt::format("the core's other thread, cpu {}, runs other programs",
                                      list_text(strangers)),
                  .reason = "they share its caches and execution units",
-                 .remedy = {fmt::format("echo 0 > {}", of_cpu(*strangers.begin(), "online")),
-                            "or isolate both threads of the core"}});
+                 .remedy = std::move(remedy)});
         }
     }
     if (alone)

@@ -112,6 +112,19 @@ def test_the_main_lcore_is_that_of_eal():
     has(found, "smt", "note", "cpu 2", "other thread, cpu 1")
 
 
+def test_only_threads_that_can_go_offline_are_told_to():
+    """Linux has no `online` file of a CPU that always runs, as CPU 0 of x86."""
+    ports, folder = {"west": "0000:3b:00.0"}, "/sys/devices/system/cpu"
+    files = {f"{folder}/cpu2/topology/thread_siblings_list": "0-2,8"}
+    mend = "isolate both threads of the core, or use another core"
+    found, _code = examined("xeon-tuned", ports, "-l 2-3 --main-lcore 3", files)
+    has(found, "smt", "note", "cpu 2: the core's other thread, cpu 0-1,8, runs other programs", mend)
+    assert "echo 0" not in str(found["smt", "note"]), found
+    found, _code = examined("xeon-tuned", ports, "-l 2-3 --main-lcore 3", files | {f"{folder}/cpu{cpu}/online": "1" for cpu in (1, 8)})
+    has(found, "smt", "note", f"echo 0 > {folder}/cpu1/online | echo 0 > {folder}/cpu8/online | {mend}")
+    assert "cpu0/online" not in str(found), found
+
+
 def test_clocks_and_kinds_of_numa_balancing():
     clock, balancing = "/sys/devices/system/clocksource/clocksource0/current_clocksource", "/proc/sys/kernel/numa_balancing"
     found, _code = examined("guest", files={clock: "hyperv_clocksource_tsc_page", balancing: "2"})
