@@ -2,6 +2,7 @@
 // turnpike-doctor: examines a machine. Exit code 0: no error was found, 1: there are errors, 2: wrong usage or input.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -37,12 +38,17 @@ std::vector<doctor::file_change> chosen(const std::vector<doctor::diagnosis>& al
     return out;
 }
 
-/// Why a file was not written.
-std::string refusal(const std::string& file, int reason) {
-    if (reason == EIO && file.starts_with("/proc/irq/"))
-        return "the kernel manages this interrupt's CPUs (EIO): isolcpus=managed_irq,domain,LIST "
-               "on the kernel's command line moves it";
-    return std::strerror(reason);
+/// Whether the kernel alone places the interrupt: write_irq_affinity() of Linux' kernel/irq/proc.c.
+bool is_managed_interrupt(const std::string& file, int reason) {
+    return reason == EIO && file.starts_with("/proc/irq/") && file.ends_with("/smp_affinity_list");
+}
+
+int report_managed(const std::string& file) {
+    const bool printed =
+        print(file +
+              ": managed by the kernel (EIO): isolcpus=managed_irq,domain,LIST on its command line "
+              "moves the interrupt\n");
+    return printed ? 0 : is_wrong;
 }
 
 /// The kernel reserves as many hugepages as it finds memory for, without an error.
@@ -67,8 +73,10 @@ int write_changes(const std::filesystem::path& root,
             out != nullptr && std::fputs((c.to + "\n").c_str(), out) >= 0 && std::fflush(out) == 0;
         const int reason = errno;
         if (out != nullptr) std::fclose(out);
-        if (!written)
-            code = complain(fmt::format("{}: {}", file.string(), refusal(c.file, reason)));
+        if (!written && is_managed_interrupt(c.file, reason))
+            code = std::max(code, report_managed(file.string()));
+        else if (!written)
+            code = complain(fmt::format("{}: {}", file.string(), std::strerror(reason)));
         else if (const std::string lack = shortfall(root, c); !lack.empty())
             code = complain(fmt::format("{}: {}", file.string(), lack));
     }
