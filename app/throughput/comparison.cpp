@@ -17,11 +17,12 @@ namespace {
 
 using nlohmann::json;
 
-/// A figure of one result. noise: absolute, of this result alone; none: unknown.
+/// A figure of one result. noise: absolute, of this result alone; none: unknown. counts: false for a trial at another load.
 struct figure {
     std::string size, name, unit;
     double value = 0;
     std::optional<double> noise{};
+    bool counts = true;
 };
 
 /// A search knows its figure up to the load that failed.
@@ -44,13 +45,13 @@ void add_throughput(std::vector<figure>& out, const std::string& size, const jso
                            interval(g, "relevant_lower_bound_fps", "relevant_upper_bound_fps")});
 }
 
-/// Frames that the trials of a load sent.
+/// Frames that the trial of a load's row sent: the last of its attempts.
 double frames_at(const json& size, const json& row) {
     double sent = 0;
     for (const json& t : size.value("trials", json::array()))
         if (t.at("procedure") == "frame loss rate" &&
             t.value("load_fps", 0.0) == row.at("load_fps"))
-            sent += number_or(t.at("frames"), "sent", 0);
+            sent = number_or(t.at("frames"), "sent", 0);
     return sent;
 }
 
@@ -60,20 +61,22 @@ void add_others(std::vector<figure>& out, const std::string& name, const json& s
             out.push_back({name,
                            fmt::format("latency {} at {} %", std::string(key, std::strlen(key) - 3),
                                        r.at("percent").get<unsigned>()),
-                           "us", number_or(r, key, 0)});
+                           "us", number_or(r, key, 0), std::nullopt, r.value("counts", true)});
     for (const json& r : size.value("frame_loss", json::array())) {
         const double p = number_or(r, "loss_ratio", 0), n = frames_at(size, r);
         out.push_back({name, fmt::format("frame loss at {} %", r.at("percent").get<unsigned>()),
                        "%", 100 * p,
                        n > 0 ? std::optional(300 * std::sqrt(std::max(p * (1 - p), 1 / n) / n))
-                             : std::nullopt});
+                             : std::nullopt,
+                       r.value("counts", true)});
     }
     if (const auto b = size.find("back_to_back"); b != size.end()) {
         const double repeats = number_or(*b, "repeats", 0);
         out.push_back({name, "back-to-back", "frames", number_or(*b, "mean_frames", 0),
                        repeats > 1 ? std::optional(3 * number_or(*b, "deviation_frames", 0) /
                                                    std::sqrt(repeats))
-                                   : std::nullopt});
+                                   : std::nullopt,
+                       b->value("counts", true)});
     }
 }
 
@@ -117,6 +120,10 @@ json row_of(const figure& a, const figure& b) {
     json row{{"size", a.size}, {"figure", a.name},  {"unit", a.unit},  {"a", a.value},
              {"b", b.value},   {"change", nullptr}, {"noise", nullptr}};
     if (a.value != 0) row["change"] = change / a.value;
+    if (!a.counts || !b.counts) {
+        row["verdict"] = "unknown";
+        return row;
+    }
     if (!a.noise || !b.noise) {
         row["verdict"] = change == 0 ? "same" : "unknown";
         return row;

@@ -98,6 +98,23 @@ def test_noise_of_loss_and_bursts_is_that_of_their_trials():
     for frames, verdict in ((103.5, "same"), (105.0, "more")):
         later["sizes"][0]["back_to_back"]["mean_frames"] = frames
         assert rows(result(), later)[0]["64", "back-to-back"]["verdict"] == verdict, frames
+    # Attempts whose rate was missed come before the trial of the figure.
+    first, later = result(), result()
+    first["sizes"][0]["trials"] = later["sizes"][0]["trials"] = [*[trial("frame loss rate", 1e6, 900, sent=10**7)] * 8, trial("frame loss rate", 1e6, 1000)]
+    later["sizes"][0]["frame_loss"][0]["loss_ratio"] = 0.0115
+    row = rows(first, later)[0]["64", "frame loss at 100 %"]
+    assert row["verdict"] == "same" and 0.18 < row["noise"] < 0.2, row
+
+
+def test_figures_that_do_not_count_have_no_verdict():
+    for name in ("latency", "frame_loss", "back_to_back"):
+        later = result()
+        measured = later["sizes"][0][name]
+        (measured if name == "back_to_back" else measured[0])["counts"] = False
+        found = rows(result(), later)[0]
+        unknown = {figure for (_, figure), row in found.items() if row["verdict"] == "unknown"}
+        assert unknown and all(figure.startswith(name.replace("_", "-" if name == "back_to_back" else " ")) for figure in unknown), unknown
+        assert all(row["noise"] is None for row in found.values() if row["verdict"] == "unknown"), found
 
 
 def test_latency_of_one_trial_has_no_known_noise():
