@@ -2,6 +2,7 @@
 #include "destinations.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace turnpike::throughput {
 namespace {
@@ -22,14 +23,27 @@ class random_bits {
 };
 
 /// RFC 6890: "this network", loopback, link-local, multicast and above have no hosts behind a router.
-bool has_hosts(const ip_prefix& p) noexcept {
-    const auto& b = p.address.bytes;
-    if (p.length == 0 || p.address.is_multicast() || p.address.is_link_local()) return false;
-    if (p.address.v6) return p.length < 3 || b[0] != 0;  // ::/8
-    return b[0] != 0 && b[0] != 127 && b[0] < 224 && !(b[0] == 169 && b[1] == 254);
+const auto& networks_without_hosts() {
+    static const std::array networks = {
+        *parse_prefix("0.0.0.0/8"),   *parse_prefix("127.0.0.0/8"), *parse_prefix("169.254.0.0/16"),
+        *parse_prefix("224.0.0.0/3"), *parse_prefix("::/8"),        *parse_prefix("fe80::/10"),
+        *parse_prefix("ff00::/8")};
+    return networks;
 }
 
-ip_address draw_host(const ip_prefix& p, random_bits& random) noexcept {
+bool is_host(const ip_address& a) noexcept {
+    const auto& none = networks_without_hosts();
+    return std::none_of(none.begin(), none.end(), [&](const auto& n) { return n.contains(a); });
+}
+
+bool has_hosts(const ip_prefix& p) noexcept {
+    const auto& none = networks_without_hosts();
+    return p.length != 0 && std::none_of(none.begin(), none.end(), [&](const auto& n) {
+               return p.length >= n.length && n.contains(p.address);
+           });
+}
+
+ip_address draw_address(const ip_prefix& p, random_bits& random) noexcept {
     ip_address a = p.network().address;
     const unsigned bytes = a.bits() / 8;
     uint64_t bits = 0;
@@ -39,6 +53,14 @@ ip_address draw_host(const ip_prefix& p, random_bits& random) noexcept {
         a.bytes[i] = static_cast<uint8_t>(a.bytes[i] | (bits & (0xffu >> kept)));
         bits >>= 8;
     }
+    return a;
+}
+
+/// More than a third of a prefix with hosts is of hosts (fe00::/7 has the fewest).
+ip_address draw_host(const ip_prefix& p, random_bits& random) noexcept {
+    constexpr unsigned max_draws = 64;
+    ip_address a = draw_address(p, random);
+    for (unsigned n = 1; n < max_draws && !is_host(a); ++n) a = draw_address(p, random);
     return a;
 }
 

@@ -17,7 +17,8 @@ class destination_list {
   public:
     /// text   a prefix at the start of each line; further words, empty lines and lines with # are ignored, prefixes of the other
     ///        family, 0.0.0.0/0, ::/0 and networks without unicast hosts are skipped
-    /// flows  an address for each: of a prefix drawn at random, with random host bits
+    /// flows  an address for each: of a prefix drawn at random, with random host bits; addresses without
+    ///        unicast hosts in a wider prefix are drawn again
     /// seed   the same text, flows and seed give the same addresses
     /// Errors  EINVAL: a line that does not begin with a prefix (the object is file:line); no prefix
     [[nodiscard]] static result<std::shared_ptr<const destination_list>> draw(

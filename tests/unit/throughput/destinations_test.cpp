@@ -71,6 +71,42 @@ TEST(destinations_test, networks_without_hosts_are_skipped) {
     const auto d =
         drawn("0.0.0.0/0\n224.0.0.0/4\n127.0.0.0/8\n0.0.0.0/8\n169.254.0.0/16\n192.0.2.0/24\n", 10);
     EXPECT_EQ(d->prefixes(), 1u);
+    const auto v6 = drawn(
+        "::/0\n::/8\n64:ff9b::/96\nfe80::/10\nfeb0::/12\nff02::/16\n2001:db8::/32\n", 10, 1, true);
+    EXPECT_EQ(v6->prefixes(), 1u);
+}
+
+TEST(destinations_test, of_wide_prefixes_are_hosts) {
+    for (const char* text : {"0.0.0.0/1", "126.0.0.0/7", "128.0.0.0/1", "168.0.0.0/5",
+                             "169.254.0.0/15", "192.0.0.0/2"}) {
+        const auto d = drawn(text, 20000);
+        ASSERT_EQ(d->prefixes(), 1u) << text;
+        std::set<uint32_t> different;
+        for (uint32_t f = 0; f < 20000; ++f) {
+            const uint32_t a = d->v4(f);
+            EXPECT_TRUE(parse_prefix(text)->contains(ip_address::from_v4(a))) << text;
+            EXPECT_TRUE(a >> 24 != 0 && a >> 24 != 127 && a >> 24 < 224 && a >> 16 != 0xa9fe)
+                << text << ": " << ip_address::from_v4(a).text();
+            different.insert(a);
+        }
+        EXPECT_GT(different.size(), 10000u) << text;
+    }
+    for (const char* text : {"::/1", "8000::/1", "fe00::/7"}) {
+        const auto d = drawn(text, 20000, 1, true);
+        ASSERT_EQ(d->prefixes(), 1u) << text;
+        for (uint32_t f = 0; f < 20000; ++f) {
+            const ipv6_address& a = d->v6(f);
+            EXPECT_TRUE(a.bytes[0] != 0 && a.bytes[0] != 0xff &&
+                        !(a.bytes[0] == 0xfe && (a.bytes[1] & 0xc0) == 0x80))
+                << text << ": " << ip_address::from_v6(a).text();
+        }
+    }
+}
+
+TEST(destinations_test, of_narrow_prefixes_stay_those_of_the_seed) {
+    const auto d = drawn("10.0.0.0/8\n198.51.100.0/24\n", 4, 7);
+    const uint32_t expected[] = {0xc633'64f4u, 0x0a29'3e67u, 0x0aaa'becbu, 0x0abe'023du};
+    for (uint32_t f = 0; f < 4; ++f) EXPECT_EQ(d->v4(f), expected[f]) << f;
 }
 
 TEST(destinations_test, bad_tables_are_refused_by_line) {
