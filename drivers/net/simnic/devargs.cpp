@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devargs.hpp"
 
+#include <cmath>
 #include <span>
 #include <type_traits>
 
@@ -224,6 +225,15 @@ result<void> read_value(const argument& a, std::string_view value, device_argume
                 std::string(a.name) + " takes " + std::string(a.takes));
 }
 
+/// Frames on the impaired wire's line, as far as the rate is known.
+double frames_on_line(const device_arguments& a) {
+    const impairments& i = a.impaired;
+    const double rate = a.traffic.rate_pps, cap = i.cap_pps;
+    const bool queues = cap > 0 && (rate == 0 || rate > cap);
+    const double leaves = queues ? cap : rate;
+    return (leaves * i.delay_us / 1e6 + (queues ? i.buffer : 0)) * (1 - i.loss + i.duplicate);
+}
+
 /// Check combinations of arguments.
 result<void> check_whole(uint64_t given, const device_arguments& out) {
     const auto has = [given](std::string_view key) { return (given & bit_of(key)) != 0; };
@@ -240,6 +250,12 @@ result<void> check_whole(uint64_t given, const device_arguments& out) {
         return fail(EINVAL, "buffer", "needs cap, the rate at which frames leave it");
     if (has("loss_until") && !has("loss_every"))
         return fail(EINVAL, "loss_until", "needs loss_every, the losses that it ends");
+    if (i.delay_us != 0 && frames_on_line(out) > impaired::max_delayed)
+        return fail(EINVAL, "delay",
+                    "holds at most " + std::to_string(impaired::max_delayed) +
+                        " frames (rate times delay, duplicates and a full buffer): these "
+                        "would be " +
+                        std::to_string(static_cast<uint64_t>(std::ceil(frames_on_line(out)))));
     if (has("l2flows") && has("l3flows"))
         return fail(EINVAL, "l2flows", "excludes l3flows: flows differ by MAC or by IP addresses");
     if (has("l2peers") && !has("l2flows"))

@@ -81,6 +81,15 @@ TEST(simnic_arguments, of_a_capture_on_a_bad_line) {
     EXPECT_TRUE(a->impaired.any());
 }
 
+TEST(simnic_arguments, of_a_delay_whose_frames_the_line_holds) {
+    for (const char* text :
+         {"wire=gen,rate=1M,delay=4000", "wire=pcap:f,rate=1M,delay=2000,duplicate=1",
+          "wire=gen,rate=2M,cap=1M,buffer=1000,delay=3000",
+          "wire=peer:p,cap=1M,buffer=1000,delay=3000", "wire=gen,rate=1k,cap=1M,delay=1000000",
+          "wire=gen,delay=1000000", "wire=peer:p,delay=1000000"})
+        EXPECT_TRUE(parse_arguments(text).has_value()) << text;
+}
+
 struct refused {
     const char* text;
     const char* object;  ///< names the argument
@@ -143,6 +152,10 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"wire=gen,corrupt=1x", "corrupt", "0 to 1"},
         refused{"wire=gen,loss=0.6,corrupt=0.6", "loss", "at most 1"},
         refused{"wire=gen,delay=1s", "delay", "microseconds"},
+        refused{"wire=gen,rate=1M,delay=4001", "delay", "these would be 4001"},
+        refused{"wire=pcap:f,rate=1M,delay=2001,duplicate=1", "delay", "at most 4000 frames"},
+        refused{"wire=gen,rate=2M,cap=1M,buffer=1000,delay=3001", "delay", "4001"},
+        refused{"wire=peer:p,cap=1M,buffer=1000,delay=3001", "delay", "4001"},
         refused{"wire=gen,loss_every=1", "loss_every", "2 to 1000000"},
         refused{"wire=gen,cap=0", "cap", "packets per second"},
         refused{"wire=gen,cap=1k,buffer=3841", "buffer", "1 to 3840"},

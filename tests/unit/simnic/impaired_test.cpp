@@ -148,6 +148,15 @@ TEST(bad_line, delays_each_frame_alike) {
     EXPECT_EQ(w->skip_due(149'000), 50u) << "those of the microseconds from 50 on";
 }
 
+TEST(bad_line, delays_as_many_frames_as_it_holds) {
+    const auto w = bad_line({.delay_us = impaired::max_delayed}, pace(0, 1000));
+    constexpr uint64_t delay = impaired::max_delayed * 1000;
+    for (uint64_t now = 0; now < delay; now += 1000)
+        ASSERT_TRUE(next_frame(*w, now).empty()) << "at " << now;
+    for (uint64_t now = delay; now < 3 * delay; now += 1000)
+        ASSERT_FALSE(next_frame(*w, now).empty()) << "at " << now;
+}
+
 /// The given number of numbered frames.
 class numbered final : public wire {
   public:

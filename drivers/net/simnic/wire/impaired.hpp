@@ -44,6 +44,9 @@ class impaired final : public wire {
     /// Capacity of the line; further frames wait in the wire behind it.
     static constexpr uint32_t slots = 4096;
     static constexpr uint32_t max_buffer = slots - 256;
+    /// Frames on the line that leave room for a batch, each frame of it duplicated, and the held frame.
+    static constexpr uint32_t max_delayed = 4000;
+    static_assert(max_delayed + 2 * frame_batch + 1 <= slots);
 
     impaired(std::unique_ptr<wire> inner, const impairments& i, uint64_t tsc_hz);
 
