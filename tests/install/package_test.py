@@ -326,6 +326,7 @@ def test_the_container_image_forwards_with_three_capabilities():
     assert [name for name, _ in steps] == ["FROM", "COPY", "RUN", "USER", "ENV", "ENTRYPOINT", "CMD"], steps
     step = dict(steps)
     *sources, to = step["COPY"].split()
+    user, group = step["USER"].split(":")
     command = " ".join(json.loads(step["ENTRYPOINT"]) + json.loads(step["CMD"]))
     bounding = "+net_raw,+net_admin,+bpf"
     config = (TOP / "examples/container/turnpike.yaml").read_text("utf-8").replace("buffers: 8192", "buffers: 2048").replace(
@@ -351,8 +352,9 @@ cat >/etc/turnpike/turnpike.yaml <<'EOF'
 {config}
 EOF
 chown turnpike /etc/turnpike/turnpike.yaml
+echo "user of the package: $(id -u turnpike):$(id -g turnpike)"
 install -d -o turnpike -g turnpike -m 0755 /run/turnpike
-setpriv --reuid {step["USER"]} --regid {step["USER"]} --clear-groups --inh-caps=-all --bounding-set=-all,{bounding} \
+setpriv --reuid {user} --regid {group} --clear-groups --inh-caps=-all --bounding-set=-all,{bounding} \
     env {step["ENV"]} {command} >/tmp/log 2>&1 &
 for i in $(seq 40); do ip netns exec host1 ping -c 1 -W 1 10.0.2.2 >/dev/null && break; sleep 0.1; done
 ip netns exec host1 ping -c 3 -i 0.2 10.0.2.2 || {{ cat /tmp/log; exit 1; }}
@@ -364,13 +366,17 @@ grep balance /tmp/log
     status = {line.split()[0]: line.split()[1] for line in out.splitlines() if line.startswith(("Uid", "Cap"))}
     wanted = sum(1 << bit for bit in (12, 13, 39))  # CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF of linux/capability.h
     assert "3 received" in out and "balance" in out, out
-    assert status["Uid:"] != "0" and int(status["CapBnd:"], 16) == wanted, status
+    assert f"user of the package: {user}:{group}" in out, out
+    assert status["Uid:"] == user != "0" and int(status["CapBnd:"], 16) == wanted, status
     assert int(status["CapEff:"], 16) == wanted, status
 
 
 def test_the_pod_asks_for_what_the_container_needs():
     config, pod = yaml.safe_load_all((TOP / "examples/container/kubernetes.yaml").read_text("utf-8"))
     container, = pod["spec"]["containers"]
+    if container["securityContext"]["runAsNonRoot"]:  # the kubelet knows a user's number only
+        user = str(container["securityContext"].get("runAsUser", dict(containerfile())["USER"])).partition(":")[0]
+        assert user.isdigit() and int(user) != 0, user
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["NET_RAW", "NET_ADMIN", "BPF"]}
     with_file = dict(containerfile())["RUN"]
     assert all(f"cap_{name.lower()}" in with_file for name in container["securityContext"]["capabilities"]["add"]), with_file
