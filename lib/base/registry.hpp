@@ -11,7 +11,7 @@
 
 namespace turnpike {
 
-/// Never destroy one: what it has when the program ends stays, as with DPDK's own objects. EAL's memory may be gone by then, and
+/// Never destroy one: handles stay when the program ends, as DPDK's own objects do. EAL's memory may be unmapped by then, and
 /// readers may still run.
 ///
 /// Handle   has a `name`

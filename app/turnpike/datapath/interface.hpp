@@ -33,7 +33,7 @@ struct interface_addresses {
     };
     std::vector<v4_network> v4{};
     std::vector<ipv6_address> v6{};         ///< link-local first
-    std::vector<ipv6_address> no_dad{};     ///< of them, those that the kernel has with IFA_F_NODAD
+    std::vector<ipv6_address> no_dad{};     ///< of v6: flagged IFA_F_NODAD in the kernel
     std::vector<ipv6_address> v6_groups{};  ///< multicast groups that the interface has joined
     std::vector<uint32_t> v4_groups{};      ///< joined groups, host order: VTEPs' multicast groups
     std::vector<ip_prefix> prefixes{};      ///< as configured; each one is an on-link network
