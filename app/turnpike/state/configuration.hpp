@@ -165,7 +165,7 @@ struct interface {
     /// addresses that the kernel has with IFA_F_NODAD; never in a file
     std::vector<ip_address> no_dad{};
     origin where{};
-    /// Whether it has IP: addresses, or those that the kernel's interface may have. A port that only carries VLANs has none.
+    /// Whether it has IP: addresses, or an interface of the kernel that may have some. A port that only carries VLANs has none.
     [[nodiscard]] bool has_ip() const noexcept {
         return kind == interface_kind::routed && (!addresses.empty() || host_interface);
     }

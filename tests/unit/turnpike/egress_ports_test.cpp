@@ -58,7 +58,7 @@ TEST(egress_ports, of_copies) {
                    "xconnects: [[a, b]]\nbridges: [{name: lan, members: [c]}]\n"
                    "mirrors: [{name: m, ports: [a], direction: out, to: probe}]\n");
     EXPECT_EQ(out["a"], exits{"b"});
-    EXPECT_EQ(out["b"], (exits{"a", "probe"})) << "what leaves by a came by b";
+    EXPECT_EQ(out["b"], (exits{"a", "probe"})) << "packets that leave by a came by b";
     out = exits_of(probe +
                    "xconnects: [[a, b]]\nbridges: [{name: lan, members: [c]}]\n"
                    "mirrors: [{name: m, bridge: lan, to: probe}]\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ports by which packets may leave: a worker needs a TX queue of each port that is among those of a port it polls.
+// The egress ports of each ingress port: a worker needs TX queues of all egress ports of the ports that it polls.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace turnpike::control {
 /// By ingress port.
 using egress_ports = std::map<std::string, std::set<std::string>, std::less<>>;
 
-/// Packets of a routed port may leave by all routed ports, and those of a bridge with a routed interface or a tunnel, too; copies
+/// Packets of a routed port may leave by all routed ports, and so may packets of a bridge with a routed interface or a tunnel. Copies
 /// leave by their mirror's port, or by routed ports.
 [[nodiscard]] egress_ports egress_ports_of(const state::configuration& in);
 
