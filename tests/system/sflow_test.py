@@ -288,9 +288,12 @@ def test_drops_have_their_reason_and_a_limited_rate():
 def test_it_changes_while_it_runs():
     with Lab() as lab:
         dut, collector, running, operator = router(lab)
-        wait_until(lambda: len(collector.read().samples("flow")) > 100, "samples")
+        wait_until(lambda: len(collector.read().samples("flow")) > 1000, "samples", 20)
+        before = operator.show("sflow")["sflow"]
         other = Collector(dut)
         rewrite(running, lambda c: c["sflow"].update(collectors=[other.name, collector.name], sample=10))
+        after = operator.show("sflow")["sflow"]  # counters go on (doc/metrics.md)
+        assert after["samples"] >= before["samples"] and after["datagrams"] >= before["datagrams"], (before, after)
         wait_until(lambda: len(other.read().samples("flow")) > 1000, "samples at both")
         assert {s["rate"] for s in other.samples("flow")} == {10}
         # A change of something else does not begin a new session.

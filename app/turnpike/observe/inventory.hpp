@@ -78,6 +78,16 @@ struct latency_report {
 struct sflow_report {
     uint64_t life = 0;
     uint64_t datagrams = 0, unsent = 0, samples = 0, drops = 0, lost_samples = 0, lost_drops = 0;
+
+    [[nodiscard]] sflow_report plus(const sflow_report& earlier) const noexcept {
+        return {.life = life,
+                .datagrams = datagrams + earlier.datagrams,
+                .unsent = unsent + earlier.unsent,
+                .samples = samples + earlier.samples,
+                .drops = drops + earlier.drops,
+                .lost_samples = lost_samples + earlier.lost_samples,
+                .lost_drops = lost_drops + earlier.lost_drops};
+    }
 };
 
 /// An interface that the kernel has.

@@ -142,8 +142,11 @@ void add_sampling_stages(datapath::snapshot& v, const state::sflow& says) {
 /// One configuration of the export, its sockets and its thread.
 class sflow_export::session {
   public:
-    session(const state::sflow& says, std::vector<collector> collectors, size_t workers)
+    /// life  of its counters
+    session(const state::sflow& says, std::vector<collector> collectors, size_t workers,
+            uint64_t life)
         : config_(says),
+          life_(life),
           collectors_(std::move(collectors)),
           knows_agent_(!says.agent.empty()),
           building_(says.agent.empty() ? ip_address{} : *parse_address(says.agent)) {
@@ -155,14 +158,7 @@ class sflow_export::session {
             sampling_.of_producer.push_back(
                 std::make_unique<datapath::sampler>(limits, rte_rdtsc() * (2 * w + 3)));
     }
-    ~session() {
-        {
-            const std::lock_guard hold(lock_);
-            stop_ = true;
-        }
-        wake_.notify_all();
-        if (thread_.joinable()) thread_.join();
-    }
+    ~session() { end(); }
     session(const session&) = delete;
     session& operator=(const session&) = delete;
 
@@ -173,6 +169,16 @@ class sflow_export::session {
             return fail(e.code().value(), {}, "no thread");
         }
         return {};
+    }
+
+    /// Export the last samples; no producer has it any more.
+    void end() noexcept {
+        {
+            const std::lock_guard hold(lock_);
+            stop_ = true;
+        }
+        wake_.notify_all();
+        if (thread_.joinable()) thread_.join();
     }
 
     [[nodiscard]] datapath::samplers& sampling() noexcept { return sampling_; }
@@ -307,7 +313,7 @@ class sflow_export::session {
     }
 
     const state::sflow config_;
-    const uint64_t life_ = observe::new_life();
+    const uint64_t life_;
     const std::vector<collector> collectors_;
     datapath::samplers sampling_{};
 
@@ -340,6 +346,15 @@ class sflow_export::prepared_session : public prepared_change {
         : of_(of), next_(std::move(next)) {}
     /// This object now owns the previous session, and is destroyed after a grace period.
     void commit() noexcept override { of_.session_.swap(next_); }
+    void settle() noexcept override {
+        if (next_ == of_.session_) return;
+        if (next_ != nullptr && of_.session_ != nullptr) {
+            next_->end();
+            of_.earlier_ = next_->counted().plus(of_.earlier_);
+        } else {
+            of_.earlier_ = {};
+        }
+    }
 
   private:
     sflow_export& of_;
@@ -363,8 +378,9 @@ result<std::unique_ptr<prepared_change>> sflow_export::prepare(transaction& c) {
                             "sflow.collectors: " + at.text() + ": " + one.error().text);
             collectors.push_back(std::move(*one));
         }
-        next = std::make_shared<session>(says, std::move(collectors),
-                                         datapath::producer_of(max_workers()));
+        next = std::make_shared<session>(
+            says, std::move(collectors), datapath::producer_of(max_workers()),
+            session_ != nullptr ? session_->counted().life : observe::new_life());
         if (auto started = next->start(); !started)
             return fail(started.error().code, says.where.text, started.error().text);
     }
@@ -383,7 +399,7 @@ void sflow_export::export_counters(std::vector<observe::sflow::interface_counter
 }
 
 observe::sflow_report sflow_export::counted() const noexcept {
-    return session_ != nullptr ? session_->counted() : observe::sflow_report{};
+    return session_ != nullptr ? session_->counted().plus(earlier_) : observe::sflow_report{};
 }
 
 /// The counters of all ports, for the export.

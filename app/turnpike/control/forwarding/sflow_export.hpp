@@ -40,6 +40,8 @@ class sflow_export : public config_handler {
     class session;
     class prepared_session;
     std::shared_ptr<session> session_{};
+    observe::sflow_report
+        earlier_{};  ///< counts of sessions before a change, without a pause between them
 };
 
 [[nodiscard]] nlohmann::json show_sflow(controller& c, const request_fields& f);
