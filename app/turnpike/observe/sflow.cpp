@@ -190,13 +190,14 @@ bool datagram::add(const flow_sample& s) {
 }
 
 bool datagram::add(const discarded_packet& s) {
+    const bool leaves = s.why == drop_reason::tx_refused;
     return add_sample(of_discard, [&] {
         put(s.sequence);
         put(0);  // the source is an ifIndex
         put(s.source);
         put(s.lost);
-        put(s.source);
-        put(0);
+        put(leaves ? 0 : s.source);
+        put(leaves ? s.source : 0);
         put(code_of(s.why));
         put_header(s.header);
     });

@@ -49,6 +49,13 @@ TEST(egress_ports, of_a_bridge_with_a_tunnel) {
 
 TEST(egress_ports, of_copies) {
     const std::string probe = "  - {name: probe, device: d4}\n  - {name: c, device: d5}\n";
+    const auto remote = exits_of(
+        probe +
+        "xconnects: [[a, b]]\nbridges: [{name: lan, members: [c]}]\n"
+        "mirrors: [{name: m, ports: [up], direction: in, to: probe},\n"
+        "          {name: far, ports: [a], direction: in, remote: 192.0.2.9, local: 10.0.0.1}]\n");
+    EXPECT_EQ(remote.find("a")->second, (exits{"b", "down", "up"})) << "probe has no addresses";
+    EXPECT_EQ(remote.find("down")->second, (exits{"down", "up"}));
     auto out = exits_of(probe +
                         "xconnects: [[a, b]]\nbridges: [{name: lan, members: [c]}]\n"
                         "mirrors: [{name: m, ports: [a], direction: in, to: probe}]\n");

@@ -56,6 +56,15 @@ TEST(sflow_datagram, has_the_words_of_the_specification) {
     EXPECT_EQ((std::vector<uint32_t>{drop.begin() + 9, drop.begin() + 17}),
               (std::vector<uint32_t>{1, 0, 2, 5, 2, 0, 302, 1}));
     d.clear();
+    ASSERT_TRUE(d.add(observe::sflow::discarded_packet{.sequence = 1,
+                                                       .source = 2,
+                                                       .lost = 5,
+                                                       .why = drop_reason::tx_refused,
+                                                       .header = {header, 60}}));
+    const auto refused = words_of(d.finish(10, 0));
+    EXPECT_EQ((std::vector<uint32_t>{refused.begin() + 9, refused.begin() + 16}),
+              (std::vector<uint32_t>{1, 0, 2, 5, 0, 2, 259}));
+    d.clear();
     ASSERT_TRUE(d.add(observe::sflow::interface_counters{.sequence = 1,
                                                          .source = 2,
                                                          .bits_per_second = 10,

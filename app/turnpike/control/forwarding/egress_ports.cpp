@@ -10,7 +10,7 @@ namespace {
 std::set<std::string> routed_ports(const state::configuration& in) {
     std::set<std::string> ports, bridges, out;
     for (const auto& [name, i] : in.interfaces)
-        if (i.kind == state::interface_kind::routed || in.is_tunnel(i))
+        if (i.has_ip() || in.is_tunnel(i))
             i.bridge.empty() ? ports.insert(i.port) : bridges.insert(i.bridge);
     for (const auto& [name, p] : in.ports)
         if (ports.contains(name) || bridges.contains(in.interfaces.at(name).bridge))

@@ -27,11 +27,8 @@ constexpr uint8_t net_unreachable = 0, host_unreachable = 1, protocol_unreachabl
 constexpr uint8_t v6_no_route = 0, v6_prohibited = 1, v6_address_unreachable = 3,
                   v6_port_unreachable = 4;
 
-ip_address source_of(const owned_mbuf& in_hand) noexcept {
-    const packet::parsed& p = in_hand.about().parsed;
-    const uint8_t* source = in_hand.lead().data() + p.source_offset();
-    return p.is_ipv4() ? ip_address::from_v4(load_be<uint32_t>(source))
-                       : ip_address::from_v6(source);
+ip_address source_of(const owned_mbuf& p) noexcept {
+    return address_at(p, p.about().parsed.source_offset());
 }
 
 bool has_ports(uint8_t protocol) noexcept {
@@ -240,9 +237,14 @@ void local::echo(owned_mbuf p) {
             if (!from) return p.consume();
         }
     }
-    // A request with options, or with a code: the kernel reflects them (RFC 1122 section 3.2.2.6).
-    if (!packet::write_echo_reply(p.lead(), about.parsed))
-        return context_.deliver_or_consume(std::move(p));
+    // A request with options, or with a code: the kernel reflects them (RFC 1122 section 3.2.2.6), if it has the address.
+    if (!packet::write_echo_reply(p.lead(), about.parsed)) {
+        const auto& prefixes = interface_of(p).addresses->prefixes;
+        const bool is_here =
+            std::ranges::find(prefixes, address_at(p, about.parsed.destination_offset()),
+                              &ip_prefix::address) != prefixes.end();
+        return is_here ? context_.deliver_or_consume(std::move(p)) : p.consume();
+    }
     if (from) set_source(p.lead(), about.parsed, *from);
     context_.out.reply_in_place(about.in_port);
     context_.route_own(std::move(p), asker, about.in_interface);

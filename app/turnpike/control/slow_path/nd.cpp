@@ -110,10 +110,11 @@ void nd::handle_advertisement(owned_mbuf p, const mac_address* link) {
         packet::header_at<packet::nd_message>(p.lead().data() + p.about().parsed.upper_offset);
     const ip_address target = ip_address::from_v6(message.target);
     if (is_ours(interface_of(p), message.target)) {
-        own_.claimed(in, message.target,
-                     packet::header_at<packet::ethernet_header>(p.lead().data()).source);
-        return context_.deliver_or_consume(
-            std::move(p));  // the kernel's own detection waits for it
+        const auto by = packet::header_at<packet::ethernet_header>(p.lead().data()).source;
+        if (by == interface_of(p).mac) return p.consume();  // looped back
+        own_.claimed(in, message.target, by);
+        // The kernel's own detection waits for it.
+        return context_.deliver_or_consume(std::move(p));
     }
     if (!context_.may_be_neighbour(in, target)) return p.consume();
     const uint32_t flags = message.icmp.rest;

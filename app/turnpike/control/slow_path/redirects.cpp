@@ -11,15 +11,6 @@
 #include "packet/nd.hpp"
 
 namespace turnpike::control::slow_path {
-namespace {
-
-ip_address address_at(const owned_mbuf& p, uint32_t offset) noexcept {
-    const uint8_t* at = p.lead().data() + offset;
-    return p.about().parsed.is_ipv4() ? ip_address::from_v4(load_be<uint32_t>(at))
-                                      : ip_address::from_v6(at);
-}
-
-}  // namespace
 
 /// RFC 1812 section 5.2.7.2: sender and next hop are in one network, and the packet has no source
 /// route. Hosts accept a redirect only from their router's address (RFC 1122 section 3.2.2.2): our

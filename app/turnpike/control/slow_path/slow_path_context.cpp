@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/byte_order.hpp"
 #include "datapath/nexthop_group.hpp"
 
 namespace turnpike::control::slow_path {
@@ -58,6 +59,12 @@ uint16_t slow_path_context::egress_to(uint16_t in, const ip_address& to) const n
     const bool by_in =
         std::any_of(first, last, [&](uint32_t nexthop) { return egress_of(nexthop) == in; });
     return by_in || first == last ? in : egress_of(*first);
+}
+
+ip_address address_at(const owned_mbuf& p, uint32_t offset) noexcept {
+    const uint8_t* at = p.lead().data() + offset;
+    return p.about().parsed.is_ipv4() ? ip_address::from_v4(load_be<uint32_t>(at))
+                                      : ip_address::from_v6(at);
 }
 
 void slow_path_context::route_own(owned_mbuf p, const ip_address& to, uint16_t interface) {

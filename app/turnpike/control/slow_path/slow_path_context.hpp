@@ -72,6 +72,9 @@ struct slow_path_context {
     void hold(owned_mbuf p, const ip_address& to, uint16_t interface);
 };
 
+/// An address of an IP packet, at that offset of its frame.
+[[nodiscard]] ip_address address_at(const owned_mbuf& p, uint32_t offset) noexcept;
+
 /// A handler of punted packets; registered by reason (slow_path.hpp).
 class handler {
   public:
