@@ -59,6 +59,12 @@ void netlink_rib::apply(const netlink::message& m) {
         std::get<netlink::route>(in_place.what).how = 0;
         return apply(in_place);
     }
+    if (has_only_linkdown(m)) {
+        netlink::message alive = m;
+        for (netlink::nexthop& h : std::get<netlink::route>(alive.what).nexthops)
+            if (is_only_linkdown(m, h)) h.flags &= static_cast<uint8_t>(~RTNH_F_DEAD);
+        return apply(alive);
+    }
     if (listed_ && mark(m)) return;
     if (const auto* r = std::get_if<netlink::route>(&m.what)) return apply_route(*r);
     if (const auto* l = std::get_if<netlink::link>(&m.what)) return apply_link(*l);
@@ -71,11 +77,30 @@ void netlink_rib::apply(const netlink::message& m) {
 }
 
 /// fib6_rt_update(): a request that replaces a nexthop object is notified with NLM_F_REPLACE for each of its routes, too,
-/// which remain in their order.
+/// which remain in their order. So is a default route whose router advertises another preference (ndisc_router_discovery()).
 bool netlink_rib::is_update(const netlink::message& m) const {
     const auto* const r = std::get_if<netlink::route>(&m.what);
-    return r != nullptr && r->to.address.v6 && r->next_hop != 0 && r->how == NLM_F_REPLACE &&
-           m.requester != 0 && next_hop_request_ == std::pair(m.requester, m.sequence);
+    if (r == nullptr || !r->to.address.v6 || r->how != NLM_F_REPLACE) return false;
+    if (m.requester == 0) return r->protocol == RTPROT_RA;
+    return r->next_hop != 0 && next_hop_request_ == std::pair(m.requester, m.sequence);
+}
+
+/// fib_nexthop_info(): with ignore_routes_with_linkdown, a message calls a path without carrier dead. No path of an interface that is
+/// up and has an IPv4 address is dead otherwise.
+bool netlink_rib::is_only_linkdown(const netlink::message& m, const netlink::nexthop& h) const {
+    constexpr uint8_t both = RTNH_F_DEAD | RTNH_F_LINKDOWN;
+    if ((h.flags & both) != both || std::get<netlink::route>(m.what).to.address.v6) return false;
+    const auto link = links_.find(h.interface);
+    const auto addresses = ipv4_addresses_.find(h.interface);
+    return link != links_.end() && link->second.up && addresses != ipv4_addresses_.end() &&
+           !addresses->second.empty();
+}
+
+bool netlink_rib::has_only_linkdown(const netlink::message& m) const {
+    const auto* const r = std::get_if<netlink::route>(&m.what);
+    return r != nullptr && std::ranges::any_of(r->nexthops, [&](const netlink::nexthop& h) {
+               return is_only_linkdown(m, h);
+           });
 }
 
 void netlink_rib::set_ours(followed ours) {

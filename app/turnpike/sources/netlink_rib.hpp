@@ -153,6 +153,8 @@ class netlink_rib {
 
     /// Whether a route's notification follows from a nexthop object's.
     [[nodiscard]] bool is_update(const netlink::message& m) const;
+    [[nodiscard]] bool is_only_linkdown(const netlink::message& m, const netlink::nexthop& h) const;
+    [[nodiscard]] bool has_only_linkdown(const netlink::message& m) const;
     [[nodiscard]] std::optional<object> object_of(const netlink::message& m) const;
     /// Returns  whether the message is taken
     bool mark(const netlink::message& m);

@@ -501,5 +501,39 @@ TEST_F(netlink_rib_test, paths_die_and_come_back_with_their_interface) {
     EXPECT_TRUE(rib_.learned().routes.empty()) << "the kernel removed them";
 }
 
+/// fib_nexthop_info() says so of a path without carrier, while the sysctl is on: it is alive when the carrier returns.
+TEST_F(netlink_rib_test, a_path_is_not_dead_by_ignore_routes_with_linkdown) {
+    const auto link = [](bool carrier) {
+        return message{.what = netlink::link{
+                           .index = west, .up = true, .carrier = carrier, .running = carrier}};
+    };
+    const auto address = [](bool goes) {
+        return message{.what = netlink::address{.gone = goes,
+                                                .interface = west,
+                                                .local = prefix_of("10.0.1.1/24"),
+                                                .flags = IFA_F_PERMANENT}};
+    };
+    receive(link(false));
+    receive(address(false));
+    for (const uint16_t how : {uint16_t{NLM_F_CREATE | NLM_F_EXCL}, uint16_t{NLM_F_MULTI}}) {
+        auto without_carrier = route_of({.to = "10.9.0.0/16", .via = "10.0.1.2", .how = how});
+        std::get<netlink::route>(without_carrier.what).nexthops.front().flags =
+            RTNH_F_DEAD | RTNH_F_LINKDOWN;
+        receive(without_carrier);
+        receive(link(true));
+        EXPECT_EQ(via("10.9.0.0/16"), "10.0.1.2 west") << how;
+        receive(link(false));
+    }
+    // A path that is dead, since the last address of its interface went, stays so.
+    auto two = route_of({.to = "10.7.0.0/16", .by = 0});
+    std::get<netlink::route>(two.what).nexthops = {
+        {.interface = west, .via = address_of("10.0.1.2")},
+        {.interface = east, .via = address_of("10.0.2.2")}};
+    receive(two);
+    receive(address(true));
+    receive(link(true));
+    EXPECT_EQ(via("10.7.0.0/16"), "10.0.2.2 east");
+}
+
 }  // namespace
 }  // namespace turnpike::sources

@@ -217,6 +217,35 @@ TEST_F(netlink_rib_test, advertisements_are_followed_by_choice) {
     EXPECT_TRUE(rib_.learned().addresses.empty());
 }
 
+/// ndisc_router_discovery(): the kernel notifies of a changed preference with NLM_F_REPLACE, and changes the router's own route.
+TEST_F(netlink_rib_test, a_router_of_another_preference_replaces_no_other) {
+    rib_.set_ours({.interfaces = {{west, "west"}}, .accept_ra = {west}});
+    const auto advertised = [](const char* router, uint8_t preference, uint16_t how) {
+        message m = route_of(
+            {.to = "::/0", .via = router, .metric = 1024, .protocol = RTPROT_RA, .how = how});
+        std::get<netlink::route>(m.what).preference = preference;
+        return m;
+    };
+    constexpr uint8_t medium = 0, low = 3;
+    receive(advertised("fe80::a", medium, NLM_F_CREATE | NLM_F_EXCL));
+    receive(advertised("fe80::b", medium, NLM_F_CREATE));
+    EXPECT_EQ(via("::/0"), "fe80::a west");
+    receive(advertised("fe80::b", low, NLM_F_REPLACE));
+    EXPECT_EQ(via("::/0"), "fe80::a west");
+    receive(gone({.to = "::/0", .via = "fe80::a", .metric = 1024, .protocol = RTPROT_RA}));
+    EXPECT_EQ(via("::/0"), "fe80::b west");
+    message left = advertised("fe80::b", low, 0);
+    std::get<netlink::route>(left.what).gone = true;
+    receive(left);
+    EXPECT_EQ(via("::/0"), "none");
+    // A user's request replaces.
+    receive(advertised("fe80::a", medium, NLM_F_CREATE | NLM_F_EXCL));
+    message users = advertised("fe80::b", medium, NLM_F_REPLACE);
+    users.requester = 77;
+    receive(users);
+    EXPECT_EQ(via("::/0"), "fe80::b west");
+}
+
 /// A network that a daemon adds is a route; where advertisements are accepted, it is one anyhow.
 TEST_F(netlink_rib_test, a_daemon_s_network_stays_when_advertisements_are_no_longer_accepted) {
     netlink_rib::followed ours{.interfaces = {{west, "west"}}, .accept_ra = {west}};
