@@ -46,6 +46,16 @@ def test_install():
             assert file.read().count("turnpike") > 2, made
 
 
+def test_a_prefix_of_its_own_has_every_file():
+    """Nothing beside it, not even the drivers, which an installation of the system puts into DPDK's folder."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-prefix-") as folder:
+        run("meson", "setup", f"{folder}/build", SOURCE, "--prefix", f"{folder}/opt", "-Dtests=false", "-Dexamples=false")
+        plan = json.loads(run("meson", "introspect", "--installed", f"{folder}/build"))
+    assert any(target.endswith("/librte_net_xsk.so") for target in plan.values()), plan
+    outside = [target for target in plan.values() if not target.startswith(f"{folder}/opt/")]
+    assert not outside, outside
+
+
 def test_tables_of_counters_are_there():
     """The program has them inside; here they can be read and copied (doc/measure.md)."""
     there = os.listdir(f"{PREFIX}/share/turnpike/pmu")

@@ -43,10 +43,14 @@ chroot "$1/root" sh -ec "$3"
 """
 
 
-# A container's dpkg may be configured to leave documentation out, and its packages to start and stop nothing.
-PREAMBLE = """
+# A container's dpkg may be configured to leave documentation out, and its packages to start and stop nothing. If turnpike is
+# installed on this machine (packages, or `meson install`), the copy is without it.
+PREAMBLE = f"""
 export LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 rm -f /etc/dpkg/dpkg.cfg.d/* /usr/sbin/policy-rc.d
+if installed=$(dpkg-query -W -f '${{Package}} ' {" ".join(NAMES)} 2>/dev/null) || [ "$installed" ]; then dpkg --purge $installed >/dev/null; fi
+rm -f /usr/lib/*/dpdk/pmds-*/librte_mempool_cache_aware.so* /usr/lib/*/dpdk/pmds-*/librte_net_simnic.so* /usr/lib/*/dpdk/pmds-*/librte_net_xsk.so*
+rm -rf $(find /usr/local -name '*turnpike*' -prune)
 """
 
 
