@@ -135,9 +135,12 @@ result<void> controller::make_routing() {
                     p.drop(why);
                 },
             .notify =
-                [this](const neighbour_event& e) {
-                    events_.neighbour(interfaces_->name_of(e.whose.interface), e,
-                                      slow_path_context_->now_ms);
+                [this](const neighbour_event& e) noexcept {
+                    try {
+                        events_.neighbour(interfaces_->name_of(e.whose.interface), e,
+                                          slow_path_context_->now_ms);
+                    } catch (const std::exception&) {  // out of memory: it is not logged
+                    }
                 }});
     if (!made) return tl::unexpected<error>(made.error());
     routing_ = std::move(*made);

@@ -105,6 +105,7 @@ class machine : public ::testing::Test {
             datapath::interface& i = c.snapshot->interfaces[ifindex];
             i.kind = datapath::interface_kind::routed;
             i.mac = {{2, 0, 0, 0, 0, 1}};
+            i.mtu = 1500;
             i.addresses = &ours;
             c.ifindex_of[name] = ifindex++;
         }
@@ -522,6 +523,35 @@ TEST_F(machine, a_lower_limit_is_reached_entry_by_entry) {
         EXPECT_EQ(n->size(), 7 - i);
     }
     EXPECT_EQ(gave_up[drop_reason::neighbour_limit], 0);
+}
+
+TEST_F(machine, a_change_with_a_lower_limit_makes_room) {
+    for (uint32_t i = 0; i < 6; ++i)
+        n->learn(here, ip_address::from_v4(0x0a00'0100 + i), mac_b, true, now);
+    wanted.limits.limit = 4;
+    ASSERT_TRUE(add_gateway(ip_address::from_v4(0x0a00'0200)));
+    EXPECT_EQ(n->size(), 5U);
+}
+
+/// Management prepares changes, and control alone drops packets.
+TEST_F(machine, packets_of_an_entry_that_a_change_evicts_are_dropped_by_the_next_tick) {
+    for (uint32_t i = 0; i < 8; ++i) packet_for(ip_address::from_v4(0x0a00'0100 + i));
+    ASSERT_TRUE(add_gateway(ip_address::from_v4(0x0a00'0200)));
+    EXPECT_EQ(n->size(), 8U);
+    EXPECT_TRUE(gave_up.empty());
+    EXPECT_EQ(n->pending(), 8U);
+    n->tick(now);
+    EXPECT_EQ(gave_up, (std::map<drop_reason, int>{{drop_reason::neighbour_limit, 1}}));
+    EXPECT_EQ(n->pending(), 7U);
+}
+
+/// A snapshot is copied and freed when a device vanishes.
+TEST_F(machine, a_neighbour_that_comes_after_the_snapshot_of_the_change_has_gone) {
+    snapshot->interfaces[here] = {};
+    snapshot.reset();
+    packet_for(host);
+    answer(mac_a);
+    EXPECT_EQ((*nexthops)[table->lookup(0, host)].mtu, 1500);
 }
 
 TEST_F(machine, all_that_waits_is_bounded_and_the_oldest_goes) {

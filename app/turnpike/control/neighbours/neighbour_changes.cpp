@@ -57,7 +57,8 @@ class neighbours::prepared_neighbours : public prepared_change {
         of_.learned_ = learned_.size();
         of_.routed_interfaces_ = 0;
         for (size_t i = 0; i < interfaces_.size(); ++i) {
-            of_.interfaces_[i].about = interfaces_[i].about;
+            of_.interfaces_[i].about =
+                interfaces_[i].about == nullptr ? std::nullopt : std::optional(*interfaces_[i].about);
             of_.interfaces_[i].networks.swap(interfaces_[i].networks);
             of_.interfaces_[i].link_nexthop = interfaces_[i].link_nexthop;
             of_.routed_interfaces_ += interfaces_[i].about != nullptr;
@@ -200,7 +201,8 @@ class neighbours::prepared_neighbours : public prepared_change {
             return there;
         }
         made_.push_back(nullptr);
-        const bool room = of_.entries_.size() < after_.limits.limit || of_.evict(interface, 0);
+        const bool room = of_.entries_.size() < after_.limits.limit ||
+                          of_.evict(interface, after_.limits.limit, dropped_by::tick, 0);
         entry* e = room ? of_.insert(interface, a, snapshot_.interfaces[interface]) : nullptr;
         if (e == nullptr) {
             made_.pop_back();
@@ -217,7 +219,7 @@ class neighbours::prepared_neighbours : public prepared_change {
         e.grouped = grouped_.contains(&e);
         const auto f = fixed_.find(&e);
         e.fixed = f != fixed_.end();
-        if (on.about == nullptr) {
+        if (!on.about) {
             e.gateway = e.fixed = false;
             return of_.forget(e, drop_reason::interface_gone, 0);
         }
@@ -292,8 +294,8 @@ result<std::unique_ptr<prepared_change>> neighbours::prepare(const transaction& 
 
 std::optional<uint32_t> neighbours::add_gateway(uint16_t interface, const ip_address& a,
                                                 bool grouped) {
-    const datapath::interface* const on = interfaces_[interface].about;
-    if (on == nullptr || (a.is_link_local() && a.v6_bytes() == on->addresses->v6.front()))
+    const std::optional<datapath::interface>& on = interfaces_[interface].about;
+    if (!on || (a.is_link_local() && a.v6_bytes() == on->addresses->v6.front()))
         return std::nullopt;
     entry* e = find(interface, a);
     if (e == nullptr || (!e->gateway && !e->fixed)) {

@@ -68,8 +68,9 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
 
 neighbours::entry* neighbours::make(uint16_t interface, const ip_address& a, uint64_t now_ms) {
     const of_interface& on = interfaces_[interface];
-    if (on.about == nullptr) return nullptr;
-    if (entries_.size() >= limits_.limit && !evict(interface, now_ms)) return nullptr;
+    if (!on.about) return nullptr;
+    if (entries_.size() >= limits_.limit && !evict(interface, limits_.limit, dropped_by::caller, now_ms))
+        return nullptr;
     return insert(interface, a, *on.about);
 }
 
@@ -113,8 +114,8 @@ bool neighbours::has_room() noexcept {
 
 /// The entry to evict for a new one: of its interface if that has its fair share, else, or if it has none to evict, of the
 /// interface with the most entries.
-neighbours::entry* neighbours::victim_for(uint16_t interface) {
-    const uint32_t share = limits_.limit / std::max(1U, routed_interfaces_);
+neighbours::entry* neighbours::victim_for(uint16_t interface, uint32_t limit) {
+    const uint32_t share = limit / std::max(1U, routed_interfaces_);
     of_interface* from = &interfaces_[interface];
     if (from->entries < share || victim(*from) == nullptr)
         for (of_interface& other : interfaces_)
@@ -125,11 +126,14 @@ neighbours::entry* neighbours::victim_for(uint16_t interface) {
 }
 
 /// Make room for an entry. Where the limit was lowered, two go for each that comes, until the table is within it.
-bool neighbours::evict(uint16_t interface, uint64_t now_ms) {
+bool neighbours::evict(uint16_t interface, uint32_t limit, dropped_by by, uint64_t now_ms) {
     const size_t before = entries_.size();
-    for (unsigned gone = 0; gone < 2 && entries_.size() >= limits_.limit; ++gone) {
-        entry* const e = victim_for(interface);
+    for (unsigned gone = 0; gone < 2 && entries_.size() >= limit; ++gone) {
+        entry* const e = victim_for(interface, limit);
         if (e == nullptr) break;
+        if (by == dropped_by::tick)
+            for (const auto at : std::exchange(e->pending, {}))
+                aside_.splice(aside_.end(), waiting_, at);
         forget(*e, drop_reason::neighbour_limit, now_ms);
     }
     return entries_.size() < before;
@@ -443,6 +447,7 @@ void neighbours::stop_timer(entry& e) {
 }
 
 void neighbours::tick(uint64_t now_ms) {
+    drop_aside();
     if (!flushes_.empty()) {
         continue_flush(flushes_.front(), now_ms);
         if (flushes_.front().is_done()) flushes_.pop_front();
@@ -496,7 +501,16 @@ void neighbours::drop_pending(entry& e, drop_reason why) {
     }
 }
 
+void neighbours::drop_aside() {
+    while (!aside_.empty()) {
+        rte_mbuf* const packet = aside_.front().packet;
+        aside_.pop_front();
+        callbacks_.drop(packet, drop_reason::neighbour_limit);
+    }
+}
+
 void neighbours::drop_all_pending(drop_reason why) {
+    drop_aside();
     for (auto& [whose, e] : entries_) drop_pending(*e, why);
 }
 

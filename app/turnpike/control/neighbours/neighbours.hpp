@@ -75,7 +75,7 @@ struct neighbour_callbacks {
     std::function<void(rte_mbuf*, const datapath::next_hop&)> send;
     /// Drop a packet under a reason.
     std::function<void(rte_mbuf*, datapath::drop_reason)> drop;
-    /// Log a change.
+    /// Log a change. Must not throw: it is called in the midst of one.
     std::function<void(const neighbour_event&)> notify = [](const neighbour_event&) {};
 };
 
@@ -155,7 +155,7 @@ class neighbours {
     /// Whether a neighbour of the kernel's that was left out would find room now.
     [[nodiscard]] bool has_room() noexcept;
 
-    [[nodiscard]] uint64_t pending() const noexcept { return waiting_.size(); }
+    [[nodiscard]] uint64_t pending() const noexcept { return waiting_.size() + aside_.size(); }
     [[nodiscard]] uint32_t size() const noexcept { return static_cast<uint32_t>(entries_.size()); }
     [[nodiscard]] const state::neighbour_limits& limits() const noexcept { return limits_; }
     [[nodiscard]] std::array<uint32_t, static_cast<size_t>(neighbour_state::count_)> by_state()
@@ -204,8 +204,8 @@ class neighbours {
     struct of_interface {
         std::array<lru, static_cast<size_t>(worth::count_)> takeable{};
         uint32_t entries = 0;
-        bool routed = false;
-        const datapath::interface* about = nullptr;  ///< in the running snapshot
+        /// as of the last change: the snapshot is copied and freed when a device vanishes or is reopened; none: not routed
+        std::optional<datapath::interface> about{};
         std::vector<ip_prefix> networks{};
         uint32_t link_nexthop = 0;  ///< next hop of its on-link networks
         token_bucket solicitations{};
@@ -220,8 +220,11 @@ class neighbours {
     entry* find(uint16_t interface, const ip_address& a);
     entry* make(uint16_t interface, const ip_address& a, uint64_t now_ms);
     entry* insert(uint16_t interface, const ip_address& a, const datapath::interface& on);
-    entry* victim_for(uint16_t interface);
-    bool evict(uint16_t interface, uint64_t now_ms);
+    entry* victim_for(uint16_t interface, uint32_t limit);
+    /// Who drops the packets of an evicted entry: counters and captures have one writer, control, and transactions are
+    /// prepared by management.
+    enum class dropped_by : uint8_t { caller, tick };
+    bool evict(uint16_t interface, uint32_t limit, dropped_by by, uint64_t now_ms);
     entry* victim(of_interface& i);
     void forget(entry& e, datapath::drop_reason why, uint64_t now_ms);
     [[nodiscard]] lru* list_of(const entry& e);
@@ -243,6 +246,7 @@ class neighbours {
     [[nodiscard]] bool drops_packets(const entry& e) const noexcept;
     void release(entry& e);
     void drop_pending(entry& e, datapath::drop_reason why);
+    void drop_aside();
     void flush_entry(entry& e, flush& f, uint64_t now_ms);
     void set_timer(entry& e, uint64_t at_ms);
     void stop_timer(entry& e);
@@ -264,6 +268,7 @@ class neighbours {
     uint32_t flushes_begun_ = 0;
     std::list<flush> flushes_{};  ///< of flush_by_ticks()
     waiting_list waiting_;        ///< oldest first
+    waiting_list aside_;          ///< of evicted entries, for the next tick()
 };
 
 class neighbours::flush {
