@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "control/management/control_calls.hpp"
+#include "control/management/history.hpp"
 #include "lib/eal.hpp"
 #include "lib/failing_new.hpp"
 #include "lib/path_lab.hpp"
@@ -138,6 +140,38 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
                   .kind,
               datapath::nexthop_kind::adjacency);
     l.worker().finish();
+}
+
+/// A change is applied and rolls back unless it is confirmed, or it is refused.
+TEST(control_faults, every_allocation_of_a_change_to_confirm_may_fail) {
+    path_lab l(small(false), 2);
+    control::control_calls calls;
+    control::history history(l.controller(), calls);
+    unsigned refused = 0;
+    for (long nth = 1;; ++nth) {
+        const std::shared_ptr<const state::configuration> wanted = l.read(small(true)),
+                                                          before = history.states().front().state;
+        const control::change_cause cause{.by = "an operator", .what = "change", .comment = "night"};
+        fail_at(nth);
+        bool applied = false;
+        try {
+            applied = history.apply(wanted, cause, std::chrono::seconds(60), {}).has_value();
+        } catch (const std::bad_alloc&) {
+        }
+        const bool failed = failed_meanwhile();
+        const bool is_new = l.controller().running().routes.size() != before->routes.size();
+        ASSERT_EQ(applied, is_new) << nth;
+        ASSERT_EQ(history.undone_in().has_value(), is_new) << nth;
+        ASSERT_EQ(history.states().front().state, applied ? wanted : before) << nth;
+        if (applied) {
+            ASSERT_TRUE(history.rollback(1, "an operator", {})) << nth;
+        }
+        refused += !applied;
+        if (failed) continue;
+        EXPECT_TRUE(applied);
+        break;
+    }
+    EXPECT_GT(refused, 50U);
 }
 
 /// One rule of both families replaced, and a route, while memory ends for good at some point: the

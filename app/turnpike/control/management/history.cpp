@@ -11,7 +11,7 @@
 namespace turnpike::control {
 
 void log_change(const result<state::changes>& came, const change_cause& cause,
-                const std::string& from, const std::string& to) {
+                const std::string& from, const std::string& to) noexcept try {
     const auto& [by, what, comment] = cause;
     const std::string outcome =
         came ? came->text() + " changed"
@@ -22,13 +22,19 @@ void log_change(const result<state::changes>& came, const change_cause& cause,
     observe::log(came ? observe::log_level::notice : observe::log_level::warning,
                  by + ": " + what + (comment.empty() ? "" : " (" + comment + ")") + ": " + outcome,
                  std::move(fields));
+} catch (const std::exception&) {  // out of memory: the change is not logged
 }
 
 namespace {
 
-bool same(const state::configuration& a, const state::configuration& b) {
-    const auto differs = state::diff(a, b);
-    return differs && differs->empty();
+/// Without memory they count as different.
+bool same(const state::configuration& a, const state::configuration& b) noexcept {
+    try {
+        const auto differs = state::diff(a, b);
+        return differs && differs->empty();
+    } catch (const std::exception&) {
+        return false;
+    }
 }
 
 /// Prefixes of the changed routes; nullopt: too many to keep.
@@ -62,7 +68,8 @@ history::history(controller& c, control_calls& calls)
 result<state::changes> history::change_to(std::shared_ptr<const state::configuration> config,
                                           const change_cause& cause, const lost_ports& lost) {
     const std::shared_ptr<const state::configuration> before = states_.front().state;
-    // Allocate first, so that a failure leaves configuration and history consistent.
+    // Allocate first, so that a failure leaves configuration and history consistent. Nothing throws after the change:
+    // its confirmation would not be waited for.
     states_.push_front({config, cause, std::time(nullptr), next_id_++, {}});
     auto changed = controller_.apply_beside(calls_, config, lost);
     // An unchanged configuration adds no entry, but may match the file now. An object that the

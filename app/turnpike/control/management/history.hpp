@@ -39,7 +39,7 @@ struct past_state {
 /// Write the log line of a change, applied or refused.
 /// from, to  the configurations
 void log_change(const result<state::changes>& came, const change_cause& cause,
-                const std::string& from, const std::string& to);
+                const std::string& from, const std::string& to) noexcept;
 
 /// Threads  management.
 class history {
