@@ -5,6 +5,8 @@
 #include <rte_cycles.h>
 #include <sys/mman.h>
 
+#include <thread>
+
 #include "control/forwarding/captures.hpp"
 #include "lib/eal.hpp"
 #include "lib/failing_new.hpp"
@@ -122,6 +124,37 @@ TEST(reopen, a_capture_follows_its_port_and_takes_no_other) {
     l.worker().pause();
     l.controller().capturing().forget(1);
     l.worker().resume();
+}
+
+/// A capture that ended is freed only when workers copy no more for it, also where there was no memory to tell them at once.
+TEST(reopen, a_capture_ends_without_memory) {
+    null_lab l;
+    auto s = std::make_shared<control::capture_session>(datapath::capture_filter{}, 1, 2);
+    s->ports = {{.index = 0, .name = "west"}};
+    s->tsc_hz = rte_get_tsc_hz();
+    const auto pass_one = [&] {
+        EXPECT_TRUE(l.offer(0, ethernet(0x0800, ipv4({.destination = 0x0a09'0001}, udp({})))));
+        l.settle();
+    };
+    l.worker().pause();
+    ASSERT_TRUE(l.controller().capturing().begin(s, owned_fd(::memfd_create("capture", 0)), 1));
+    l.worker().resume();
+    pass_one();
+    const uint64_t seen = s->packets.counted(0).seen;
+    EXPECT_GT(seen, 0U);
+    s->stop = true;
+    while (!s->done) std::this_thread::yield();
+    l.worker().pause();
+    has_failed = false;
+    fails_once = true;
+    allocations_until_failure = 0;
+    l.controller().capturing().tick(l.controller().ports());
+    allocations_until_failure = never;
+    EXPECT_TRUE(has_failed);
+    l.controller().capturing().forget(1);
+    l.worker().resume();
+    pass_one();
+    EXPECT_EQ(s->packets.counted(0).seen, seen);
 }
 
 TEST(reopen, for_checksums_by_the_device) {

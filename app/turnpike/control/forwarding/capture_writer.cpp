@@ -295,34 +295,45 @@ datapath::capture::counts capture_session::counted(size_t interface) const noexc
     return sum;
 }
 
-result<void> write_capture(std::shared_ptr<capture_session> s, owned_fd&& to) {
-    try {
-        // Signals are for the main thread.
-        sigset_t all, before;
+namespace {
+
+/// Signals are for the main thread: a thread inherits the mask of the one that makes it.
+class signals_blocked {
+  public:
+    signals_blocked() noexcept {
+        sigset_t all;
         sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        std::thread made;
-        const auto fd = std::make_shared<owned_fd>(std::move(to));
-        try {
-            made = std::thread([s, fd] {
-                try {
-                    capture_thread(s, std::move(*fd)).run();
-                } catch (const std::exception& e) {  // out of memory
-                    s->end_because(e.what());
-                }
-                s->done.store(true, std::memory_order_release);
-            });
-        } catch (const std::system_error&) {
-            to = std::move(*fd);
-            pthread_sigmask(SIG_SETMASK, &before, nullptr);
-            throw;
-        }
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    signals_blocked(const signals_blocked&) = delete;
+    signals_blocked& operator=(const signals_blocked&) = delete;
+
+  private:
+    sigset_t before_;
+};
+
+}  // namespace
+
+result<void> write_capture(std::shared_ptr<capture_session> s, owned_fd&& to) {
+    const auto fd = std::make_shared<owned_fd>(std::move(to));
+    try {
+        const signals_blocked here;
+        std::thread made([s = std::move(s), fd] {
+            try {
+                capture_thread(s, std::move(*fd)).run();
+            } catch (const std::exception& e) {  // out of memory
+                s->end_because(e.what());
+            }
+            s->done.store(true, std::memory_order_release);
+        });
         pthread_setname_np(made.native_handle(), "turnpike-pcap");
         made.detach();
         return {};
-    } catch (const std::system_error& e) {
-        return fail(e.code().value(), {}, "no thread for the capture");
+    } catch (const std::exception& e) {
+        to = std::move(*fd);
+        const auto* const why = dynamic_cast<const std::system_error*>(&e);
+        return fail(why != nullptr ? why->code().value() : ENOMEM, {}, "no thread for the capture");
     }
 }
 

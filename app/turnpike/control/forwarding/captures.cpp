@@ -34,7 +34,13 @@ result<uint64_t> captures::begin(std::shared_ptr<capture_session> s, owned_fd&& 
         return tl::unexpected<error>(done.error());
     }
     ++last_;
-    publish();
+    try {
+        publish();
+    } catch (const std::bad_alloc&) {  // with nothing changed
+        at->second.on = false;
+        at->second.session->stop.store(true, std::memory_order_relaxed);
+        throw;
+    }
     forget_ended();
     return last_;
 }
@@ -53,16 +59,16 @@ void captures::forget_ended() {
 void captures::end(uint64_t number) {
     const auto at = all_.find(number);
     if (at == all_.end()) return;
-    const bool was = std::exchange(at->second.on, false);
+    turn_off(at->second);
     // Workers stop copying first: the thread then writes the rest.
-    if (was) publish();
+    if (differs_) publish();
     at->second.session->stop.store(true, std::memory_order_relaxed);
 }
 
 void captures::forget(uint64_t connection) noexcept {
-    bool any = false;
+    bool any = differs_;
     for (auto& [number, one] : all_)
-        if (one.connection == connection) any |= std::exchange(one.on, false) || !retired_.empty();
+        if (one.connection == connection) any |= turn_off(one) || !retired_.empty();
     try {
         if (any) publish();
     } catch (const std::bad_alloc&) {  // the workers copy for it until the next change
@@ -87,13 +93,9 @@ std::vector<uint64_t> captures::numbers() const {
 }
 
 void captures::remove_ended(bool waits) {
-    bool any = false;
     for (auto& [number, one] : all_)
-        if (one.on && one.session->done.load(std::memory_order_acquire)) {
-            one.on = false;
-            any = true;
-        }
-    if (any) publish(waits);
+        if (one.session->done.load(std::memory_order_acquire)) turn_off(one);
+    if (differs_) publish(waits);
 }
 
 void captures::tick(const ports& of) noexcept {
@@ -110,6 +112,13 @@ void captures::tick(const ports& of) noexcept {
     }
 }
 
+/// Returns  whether it was on
+bool captures::turn_off(entry& one) noexcept {
+    const bool was = std::exchange(one.on, false);
+    differs_ |= was;
+    return was;
+}
+
 void captures::publish(bool waits) {
     retired_.reserve(retired_.size() + 1);
     auto next = std::make_unique<datapath::capture_tap>();
@@ -119,6 +128,7 @@ void captures::publish(bool waits) {
     for (const auto& slot : workers_.all()) slot->worker.capture_for(next.get());
     out_.capture_for(next.get());
     retired_.push_back(std::exchange(tap_, std::move(next)));
+    differs_ = false;
     if (!waits) return;
     rcu_.synchronize();
     retired_.clear();
@@ -126,7 +136,7 @@ void captures::publish(bool waits) {
 
 void captures::close() noexcept {
     try {
-        for (auto& [number, one] : all_) one.on = false;
+        for (auto& [number, one] : all_) turn_off(one);
         if (tap_ != nullptr || !retired_.empty()) publish();
     } catch (const std::bad_alloc&) {  // workers have stopped, or are stopped next
     }

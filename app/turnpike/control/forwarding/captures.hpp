@@ -63,7 +63,9 @@ class captures : public config_handler {
             return !on && session->done.load(std::memory_order_acquire);
         }
     };
+    bool turn_off(entry& one) noexcept;
     /// waits  for a grace period; otherwise the tap before stays until a later call does
+    /// Throws std::bad_alloc with nothing changed: a session is freed only after a call that did not.
     void publish(bool waits = true);
     void remove_ended(bool waits = true);
     void forget_ended();
@@ -74,6 +76,7 @@ class captures : public config_handler {
     std::map<uint64_t, entry> all_{};  ///< by number
     std::unique_ptr<datapath::capture_tap> tap_{};
     std::vector<std::unique_ptr<datapath::capture_tap>> retired_{};
+    bool differs_ = false;  ///< the tap has a session that is off
     uint64_t last_ = 0;
     uint64_t clocks_given_ = 0;  ///< TSC
 };
