@@ -208,6 +208,19 @@ TEST(neigh_suppress, in_a_flood) {
     EXPECT_GT(answered, 0U);
 }
 
+/// The new bridge may have the number of the removed one, and the station behind both.
+TEST(neigh_suppress, bindings_go_with_their_bridge) {
+    lab l(suppressed);
+    const byte_vector hello = ethernet(0x88b5, zeros(46), everybody, fdb_entry(2));
+    l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
+    EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "110");
+    std::string other = suppressed;
+    other.replace(other.find("name: lan"), 9, "name: wan");
+    ASSERT_TRUE(l.apply(other));
+    l.send(2, in_ipv4(vxlan(hello)));
+    EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "012");
+}
+
 TEST(neigh_suppress, comes_and_goes) {
     lab l(two_tunnels);
     l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));

@@ -199,7 +199,7 @@ void bridges::reconcile() noexcept {
     }
 }
 
-/// Before a change: the entries of bridges that it removes, whose domains it may give to new ones.
+/// Before a change: the entries and bindings of bridges that it removes, whose domains it may give to new ones.
 /// next  by domain number, after the change
 void bridges::drop_of_removed(const std::vector<bridge_row*>& next) noexcept {
     if (std::equal(by_domain_.begin(), by_domain_.end(), next.begin(), next.end(),
@@ -207,12 +207,13 @@ void bridges::drop_of_removed(const std::vector<bridge_row*>& next) noexcept {
                        return was == nullptr || (is != nullptr && was->life == is->life);
                    }))
         return;
-    for (uint32_t n = 0; n < entries_.size(); ++n) {
-        if (entries_[n].is == kind::free) continue;
-        const uint16_t domain = domain_of(entries_[n].key);
+    const auto is_gone = [&](uint16_t domain) {
         const bridge_row *const was = row_of(domain), *const is = row_of(domain, next);
-        if (was == nullptr || is == nullptr || was->life != is->life) remove(n);
-    }
+        return was == nullptr || is == nullptr || was->life != is->life;
+    };
+    for (uint32_t n = 0; n < entries_.size(); ++n)
+        if (entries_[n].is != kind::free && is_gone(domain_of(entries_[n].key))) remove(n);
+    if (addresses_ != nullptr) addresses_->drop_domains(is_gone);
 }
 
 /// After a change: the entries whose interface is no member of their domain any more.

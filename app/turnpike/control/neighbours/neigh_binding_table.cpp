@@ -2,7 +2,6 @@
 #include "control/neighbours/neigh_binding_table.hpp"
 
 #include <new>
-#include <vector>
 
 #include "hash/table_dpdk.hpp"
 
@@ -26,6 +25,7 @@ result<std::unique_ptr<neigh_binding_table>> neigh_binding_table::create(rcu::qs
     if (!table) return tl::unexpected<error>(table.error());
     std::unique_ptr<neigh_binding_table> made(new neigh_binding_table());
     made->table_ = std::move(*table);
+    made->gone_.reserve(most);
     return made;
 }
 
@@ -41,15 +41,23 @@ bound_address neigh_binding_table::find(const address_key& address) const noexce
     return bound_address(table_->find(address).value_or(0));
 }
 
+void neigh_binding_table::drop_domains(const std::function<bool(uint16_t)>& which) noexcept {
+    gone_.clear();
+    table_->for_each([&](const address_key& k, uint64_t) {
+        if (which(domain_of(k))) gone_.push_back(k);
+    });
+    for (const address_key& k : gone_) table_->erase(k);
+}
+
 void neigh_binding_table::tick(uint64_t now_ms, const datapath::fdb_table& fdb_entries) {
     if (now_ms < next_look_ms_) return;
     next_look_ms_ = now_ms + expiry_poll_ms;
-    std::vector<address_key> gone;
+    gone_.clear();
     table_->for_each([&](const address_key& k, uint64_t who) {
         if (!fdb_entries.find(bound_address(who).mac() | uint64_t{domain_of(k)} << 48))
-            gone.push_back(k);
+            gone_.push_back(k);
     });
-    for (const address_key& k : gone) table_->erase(k);
+    for (const address_key& k : gone_) table_->erase(k);
 }
 
 }  // namespace turnpike::control

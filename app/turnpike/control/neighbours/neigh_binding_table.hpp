@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "datapath/bridge.hpp"
 #include "rcu/qsbr.hpp"
@@ -24,6 +26,8 @@ class neigh_binding_table {
 
     void learn(const datapath::address_key& address, const datapath::bound_address& who) noexcept;
     [[nodiscard]] datapath::bound_address find(const datapath::address_key& address) const noexcept;
+    /// Removes the bindings of some domains.
+    void drop_domains(const std::function<bool(uint16_t domain)>& which) noexcept;
     /// Periodically removes bindings without an FDB entry.
     void tick(uint64_t now_ms, const datapath::fdb_table& fdb_entries);
     [[nodiscard]] const datapath::address_table& table() const noexcept { return *table_; }
@@ -39,6 +43,7 @@ class neigh_binding_table {
   private:
     neigh_binding_table() = default;
     std::unique_ptr<datapath::address_table> table_;
+    std::vector<datapath::address_key> gone_{};  ///< with room for all
     uint64_t next_look_ms_ = 0;
 };
 
