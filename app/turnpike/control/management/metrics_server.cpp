@@ -106,11 +106,11 @@ class metrics_server::prepared_listeners : public prepared_change {
   public:
     prepared_listeners(metrics_server& of, listeners next) : of_(of), next_(std::move(next)) {}
     void commit() noexcept override { of_.listening_.swap(next_); }
-    void retire() noexcept override { next_.clear(); }
 
   private:
     metrics_server& of_;
-    listeners next_;
+    listeners
+        next_;  ///< then the previous ones, which end with this: that waits for their threads, so management does it
 };
 
 metrics_server::~metrics_server() = default;
