@@ -33,7 +33,7 @@ concept value_type = std::is_trivially_copyable_v<Value> &&
     (sizeof(Value) == 4 || sizeof(Value) == 8);
 
 /// Threads  one writer (all non-const functions, find, for_each, stats) and many concurrent readers
-///          (lookup, lookup_bulk), each of which reports quiescence to yaml::defer_free between its
+///          (lookup, lookup_bulk), each of which reports quiescence to config::defer_free between its
 ///          calls. Readers see each key's value as of some moment of their call; a key that is
 ///          present throughout is found, whatever else the writer does.
 template <key_type Key, value_type Value>
