@@ -151,7 +151,8 @@ TEST(control_faults, every_allocation_of_a_change_to_confirm_may_fail) {
     for (long nth = 1;; ++nth) {
         const std::shared_ptr<const state::configuration> wanted = l.read(small(true)),
                                                           before = history.states().front().state;
-        const control::change_cause cause{.by = "an operator", .what = "change", .comment = "night"};
+        const control::change_cause cause{
+            .by = "an operator", .what = "change", .comment = "night"};
         fail_at(nth);
         bool applied = false;
         try {
