@@ -131,7 +131,8 @@ class acls::prepared_acls : public prepared_change {
         of_.lists_.swap(lists_);
         of_.incomplete_ = false;
     }
-    void retire() noexcept override {
+    /// Not in retire(): the sums of long lists would hold up control.
+    void settle() noexcept override {
         for (auto& b : of_.bindings_)
             if (b->before != nullptr) b->end_before();
     }
@@ -303,7 +304,7 @@ const acls::binding::page_totals& acls::binding::totals_of_page(size_t first_rul
     return paged;
 }
 
-/// The grace period is over: the previous binding's counters are final.
+/// A grace period is over: the previous binding's counters are final.
 void acls::binding::end_before() noexcept {
     for (size_t w = 0; w < earlier.size(); ++w)
         for (uint32_t id = 0; id < before_id.size(); ++id)
