@@ -5,6 +5,7 @@
 #include <rte_memory.h>
 
 #include <algorithm>
+#include <bitset>
 #include <utility>
 
 #include "hash/table_dpdk.hpp"
@@ -158,12 +159,12 @@ result<std::unique_ptr<tunnel_tables>> make_tables(const transaction& c) {
 
 /// Routed interfaces that may receive VXLAN packets.
 void add_vxlan_stage(transaction& c) {
+    std::bitset<datapath::max_vrfs> vrfs;
+    for (const auto& [name, t] : c.after.tunnels) vrfs.set(c.vrf_index_of.at(t.vrf));
     for (const auto& [name, i] : c.after.interfaces) {
         const uint16_t ifindex = c.ifindex_of.at(name);
         const datapath::interface& on = c.snapshot->interfaces[ifindex];
-        if (on.kind == datapath::interface_kind::routed &&
-            std::any_of(c.after.tunnels.begin(), c.after.tunnels.end(),
-                        [&](const auto& t) { return c.vrf_index_of.at(t.second.vrf) == on.vrf; }))
+        if (on.kind == datapath::interface_kind::routed && vrfs[on.vrf])
             c.snapshot->paths[ifindex].input |= bit(datapath::stage::vxlan_fast);
     }
 }
