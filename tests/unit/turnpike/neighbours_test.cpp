@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
 
+#include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "lib/any_cpu.hpp"
@@ -105,26 +107,29 @@ class machine : public ::testing::Test {
             datapath::interface& i = c.snapshot->interfaces[ifindex];
             i.kind = datapath::interface_kind::routed;
             i.mac = {{2, 0, 0, 0, 0, 1}};
-            i.mtu = 1500;
+            i.mtu = mtu;
             i.addresses = &ours;
             c.ifindex_of[name] = ifindex++;
         }
-        auto staged = n->prepare(c, routes);
-        if (!staged) return tl::unexpected<error>(staged.error());
         static const state::route_set no_routes;
         const state::route_changes same;
+        main.operators.what = main.learned.what = &same;
+        main.derived = longer;
+        for (const char* to : {"10.0.0.0/16", "2001:db8::/64"})
+            main.derived.emplace(*parse_prefix(to), link.index());
+        auto staged = n->prepare(c, routes);
+        if (!staged) return tl::unexpected<error>(staged.error());
         vrf_routes networks{.derived = main.derived};
-        networks.derived.insert(longer.begin(), longer.end());
         for (resolved_routes* some : {&networks.operators, &networks.learned}) {
             some->set = &no_routes;
             some->what = &same;
         }
-        for (const char* to : {"10.0.0.0/16", "2001:db8::/64"})
-            networks.derived.emplace(*parse_prefix(to), link.index());
         auto tables = table->main().prepare(networks);
         if (!tables) return tl::unexpected<error>(tables.error());
         (*tables)->commit();
+        const auto began = std::chrono::steady_clock::now();
         (*staged)->commit();
+        commit_time = std::chrono::steady_clock::now() - began;
         snapshot = std::move(c.snapshot);
         learned_nexthops = main.learned.nexthops_of_members;
         return {};
@@ -188,6 +193,8 @@ class machine : public ::testing::Test {
     std::unique_ptr<datapath::snapshot> snapshot;
     std::unique_ptr<neighbours> n;
     known_neighbour last_told;
+    uint16_t mtu = 1500;
+    std::chrono::steady_clock::duration commit_time{};
     bool may_ask = true;
     int asked_all = 0, asked_one = 0;
     const rte_mbuf *last_sent = nullptr, *last_given_up = nullptr;
@@ -543,6 +550,26 @@ TEST_F(machine, packets_of_an_entry_that_a_change_evicts_are_dropped_by_the_next
     n->tick(now);
     EXPECT_EQ(gave_up, (std::map<drop_reason, int>{{drop_reason::neighbour_limit, 1}}));
     EXPECT_EQ(n->pending(), 7U);
+}
+
+/// Control commits a change, and may not pause for each neighbour that it does not concern.
+TEST_F(machine, a_change_updates_the_neighbours_that_it_concerns) {
+    constexpr uint32_t many = 20'000;
+    wanted.limits.limit = many + 8;
+    start();
+    const auto address = [](uint32_t number) {
+        ip_address a = host6;
+        std::memcpy(&a.bytes[10], &number, sizeof number);
+        return a;
+    };
+    for (uint32_t i = 0; i < many; ++i) n->learn(here, address(i), mac_a, true, now);
+    ASSERT_EQ(n->size(), many);
+    mtu = 9000;
+    ASSERT_TRUE(apply());
+    const auto all = commit_time;
+    EXPECT_EQ((*nexthops)[table->lookup(0, address(many - 1))].mtu, 9000);
+    ASSERT_TRUE(add_gateway(host));
+    EXPECT_LT(10 * commit_time, all);
 }
 
 /// A snapshot is copied and freed when a device vanishes.

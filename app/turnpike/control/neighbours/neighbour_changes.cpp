@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bitset>
 
 #include "control/neighbours/neighbours.hpp"
 
@@ -31,7 +32,7 @@ class neighbours::prepared_neighbours : public prepared_change {
             if (auto done = add_gateways(c, t.learned, true); !done) return done;
         return add_permanent(c, r.out);
     }
-    result<void> find_interfaces(const transaction& c) {
+    void find_interfaces(const transaction& c) {
         interfaces_.resize(of_.interfaces_.size());
         for (const auto& [name, ifindex] : c.ifindex_of) {
             const datapath::interface& on = snapshot_.interfaces[ifindex];
@@ -44,11 +45,27 @@ class neighbours::prepared_neighbours : public prepared_change {
                 c.running->interfaces[ifindex].kind != datapath::interface_kind::routed;
         }
         not_yet_.reserve(fixed_.size());
-        for (const auto& [whose, e] : of_.entries_) known_.push_back(e.get());
-        known_.insert(known_.end(), made_.begin(), made_.end());
-        std::sort(known_.begin(), known_.end());
-        known_.erase(std::unique(known_.begin(), known_.end()), known_.end());
-        return {};
+    }
+    /// The entries that the change concerns: control updates them, and may not pause for all the others.
+    void find_concerned(const routes_in_progress& r) {
+        std::bitset<datapath::max_vrfs> vrfs;
+        for (const vrf_routes& t : r.tables) vrfs[t.vrf] = concerns_links(t);
+        std::vector<bool> differs(interfaces_.size());
+        for (size_t i = 0; i < interfaces_.size(); ++i) {
+            const of_one& is = interfaces_[i];
+            const of_interface& was = of_.interfaces_[i];
+            differs[i] = was.about.has_value() != (is.about != nullptr) ||
+                         (is.about != nullptr && was.about->mtu != is.about->mtu);
+            if (is.about != nullptr && was.link_nexthop != is.link_nexthop) vrfs.set(is.about->vrf);
+        }
+        for (const auto& [whose, e] : of_.entries_)
+            if (differs[e->interface] || vrfs[e->vrf] || other_role(*e) || lacks_route(*e))
+                concerned_.push_back(e.get());
+        for (entry* e : touched_)
+            if (other_role(*e)) concerned_.push_back(e);
+        concerned_.insert(concerned_.end(), made_.begin(), made_.end());
+        std::sort(concerned_.begin(), concerned_.end());
+        concerned_.erase(std::unique(concerned_.begin(), concerned_.end()), concerned_.end());
     }
 
     void commit() noexcept override {
@@ -57,13 +74,15 @@ class neighbours::prepared_neighbours : public prepared_change {
         of_.learned_ = learned_.size();
         of_.routed_interfaces_ = 0;
         for (size_t i = 0; i < interfaces_.size(); ++i) {
-            of_.interfaces_[i].about =
-                interfaces_[i].about == nullptr ? std::nullopt : std::optional(*interfaces_[i].about);
+            of_.interfaces_[i].about = interfaces_[i].about == nullptr
+                                           ? std::nullopt
+                                           : std::optional(*interfaces_[i].about);
             of_.interfaces_[i].networks.swap(interfaces_[i].networks);
             of_.interfaces_[i].link_nexthop = interfaces_[i].link_nexthop;
             of_.routed_interfaces_ += interfaces_[i].about != nullptr;
         }
-        for (entry* e : known_) update(*e);
+        for (entry* e : touched_) of_.update_rank(*e);  // find_or_insert() took it out of its list
+        for (entry* e : concerned_) update(*e);
     }
     /// Now workers know the interfaces that are new: until here the way to their neighbours was unresolved.
     void retire() noexcept override {
@@ -74,6 +93,25 @@ class neighbours::prepared_neighbours : public prepared_change {
     }
 
   private:
+    /// Whether routes change that may decide whether a neighbour is in a connected network or on-link route.
+    [[nodiscard]] bool concerns_links(const vrf_routes& t) const {
+        if (!of_.host_routes_.has_derived(t)) return true;
+        const bool any_length = of_.host_routes_.of(t.vrf).has_link_routes() ||
+                                routes::lead_to_links(*t.operators.set) ||
+                                routes::lead_to_links(*t.learned.set);
+        return of_.any_in(t.vrf, *t.operators.what, any_length) ||
+               of_.any_in(t.vrf, *t.learned.what, any_length);
+    }
+    [[nodiscard]] bool other_role(entry& e) const {
+        const auto f = fixed_.find(&e);
+        return e.gateway != gateways_.contains(&e) || e.grouped != grouped_.contains(&e) ||
+               e.fixed != (f != fixed_.end()) || (e.fixed && e.mac != f->second);
+    }
+    /// There was no memory for it.
+    [[nodiscard]] static bool lacks_route(const entry& e) noexcept {
+        return !e.has_route && !e.gateway && !e.fixed && e.state != neighbour_state::incomplete &&
+               e.state != neighbour_state::failed;
+    }
     result<void> add_fixed(const transaction& c, routes_in_progress& r) {
         for (const auto& [name, says] : after_.neighbours) {
             auto e = add(c, name, "the static ones");
@@ -270,7 +308,7 @@ class neighbours::prepared_neighbours : public prepared_change {
     const state::configuration& after_;
     const datapath::snapshot& snapshot_;
     std::vector<of_one> interfaces_;
-    std::vector<entry*> made_, touched_, known_;
+    std::vector<entry*> made_, touched_, concerned_;
     std::set<entry*> gateways_, grouped_;
     std::set<entry*> learned_;  ///< the kernel's only
     std::map<entry*, mac_address> fixed_;
@@ -288,7 +326,8 @@ result<std::unique_ptr<prepared_change>> neighbours::prepare(const transaction& 
                         "makes room for more",
                         nexthops_.capacity() / 2));
     if (auto done = ready->add_all(c, r); !done) return tl::unexpected<error>(done.error());
-    if (auto done = ready->find_interfaces(c); !done) return tl::unexpected<error>(done.error());
+    ready->find_interfaces(c);
+    ready->find_concerned(r);
     return ready;
 }
 
@@ -313,33 +352,34 @@ std::optional<uint32_t> neighbours::add_gateway(uint16_t interface, const ip_add
     return e->nexthop;
 }
 
-bool neighbours::any_in(const state::route_changes& what, bool any_length) const {
-    std::vector<uint16_t> with_entries;
-    for (size_t i = 0; i < interfaces_.size(); ++i)
-        if (interfaces_[i].entries != 0) with_entries.push_back(static_cast<uint16_t>(i));
+bool neighbours::any_in(uint8_t vrf, const state::route_changes& what, bool any_length) const {
     std::set<ip_prefix> networks;
     std::set<uint8_t> lengths;
-    for (const uint16_t i : with_entries)
-        for (const ip_prefix& p : interfaces_[i].networks) {
-            networks.insert(p.network());
-            lengths.insert(p.length);
-        }
+    const auto find_networks = [&] {
+        for (const of_interface& i : interfaces_)
+            if (i.entries != 0 && i.about && i.about->vrf == vrf)
+                for (const ip_prefix& p : i.networks) {
+                    networks.insert(p.network());
+                    lengths.insert(p.length);
+                }
+    };
     const auto is_inside = [&](const ip_prefix& to) {
         return std::ranges::any_of(lengths, [&](uint8_t length) {
             return length < to.length && networks.contains(ip_prefix{to.address, length}.network());
         });
     };
-    const auto contains_any = [&](const ip_prefix& to) {
-        if (!any_length && !is_inside(to)) return false;
-        return std::any_of(with_entries.begin(), with_entries.end(), [&](uint16_t i) {
-            const auto first = entries_.lower_bound({i, to.address});
-            return first != entries_.end() && first->first.first == i &&
-                   to.contains(first->first.second);
-        });
+    const auto concerns_any = [&](const ip_prefix& to) {
+        const auto first = addresses_.lower_bound({vrf, to.address});
+        if (first == addresses_.end() || first->first.first != vrf ||
+            !to.contains(first->first.second))
+            return false;
+        if (any_length) return true;
+        if (lengths.empty()) find_networks();
+        return is_inside(to);
     };
-    return std::any_of(what.removed.begin(), what.removed.end(), contains_any) ||
+    return std::any_of(what.removed.begin(), what.removed.end(), concerns_any) ||
            std::any_of(what.set.begin(), what.set.end(),
-                       [&](const state::route& r) { return contains_any(r.to); });
+                       [&](const state::route& r) { return concerns_any(r.to); });
 }
 
 known_neighbour neighbours::shown(const entry& e) const {

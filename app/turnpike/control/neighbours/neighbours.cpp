@@ -54,13 +54,16 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
     h.sends_icmp = true;
     entry* made = e.get();
     const uint32_t index = made->nexthop;  // the entry may be destroyed
+    uint32_t& same = addresses_[{on.vrf, a}];
     try {
         by_nexthop_.emplace(made->nexthop, made);
         entries_.emplace(key{interface, a}, std::move(e));
     } catch (...) {
         by_nexthop_.erase(index);
+        if (same == 0) addresses_.erase({on.vrf, a});
         throw;
     }
+    ++same;
     h.kind.store(nexthop_kind::glean, std::memory_order_release);
     ++interfaces_[interface].entries;
     return made;
@@ -69,7 +72,8 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
 neighbours::entry* neighbours::make(uint16_t interface, const ip_address& a, uint64_t now_ms) {
     const of_interface& on = interfaces_[interface];
     if (!on.about) return nullptr;
-    if (entries_.size() >= limits_.limit && !evict(interface, limits_.limit, dropped_by::caller, now_ms))
+    if (entries_.size() >= limits_.limit &&
+        !evict(interface, limits_.limit, dropped_by::caller, now_ms))
         return nullptr;
     return insert(interface, a, *on.about);
 }
@@ -154,6 +158,8 @@ void neighbours::forget(entry& e, drop_reason why, uint64_t now_ms) {
     unrank(e);
     --interfaces_[e.interface].entries;
     by_nexthop_.erase(e.nexthop);
+    if (const auto at = addresses_.find({e.vrf, e.address}); --at->second == 0)
+        addresses_.erase(at);
     entries_.erase({e.interface, e.address});
 }
 

@@ -144,9 +144,9 @@ class neighbours {
     /// The neighbour of a next hop; none: not a neighbour's next hop.
     [[nodiscard]] std::optional<known_neighbour> of_nexthop(uint32_t nexthop) const;
 
-    /// Whether the prefix of a changed route contains a neighbour, and is longer than the neighbour's connected network
-    /// or has any length.
-    [[nodiscard]] bool any_in(const state::route_changes& what, bool any_length) const;
+    /// Whether the prefix of a changed route of a VRF contains a neighbour, and is inside of a connected network or has any
+    /// length.
+    [[nodiscard]] bool any_in(uint8_t vrf, const state::route_changes& what, bool any_length) const;
     [[nodiscard]] bool knows(uint16_t interface, const ip_address& a) const noexcept {
         return entries_.contains({interface, a});
     }
@@ -260,6 +260,7 @@ class neighbours {
     state::neighbour_limits limits_{};
     std::minstd_rand random_{std::random_device{}()};
     std::map<key, std::unique_ptr<entry>> entries_;
+    std::map<std::pair<uint8_t, ip_address>, uint32_t> addresses_;  ///< number of entries by VRF
     std::map<uint32_t, entry*> by_nexthop_;
     std::vector<of_interface> interfaces_;  ///< by interface index
     uint32_t routed_interfaces_ = 0;

@@ -50,6 +50,10 @@ class route_tables {
         return tables_[vrf] != nullptr && tables_[vrf]->is_on_link(a, link_nexthop);
     }
 
+    /// Whether a VRF exists, and these are the connected networks, local addresses and static neighbours in force.
+    [[nodiscard]] bool has_derived(const vrf_routes& t) const {
+        return tables_[t.vrf] != nullptr && tables_[t.vrf]->has_derived(t.derived);
+    }
     /// Requires  the VRF exists
     [[nodiscard]] routes& of(uint8_t vrf) const noexcept { return *tables_[vrf]; }
     /// The main table.

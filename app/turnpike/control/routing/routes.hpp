@@ -51,6 +51,12 @@ class routes {
                              const state::route_changes& what, const make_nexthop& make,
                              bool may_release);
 
+    /// Whether a route of a set is on-link.
+    [[nodiscard]] static bool lead_to_links(const state::route_set& some) noexcept;
+    /// Whether these are the connected networks, local addresses and static neighbours in force.
+    [[nodiscard]] bool has_derived(const std::map<ip_prefix, uint32_t>& these) const {
+        return derived_ == these;
+    }
     /// Whether a route may be on-link: neighbours in its prefix depend on it.
     [[nodiscard]] bool has_link_routes() const noexcept { return links_; }
     /// Number of kernel routes that the FIB has no room for.
@@ -104,8 +110,6 @@ class routes {
     [[nodiscard]] std::optional<std::vector<uint32_t>> known_nexthops(
         const state::route_set& running, const state::route_set& next, const make_nexthop& make,
         bool may_release);
-    [[nodiscard]] static bool lead_to_links(const state::route_set& some) noexcept;
-
     routes() = default;
     result<void> set(const ip_prefix& to, std::optional<uint32_t> nexthop);
     [[nodiscard]] std::optional<uint32_t> get(const ip_prefix& to) const;
