@@ -81,7 +81,7 @@ bool controller::learn_routes(const state::learned& before) noexcept {
                                 [this](const datapath::next_hop& nexthop) {
                                     return has_link(snapshot_->interfaces[nexthop.out.interface]);
                                 }},
-                           *followed_, learned_);
+                           *followed_, before, learned_);
 }
 
 result<state::changes> controller::attempt(std::shared_ptr<const state::configuration> config,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "state/interface_networks.hpp"
 #include "state/next_hop_rules.hpp"
@@ -34,8 +35,7 @@ void add_addresses(configuration& to, const learned& l) {
 }
 
 /// Whether a next hop is via a mirrored interface and not a local address.
-bool can_be(const configuration& in, const route_member& m) {
-    const interface* by = in.interfaces.find(m.interface);
+bool can_be(const interface* by, const route_member& m) {
     if (by == nullptr || !by->host_interface || by->kind != interface_kind::routed ||
         by->admin_down)
         return false;
@@ -47,7 +47,8 @@ void add_neighbours(const configuration& in, const learned& l, followed& to) {
     const size_t most = in.limits.limit / 2;
     for (const auto& [name, mac] : l.neighbours) {
         const route_member there{.via = name.address, .interface = name.interface};
-        if (!can_be(in, there) || in.neighbours.contains(name)) continue;
+        if (!can_be(in.interfaces.find(name.interface), there) || in.neighbours.contains(name))
+            continue;
         if (in.neighbours.size() + to.neighbours.size() < most)
             to.neighbours.emplace_hint(to.neighbours.end(), name, mac);
         else
@@ -104,9 +105,13 @@ void remove_down_paths(const configuration& in, route_set& routes) {
 
 route_set followed_routes(const configuration& in, const std::string& vrf,
                           const route_set& routes) {
+    std::unordered_map<std::string_view, const interface*>
+        by_name;  // thousands of next hops have few
     // An on-link route must be in the VRF of its interface (neighbour_finder::check_link).
     const auto is_usable = [&](const route_member& m) {
-        return can_be(in, m) && (m.via || in.interfaces.at(m.interface).vrf == vrf);
+        const auto [at, is_new] = by_name.try_emplace(m.interface);
+        if (is_new) at->second = in.interfaces.find(m.interface);
+        return can_be(at->second, m) && (m.via || at->second->vrf == vrf);
     };
     const auto targets = routes.targets();
     route_set out = routes;

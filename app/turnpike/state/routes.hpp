@@ -144,6 +144,11 @@ class route_set {
         return target ? &targets_->all[*target] : nullptr;
     }
 
+    /// Whether it is an unchanged copy, or the original of one. Does not compare the routes of others.
+    [[nodiscard]] bool is_same(const route_set& o) const noexcept {
+        return at_ == o.at_ && targets_ == o.targets_;
+    }
+
   private:
     friend route_changes diff(const route_set& before, const route_set& after);
     struct version;

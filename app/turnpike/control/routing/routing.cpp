@@ -90,17 +90,18 @@ std::optional<uint32_t> routing::make_nexthop(const in_force& running,
 }
 
 bool routing::learn(const in_force& running, state::followed& followed,
-                    const state::learned& next) noexcept {
+                    const state::learned& before, const state::learned& next) noexcept {
     const auto new_nexthop = [&](const state::route_target& t) { return make_nexthop(running, t); };
     try {
         for (const auto& [name, index] : vrfs_.indexes()) {
+            if (next.routes_of(name).is_same(before.routes_of(name))) continue;
             state::route_set& now = followed.routes.at(name);
             const state::route_set wanted =
                 state::followed_routes(running.config, name, next.routes_of(name));
             const state::route_changes what = state::diff(now, wanted);
             control::routes& table = tables_->of(index);
             if (recursion_.depends_on(index, what) ||
-                neighbours_->any_in(what, table.has_link_routes()) ||
+                neighbours_->any_in(index, what, table.has_link_routes()) ||
                 !table.learn(now, wanted, what, new_nexthop, !no_room_.any()))
                 return false;
         }
