@@ -299,6 +299,13 @@ bool has_equal(const route_stack& in, const netlink::route& r) {
                        [&](const kernel_route& a) { return are_same(a, one); });
 }
 
+bool has_interface(const route_stack& s, uint32_t interface) noexcept {
+    return std::ranges::any_of(s.routes, [&](const kernel_route& r) {
+        return std::ranges::any_of(r.paths,
+                                   [&](const kernel_path& p) { return p.interface == interface; });
+    });
+}
+
 bool apply_interface_change(route_stack& to, const interface_change& c) {
     using enum interface_change::kind;
     const bool v4_only = c.what == last_ipv4_address || c.what == first_ipv4_address;
@@ -379,8 +386,10 @@ bool kernel_table::change(stack_id s, const std::function<bool(route_stack&)>& w
     return true;
 }
 
-void kernel_table::change_stacks(const std::function<bool(route_stack&)>& with) {
-    for (stack_id s = 0; s < stacks(); ++s) change(s, with);
+void kernel_table::change_stacks(const std::function<bool(route_stack&)>& with,
+                                 const std::function<bool(const route_stack&)>& concerns) {
+    for (stack_id s = 0; s < stacks(); ++s)
+        if (concerns(stacks_[s].now)) change(s, with);
 }
 
 const std::set<kernel_table::stack_id>* kernel_table::stacks_by(uint32_t next_hop) const {

@@ -95,6 +95,8 @@ struct interface_change {
     kind what = kind::down;
     bool carrier = true;
 };
+/// Whether a route has a path by an interface.
+[[nodiscard]] bool has_interface(const route_stack& s, uint32_t interface) noexcept;
 /// Applies the kernel's changes of routes with an interface. Returns whether any changed.
 bool apply_interface_change(route_stack& to, const interface_change& c);
 
@@ -118,8 +120,10 @@ class kernel_table {
 
     /// Replaces the routes of a prefix.
     void set(const ip_prefix& to, const route_stack& s);
-    /// Changes all stacks for which `change` returns true.
-    void change_stacks(const std::function<bool(route_stack&)>& change);
+    /// Changes all stacks for which `change` returns true. It gets a copy of the stacks that it concerns.
+    void change_stacks(
+        const std::function<bool(route_stack&)>& change,
+        const std::function<bool(const route_stack&)>& concerns = [](const auto&) { return true; });
     /// Stacks with a route by a nexthop object.
     [[nodiscard]] const std::set<stack_id>* stacks_by(uint32_t next_hop) const;
     /// Changes the stacks with routes by a nexthop object likewise.

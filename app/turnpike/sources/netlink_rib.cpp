@@ -253,7 +253,8 @@ void netlink_rib::change_interface(const interface_change& c) {
     ++silent_changes_;
     change_listed([&](route_stack& s) { return apply_interface_change(s, c); });
     for (auto& [number, t] : tables_) {
-        t.kernel.change_stacks([&](route_stack& s) { return apply_interface_change(s, c); });
+        t.kernel.change_stacks([&](route_stack& s) { return apply_interface_change(s, c); },
+                               [&](const route_stack& s) { return has_interface(s, c.interface); });
         derive_changed(t);
     }
 }
