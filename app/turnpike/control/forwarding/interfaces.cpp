@@ -91,9 +91,7 @@ void add_derived(std::map<ip_prefix, uint32_t>& into, const interface_addresses&
 
 const std::string& interfaces::name_of(uint16_t ifindex) const noexcept {
     static const std::string none;
-    for (const auto& [name, p] : ifindexes_)
-        if (p == ifindex) return name;
-    return none;
+    return ifindex < names_.size() && names_[ifindex] != nullptr ? *names_[ifindex] : none;
 }
 
 class interfaces::prepared_interfaces : public prepared_change {
@@ -123,6 +121,7 @@ class interfaces::prepared_interfaces : public prepared_change {
             used[free] = true;
             ifindexes_.emplace(name, free);
         }
+        for (const auto& [name, ifindex] : ifindexes_) names_[ifindex] = &name;
         c.ifindex_of = ifindexes_;
         return {};
     }
@@ -161,6 +160,7 @@ class interfaces::prepared_interfaces : public prepared_change {
 
     void commit() noexcept override {
         of_.ifindexes_.swap(ifindexes_);
+        of_.names_.swap(names_);
         of_.glean_.swap(glean_);
         // This object now owns the previous next hops and addresses, and is destroyed after a grace period.
         of_.addresses_.swap(addresses_);
@@ -350,6 +350,8 @@ class interfaces::prepared_interfaces : public prepared_change {
     interfaces& of_;
     const datapath::snapshot* snapshot_ = nullptr;
     transaction::ifindexes ifindexes_;
+    std::vector<const std::string*> names_ =
+        std::vector<const std::string*>(datapath::max_interfaces);
     std::map<uint16_t, std::shared_ptr<const nexthop_handle>> glean_;
     std::vector<std::unique_ptr<const interface_addresses>> addresses_;
     std::vector<std::shared_ptr<uint16_t[]>> vlan_maps_;

@@ -28,6 +28,7 @@ class interfaces : public config_handler {
 
     next_hops& nexthops_;
     transaction::ifindexes ifindexes_;
+    std::vector<const std::string*> names_;  ///< by index; null: unused
     /// by interface index, of routed interfaces
     std::map<uint16_t, std::shared_ptr<const nexthop_handle>> glean_;
     std::vector<std::unique_ptr<const datapath::interface_addresses>> addresses_;
