@@ -31,13 +31,14 @@ AS = {"box": 65000, "west": 65001, "east": 65002}
 
 def neighbour_config(name, router, announced=None, hold=3, graceful=False):
     """A neighbour's BIRD: announces its networks, or others, and accepts all routes. graceful: if it restarts
-    in time, its neighbours keep its routes meanwhile (RFC 4724)."""
+    in time, its neighbours keep its routes meanwhile (RFC 4724); it waits for them to connect, since the end of one of two
+    connections that collide is a Cease, after which no routes are kept."""
     announced = announced or [n.format(i) for n in NETWORKS[name] for i in range(1, ROUTES + 1)]
     static4 = "".join(f"  route {n} blackhole;\n" for n in announced if ":" not in n)
     static6 = "".join(f"  route {n} blackhole;\n" for n in announced if ":" in n)
     own = {"west": WEST, "east": EAST}[name]
     peers, keep = "", "graceful restart on;" if graceful else ""
-    graceful = f"{keep} graceful restart time 30;" if graceful else ""
+    graceful = f"{keep} graceful restart time 30; passive on;" if graceful else ""
     for family, (address, us) in enumerate(zip(router, own)):
         channel = ("ipv4", "ipv6")[family]
         peers += f"""
