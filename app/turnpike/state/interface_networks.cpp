@@ -15,12 +15,20 @@ void interface_networks::add(std::string_view vrf, std::string_view interface, c
     lengths_[a.address.v6].set(a.length);
 }
 
+bool interface_networks::is_borrowed(std::string_view vrf, const owned& host,
+                                     std::string_view from) const {
+    return host.address.length == host.address.address.bits() &&
+           noted_.contains({vrf, from, host.address.address});
+}
+
 const interface_networks::owned* interface_networks::find_overlap(std::string_view vrf,
                                                                   std::string_view interface,
                                                                   const ip_prefix& a) const {
     const auto find_in = [&](const std::vector<owned>& all) -> const owned* {
         const auto at = std::ranges::find_if(all, [&](const owned& o) {
-            return o.interface != interface && !may_both_be(a, o.address);
+            return o.interface != interface && !may_both_be(a, o.address) &&
+                   !is_borrowed(vrf, o, interface) &&
+                   !is_borrowed(vrf, {interface, a}, o.interface);
         });
         return at == all.end() ? nullptr : &*at;
     };

@@ -14,7 +14,10 @@ namespace {
 void add_addresses(configuration& to, const learned& l) {
     interface_networks all;
     for (const auto& [name, i] : to.interfaces)
-        for (const ip_prefix& a : i.addresses) all.add(i.vrf, name, a);
+        for (const ip_prefix& a : i.addresses) {
+            all.note(i.vrf, name, a.address);
+            all.add(i.vrf, name, a);
+        }
     for (const auto& [name, addresses] : l.addresses) {
         interface* on = to.interfaces.find(name);
         if (on == nullptr || !on->host_interface || on->kind != interface_kind::routed ||
@@ -26,6 +29,7 @@ void add_addresses(configuration& to, const learned& l) {
             // One interface may have two addresses of a network.
             if (own.contains(a.address) || all.find_overlap(on->vrf, name, a) != nullptr) continue;
             own.insert(a.address);
+            all.note(on->vrf, name, a.address);
             all.add(on->vrf, name, a);
             on->addresses.push_back(a);
             if (l.no_dad.contains({.interface = name, .address = a.address}))

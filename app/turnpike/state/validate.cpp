@@ -197,6 +197,8 @@ std::string twice_or_overlaps(const std::string& name, const ip_prefix& a,
 /// Interfaces must not overlap: a neighbour could be on either link.
 void check_networks(const configuration& in, errors& found) {
     interface_networks all;
+    for (const auto& [name, i] : in.interfaces)
+        for (const ip_prefix& a : i.addresses) all.note(i.vrf, name, a.address);
     for (const auto& [name, i] : in.interfaces) {
         std::set<ip_address> own;
         for (const ip_prefix& a : i.addresses) {

@@ -25,24 +25,37 @@ TEST(interface_networks, finds_what_each_pair_says) {
             std::string_view vrf, interface;
             ip_prefix address;
         };
-        std::vector<known> each;
+        std::vector<known> drawn, each;
         for (unsigned n = 0; n < 20; ++n) {
             const bool v6 = below(3) == 0;
             ip_address at = *parse_address(v6 ? "2001:db8::" : "10.0.0.0");
             at.bytes[v6 ? 15 : 3] = static_cast<uint8_t>(below(round % 2 == 0 ? 8 : 256));
             const ip_prefix a{at, static_cast<uint8_t>(at.bits() - below(v6 ? 9 : 7))};
-            const known k{vrfs[below(2)], interfaces[below(3)], a};
+            drawn.push_back({vrfs[below(2)], interfaces[below(3)], a});
+            all.note(drawn.back().vrf, drawn.back().interface, at);
+        }
+        // A host address that the other interface has, too.
+        const auto is_borrowed = [&](const known& host, const known& from) {
+            return host.address.length == host.address.address.bits() &&
+                   std::ranges::any_of(drawn, [&](const known& o) {
+                       return o.vrf == from.vrf && o.interface == from.interface &&
+                              o.address.address == host.address.address;
+                   });
+        };
+        for (const known& k : drawn) {
             const bool overlaps = std::ranges::any_of(each, [&](const known& o) {
-                return o.vrf == k.vrf && o.interface != k.interface && !may_both_be(a, o.address);
+                return o.vrf == k.vrf && o.interface != k.interface &&
+                       !may_both_be(k.address, o.address) && !is_borrowed(k, o) &&
+                       !is_borrowed(o, k);
             });
-            const auto* const other = all.find_overlap(k.vrf, k.interface, a);
-            ASSERT_EQ(other != nullptr, overlaps) << a.text();
+            const auto* const other = all.find_overlap(k.vrf, k.interface, k.address);
+            ASSERT_EQ(other != nullptr, overlaps) << k.address.text();
             ++(overlaps ? found : none);
             if (overlaps) {
                 EXPECT_NE(other->interface, k.interface);
-                EXPECT_FALSE(may_both_be(a, other->address)) << other->address.text();
+                EXPECT_FALSE(may_both_be(k.address, other->address)) << other->address.text();
             }
-            all.add(k.vrf, k.interface, a);
+            all.add(k.vrf, k.interface, k.address);
             each.push_back(k);
         }
     }
@@ -50,16 +63,23 @@ TEST(interface_networks, finds_what_each_pair_says) {
     EXPECT_GT(none, 1000U);
 }
 
-TEST(interface_networks, a_host_beside_the_same_address_and_another_of_its_network) {
-    const ip_prefix host = *parse_prefix("10.0.0.1/32");
+/// An unnumbered interface beside the one that it borrows from, which has further addresses (VRRP's), or gets them later.
+TEST(interface_networks, a_borrowed_host_beside_all_addresses_of_its_lender) {
+    const ip_prefix host = *parse_prefix("10.0.0.1/32"), other = *parse_prefix("10.0.0.9/32");
     interface_networks all;
-    all.add("", "west", *parse_prefix("10.0.0.1/24"));
+    const auto add = [&](const char* interface, const ip_prefix& a) {
+        all.note("", interface, a.address);
+        all.add("", interface, a);
+    };
+    for (unsigned n = 1; n < 6; ++n) add("west", *parse_prefix(fmt::format("10.0.0.{}/24", n)));
     EXPECT_EQ(all.find_overlap("", "east", host), nullptr);
-    for (unsigned n = 2; n < 6; ++n)
-        all.add("", "west", *parse_prefix(fmt::format("10.0.0.{}/24", n)));
-    ASSERT_NE(all.find_overlap("", "east", host), nullptr);
-    EXPECT_EQ(all.find_overlap("", "west", host), nullptr);
-    EXPECT_EQ(all.find_overlap("red", "east", host), nullptr);
+    EXPECT_NE(all.find_overlap("", "east", other), nullptr) << "a neighbour of west may have it";
+    EXPECT_NE(all.find_overlap("", "east", *parse_prefix("10.0.0.1/31")), nullptr);
+    EXPECT_EQ(all.find_overlap("", "west", other), nullptr);
+    EXPECT_EQ(all.find_overlap("red", "east", other), nullptr);
+    add("east", host);
+    EXPECT_EQ(all.find_overlap("", "west", *parse_prefix("10.0.0.254/24")), nullptr);
+    EXPECT_NE(all.find_overlap("", "third", *parse_prefix("10.0.0.254/24")), nullptr);
 }
 
 }  // namespace
