@@ -45,8 +45,15 @@ bool denies(const state::acl_list& l, size_t ifindex) {
 
 acls::~acls() = default;
 
+const acls::ids& acls::names::of(const list& l) {
+    const auto [at, is_new] = known_.try_emplace(l);
+    if (is_new) at->second = ids_by_name(*l);
+    return at->second;
+}
+
 /// Throws std::bad_alloc.
-std::unique_ptr<acls::binding> acls::make(const list& of, size_t workers, const binding* before) {
+std::unique_ptr<acls::binding> acls::make(const list& of, size_t workers, const binding* before,
+                                          names& known) {
     auto b = std::make_unique<binding>();
     b->live.list = of;
     constexpr size_t line_apart = cache_line_bytes / sizeof(datapath::acl_counter);
@@ -63,8 +70,8 @@ std::unique_ptr<acls::binding> acls::make(const list& of, size_t workers, const 
         b->rule_life = before->rule_life;
         return b;
     }
-    const auto there = ids_by_name(*before->live.list);
-    for (const auto& [name, id] : ids_by_name(*of))
+    const ids& there = known.of(before->live.list);
+    for (const auto& [name, id] : known.of(of))
         if (const auto same = there.find(name); same != there.end()) {
             b->before_id[id] = same->second;
             b->rule_life[id] = before->rule_life[same->second];
@@ -181,7 +188,7 @@ class acls::prepared_acls : public prepared_change {
             next_.emplace_back();
             return &(*at)->live;
         }
-        auto fresh = make(by, workers_, at == now.end() ? nullptr : at->get());
+        auto fresh = make(by, workers_, at == now.end() ? nullptr : at->get(), names_);
         fresh->interface = ifindex;
         fresh->interface_name = name;
         fresh->direction = where.name;
@@ -193,6 +200,7 @@ class acls::prepared_acls : public prepared_change {
     const size_t workers_;  ///< number of counter arrays
     std::map<std::string, list, std::less<>> lists_;
     std::vector<std::unique_ptr<binding>> next_;
+    names names_;
     std::vector<size_t> was_;  ///< by index in next_: the binding whose counters it continues
     list changed_;             ///< list with one rule changed
     std::shared_ptr<const state::acl_list> before_config_;  ///< its previous contents
