@@ -29,6 +29,7 @@ NAMES = ["dpdk-turnpike-drivers", "libturnpike-dev", "libturnpike0", "turnpike",
 # script to run in the copy.
 ENTER = """
 set -e
+umask 022
 mount -t tmpfs turnpike-upper "$1"
 mkdir "$1/up" "$1/work" "$1/root"
 mount -t overlay -o "lowerdir=/,upperdir=$1/up,workdir=$1/work" overlay "$1/root"
@@ -44,13 +45,17 @@ chroot "$1/root" sh -ec "$3"
 
 
 # A container's dpkg may be configured to leave documentation out, and its packages to start and stop nothing. If turnpike is
-# installed on this machine (packages, or `meson install`), the copy is without it.
+# installed on this machine (packages, or `meson install`) or was, the copy is without it, and without the users of these tests.
 PREAMBLE = f"""
 export LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 rm -f /etc/dpkg/dpkg.cfg.d/* /usr/sbin/policy-rc.d
 if installed=$(dpkg-query -W -f '${{Package}} ' {" ".join(NAMES)} 2>/dev/null) || [ "$installed" ]; then dpkg --purge $installed >/dev/null; fi
-rm -f /usr/lib/*/dpdk/pmds-*/librte_mempool_cache_aware.so* /usr/lib/*/dpdk/pmds-*/librte_net_simnic.so* /usr/lib/*/dpdk/pmds-*/librte_net_xsk.so*
-rm -rf $(find /usr/local -name '*turnpike*' -prune)
+find /etc /usr '(' -name '*turnpike*' -o -name 'librte_mempool_cache_aware.so*' -o -name 'librte_net_simnic.so*' \\
+    -o -name 'librte_net_xsk.so*' ')' -prune -printf '%h\\0' -exec rm -rf {{}} + | xargs -0r rmdir --ignore-fail-on-non-empty 2>/dev/null || true
+for id in turnpike ops netops 10001; do
+    ! user=$(getent passwd $id) || userdel -f "${{user%%:*}}"
+    ! group=$(getent group $id) || groupdel -f "${{group%%:*}}"
+done
 """
 
 
@@ -178,6 +183,10 @@ grep balance /tmp/log
 BOOT = ENTER.replace('chroot "$1/root" sh -ec "$3"', """
 mount -t cgroup2 cgroup2 "$1/root/sys/fs/cgroup"
 chroot "$1/root" sh -ec "$3"
+for unit in sysctl binfmt modules-load udevd udev-trigger; do  # they would change the machine
+    ln -sf /dev/null "$1/root/etc/systemd/system/systemd-$unit.service"
+done
+: >"$1/root/etc/fstab"
 cp "$2/probe" "$1/root/probe"
 cat >"$1/root/etc/systemd/system/probe.service" <<'EOF'
 [Unit]
