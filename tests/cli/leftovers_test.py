@@ -84,13 +84,14 @@ def test_a_namespace():
 
 
 def test_a_hugepage_file_that_nobody_maps():
-    mount = "mkdir -p /mnt/huge && mount -t hugetlbfs none /mnt/huge"
-    subprocess.run(mount, shell=True, check=True)
-    try:
-        check("hugepage file", "/mnt/huge/rtemap_0", shell("touch /mnt/huge/rtemap_0", "rm /mnt/huge/rtemap_0"))
-    finally:
-        subprocess.run(["umount", "/mnt/huge"], check=True)
-        os.rmdir("/mnt/huge")
+    subprocess.run("mkdir /mnt/huge && mount -t hugetlbfs none /mnt/huge", shell=True, check=True)
+    check("hugepage file", "/mnt/huge/tpk1map_0", shell("touch /mnt/huge/tpk1map_0", "rm /mnt/huge/tpk1map_0"))
+    nothing(shell("touch /mnt/huge/rtemap_0", "rm /mnt/huge/rtemap_0"))
+
+
+def test_another_run_s_are_not_ours():
+    folder = f"/tmp/turnpike-tmp-left{os.getpid()}"
+    nothing(shell(f"mkdir {folder} && mount -t tmpfs turnpike-tmp {folder} && touch {folder}/left", f"umount {folder}; rmdir {folder}"))
 
 
 def test_what_others_do_is_theirs():
@@ -116,5 +117,6 @@ def test_a_process():
 
 
 if __name__ == "__main__":
-    subprocess.run(["mount", "-t", "tmpfs", "none", "/dev/shm"], check=True)  # in a namespace: devtools/alone
+    for place in ("/dev/shm", "/mnt"):  # in a namespace: devtools/alone
+        subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
     tap.main(globals())
