@@ -32,11 +32,13 @@ def _position(commit):
 
 
 def repeated(text=None):
-    """The cases that the record has twice within COMMITS commits. A commit that is unknown here counts as recent."""
+    """The cases that the record has twice within COMMITS commits. An unknown commit counts as recent, in a shallow clone as old."""
     text = RECORD.read_text(encoding="utf-8") if text is None and RECORD.exists() else text or ""
     positions = collections.defaultdict(list)
     for case, commit in re.findall(r"^\| *([^|]+?) *\| *([0-9a-f]{7,40}) *\|", text, re.MULTILINE):
         positions[case].append(_position(commit))
+    if _git("rev-parse", "--is-shallow-repository") == "true":
+        positions = {case: [one for one in seen if one is not None] for case, seen in positions.items()}
     return {case for case, seen in positions.items() if len(seen) > 1 and (
         None in seen or any(b - a <= COMMITS for a, b in zip(sorted(seen), sorted(seen)[1:])))}
 

@@ -37,6 +37,14 @@ def skip(why):
     raise Skip(why)
 
 
+def skip_without_realtime():
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    except PermissionError:
+        skip("the machine gives no real-time priority")
+
+
 def limit(seconds):
     """Set the time limit of one test."""
 

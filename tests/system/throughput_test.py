@@ -517,18 +517,10 @@ def test_a_direct_wire_that_is_none():
     assert "no frame passed the direct wire" in errors and not result["complete"], errors
 
 
-def skip_without_realtime():
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    except PermissionError:
-        tap.skip("the machine gives no real-time priority")
-
-
 def test_a_capped_device_s_rate():
     """Within 0.5 %: its buffer is 0.17 % of a trial's frames, the search's resolution 0.2 % of the rate. The lag that a trial may
     have is less than the time in which the buffer fills."""
-    skip_without_realtime()
+    tap.skip_without_realtime()
     cap, device, rate = 20000, ",cap=20k,buffer=10", "max: 40k, max_lag_us: 200, settle_ms: 50, attempts: 120, realtime: true"
     binary = Run("throughput: {method: rfc2544, trial_ms: 300, resolution: 40}", right=device, rate=rate).size(240)["throughput"]
     goal = "{name: ndr, trial_ms: 300, sum_ms: 300, width_ppm: 2000}"
