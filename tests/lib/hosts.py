@@ -39,6 +39,12 @@ def wait_until(condition, what, seconds=10.0):
         pause = min(0.02, 1.5 * pause)
 
 
+# IPv4's settings of a new namespace are copies of the machine's; these are the kernel's own. Forwarding first: it changes others.
+IPV4 = {"forwarding": 0, "accept_redirects": 1, "send_redirects": 1, "secure_redirects": 1, "rp_filter": 0, "accept_local": 0,
+        "route_localnet": 0, "promote_secondaries": 0, "proxy_arp": 0, "arp_filter": 0, "arp_announce": 0, "arp_ignore": 0,
+        "arp_accept": 0, "arp_notify": 0}
+
+
 class Host:
     """A network namespace with a loopback. A quiet one has no IPv6: its kernel sends nothing by itself on an
     interface without addresses, and does not reply in place of the turnpike that runs there."""
@@ -50,7 +56,8 @@ class Host:
         subprocess.run(["ip", "netns", "add", self.ns], check=True)
         # No unsolicited packets: neighbour discovery would disturb the test's counters.
         self.run("sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 "
-                 "net.ipv6.conf.default.router_solicitations=0")
+                 "net.ipv6.conf.default.router_solicitations=0 " +
+                 " ".join(f"net.ipv4.conf.{which}.{key}={value}" for key, value in IPV4.items() for which in ("all", "default")))
         if quiet:
             self.run("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
         self.run("ip link set lo up")
