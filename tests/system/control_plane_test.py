@@ -511,7 +511,7 @@ def test_addresses_of_a_network_stay_when_its_first_one_goes():
         wait_until(lambda: "10.0.1.1/24" not in there(), "the first address is gone")
         assert "10.0.1.9/24" in there() and "10.0.1.10/24" in there(), there()
         assert "10.0.1.0/24 dev west" in box.run("ip route").stdout
-        assert answers(west, "10.0.1.9")
+        wait_until(lambda: answers(west, "10.0.1.9"), "turnpike answers for the address that stays")
         running.stop()
 
 
