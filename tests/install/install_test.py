@@ -70,7 +70,7 @@ def test_what_the_paper_says_is_there():
 
 
 def test_libraries_are_versioned():
-    for library in glob.glob(f"{PREFIX}/lib/*/libturnpike-*.so"):
+    for library in shared_libraries():
         target = os.readlink(library)
         assert re.search(r"\.so\.\d+$", target), f"{library} -> {target}"
 
