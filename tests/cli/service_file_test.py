@@ -68,6 +68,12 @@ def test_its_exposure_is_small():
     assert open_one.returncode != 0, open_one.stdout
 
 
+def test_sockets_of_others_outlast_a_restart():
+    """The folder has sockets at which QEMU listens: doc/guests.md."""
+    assert re.search("^RuntimeDirectory=turnpike$", unit(), re.MULTILINE)
+    assert re.search("^RuntimeDirectoryPreserve=yes$", unit(), re.MULTILINE)
+
+
 def test_a_refused_configuration_is_not_tried_again():
     """Its exit code is the one that systemd does not start again; any other failure is tried until it succeeds."""
     values = dict(line.split("=", 1) for line in unit().splitlines() if re.match(r"\w+=", line))
