@@ -155,6 +155,34 @@ void acl_list::optimize() noexcept {
     v6_->optimize();
 }
 
+/// Rules that are added one next to the other divide a gap: the n-th takes a share of 1 / (n + 1), and leaves a priority for
+/// each spare id. Halves would be used up after log2(gap) rules. A rule between two of the compiled list halves their gap.
+std::optional<uint32_t> acl_list::priority_behind(size_t head) const {
+    const uint32_t above = head == 0 ? acl::max_priority : priority_[ids_[head - 1]];
+    const uint32_t below = head == ids_.size() ? 0 : priority_[ids_[head]];
+    const uint32_t gap = above - below;
+    if (gap < 2) return std::nullopt;
+    const auto first_spare = static_cast<uint32_t>(priority_.size()) - spare_ids;
+    // Numbers of rules that were added in this order towards the gap, from above and from below.
+    uint32_t from_above = 0, from_below = 0;
+    for (uint32_t next = UINT32_MAX; from_above < head; ++from_above) {
+        const uint32_t id = ids_[head - 1 - from_above];
+        if (id < first_spare || id > next) break;
+        next = id;
+    }
+    for (uint32_t next = UINT32_MAX; head + from_below < ids_.size(); ++from_below) {
+        const uint32_t id = ids_[head + from_below];
+        if (id < first_spare || id > next) break;
+        next = id;
+    }
+    if (from_above == 0 && from_below == 0) return below + gap / 2;
+    const bool downwards = from_below == 0 || (from_above != 0 && ids_[head - 1] > ids_[head]);
+    const auto spare = static_cast<uint32_t>(priority_.size()) - next_id_;
+    const uint32_t share = gap / ((downwards ? from_above : from_below) + 2),
+                   step = std::clamp(share, 1U, std::max(gap, spare + 1) - spare);
+    return downwards ? above - step : below + step;
+}
+
 acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::acl_list>& to) {
     const auto edit = edit_to(*to);
     if (!edit) return one_rule::as_it_was;
@@ -168,12 +196,11 @@ acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::
     share_limit();
     uint32_t id = 0;
     if (come == 1) {
-        const uint32_t above = head == 0 ? acl::max_priority : priority_[ids_[head - 1]];
-        const uint32_t below = head + gone == ids_.size() ? 0 : priority_[ids_[head + gone]];
-        const uint32_t between = gone == 1 ? priority_[ids_[head]] : below + (above - below) / 2;
-        if (between == below || between == above) return one_rule::as_it_was;
+        const auto priority =
+            gone == 1 ? std::optional(priority_[ids_[head]]) : priority_behind(head);
+        if (!priority) return one_rule::as_it_was;
         id = next_id_++;
-        priority_[id] = between;
+        priority_[id] = *priority;
         actions_[id] = then[head].action;
         if (gone == 1)
             ids[head] = id;

@@ -94,6 +94,8 @@ class acl_list {
     result<void> build(std::unique_ptr<Classifier>& to, std::vector<acl::rule_id>& ids, bool v6,
                        uint64_t max_bytes, rcu::defer_free defer_free);
     [[nodiscard]] acl::rule rule_of(const state::acl_rule& r, uint32_t id, bool v6) const;
+    /// The priority of a rule that is inserted behind the first `head` ones; none: no room between its neighbours.
+    [[nodiscard]] std::optional<uint32_t> priority_behind(size_t head) const;
     bool insert(const state::acl_rule& r, uint32_t id);
     bool remove(uint32_t id);
     void share_limit() noexcept;

@@ -192,6 +192,46 @@ TEST(acl_replace, one_rule_changes_in_place) {
     l.worker().finish();
 }
 
+/// Rules that are added one at a time at one place, as doc/acl.md counts them: at the end, at 1, and in the middle before or
+/// behind the last one.
+TEST(acl_replace, hundreds_of_rules_are_added_at_one_place) {
+    const auto domain = *rcu::qsbr::create("acls", 1);
+    constexpr size_t rules = 50, added = 256;
+    const auto rule_for = [](size_t port) {
+        state::acl_rule out;
+        out.match.destination_port.first = out.match.destination_port.last =
+            static_cast<uint16_t>(port);
+        return out;
+    };
+    state::acl_list first;
+    for (size_t i = 0; i < rules; ++i) first.rules.push_back(rule_for(i));
+    const std::pair<size_t, bool> places[] = {{rules, true},     {0, false},     {rules / 2, false},
+                                              {rules / 2, true}, {rules, false}, {0, true}};
+    for (const auto& place : places) {
+        auto list = datapath::acl_list::compile(std::make_shared<const state::acl_list>(first),
+                                                domain->hook());
+        ASSERT_TRUE(list) << list.error().message();
+        state::acl_list now = first;
+        const auto add = [&](size_t n) {
+            const size_t at = place.first + (place.second ? n : 0);
+            now.rules.insert(now.rules.begin() + static_cast<std::ptrdiff_t>(at),
+                             rule_for(1000 + n));
+            return (*list)->change_one_rule(std::make_shared<const state::acl_list>(now));
+        };
+        for (size_t n = 0; n < added; ++n) {
+            ASSERT_EQ(add(n), datapath::acl_list::one_rule::changed)
+                << "rule " << n << " at " << place.first;
+            domain->reclaim();
+        }
+        for (size_t i = 1; i < now.rules.size(); ++i)
+            ASSERT_TRUE((*list)->above(datapath::acl_hit((*list)->id_at(i - 1), false),
+                                       datapath::acl_hit((*list)->id_at(i), false)))
+                << i << " of place " << place.first;
+        EXPECT_EQ(add(added), datapath::acl_list::one_rule::as_it_was) << "no id is left";
+    }
+    domain->reclaim();
+}
+
 // A worker of its own thread between two ports, packets of 64 ports, and a list that denies the even
 // ones or the odd ones in turn; with sanitizers, fewer times.
 TEST(acl_replace, under_traffic_no_packet_is_lost) {
