@@ -103,7 +103,7 @@ constexpr field<bridge_member> member_rows[] = {
      access<&bridge_member::neigh_suppress>()},
     {"locked", truth_type(), "Drops frames whose source is not in the FDB",
      access<&bridge_member::locked>()},
-    {"isolation", number_type(1, 255),
+    {"isolation", number_type(1, state::max_isolation),
      "Isolation group: members of one group do not reach each other",
      access<&bridge_member::isolation>()},
     {"max_addresses", number_type(1, 1u << 20),

@@ -39,6 +39,9 @@ struct storm_rates {
     bool operator==(const storm_rates&) const = default;
 };
 
+/// The highest isolation group of a member; the next one has all tunnels without a group (control/forwarding/bridge_snapshot.cpp).
+inline constexpr uint8_t max_isolation = 254;
+
 struct bridge_member {
     std::string port{};
     vlan_mode mode = vlan_mode::unaware;

@@ -76,6 +76,10 @@ INSTANTIATE_TEST_SUITE_P(
         complaint_row{"a vlan without a mode", bridge("{port: a, vlan: 3}"),
                       "f.yaml:8: bridges[0].members[0].vlan has no meaning in mode unaware"},
         complaint_row{
+            "the isolation group of tunnels", bridge("{port: a, isolation: 255}", others),
+            "f.yaml:8: bridges[0].members[0].isolation should be a whole number from 1 to "
+            "254"},
+        complaint_row{
             "4095", bridge("{port: a, mode: access, vlan: 4095}"),
             "f.yaml:8: bridges[0].members[0].vlan should be a whole number from 1 to 4094"},
         complaint_row{"a range upside down", bridge("{port: a, mode: trunk, trunks: [9-3]}"),

@@ -109,7 +109,7 @@ class table_maker {
         } else {
             // Remote VTEPs replicate to each other themselves (RFC 7348 section 4.2): split
             // horizon.
-            constexpr uint8_t tunnels_of_all = 255;
+            constexpr uint8_t tunnels_of_all = state::max_isolation + 1;
             to_.exits[ifindex].is = datapath::bridge_exit::tunnel;
             to_.bridges[number].ports |= ports_of_vrf_[c_.after.tunnels.find(m.port)->vrf];
             to_.bridges[number].possible_ports = all_ports;
