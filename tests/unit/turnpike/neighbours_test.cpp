@@ -650,6 +650,28 @@ TEST_F(machine, an_operator_flushes_one_or_all_dynamic_entries) {
     EXPECT_EQ(n->size(), 1U);
 }
 
+/// Without a link, the next packet starts address resolution.
+TEST_F(machine, a_flushed_gateway_is_asked_at_once) {
+    ASSERT_TRUE(add_gateway(host));
+    packet_for(host);
+    answer(mac_a);
+    int asked = asked_all;
+    EXPECT_EQ(flush({}, drop_reason::neighbour_failed), 1U);
+    EXPECT_EQ(asked_all, asked + 1);
+    EXPECT_EQ(in(nstate::incomplete), 1U);
+    answer(mac_b);
+    mac_address seen;
+    ASSERT_TRUE(worker_sees(seen)) << "without a packet";
+    EXPECT_EQ(seen, mac_b);
+    asked = asked_all;
+    EXPECT_EQ(flush({.interface = here}, drop_reason::port_down), 1U);
+    pass(wanted.limits.retransmit_ms);
+    EXPECT_EQ(asked_all, asked);
+    EXPECT_EQ(in(nstate::failed), 1U);
+    wanted.routes = {};
+    ASSERT_TRUE(apply());
+}
+
 /// Thousands of entries hold control up for a part of them only.
 TEST_F(machine, a_flush_goes_on_by_parts) {
     constexpr uint32_t all = 10 * neighbours::max_deleted;

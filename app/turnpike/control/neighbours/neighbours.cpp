@@ -406,7 +406,10 @@ void neighbours::flush_entry(entry& e, flush& f, uint64_t now_ms) {
     if (!e.gateway) return forget(e, f.why_, now_ms);
     lose_mac(e);
     e.state = nud::failed;
-    set_timer(e, now_ms);  // a solicitation may be sent at once
+    // Without a link, the next packet starts address resolution.
+    if (f.why_ != drop_reason::port_down && may_solicit(e.interface, now_ms))
+        return start_asking(e, now_ms);
+    set_timer(e, now_ms);
 }
 
 void neighbours::continue_flush(flush& f, uint64_t now_ms) {

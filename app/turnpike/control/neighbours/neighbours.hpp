@@ -123,7 +123,8 @@ class neighbours {
         std::optional<uint16_t> interface {};
         std::optional<ip_address> address{};
     };
-    /// A flush deletes dynamic entries, and drops the packets that wait for static ones, too. Gateways are resolved anew.
+    /// A flush deletes dynamic entries, and drops the packets that wait for static ones, too. Gateways are
+    /// resolved anew: at once, or by their next packet if the link is down or solicitations are over their rate.
     /// Entries that are made or confirmed after its begin stay.
     class flush;
     [[nodiscard]] flush begin_flush(const filter& which, datapath::drop_reason why) noexcept;
