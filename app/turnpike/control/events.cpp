@@ -45,6 +45,15 @@ void events::neighbour(const std::string& on, const neighbour_event& e, uint64_t
          {"to", to}});
 }
 
+void events::address_conflict(const std::string& on, const ip_address& address,
+                              const mac_address& by, uint64_t now_ms) {
+    if (!observe::logs(log_level::warning) || !conflicts_.allow(now_ms)) return;
+    const std::string ours = address.text(), other = by.text();
+    observe::log(log_level::warning,
+                 fmt::format("{}: our address {} is used by {}, too", on, ours, other),
+                 {{"what", "conflict"}, {"interface", on}, {"address", ours}, {"mac", other}});
+}
+
 void events::fdb_entry_held(const std::string& mac, const std::string& held_at,
                             const std::string& other, uint32_t hold_s, uint64_t now_ms) {
     if (!observe::logs(log_level::warning) || !fdb_entries_.allow(now_ms)) return;
@@ -56,6 +65,7 @@ void events::fdb_entry_held(const std::string& mac, const std::string& held_at,
 }
 
 void events::poll(uint64_t now_ms) noexcept {
+    conflicts_.flush(now_ms);
     fdb_entries_.flush(now_ms);
     links_.flush(now_ms);
     neighbours_.flush(now_ms);

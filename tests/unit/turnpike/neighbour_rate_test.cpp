@@ -4,6 +4,7 @@
 
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
+#include "observe/log.hpp"
 
 namespace turnpike {
 namespace {
@@ -50,6 +51,32 @@ TEST_F(neighbour_rate, is_not_of_requests_for_others) {
     EXPECT_EQ(answered(others, 3 * burst), 0U);
     EXPECT_EQ(answered(ours), 1U);
     EXPECT_EQ(l.dropped(drop_reason::neighbour_rate), 0U);
+}
+
+/// RFC 5227 section 2.4: the operator is told who has our address, but not of our own frames that a loop returns.
+TEST_F(neighbour_rate, a_host_with_our_address_is_logged) {
+    const auto conflicts = [] {
+        std::vector<observe::log_line> out;
+        for (const observe::log_line& line : observe::recent_log_lines(observe::log_history))
+            for (const auto& [name, value] : line.fields)
+                if (name == "what" && value == "conflict") out.push_back(line);
+        return out;
+    };
+    const size_t before = conflicts().size();
+    const auto announce = [&](const byte_vector& from) {
+        ASSERT_TRUE(l.offer(
+            0, ethernet(0x0806, arp({.sender_mac = from, .sender_ip = ours, .target_ip = ours}),
+                        byte_vector(6, 0xff), from)));
+        l.settle();
+    };
+    announce({2, 0, 0, 0, 0, 0x0b});
+    EXPECT_EQ(conflicts().size(), before) << "our own";
+    for (unsigned i = 0; i < 30; ++i) announce({2, 0, 0, 0, 0, 0x99});
+    const auto logged = conflicts();
+    ASSERT_EQ(logged.size(), before + 10) << "per second";
+    EXPECT_EQ(logged.back().level, observe::log_level::warning);
+    EXPECT_EQ(logged.back().text, "west: our address 10.0.1.254 is used by 02:00:00:00:00:99, too");
+    EXPECT_EQ(l.dropped(drop_reason::arp_sender_is_us), 31U);
 }
 
 /// RFC 4861 section 7.2.3: only a source link-layer address option makes an entry.

@@ -54,8 +54,12 @@ void arp::handle(owned_mbuf p) {
     const packet::arp_message message = message_of(p);
     const std::vector<uint32_t> here = ours(in);
     if (const drop_reason why = datapath::drop_reason_of(packet::check_arp(message, here));
-        why != drop_reason::none)
+        why != drop_reason::none) {
+        // From our own MAC address: a frame that a loop returned.
+        if (why == drop_reason::arp_sender_is_us && message.sender_mac != on.mac)
+            conflict_(in, ip_address::from_v4(message.sender_ip), message.sender_mac);
         return p.drop(why);
+    }
 
     const uint32_t sender = message.sender_ip, target = message.target_ip;
     const bool for_us = has(here, target);

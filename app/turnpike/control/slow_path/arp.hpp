@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "control/slow_path/message_rate.hpp"
@@ -12,7 +14,11 @@ namespace turnpike::control::slow_path {
 
 class arp : public handler {
   public:
-    arp(slow_path_context& t, message_rate& rate) : handler(t), rate_(rate) {}
+    /// A host with that MAC address uses a local address.
+    using conflict_callback =
+        std::function<void(uint16_t interface, const ip_address&, const mac_address&)>;
+    arp(slow_path_context& t, message_rate& rate, conflict_callback conflict)
+        : handler(t), rate_(rate), conflict_(std::move(conflict)) {}
     void handle(owned_mbuf p) override;
     [[nodiscard]] bool answer(const owned_mbuf& p) override;
 
@@ -20,6 +26,7 @@ class arp : public handler {
     [[nodiscard]] std::vector<uint32_t> ours(uint16_t interface) const;
 
     message_rate& rate_;
+    conflict_callback conflict_;
 };
 
 }  // namespace turnpike::control::slow_path
