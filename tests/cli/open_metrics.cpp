@@ -45,11 +45,19 @@ void add_lists(report& r) {
                    {"default", "permit", "", 3, 1, 60, {}}};
         r.acls.push_back(a);
     }
-    acl_report longer;
-    longer.interface = "east";
-    longer.direction = "in";
+    acl_report longest;
+    longest.interface = "east";
+    longest.direction = "in";
+    longest.list = "listed";
+    for (int line = 1; line <= 64; ++line)
+        longest.rules.push_back({"", "permit", "f.yaml:" + std::to_string(line), 0, 0, 0, {}});
+    for (const char* own : {"tiny-fragment", "neighbour-discovery", "default"})
+        longest.rules.push_back({own, "permit", "", 0, 0, 0, {}});
+    r.acls.push_back(longest);
+    acl_report longer = longest;
+    longer.direction = "out";
     longer.list = "long";
-    longer.rules.resize(1000);
+    longer.rules.push_back({"", "permit", "f.yaml:65", 0, 0, 0, {}});
     r.acls.push_back(longer);
 }
 

@@ -43,7 +43,7 @@ constexpr counters_in<sflow_report, 6> sflow_counters = {
     &sflow_report::drops,     &sflow_report::lost_samples, &sflow_report::lost_drops};
 constexpr counters_in<host_interface_report, 3> host_interface_counters = {
     &host_interface_report::to_kernel, &host_interface_report::from_kernel,
-    &host_interface_report::refused};
+    &host_interface_report::lost};
 constexpr counters_in<netlink_report, 4> netlink_counters = {
     &netlink_report::messages, &netlink_report::refused, &netlink_report::overruns,
     &netlink_report::whole};

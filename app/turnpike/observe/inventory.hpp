@@ -96,7 +96,7 @@ struct host_interface_report {
     uint32_t index = 0;  ///< the kernel's
     bool admin_up = true, carrier = false;
     uint64_t life = 0;
-    uint64_t to_kernel = 0, from_kernel = 0, refused = 0;
+    uint64_t to_kernel = 0, from_kernel = 0, lost = 0;
 };
 
 /// Entries of a table of the control side, and its limit.

@@ -200,7 +200,8 @@ inline constexpr metric<acl_report> acls[] = {
      "packets permitted by the ACL, including earlier versions of it", at<&acl_report::permitted>},
     {"denied", counter, "packets", "packets denied by the ACL, including earlier versions of it",
      at<&acl_report::denied>},
-    {"table_bytes", gauge, "bytes", "memory of the lookup table", at<&acl_report::bytes>},
+    {"table_bytes", gauge, "bytes", "memory of the ACL's lookup table, which all its places share",
+     at<&acl_report::bytes>},
 };
 
 inline constexpr metric<punt_report> punt[] = {
@@ -350,8 +351,9 @@ inline constexpr metric<host_interface_report> host_interfaces[] = {
      at<&host_interface_report::to_kernel>},
     {"from_kernel", counter, "packets", "packets sent for the kernel",
      at<&host_interface_report::from_kernel>},
-    {"refused", counter, "packets", "packets that the kernel refused",
-     at<&host_interface_report::refused>},
+    {"lost", counter, "packets",
+     "packets of the kernel that turnpike could not send: longer than the MTU allows, or no buffer",
+     at<&host_interface_report::lost>},
 };
 
 inline constexpr metric<table_report> tables[] = {

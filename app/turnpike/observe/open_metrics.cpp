@@ -13,7 +13,7 @@
 namespace turnpike::observe {
 namespace {
 
-/// Rules of longer ACLs have no samples: a collector stores one series per rule.
+/// Rules of ACLs with more of the operator's have no samples: a collector stores one series per rule.
 constexpr size_t max_listed_rules = 64;
 
 using label = std::pair<std::string_view, std::string_view>;
@@ -179,7 +179,10 @@ void add_lists(exposition& out, const report& r) {
     });
     std::vector<rule_sample> rules;
     for (const acl_report& a : r.acls) {
-        if (a.rules.size() > max_listed_rules) continue;
+        const auto own = [](const acl_rule_report& rule) { return rule.where.empty(); };
+        if (a.rules.size() - static_cast<size_t>(std::ranges::count_if(a.rules, own)) >
+            max_listed_rules)
+            continue;
         size_t number = 0;
         for (const acl_rule_report& rule : a.rules)
             rules.push_back({&a, &rule, rule.where.empty() ? 0 : ++number});

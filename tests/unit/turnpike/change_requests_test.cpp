@@ -472,6 +472,18 @@ TEST_F(change_requests, say_when_they_are_undone) {
     EXPECT_EQ(change(six)["result"]["undone_in_s"], nullptr);
 }
 
+TEST_F(change_requests, each_answer_names_its_configuration) {
+    const auto names_the_running_one = [&](const json& answer) {
+        const json result = answer.value("result", json::object());
+        EXPECT_EQ(result.value("id", json()), states()["states"][0]["id"]) << answer;
+        EXPECT_TRUE(result.contains("undone_in_s")) << answer;
+    };
+    names_the_running_one(change(six));
+    names_the_running_one(lines("10.6.0.0/16 via 10.0.2.2"));
+    names_the_running_one(ask({{"request", "rollback"}}));
+    names_the_running_one(ask({{"request", "reload"}}));
+}
+
 /// Part of a candidate: a later change may complete it.
 TEST_F(change_requests, a_rehearsal_of_an_invalid_configuration_says_why) {
     const std::string alone = R"([{"add": {"port": {"name": "more", "device": "net_x7"}}}])";

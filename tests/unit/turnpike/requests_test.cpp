@@ -254,6 +254,37 @@ TEST_F(requests, check_diff_and_apply) {
     EXPECT_EQ(ask({{"request", "apply"}, {"file", file_}})["result"]["text"], "nothing");
 }
 
+/// Objects and tables of all VRFs, and lists that several places share.
+TEST_F(requests, numbers_are_of_all_there_is) {
+    EXPECT_EQ(shown("config")["vrfs"], 0);
+    const json main_only = shown("memory");
+    std::string both =
+        router("{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.8.0.0/16, type: blackhole, vrf: red}",
+               "vrfs: [{name: red}]\n"
+               "mirrors: [{name: m, ports: [west], to: east, list: edge}]\n"
+               "acl: [{name: edge, rules: [{action: deny, protocol: tcp}]}]\n");
+    const auto bind = [&](const std::string& device, const std::string& more) {
+        both.replace(both.find(device), device.size(), device + " acl: {" + more + "},");
+    };
+    bind("device: d0,", "in: edge");
+    bind("device: d1,", "in: edge, out: edge");
+    const json request = {{"text", named(both)}, {"name", "v.yaml"}, {"request", "diff"}};
+    const json differs = ask(request)["result"];
+    EXPECT_EQ(differs["mirrors"]["added"], json({"m"})) << differs;
+    json apply = request;
+    apply["request"] = "apply";
+    ASSERT_TRUE(ask(apply).contains("result")) << ask(apply);
+    const json config = shown("config");
+    EXPECT_EQ(config["vrfs"], 1);
+    EXPECT_EQ(config["mirrors"], 1);
+    EXPECT_EQ(config["routes"], 2);
+    const json memory = shown("memory"), report = shown("report");
+    EXPECT_EQ(memory["fib4"]["routes"], report["routes"]["ipv4"]);
+    EXPECT_GT(memory["fib4"]["bytes"], main_only["fib4"]["bytes"]);
+    ASSERT_EQ(report["acl"].size(), 3U);
+    EXPECT_EQ(memory["acl_bytes"], report["acl"][0]["table_bytes"]) << "one list, counted once";
+}
+
 TEST_F(requests, clear_counters) {
     l_.egress_port("10.9.0.1");
     l_.egress_port("10.9.9.1");

@@ -412,12 +412,12 @@ acls::page acls::report_page(const state::configuration& all, uint64_t from, uin
 
 uint64_t acls::table_bytes() const noexcept {
     uint64_t sum = 0;
-    for (const auto& b : bindings_) sum += b->live.list->bytes();
+    for (const auto& [name, one] : lists_) sum += one->bytes();
     return sum;
 }
 
 std::string_view acls::kernel() const noexcept {
-    return bindings_.empty() ? std::string_view{} : bindings_.front()->live.list->kernel();
+    return lists_.empty() ? std::string_view{} : lists_.begin()->second->kernel();
 }
 
 }  // namespace turnpike::control

@@ -62,9 +62,9 @@ class acls : public config_handler {
     /// without their rules.
     [[nodiscard]] page report_page(const state::configuration& all, uint64_t from,
                                    uint64_t max_rules, bool rules) const;
-    /// Memory of the bound lists' lookup tables.
+    /// Memory of the lookup tables, each counted once, however many places share it.
     [[nodiscard]] uint64_t table_bytes() const noexcept;
-    /// The classification kernel; empty if no list is bound.
+    /// The classification kernel; empty if there is no compiled list.
     [[nodiscard]] std::string_view kernel() const noexcept;
 
   private:

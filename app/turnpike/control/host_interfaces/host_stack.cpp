@@ -375,7 +375,7 @@ std::map<uint16_t, observe::host_interface_report> host_stack::shown() const {
                         .life = a->life,
                         .to_kernel = a->counted.given.read(),
                         .from_kernel = a->counted.taken.read(),
-                        .refused = a->counted.not_taken.read()};
+                        .lost = a->counted.not_taken.read()};
     return out;
 }
 

@@ -42,6 +42,7 @@ json changes_json(const state::changes& c) {
             {"interfaces", names_of(c.interfaces)},
             {"bridges", names_of(c.bridges)},
             {"tunnels", names_of(c.tunnels)},
+            {"mirrors", names_of(c.mirrors)},
             {"acls", names_of(c.acls)},
             {"neighbours",
              {{"removed", c.neighbours.removed.size()},
@@ -251,8 +252,8 @@ json change_requests::routes(const request_fields& f, const peer& from) {
         taken(all.make(*config));
         const std::string what = fmt::format("{} route line{}", count, count == 1 ? "" : "s");
         streams_.erase(from.connection);
-        return changes_json(
-            taken(history_.apply(std::move(config), {who_is(from), what, comment_of(f)})));
+        return with_undo(changes_json(
+            taken(history_.apply(std::move(config), {who_is(from), what, comment_of(f)}))));
     } catch (...) {
         streams_.erase(from.connection);
         throw;
@@ -261,7 +262,7 @@ json change_requests::routes(const request_fields& f, const peer& from) {
 
 json change_requests::reload(const request_fields& f, const peer& from) {
     f.expect("comment");
-    return changes_json(taken(reload(who_is(from), comment_of(f))));
+    return with_undo(changes_json(taken(reload(who_is(from), comment_of(f)))));
 }
 
 tl::expected<state::changes, state::errors> change_requests::reload(const std::string& by,
@@ -283,8 +284,8 @@ tl::expected<state::changes, state::errors> change_requests::reload(const std::s
 
 json change_requests::rollback(const request_fields& f, const peer& from) {
     f.expect("back comment");
-    return changes_json(taken(
-        history_.rollback(f.number_or("back", 1, 1, history::kept), who_is(from), comment_of(f))));
+    return with_undo(changes_json(taken(
+        history_.rollback(f.number_or("back", 1, 1, history::kept), who_is(from), comment_of(f)))));
 }
 
 json change_requests::confirm(const request_fields& f, const peer& from) {

@@ -194,15 +194,19 @@ json show_workers(controller& c, const request_fields&) {
 
 json show_config(controller& c, const request_fields&) {
     const state::configuration& d = c.running();
+    size_t routes_in_all = d.routes.size();
+    for (const auto& [name, v] : d.vrfs) routes_in_all += v.routes.size();
     return {{"file", d.file},
             {"changes", c.changes()},
             {"ports", d.ports.size()},
             {"interfaces", d.interfaces.size()},
             {"bridges", d.bridges.size()},
             {"tunnels", d.tunnels.size()},
+            {"mirrors", d.mirrors.size()},
             {"acls", d.acls.size()},
+            {"vrfs", d.vrfs.size()},
             {"static_neighbours", d.neighbours.size()},
-            {"routes", d.routes.size()},
+            {"routes", routes_in_all},
             {"learned_routes", c.followed().route_count()}};
 }
 
@@ -227,8 +231,16 @@ json show_log(controller&, const request_fields& f) {
 }
 
 json show_memory(controller& c, const request_fields&) {
-    const auto fib_json = [](const fib::statistics& s) {
-        return json{{"routes", s.routes}, {"bytes", s.bytes()}, {"live_bytes", s.live_bytes}};
+    // The sums of all VRFs.
+    const auto fib_json = [&](const auto& stats_of) {
+        uint64_t routes_in_all = 0, bytes = 0, live_bytes = 0;
+        for (const auto& [name, index] : c.routing().vrfs().indexes()) {
+            const fib::statistics s = stats_of(c.routing().tables().of(index));
+            routes_in_all += s.routes;
+            bytes += s.bytes();
+            live_bytes += s.live_bytes;
+        }
+        return json{{"routes", routes_in_all}, {"bytes", bytes}, {"live_bytes", live_bytes}};
     };
     const auto fdb_json = [](const bridges& b) {
         return b.table() == nullptr ? json(nullptr)
@@ -238,8 +250,8 @@ json show_memory(controller& c, const request_fields&) {
     };
     return {
         {"mempool", std::move(shown_of(c)["mempool"])},
-        {"fib4", fib_json(c.routing().routes().v4().stats())},
-        {"fib6", fib_json(c.routing().routes().v6().stats())},
+        {"fib4", fib_json([](const routes& r) { return r.v4().stats(); })},
+        {"fib6", fib_json([](const routes& r) { return r.v6().stats(); })},
         {"acl_bytes", c.lists().table_bytes()},
         {"fdb", fdb_json(c.bridges())},
         {"neighbours",
@@ -279,7 +291,7 @@ json show_control_plane(controller& c, const request_fields&) {
                        {"carrier", t.carrier},
                        {"given", t.to_kernel},
                        {"taken", t.from_kernel},
-                       {"not_taken", t.refused}});
+                       {"not_taken", t.lost}});
     json out = with_period(c, {{"netlink", says.netlink},
                                {"namespace", name_or_null(says.network_namespace)},
                                {"rate", says.rate},
