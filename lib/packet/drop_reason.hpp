@@ -43,7 +43,7 @@
     X(ipv6_chain_truncated, "truncated inside an extension header") \
     X(ipv6_chain_long, "extension header chain exceeds max_header_bytes") \
     X(ipv6_hop_by_hop_late, "hop-by-hop header is not the first extension header") \
-    X(ipv6_routing_type_0, "routing header with segments left") \
+    X(ipv6_routing_type_0, "routing header of type 0 with segments left") \
     X(ipv6_fragment_twice, "more than one fragment header") \
     X(ipv6_hop_limit, "hop limit expired") \
     X(ipv6_source, "invalid source address (martian)") \

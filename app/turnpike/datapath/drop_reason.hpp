@@ -36,7 +36,7 @@
       "Compare the destination MAC address with `turnpikectl show interfaces`: the sender's ARP entry is stale, " \
       "the switch floods, or an address of a VRRP peer is missing in `extra_macs`.") \
     X(l2_multicast, "unicast IP packet in a broadcast or multicast frame", \
-      "Correct the sender: a unicast IP packet must have the router's MAC address (RFC 1812 section 3.3.4).") \
+      "Correct the sender: a unicast IP packet must have the router's MAC address (RFC 1812 section 5.3.4).") \
     X(vlan_on_routed_port, "VLAN-tagged, and the port has no sub-interfaces", \
       "Add an interface for the VLAN (`turnpikectl interface add PORT VLAN ...`), or send untagged at the switch.") \
     X(urpf, "reverse path check (uRPF) failed", \
