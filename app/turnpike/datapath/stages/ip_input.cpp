@@ -202,6 +202,7 @@ verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const inter
         [[unlikely]]
         return {drop_reason::ipv6_source_is_destination};
     if (own.has(ip.source)) return {drop_reason::ipv6_source};
+    // RFC 6085: the frame's destination may be a unicast address.
     if (packet::is_multicast(ip.destination)) {
         const auto& groups = in.addresses->v6_groups;
         if (std::find(groups.begin(), groups.end(), ip.destination) != groups.end())
