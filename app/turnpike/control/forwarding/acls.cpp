@@ -45,7 +45,7 @@ bool denies(const state::acl_list& l, size_t ifindex) {
 
 acls::~acls() = default;
 
-const acls::ids& acls::names::of(const list& l) {
+const acls::rule_ids& acls::known_ids::of(const list& l) {
     const auto [at, is_new] = known_.try_emplace(l);
     if (is_new) at->second = ids_by_name(*l);
     return at->second;
@@ -53,7 +53,7 @@ const acls::ids& acls::names::of(const list& l) {
 
 /// Throws std::bad_alloc.
 std::unique_ptr<acls::binding> acls::make(const list& of, size_t workers, const binding* before,
-                                          names& known) {
+                                          known_ids& known) {
     auto b = std::make_unique<binding>();
     b->live.list = of;
     constexpr size_t line_apart = cache_line_bytes / sizeof(datapath::acl_counter);
@@ -70,7 +70,7 @@ std::unique_ptr<acls::binding> acls::make(const list& of, size_t workers, const 
         b->rule_life = before->rule_life;
         return b;
     }
-    const ids& there = known.of(before->live.list);
+    const rule_ids& there = known.of(before->live.list);
     for (const auto& [name, id] : known.of(of))
         if (const auto same = there.find(name); same != there.end()) {
             b->before_id[id] = same->second;
@@ -200,7 +200,7 @@ class acls::prepared_acls : public prepared_change {
     const size_t workers_;  ///< number of counter arrays
     std::map<std::string, list, std::less<>> lists_;
     std::vector<std::unique_ptr<binding>> next_;
-    names names_;
+    known_ids names_;
     std::vector<size_t> was_;  ///< by index in next_: the binding whose counters it continues
     list changed_;             ///< list with one rule changed
     std::shared_ptr<const state::acl_list> before_config_;  ///< its previous contents

@@ -110,17 +110,17 @@ class acls : public config_handler {
     /// The running list with these contents; null: none.
     [[nodiscard]] list unchanged(const transaction& c, const std::string& name) const;
 
-    using ids = std::map<std::string, uint32_t>;
+    using rule_ids = std::map<std::string, uint32_t>;
     /// IDs by name, of lists that several bindings have.
-    class names {
+    class known_ids {
       public:
-        [[nodiscard]] const ids& of(const list& l);
+        [[nodiscard]] const rule_ids& of(const list& l);
 
       private:
-        std::map<list, ids> known_{};
+        std::map<list, rule_ids> known_{};
     };
     [[nodiscard]] static std::unique_ptr<binding> make(const list& of, size_t workers,
-                                                       const binding* before, names& known);
+                                                       const binding* before, known_ids& known);
     /// The counters of a list, and of `max_rules` of its rules.
     [[nodiscard]] static observe::acl_report report_of(const binding& b, size_t first_rule,
                                                        size_t max_rules);
