@@ -144,7 +144,7 @@ class route_set {
         return target ? &targets_->all[*target] : nullptr;
     }
 
-    /// Whether it is an unchanged copy, or the original of one. Does not compare the routes of others.
+    /// Whether it is an unchanged copy, or the original of one. Equal routes of unrelated sets do not count.
     [[nodiscard]] bool is_same(const route_set& o) const noexcept {
         return at_ == o.at_ && targets_ == o.targets_;
     }

@@ -222,8 +222,8 @@ class neighbours {
     entry* make(uint16_t interface, const ip_address& a, uint64_t now_ms);
     entry* insert(uint16_t interface, const ip_address& a, const datapath::interface& on);
     entry* victim_for(uint16_t interface, uint32_t limit);
-    /// Who drops the packets of an evicted entry: counters and captures have one writer, control, and transactions are
-    /// prepared by management.
+    /// The packets of an evicted entry are dropped by evict(), or by control's next tick() where management prepares a
+    /// transaction: counters and captures have one writer.
     enum class dropped_by : uint8_t { caller, tick };
     bool evict(uint16_t interface, uint32_t limit, dropped_by by, uint64_t now_ms);
     entry* victim(of_interface& i);
