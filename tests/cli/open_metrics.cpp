@@ -40,7 +40,9 @@ void add_lists(report& r) {
         a.permitted = 5;
         a.rules = {{"tiny-fragment", "deny", "", 4, 2, 128, {}},
                    {"web", "permit", "f.yaml:3", 1, 4, 400, {}},
-                   {awkward, "deny", "f.yaml:4", 2, 0, 0, {}},
+                   {"", "permit", "f.yaml:4", 6, 3, 300, {}},
+                   {"#1", "permit", "f.yaml:5", 7, 0, 0, {}},
+                   {awkward, "deny", "f.yaml:6", 2, 0, 0, {}},
                    {"neighbour-discovery", "permit", "", 5, 0, 0, {}},
                    {"default", "permit", "", 3, 1, 60, {}}};
         r.acls.push_back(a);
@@ -49,15 +51,16 @@ void add_lists(report& r) {
     longest.interface = "east";
     longest.direction = "in";
     longest.list = "listed";
+    uint64_t life = 100;
     for (int line = 1; line <= 64; ++line)
-        longest.rules.push_back({"", "permit", "f.yaml:" + std::to_string(line), 0, 0, 0, {}});
+        longest.rules.push_back({"", "permit", "f.yaml:" + std::to_string(line), ++life, 0, 0, {}});
     for (const char* own : {"tiny-fragment", "neighbour-discovery", "default"})
-        longest.rules.push_back({own, "permit", "", 0, 0, 0, {}});
+        longest.rules.push_back({own, "permit", "", ++life, 0, 0, {}});
     r.acls.push_back(longest);
     acl_report longer = longest;
     longer.direction = "out";
     longer.list = "long";
-    longer.rules.push_back({"", "permit", "f.yaml:65", 0, 0, 0, {}});
+    longer.rules.push_back({"", "permit", "f.yaml:65", ++life, 0, 0, {}});
     r.acls.push_back(longer);
 }
 

@@ -130,10 +130,10 @@ def test_rules_of_short_lists():
     value = values()
     hits = {dict(labels)["rule"]: v for (name, labels), v in value.items()
             if name == "turnpike_acl_rule_matched_packets_total" and (dict(labels)["list"], dict(labels)["direction"]) == ("edge", "in")}
-    assert hits == {"tiny-fragment": 2, "1": 4, "2": 0, "neighbour-discovery": 0, "default": 1}, hits
+    assert hits == {"tiny-fragment": 2, "web": 4, "#6": 3, "#7": 0, AWKWARD: 0, "neighbour-discovery": 0, "default": 1}, hits
     infos = [dict(labels) for name, labels in value if name == "turnpike_acl_rule_info"]
-    assert {"interface": "west", "direction": "in", "list": "edge", "rule": "2", "name": AWKWARD, "action": "deny",
-            "where": "f.yaml:4"} in infos, infos
+    assert {"interface": "west", "direction": "in", "list": "edge", "rule": AWKWARD, "name": AWKWARD, "action": "deny",
+            "where": "f.yaml:6"} in infos, infos
     assert len([i for i in infos if i["list"] == "listed"]) == 64 + 3, "turnpike's own rules do not count"
     assert not [i for i in infos if i["list"] == "long"], "one more is not listed"
 

@@ -49,7 +49,6 @@ struct drop_sample {
 struct rule_sample {
     const acl_report* of = nullptr;
     const acl_rule_report* rule = nullptr;
-    size_t number = 0;  ///< from 1; 0: the default action
 };
 struct neighbour_sample {
     std::string_view state{};

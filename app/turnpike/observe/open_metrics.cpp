@@ -183,24 +183,25 @@ void add_lists(exposition& out, const report& r) {
         if (a.rules.size() - static_cast<size_t>(std::ranges::count_if(a.rules, own)) >
             max_listed_rules)
             continue;
-        size_t number = 0;
-        for (const acl_rule_report& rule : a.rules)
-            rules.push_back({&a, &rule, rule.where.empty() ? 0 : ++number});
+        for (const acl_rule_report& rule : a.rules) rules.push_back({&a, &rule});
     }
-    const auto number_of = [](const rule_sample& s) {
-        return s.number == 0 ? s.rule->name : fmt::to_string(s.number);
+    // Not by position, which moves when another rule is inserted. The name of a rule is unique in its list.
+    const auto label_of = [](const rule_sample& s) {
+        const acl_rule_report& rule = *s.rule;
+        return rule.name.empty() || rule.name.front() == '#' ? fmt::format("#{}", rule.life)
+                                                             : rule.name;
     };
     out.families("acl_rule", metrics::rules, rules, [&](const rule_sample& s) {
         return labels_text({{"interface", s.of->interface},
                             {"direction", s.of->direction},
                             {"list", s.of->list},
-                            {"rule", number_of(s)}});
+                            {"rule", label_of(s)}});
     });
     out.info(acl_info, rules, [&](const rule_sample& s) {
         return labels_text({{"interface", s.of->interface},
                             {"direction", s.of->direction},
                             {"list", s.of->list},
-                            {"rule", number_of(s)},
+                            {"rule", label_of(s)},
                             {"name", s.rule->name},
                             {"action", s.rule->action},
                             {"where", s.rule->where}});
