@@ -73,6 +73,9 @@ struct latency_report {
     uint64_t life = 0;             ///< of all pairs
     std::vector<uint64_t> bins{};  ///< [counters::latency_histogram::bins]
     uint64_t samples = 0, sum_ns = 0, max_ns = 0;
+
+    /// The nearest rank: the end of the bin that has the sample of rank ceil(q * samples), but no more than the maximum.
+    [[nodiscard]] uint64_t quantile_ns(double q) const noexcept;
 };
 
 struct sflow_report {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "counters/latency_histogram.hpp"
 #include "observe/baseline.hpp"
 
 namespace turnpike::observe {
@@ -320,6 +321,26 @@ TEST(size_samples, a_bin_for_every_64_bytes) {
     EXPECT_EQ(p.totals.rx_load.sizes[1514 / 64].packets, 1U);
     EXPECT_EQ(p.totals.rx_load.sizes.back().packets, 2U);
     EXPECT_EQ(p.totals.rx_load.bursts, 2U);
+}
+
+/// Times below 16 ns have bins of their own, each of which ends 1 ns later.
+TEST(latency_report, quantiles_are_the_nearest_rank) {
+    latency_report r;
+    r.bins.resize(counters::latency_histogram::bins);
+    EXPECT_EQ(r.quantile_ns(0.5), 0U) << "no samples";
+    for (uint64_t n = 1; n <= 12; ++n) {  // 1 ns, 2 ns, ... n ns
+        ++r.bins[counters::latency_histogram::bin_of(n)];
+        r.samples = n;
+        r.max_ns = 15;
+        EXPECT_EQ(r.quantile_ns(0.5), (n + 1) / 2 + 1) << n;
+        EXPECT_EQ(r.quantile_ns(0.99), n + 1) << n;
+    }
+    r.bins.assign(r.bins.size(), 0);
+    r.bins[1] = 990;
+    r.bins[5] = 10;
+    r.samples = 1000;
+    EXPECT_EQ(r.quantile_ns(0.99), 2U) << "990 of 1000 are no more";
+    EXPECT_EQ(r.quantile_ns(0.999), 6U);
 }
 
 TEST(balance, holds_over_all_ports) {

@@ -39,17 +39,6 @@ std::vector<std::string> names_of_ports(const transaction& c) {
     return out;
 }
 
-/// The end of the bin that has the sample of this rank, but no more than the maximum.
-uint64_t quantile_ns(const observe::latency_report& of, double q) {
-    const auto rank = static_cast<uint64_t>(q * static_cast<double>(of.samples));
-    uint64_t seen = 0;
-    for (size_t bin = 0; bin < of.bins.size(); ++bin) {
-        seen += of.bins[bin];
-        if (seen > rank) return std::min(latency_histogram::end_of(bin), of.max_ns);
-    }
-    return of.max_ns;
-}
-
 }  // namespace
 
 class latency_samples::prepared_samples : public prepared_change {
@@ -129,9 +118,9 @@ nlohmann::json show_latency(controller& c, const request_fields&) {
              {"out", one.out},
              {"samples", one.samples},
              {"mean_ns", static_cast<double>(one.sum_ns) / static_cast<double>(one.samples)},
-             {"p50_ns", quantile_ns(one, 0.5)},
-             {"p99_ns", quantile_ns(one, 0.99)},
-             {"p999_ns", quantile_ns(one, 0.999)},
+             {"p50_ns", one.quantile_ns(0.5)},
+             {"p99_ns", one.quantile_ns(0.99)},
+             {"p999_ns", one.quantile_ns(0.999)},
              {"max_ns", one.max_ns}});
     }
     const uint32_t one_in = c.running().latency_sample;
