@@ -94,6 +94,23 @@ uint32_t code_of(drop_reason why) noexcept {
 
 uint32_t discarded(drop_reason why) noexcept { return 0x40000000 | code_of(why); }
 
+void interface_counters::set(const port_totals& counted, uint64_t missed) noexcept {
+    rx_packets = counted.rx_packets;
+    tx_packets = counted.tx_packets;
+    rx_bytes = counted.rx_bytes + fcs_bytes * rx_packets;
+    tx_bytes = counted.tx_bytes + fcs_bytes * tx_packets;
+    const auto dropped = [&](drop_reason why) { return counted.drops[static_cast<size_t>(why)]; };
+    uint64_t drops = counted.all_drops();
+    for (const drop_reason other :
+         {drop_reason::tx_refused, drop_reason::flood_memory, drop_reason::mirror_memory,
+          drop_reason::mirror_unreachable, drop_reason::originated_no_route,
+          drop_reason::originated_too_big})
+        drops -= dropped(other);
+    // A copy may also be dropped for other reasons, as an egress port without link.
+    rx_discards = std::min(drops, rx_packets) + missed;
+    tx_discards = dropped(drop_reason::tx_refused);
+}
+
 void datagram::clear() {
     bytes_.clear();
     samples_ = 0;

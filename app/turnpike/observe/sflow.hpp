@@ -10,6 +10,7 @@
 
 #include "datapath/drop_reason.hpp"
 #include "net/ip.hpp"
+#include "observe/port_totals.hpp"
 
 namespace turnpike::observe::sflow {
 
@@ -56,6 +57,11 @@ struct interface_counters {
     bool promiscuous = false;
     uint64_t rx_bytes = 0, rx_packets = 0, rx_discards = 0;
     uint64_t tx_bytes = 0, tx_packets = 0, tx_discards = 0;
+
+    /// Octets include the FCS (RFC 3635 section 3.2.3). Drops of what a received packet was copied to, or of packets that
+    /// the router originated, are no discards of received packets.
+    /// missed  packets that the device dropped
+    void set(const port_totals& counted, uint64_t missed) noexcept;
 };
 
 /// Number of a drop reason in sFlow's list.

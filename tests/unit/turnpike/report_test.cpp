@@ -11,6 +11,7 @@
 
 #include "counters/latency_histogram.hpp"
 #include "observe/baseline.hpp"
+#include "observe/sflow.hpp"
 
 namespace turnpike::observe {
 namespace {
@@ -341,6 +342,32 @@ TEST(latency_report, quantiles_are_the_nearest_rank) {
     r.samples = 1000;
     EXPECT_EQ(r.quantile_ns(0.99), 2U) << "990 of 1000 are no more";
     EXPECT_EQ(r.quantile_ns(0.999), 6U);
+}
+
+TEST(sflow_counters, are_of_received_packets_with_their_fcs) {
+    using datapath::drop_reason;
+    port_totals n;
+    n.rx_packets = 10;
+    n.rx_bytes = 600;
+    n.tx_packets = 3;
+    n.tx_bytes = 180;
+    const auto drops = [&](drop_reason why) -> uint64_t& {
+        return n.drops[static_cast<size_t>(why)];
+    };
+    drops(drop_reason::no_route) = 4;
+    drops(drop_reason::tx_refused) = 5;
+    drops(drop_reason::flood_memory) = 300;
+    drops(drop_reason::mirror_unreachable) = 20;
+    sflow::interface_counters c;
+    c.set(n, 2);
+    EXPECT_EQ(c.rx_packets, 10U);
+    EXPECT_EQ(c.rx_bytes, 640U);
+    EXPECT_EQ(c.tx_bytes, 192U);
+    EXPECT_EQ(c.rx_discards, 6U);
+    EXPECT_EQ(c.tx_discards, 5U);
+    drops(drop_reason::port_down) = 40;  // copies of flooded packets
+    c.set(n, 2);
+    EXPECT_EQ(c.rx_discards, 12U) << "no more than were received";
 }
 
 TEST(balance, holds_over_all_ports) {

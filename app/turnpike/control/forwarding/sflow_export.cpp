@@ -409,7 +409,6 @@ void controller::export_sflow_counters() {
     for (const auto& p : ports_->open()) {
         observe::port_totals n;
         n.add(counted(p->port_index), p->before);
-        const uint64_t refused = n.drops[static_cast<size_t>(datapath::drop_reason::tx_refused)];
         const auto* const state = snapshot_->port[p->port_index].state;
         all.push_back(
             {.life = p->life,
@@ -417,13 +416,8 @@ void controller::export_sflow_counters() {
              .bits_per_second = uint64_t{p->device.link_mbps()} * 1'000'000,
              .admin_up = !p->config.shutdown,
              .link_up = state != nullptr && state->link_up.load(std::memory_order_relaxed),
-             .promiscuous = p->filters_set && p->filters_set->promiscuous,
-             .rx_bytes = n.rx_bytes,
-             .rx_packets = n.rx_packets,
-             .rx_discards = n.all_drops() - refused + p->losses().missed,
-             .tx_bytes = n.tx_bytes,
-             .tx_packets = n.tx_packets,
-             .tx_discards = refused});
+             .promiscuous = p->filters_set && p->filters_set->promiscuous});
+        all.back().set(n, p->losses().missed);
         names.push_back(p->name);
     }
     sflow_->export_counters(std::move(all), std::move(names));
