@@ -80,8 +80,8 @@ void measurement::open_group(const device& of, std::vector<const event*> events,
         for (const event* const e : g.events) open_group(of, {e}, whose);
         return;
     }
-    g.first.resize(g.events.size());
     g.last.resize(g.events.size());
+    g.totals.resize(g.events.size());
     groups_.push_back(std::move(g));
 }
 
@@ -186,34 +186,48 @@ result<measurement> measurement::of_device(const machine& on, std::string_view a
     return m;
 }
 
-void measurement::read_all(std::vector<reading> group::*into) {
+bool measurement::read_group(group& g) {
+    if (g.counters == nullptr) return false;
+    const auto taken = g.counters->read(g.last);
+    if (taken) return true;
+    g.wrong = {taken.error().code, g.device, taken.error().text};
+    g.counters = nullptr;
+    return false;
+}
+
+void measurement::start() {
+    for (group& g : groups_) g.totals.assign(g.totals.size(), {});
+    resume();
+}
+
+void measurement::read() {
     for (group& g : groups_) {
-        if (g.counters == nullptr) continue;
-        if (const auto taken = g.counters->read(g.*into); !taken) {
-            g.wrong = {taken.error().code, g.device, taken.error().text};
-            g.counters = nullptr;
+        const std::vector<reading> before = g.last;
+        if (!read_group(g)) continue;
+        for (size_t i = 0; i < before.size(); ++i) {
+            const uint64_t enabled = g.last[i].enabled_ns - before[i].enabled_ns,
+                           running = g.last[i].running_ns - before[i].running_ns;
+            total& t = g.totals[i];
+            t.enabled_ns += enabled;
+            t.running_ns += running;
+            t.unscaled_ns += enabled;
+            if (running == 0) continue;
+            t.value += static_cast<double>(g.last[i].value - before[i].value) *
+                       std::max(1.0, static_cast<double>(std::exchange(t.unscaled_ns, 0)) /
+                                         static_cast<double>(running));
         }
     }
 }
 
 void measurement::resume() {
-    for (group& g : groups_) {
-        if (g.counters == nullptr) continue;
-        const std::vector<reading> before = g.last;
-        if (const auto taken = g.counters->read(g.last); !taken) {
-            g.wrong = {taken.error().code, g.device, taken.error().text};
-            g.counters = nullptr;
-            continue;
-        }
-        for (size_t i = 0; i < before.size(); ++i) {
-            g.first[i].value += g.last[i].value - before[i].value;
-            g.first[i].enabled_ns += g.last[i].enabled_ns - before[i].enabled_ns;
-            g.first[i].running_ns += g.last[i].running_ns - before[i].running_ns;
-        }
-    }
+    for (group& g : groups_) read_group(g);
 }
 
-/// The event's count over all selected PMUs, scaled to the enabled time.
+void measurement::mark() {
+    for (group& g : groups_) g.marked = g.totals;
+}
+
+/// The event's count over all selected PMUs.
 result<measured> measurement::count(const event& e, std::string_view of) const {
     measured sum;
     bool found = false;
@@ -223,15 +237,16 @@ result<measured> measurement::count(const event& e, std::string_view of) const {
         if (at == g.events.end()) continue;
         if (g.counters == nullptr) return tl::unexpected<error>(g.wrong);
         const auto i = static_cast<size_t>(at - g.events.begin());
-        const uint64_t enabled = g.last[i].enabled_ns - g.first[i].enabled_ns;
-        const uint64_t running = g.last[i].running_ns - g.first[i].running_ns;
+        const total from = since_mark_ && !g.marked.empty() ? g.marked[i] : total{};
+        const uint64_t enabled = g.totals[i].enabled_ns - from.enabled_ns;
+        const uint64_t running = g.totals[i].running_ns - from.running_ns;
         if (running == 0)
             return fail(ENODATA, fmt::format("{}/{}", g.device, e.name),
                         enabled == 0 ? "not counted yet"
                                      : "the counters never ran: other programs use this PMU");
         const double share =
             std::min(1.0, static_cast<double>(running) / static_cast<double>(enabled));
-        sum.value += static_cast<double>(g.last[i].value - g.first[i].value) / share;
+        sum.value += g.totals[i].value - from.value;
         sum.share = std::min(sum.share, share);
         found = true;
     }

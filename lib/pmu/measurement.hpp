@@ -50,13 +50,18 @@ class measurement {
     [[nodiscard]] static measurement of_socket(const machine& on, unsigned package);
 
     /// Start the measurement.
-    void start() { read_all(&group::first); }
-    /// End the measurement.
-    void read() { read_all(&group::last); }
+    void start();
+    /// End the measurement, until the next call. The counts of each period between two calls are scaled by the share of the
+    /// period in which their counter ran, so that they never fall.
+    void read();
     /// Continue a measurement: counts since the last read() are excluded.
     void resume();
+    /// Remember the counts until the last read().
+    void mark();
+    /// Whether values are from here on of the time since mark(), if there was one, instead of since start().
+    void show_since_mark(bool on) noexcept { since_mark_ = on; }
 
-    /// The value of a metric or event between start() and read().
+    /// The value of a metric or event between start(), or mark(), and read().
     /// of     for a metric of scope instance: the PMU's name in sysfs
     /// Errors ENOENT: not in this measurement; the error of opening or reading a counter; ENODATA:
     ///        its counters never ran; ERANGE: division by 0
@@ -82,12 +87,19 @@ class measurement {
     [[nodiscard]] const error* why(scope of) const noexcept;
 
   private:
+    /// Sum over all periods.
+    struct total {
+        double value = 0;  ///< scaled
+        uint64_t enabled_ns = 0, running_ns = 0;
+        uint64_t unscaled_ns = 0;  ///< enabled time since the counter ran last
+    };
     struct group {
         std::string device;
         std::vector<const event*> events;
         std::unique_ptr<counter_group> counters;  ///< null: `wrong` has the error
         error wrong{};
-        std::vector<reading> first{}, last{};
+        std::vector<reading> last{};
+        std::vector<total> totals{}, marked{};
     };
     explicit measurement(const machine& on)
         : on_(on), stack_(tl::unexpected<error>(error{ENOENT, "", "not requested"})) {}
@@ -98,7 +110,7 @@ class measurement {
     void open(const std::string& device, const std::vector<const event*>& events, target whose,
               unsigned package, const pmu_kind& kind);
     void open_group(const pmu::device& of, std::vector<const event*> events, target whose);
-    void read_all(std::vector<reading> group::*into);
+    static bool read_group(group& g);
     [[nodiscard]] result<measured> count(const event& e, std::string_view of) const;
 
     machine on_;
@@ -106,6 +118,7 @@ class measurement {
     std::vector<group> groups_{};
     pci_device pci_{};
     result<stack> stack_;
+    bool since_mark_ = false;
 };
 
 }  // namespace turnpike::pmu

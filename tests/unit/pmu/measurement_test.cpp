@@ -180,7 +180,7 @@ class clock_source : public counter_source {
         explicit group(clock_source& of) : of_(of) { ++of_.open_groups; }
         ~group() override { --of_.open_groups; }
         [[nodiscard]] result<void> read(std::span<reading> out) override {
-            for (reading& r : out) r = {of_.now, of_.now, of_.now};
+            for (reading& r : out) r = {of_.now, of_.now, of_.now - of_.stood_still};
             return {};
         }
 
@@ -192,7 +192,7 @@ class clock_source : public counter_source {
                                                               target) override {
         return std::make_unique<group>(*this);
     }
-    uint64_t now = 0;
+    uint64_t now = 0, stood_still = 0;
     int open_groups = 0;
 };
 
@@ -212,6 +212,47 @@ TEST(measurement, that_is_resumed_excludes_what_was_counted_meanwhile) {
     core.read();
     EXPECT_DOUBLE_EQ(core.value("cycles", {})->value, 700);
     EXPECT_DOUBLE_EQ(core.value("cycles", {})->share, 1);
+}
+
+/// Each period is scaled by its own share: by the share of all, the second reading would be less than the first.
+TEST(measurement, scales_each_period_by_itself) {
+    recorded_machine m("icelakex");
+    clock_source source;
+    measurement core = measurement::of_core({m.tree.root(), &source, &m.table}, {.cpu = 1});
+    core.start();
+    source.now = 100;
+    source.stood_still = 90;
+    core.read();
+    EXPECT_DOUBLE_EQ(core.value("cycles", {})->value, 1000);
+    source.now = 200;
+    core.read();
+    EXPECT_DOUBLE_EQ(core.value("cycles", {})->value, 1100);
+    EXPECT_DOUBLE_EQ(core.value("cycles", {})->share, 110.0 / 200);
+    source.now = 300;
+    source.stood_still += 100;
+    core.read();
+    EXPECT_DOUBLE_EQ(core.value("cycles", {})->value, 1100) << "it did not run";
+    source.now = 400;
+    core.read();
+    EXPECT_DOUBLE_EQ(core.value("cycles", {})->value, 1300) << "100 in half of 200 ns";
+}
+
+TEST(measurement, has_values_since_a_mark) {
+    recorded_machine m("icelakex");
+    clock_source source;
+    measurement core = measurement::of_core({m.tree.root(), &source, &m.table}, {.cpu = 1});
+    core.start();
+    source.now = 1000;
+    core.read();
+    core.show_since_mark(true);
+    EXPECT_DOUBLE_EQ(core.value("cycles", {})->value, 1000) << "nothing was marked";
+    core.mark();
+    EXPECT_FALSE(core.value("cycles", {}));
+    source.now = 1300;
+    core.read();
+    EXPECT_DOUBLE_EQ(core.value("cycles", {})->value, 300);
+    core.show_since_mark(false);
+    EXPECT_DOUBLE_EQ(core.value("cycles", {})->value, 1300);
 }
 
 /// Two functions of one device, whose stack and socket have each counter once.
