@@ -298,8 +298,15 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
     }
     // After closing, all ports are removed; the report uses the last poll's counters.
     if (!ports_->open().empty()) removed_ = ports_->removed();
-    if (removed_.rx_packets + removed_.tx_packets + removed_.originated != 0)
-        r.ports.push_back({.name = "(removed)", .driver = "-", .totals = removed_});
+    const rxtx::port::rx_losses& lost = ports_->removed_losses();
+    if (removed_.rx_packets + removed_.tx_packets + removed_.originated + removed_.all_drops() +
+            lost.missed + lost.no_buffer !=
+        0)
+        r.ports.push_back({.name = "(removed)",
+                           .driver = "-",
+                           .rx_missed = lost.missed,
+                           .rx_no_buffer = lost.no_buffer,
+                           .totals = removed_});
     std::vector<std::string_view> names;
     for (const auto& row : datapath::stage_table) names.push_back(row.name);
     for (const auto& worker_slot : workers_->all()) {

@@ -117,11 +117,11 @@ void subtract_rows(std::vector<Row>& from, const std::vector<Row>& what) {
 baseline::baseline(const report& now, inventory objects)
     : start_(false), duration_s_(now.duration_s), objects_(std::move(objects)) {
     for (const port_report& p : now.ports) {
+        port then{p.rx_missed, p.rx_no_buffer, p.duration_s, p.totals, p.pcie.counts};
         if (p.life == 0)
-            removed_ = p.totals;
+            removed_ = std::move(then);
         else
-            ports_.emplace(
-                p.life, port{p.rx_missed, p.rx_no_buffer, p.duration_s, p.totals, p.pcie.counts});
+            ports_.emplace(p.life, std::move(then));
     }
     for (const worker_report& w : now.workers) workers_.emplace(w.lcore, w);
     for (const acl_report& a : now.acls) lists_.emplace(a.life, list{a, {}});
@@ -155,16 +155,21 @@ void baseline::subtract_from(inventory& now) const {
 void baseline::subtract_from(report& now) const {
     subtract(now.duration_s, duration_s_);
     // Counters of ports removed since the baseline are now part of the sum of removed ports.
-    port_totals gone = removed_;
-    for (const auto& [life, then] : ports_)
-        if (std::none_of(now.ports.begin(), now.ports.end(),
-                         [l = life](const port_report& p) { return p.life == l; }))
-            gone.add(then.totals, {});
+    port gone = removed_;
+    for (const auto& [life, then] : ports_) {
+        if (std::any_of(now.ports.begin(), now.ports.end(),
+                        [l = life](const port_report& p) { return p.life == l; }))
+            continue;
+        gone.rx_missed += then.rx_missed;
+        gone.rx_no_buffer += then.rx_no_buffer;
+        gone.totals.add(then.totals, {});
+    }
     for (port_report& p : now.ports) {
+        const auto then = ports_.find(p.life);
         if (p.life == 0)
-            p.totals = difference(p.totals, gone);
-        else
-            subtract_from_port(p);
+            subtract_from_port(p, gone);
+        else if (then != ports_.end())
+            subtract_from_port(p, then->second);
     }
     for (worker_report& w : now.workers) subtract_from_worker(w);
     for (acl_report& a : now.acls) subtract_from_list(a);
@@ -176,16 +181,13 @@ void baseline::subtract_from(report& now) const {
     }
 }
 
-void baseline::subtract_from_port(port_report& now) const {
-    const auto then = ports_.find(now.life);
-    if (then == ports_.end()) return;
-    subtract(now.rx_missed, then->second.rx_missed);
-    subtract(now.rx_no_buffer, then->second.rx_no_buffer);
-    subtract(now.duration_s, then->second.duration_s);
-    now.totals = difference(now.totals, then->second.totals);
+void baseline::subtract_from_port(port_report& now, const port& then) {
+    subtract(now.rx_missed, then.rx_missed);
+    subtract(now.rx_no_buffer, then.rx_no_buffer);
+    subtract(now.duration_s, then.duration_s);
+    now.totals = difference(now.totals, then.totals);
     for (auto& [name, n] : now.pcie.counts)
-        if (const auto at = then->second.pcie.find(name); at != then->second.pcie.end())
-            subtract(n, at->second);
+        if (const auto at = then.pcie.find(name); at != then.pcie.end()) subtract(n, at->second);
 }
 
 void baseline::subtract_from_worker(worker_report& now) const {

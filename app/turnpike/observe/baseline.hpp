@@ -49,13 +49,13 @@ class baseline {
         /// Positions of rules by life; made when the first rule is elsewhere, so that each later page costs its own rules.
         mutable std::unordered_map<uint64_t, size_t> position{};
     };
-    void subtract_from_port(port_report& now) const;
+    static void subtract_from_port(port_report& now, const port& then);
     void subtract_from_worker(worker_report& now) const;
 
     bool start_ = true;
     double duration_s_ = 0;
-    std::map<uint64_t, port> ports_{};  ///< by life
-    port_totals removed_{};
+    std::map<uint64_t, port> ports_{};             ///< by life
+    port removed_{};                               ///< the sum of removed ports
     std::map<unsigned, worker_report> workers_{};  ///< by lcore
     std::map<uint64_t, list> lists_{};             ///< by life
     std::map<std::pair<uint64_t, datapath::punt_class>, punt_report>

@@ -107,6 +107,23 @@ TEST(clear, ports_go_and_come_again) {
     expect_since(then, c);
 }
 
+/// The devices of the lab count no losses.
+TEST(clear, losses_of_a_removed_port_stay) {
+    lab l(router("", "", "10.0.1.254/24", north));
+    control::controller& c = l.controller();
+    const auto open =
+        std::ranges::find_if(c.ports().open(), [](const auto& p) { return p->name == "north"; });
+    const rxtx::port device = (*open)->lose();
+    (*open)->last.losses = {.missed = 5, .no_buffer = 2};
+    EXPECT_EQ(port(c.report(), "north").rx_missed, 5U);
+    c.clear_counters();
+    ASSERT_TRUE(l.apply(router()));
+    l.forget_last();
+    EXPECT_EQ(port(c.report(), "(removed)").rx_missed, 5U);
+    EXPECT_EQ(port(c.report(), "(removed)").rx_no_buffer, 2U);
+    EXPECT_EQ(port(c.shown_report(), "(removed)").rx_missed, 0U);
+}
+
 TEST(clear, lists_change) {
     const auto config = [](const std::string& rules) {
         return "acl:\n  - {name: a, default: permit, rules: [" + rules +

@@ -310,6 +310,16 @@ TEST(baseline, subtracts_the_time_of_a_ports_counters) {
     EXPECT_DOUBLE_EQ(now.ports[0].duration_s, 2) << "added since";
 }
 
+TEST(baseline, has_the_losses_of_a_port_that_was_removed) {
+    report now;
+    now.ports.push_back({.name = "west", .life = 7, .rx_missed = 5, .rx_no_buffer = 1});
+    const baseline cleared(now);
+    now.ports[0] = {.name = "(removed)", .rx_missed = 7, .rx_no_buffer = 4};
+    cleared.subtract_from(now);
+    EXPECT_EQ(now.ports[0].rx_missed, 2U);
+    EXPECT_EQ(now.ports[0].rx_no_buffer, 3U);
+}
+
 TEST(size_samples, a_bin_for_every_64_bytes) {
     port_counters c;
     for (const uint32_t bytes : {60U, 63U, 64U, 1514U, 9000U, 9100U}) c.rx_sizes.add(bytes);
@@ -324,7 +334,7 @@ TEST(size_samples, a_bin_for_every_64_bytes) {
     EXPECT_EQ(p.totals.rx_load.bursts, 2U);
 }
 
-/// Times below 16 ns have bins of their own, each of which ends 1 ns later.
+/// Each time below 16 ns has its own bin, which ends 1 ns later.
 TEST(latency_report, quantiles_are_the_nearest_rank) {
     latency_report r;
     r.bins.resize(counters::latency_histogram::bins);

@@ -148,6 +148,14 @@ class ports::prepared_ports : public prepared_change {
         }
         of_.open_.swap(open_);
     }
+    void retire() noexcept override {
+        for (const auto& p : open_) {
+            if (std::find(of_.open_.begin(), of_.open_.end(), p) != of_.open_.end()) continue;
+            const rxtx::port::rx_losses more = p->losses();
+            of_.removed_losses_.missed += more.missed;
+            of_.removed_losses_.no_buffer += more.no_buffer;
+        }
+    }
 
   private:
     /// A port of the new configuration.

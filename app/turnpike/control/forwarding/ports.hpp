@@ -108,6 +108,10 @@ class ports : public config_handler {
     [[nodiscard]] std::vector<std::shared_ptr<open_port>> release_closed();
     /// Packet counts of closed ports that no open port's totals include.
     [[nodiscard]] observe::port_totals removed() const;
+    /// Packets that the devices of removed ports dropped.
+    [[nodiscard]] const rxtx::port::rx_losses& removed_losses() const noexcept {
+        return removed_losses_;
+    }
     /// Set the devices' MAC filters, where they change: promiscuous, or the interfaces' unicast and group addresses.
     /// Some drivers take milliseconds for it, or stop receiving meanwhile.
     void listen(const datapath::snapshot& v) noexcept;
@@ -129,6 +133,7 @@ class ports : public config_handler {
     control_tx& out_;
     count_function counted_;
     std::vector<std::shared_ptr<open_port>> open_;
+    rxtx::port::rx_losses removed_losses_{};
 };
 
 }  // namespace turnpike::control
