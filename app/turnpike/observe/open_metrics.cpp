@@ -13,9 +13,6 @@
 namespace turnpike::observe {
 namespace {
 
-/// Rules of ACLs with more of the operator's have no samples: a collector stores one series per rule.
-constexpr size_t max_listed_rules = 64;
-
 using label = std::pair<std::string_view, std::string_view>;
 
 /// {name="value",...}; empty values are left out, as Prometheus treats both alike.

@@ -11,6 +11,11 @@
 
 namespace turnpike::observe {
 
+/// Rules of ACLs with more of the operator's have no samples: a collector stores one series per rule.
+inline constexpr size_t max_listed_rules = 64;
+/// As many, with turnpike's own in front of them: a list with more need not have its rules for the metrics.
+inline constexpr size_t max_collected_rules = max_listed_rules + 2;
+
 enum class exposition_format : uint8_t { prometheus_0_0_4, open_metrics_1_0 };
 
 /// The value of Content-Type.

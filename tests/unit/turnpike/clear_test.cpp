@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "control/management/metrics_source.hpp"
 #include "lib/eal.hpp"
+#include "observe/open_metrics.hpp"
 #include "reload_lab.hpp"
 
 namespace turnpike {
@@ -187,23 +189,37 @@ TEST(clear, lists_change) {
     EXPECT_EQ(shown().permitted, 2U);
 }
 
+/// As many rules, behind others.
+std::string numbered_rules(unsigned rules, const std::string& first) {
+    std::string all = "acl:\n  - name: a\n    default: permit\n    rules:\n" + first;
+    for (unsigned n = 1; n <= rules; ++n)
+        all +=
+            "      - {action: deny, protocol: udp, destination_ports: " + std::to_string(n) + "}\n";
+    return all +
+           "ports:\n  - {name: west, device: d0, acl: {in: a}}\n"
+           "  - {name: east, device: d1}\nxconnects: [[west, east]]\n";
+}
+
+/// The metrics have no samples of the rules of long lists.
+TEST(clear, a_scrape_collects_no_rules_of_a_long_list) {
+    const auto rules = [](unsigned n) {
+        lab l(numbered_rules(n, ""));
+        const auto lists = control::scrape(l.controller(), false).numbers.acls;
+        EXPECT_EQ(lists.size(), 1U);
+        return lists.at(0).rules.size();
+    };
+    EXPECT_GT(rules(observe::max_listed_rules), observe::max_listed_rules);
+    EXPECT_EQ(rules(observe::max_listed_rules + 3), 0U);
+}
+
 /// A client reads a list of a million rules in pages, and may do so after `clear counters`.
 TEST(clear, a_page_of_rules_costs_no_more_in_a_longer_list) {
-    const auto config = [](unsigned rules, const std::string& first) {
-        std::string all = "acl:\n  - name: a\n    default: permit\n    rules:\n" + first;
-        for (unsigned n = 1; n <= rules; ++n)
-            all += "      - {action: deny, protocol: udp, destination_ports: " + std::to_string(n) +
-                   "}\n";
-        return all +
-               "ports:\n  - {name: west, device: d0, acl: {in: a}}\n"
-               "  - {name: east, device: d1}\nxconnects: [[west, east]]\n";
-    };
     using clock = std::chrono::steady_clock;
     const auto cost = [&](unsigned rules) {
-        lab l(config(rules, ""));
+        lab l(numbered_rules(rules, ""));
         l.controller().clear_counters();
         // All rules are elsewhere than at that time.
-        EXPECT_TRUE(l.apply(config(rules, "      - {action: deny, protocol: tcp}\n")));
+        EXPECT_TRUE(l.apply(numbered_rules(rules, "      - {action: deny, protocol: tcp}\n")));
         auto least = clock::duration::max();
         for (unsigned i = 0; i < 30; ++i) {
             const auto began = clock::now();

@@ -372,9 +372,10 @@ observe::acl_report acls::report_of(const binding& b, size_t first_rule, size_t 
     return out;
 }
 
-std::vector<observe::acl_report> acls::report() const {
+std::vector<observe::acl_report> acls::report(size_t max_rules) const {
     std::vector<observe::acl_report> out;
-    for (const auto& b : bindings_) out.push_back(report_of(*b, 0, SIZE_MAX));
+    for (const auto& b : bindings_)
+        out.push_back(report_of(*b, 0, b->says().rules.size() > max_rules ? 0 : SIZE_MAX));
     return out;
 }
 

@@ -52,7 +52,8 @@ class acls : public config_handler {
     /// A refused change could not be rolled back completely; the next change recompiles all lists.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
 
-    [[nodiscard]] std::vector<observe::acl_report> report() const;
+    /// max_rules  lists with more, without the default action, have none of their rules in it
+    [[nodiscard]] std::vector<observe::acl_report> report(size_t max_rules = SIZE_MAX) const;
     struct page {
         std::vector<observe::acl_report> lists{};
         std::optional<uint64_t> next{};  ///< the next page's `from`; none: this is the last page

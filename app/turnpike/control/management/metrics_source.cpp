@@ -9,6 +9,7 @@
 #include "control/management/inventory.hpp"
 #include "control/management/show.hpp"
 #include "observe/metrics_pages.hpp"
+#include "observe/open_metrics.hpp"
 #include "sources/netlink_rib.hpp"
 
 namespace turnpike::control {
@@ -68,7 +69,8 @@ observe::scraped scrape(controller& c, bool page) {
     using clock = std::chrono::steady_clock;
     const auto begun = clock::now();
     observe::scraped out;
-    out.numbers = c.report();
+    out.numbers = c.report(false);
+    out.numbers.acls = c.lists().report(observe::max_collected_rules);
     add_counted_objects(c, out.objects);
     for (const auto add : {add_vrfs, add_left_out, add_tables}) add(c, out.objects);
     if (page) {
