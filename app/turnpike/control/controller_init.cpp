@@ -324,7 +324,8 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
         w.tsc_hz = hz;
         w.add(worker_slot->worker.meter(), names);
     }
-    machine_counters_->fill_workers(r);
+    const bool since_clear = &then == &cleared_;
+    machine_counters_->fill_workers(r, since_clear);
     for (const auto& worker_slot : workers_->all())
         worker_slot->worker.count_instructions(
             machine_counters_->instructions_of(worker_slot->worker.parts().lcore));
@@ -355,8 +356,8 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
     r.mempool.kept_by_drivers = kept_by_drivers_;
     std::vector<machine_counters::port_counts> measured;
     for (size_t i = 0; i < last_seen_.size(); ++i)
-        measured.push_back(
-            machine_counters_->of_port(r.ports[i], last_seen_[i].pci_address, r.duration_s));
+        measured.push_back(machine_counters_->of_port(r.ports[i], last_seen_[i].pci_address,
+                                                      r.duration_s, since_clear));
     machine_counters_->keep_ports(r.ports);
     then.subtract_from(r);
     for (size_t i = 0; i < last_seen_.size(); ++i)

@@ -214,7 +214,7 @@ TEST(measurement, that_is_resumed_excludes_what_was_counted_meanwhile) {
     EXPECT_DOUBLE_EQ(core.value("cycles", {})->share, 1);
 }
 
-/// Each period is scaled by its own share: by the share of all, the second reading would be less than the first.
+/// The share of a period scales its counts. With the share of the whole time, the second reading would be less than the first.
 TEST(measurement, scales_each_period_by_itself) {
     recorded_machine m("icelakex");
     clock_source source;

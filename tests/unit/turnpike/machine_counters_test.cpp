@@ -121,6 +121,29 @@ TEST(machine_counters, of_a_port_are_closed_with_it) {
     EXPECT_EQ(received(), 0U) << "opened again";
 }
 
+TEST(machine_counters, are_since_the_clear) {
+    const test::sysfs_tree tree(test::source_path("tests/data/pmu/icelakex.tree"));
+    counters_choice chosen = recorded();
+    chosen.sysfs = tree.root().string();
+    machine_counters m(chosen);
+    m.begin();
+    const auto read = [&](uint64_t packets, double s, bool since_clear) {
+        return m.of_port(port_that_did(packets), "0000:3b:00.0", s, since_clear);
+    };
+    (void)read(0, 0, false);
+    EXPECT_EQ(read(1000, 2, true).rx_packets, 1000U) << "nothing was cleared";
+    m.clear_port(port_that_did(0).life);
+    const auto cleared = read(1600, 5, true);
+    EXPECT_EQ(cleared.rx_packets, 600U);
+    EXPECT_DOUBLE_EQ(cleared.given.at("seconds"), 3);
+    EXPECT_FALSE(cleared.what->value("rd_cur", cleared.given)) << "the recording has ended";
+    const auto all = read(1600, 5, false);
+    EXPECT_EQ(all.rx_packets, 1600U);
+    EXPECT_TRUE(all.what->value("rd_cur", all.given));
+    m.clear();
+    EXPECT_EQ(read(1700, 6, true).rx_packets, 100U);
+}
+
 TEST(measured_bill, has_a_reason_for_every_line_that_it_lacks) {
     const std::string file = testing::TempDir() + "counts-" + std::to_string(getpid()) + ".yaml";
     std::ofstream(file) << "counters: {uncore_iio_2: {inbound_reads: 62000000}}\n";

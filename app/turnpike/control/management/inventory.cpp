@@ -127,6 +127,7 @@ void controller::clear_counters() {
     observe::inventory objects;
     add_counted_objects(*this, objects);
     cleared_ = observe::baseline(report(), std::move(objects));
+    machine_counters_->clear();
 }
 
 bool controller::clear_port_counters(std::string_view name) {
@@ -138,6 +139,7 @@ bool controller::clear_port_counters(std::string_view name) {
                      [&](const observe::port_report& p) { return p.life != 0 && p.name == name; });
     if (port == now.ports.end()) return false;
     cleared_.clear_port(*port, objects);
+    machine_counters_->clear_port(port->life);
     return true;
 }
 

@@ -127,7 +127,7 @@ const counters::own_counter* machine_counters::instructions_of(unsigned lcore) c
     return at == cores_.end() ? nullptr : at->second.instructions.get();
 }
 
-void machine_counters::fill_workers(observe::report& r) {
+void machine_counters::fill_workers(observe::report& r, bool since_clear) {
     r.counters = why_.empty() ? table_.family : "";
     r.counters_why = why_;
     if (!why_.empty()) return;
@@ -144,7 +144,8 @@ void machine_counters::fill_workers(observe::report& r) {
             continue;
         }
         if (!ended_) read_core(c, w);
-        const uint64_t packets = c.packets - std::min(c.packets, c.packets_before);
+        c.what->show_since_mark(since_clear);
+        const uint64_t packets = c.counted_packets() - (since_clear ? c.packets_cleared : 0);
         pmu::given_values given{{"smt", pmu::smt_active(chosen_.sysfs) ? 1.0 : 0.0},
                                 {"tsc_ghz", static_cast<double>(w.tsc_hz) / 1e9}};
         if (packets != 0) given["packets"] = static_cast<double>(packets);
@@ -153,6 +154,25 @@ void machine_counters::fill_workers(observe::report& r) {
     }
     // The same reason for all workers: report it once.
     if (!any && !why.empty()) r.counters_why = why;
+}
+
+void machine_counters::root::clear() {
+    if (what == nullptr) return;
+    what->mark();
+    cleared = last;
+}
+
+void machine_counters::clear() {
+    for (auto& [lcore, c] : cores_) {
+        if (c.what == nullptr) continue;
+        c.what->mark();
+        c.packets_cleared = c.counted_packets();
+    }
+    for (auto& [life, r] : roots_) r.clear();
+}
+
+void machine_counters::clear_port(uint64_t life) {
+    if (const auto at = roots_.find(life); at != roots_.end()) at->second.clear();
 }
 
 /// A removed worker keeps its last values: its CPU may run anything meanwhile.
@@ -207,10 +227,8 @@ void machine_counters::keep_ports(const std::vector<observe::port_report>& ports
 
 machine_counters::root machine_counters::open_root(const observe::port_report& p,
                                                    const std::string& address, double now_s) const {
-    root made{.what = nullptr,
-              .rx_before = p.totals.rx_packets,
-              .tx_before = p.totals.tx_packets,
-              .begun_s = now_s};
+    root made{.what = nullptr, .begun = {p.totals.rx_packets, p.totals.tx_packets, now_s}};
+    made.cleared = made.begun;
     auto m = pmu::measurement::of_device(on(), address);
     if (!m) {
         made.why = message_of(m.error());
@@ -228,7 +246,7 @@ machine_counters::root machine_counters::open_root(const observe::port_report& p
 
 machine_counters::port_counts machine_counters::of_port(const observe::port_report& port,
                                                         const std::string& pci_address,
-                                                        double duration_s) {
+                                                        double duration_s, bool since_clear) {
     port_counts out;
     if (!why_.empty()) {
         out.why = why_;
@@ -247,10 +265,13 @@ machine_counters::port_counts machine_counters::of_port(const observe::port_repo
     }
     root& r = at->second;
     if (!ended_) r.what->read();
+    r.what->show_since_mark(since_clear);
+    r.last = {port.totals.rx_packets, port.totals.tx_packets, duration_s};
+    const root::point& from = since_clear ? r.cleared : r.begun;
     out.what = r.what.get();
-    out.rx_packets = port.totals.rx_packets - std::min(port.totals.rx_packets, r.rx_before);
-    out.tx_packets = port.totals.tx_packets - std::min(port.totals.tx_packets, r.tx_before);
-    if (duration_s > r.begun_s) out.given["seconds"] = duration_s - r.begun_s;
+    out.rx_packets = r.last.rx - std::min(r.last.rx, from.rx);
+    out.tx_packets = r.last.tx - std::min(r.last.tx, from.tx);
+    if (duration_s > from.s) out.given["seconds"] = duration_s - from.s;
     const uint64_t packets = out.rx_packets != 0 ? out.rx_packets : out.tx_packets;
     if (packets != 0) out.given["packets"] = static_cast<double>(packets);
     if (r.what->pci().max_mb_s > 0) out.given["link_max_mb_s"] = r.what->pci().max_mb_s;

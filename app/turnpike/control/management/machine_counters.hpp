@@ -7,6 +7,7 @@
 // stages.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,8 +37,12 @@ class machine_counters {
     /// Stop reading: the last values stay.
     void end() noexcept { ended_ = true; }
 
-    /// Fills the report's workers and their counters; packets count since the start.
-    void fill_workers(observe::report& r);
+    /// Fills the report's workers and their counters; the report's packets count since the start.
+    /// since_clear  values since clear(), where there was one
+    void fill_workers(observe::report& r, bool since_clear = false);
+    /// From the last reading on are the values since the clear: of all workers and ports, or of one port.
+    void clear();
+    void clear_port(uint64_t life);
     /// The instruction counter for an lcore; null: none. Valid as long as this object.
     [[nodiscard]] const counters::own_counter* instructions_of(unsigned lcore) const noexcept;
     /// Counts of a port since it was first reported; null: `why` has the reason.
@@ -49,7 +54,8 @@ class machine_counters {
         std::string why{};
     };
     [[nodiscard]] port_counts of_port(const observe::port_report& port,
-                                      const std::string& pci_address, double duration_s);
+                                      const std::string& pci_address, double duration_s,
+                                      bool since_clear = false);
     /// Close the counters of ports that are not among these.
     void keep_ports(const std::vector<observe::port_report>& ports);
 
@@ -59,13 +65,22 @@ class machine_counters {
         std::unique_ptr<const counters::own_counter> instructions{};
         std::string why{};
         uint64_t packets_before = 0, packets = 0;  ///< at the first and the last reading
+        uint64_t packets_cleared = 0;              ///< counted until the clear
         bool paused = false;                       ///< the worker is removed
+        [[nodiscard]] uint64_t counted_packets() const noexcept {
+            return packets - std::min(packets, packets_before);
+        }
     };
     struct root {
         std::unique_ptr<pmu::measurement> what;
         std::string why{};
-        uint64_t rx_before = 0, tx_before = 0;
-        double begun_s = 0;
+        /// Packets and time at a reading.
+        struct point {
+            uint64_t rx = 0, tx = 0;
+            double s = 0;
+        };
+        point begun{}, last{}, cleared{};  ///< cleared: at the clear, or as begun
+        void clear();
     };
     [[nodiscard]] core open_core(const observe::worker_report& w) const;
     static void read_core(core& c, const observe::worker_report& w);
