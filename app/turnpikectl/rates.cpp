@@ -41,6 +41,9 @@ double grown(const json& now, const json& before, const char* name) {
     return n >= b ? n - b : n;
 }
 
+/// The sum of removed ports: it rises by all that a port had counted when that is removed, which is no rate.
+constexpr std::string_view removed_ports = "(removed)";
+
 double all_drops(const json& port) {
     double sum = 0;
     for (const auto& [reason, n] : member(port, "drops").items())
@@ -110,15 +113,17 @@ std::string rates::title() const {
 
 std::vector<rates::row> rates::drops() const {
     std::vector<row> out;
-    for (const auto& [port, reasons] : member(*now_, "ports").items())
+    for (const auto& [port, reasons] : member(*now_, "ports").items()) {
+        const bool has_rate = first_ || port != removed_ports;
+        const json& was = member(member(*before_, "ports"), port);
         for (const auto& [reason, n] : reasons.items()) {
-            const double rate =
-                over(grown(reasons, member(member(*before_, "ports"), port), reason.c_str()));
+            const double rate = has_rate ? over(grown(reasons, was, reason.c_str())) : 0;
             const double total = number(reasons, reason.c_str());
-            out.push_back(
-                {rate + total * 1e-12,
-                 {scaled(rate), fmt::format("{:.0f}", total), printable(port), printable(reason)}});
+            out.push_back({rate + total * 1e-12,
+                           {has_rate ? scaled(rate) : "-", fmt::format("{:.0f}", total),
+                            printable(port), printable(reason)}});
         }
+    }
     return out;
 }
 
@@ -148,6 +153,7 @@ std::vector<rates::row> rates::cost() const {
 std::vector<rates::row> rates::ports() const {
     std::vector<row> out;
     for (const json& p : member(*now_, "ports")) {
+        if (!first_ && text(p, "name") == removed_ports) continue;
         const json& was = same(member(*before_, "ports"), "name", p);
         const auto rate = [&](const char* name) { return over(grown(p, was, name)); };
         const double drops = all_drops(p), dropped = drops - all_drops(was);

@@ -680,6 +680,13 @@ def test_watch_without_a_terminal():
                          ["0.5", "5", "west", "acl_deny"]], blocks[0]
     assert blocks[1][0] == ["drops", "2.0", "s"] and blocks[1][4] == ["0", "5", "west", "acl_deny"], blocks[1]
     assert len(blocks) == 3
+
+    def moved(at):  # a port was removed, and another begins again
+        ports = {"west": {"no_route": 100}, "east": {"no_route": 500}} if at == 10 else {"west": {"no_route": 8}, "(removed)": {"no_route": 600}}
+        return {"drops": {}, "ports": ports}
+
+    block = Server(*looks((10, 12), moved), None).run("watch", "drops", "--interval", "0.1").stdout.split("\n\n")[1]
+    assert [line.split() for line in block.splitlines()[2:]] == [["4", "8", "west", "no_route"], ["-", "600", "(removed)", "no_route"]], block
     refused = Server({"error": {"what": "no", "where": None, "code": "EINVAL"}}).run("watch", "cost")
     assert refused.returncode == 1 and refused.stderr == "turnpikectl: no\n", refused
     lines = Server(*looks((1, 2), rows), None).run("--json", "watch", "drops", "--interval", "0.1").stdout.splitlines()
@@ -705,12 +712,13 @@ def test_watch_rates_of_workers_and_ports():
         return {"ports": [{"name": "quiet", "link": "up", "rx_packets": 50, "tx_packets": 0, "rx_bytes": 0, "tx_bytes": 0,
                            "rx_missed": 0, "drops": {}},
                           {"name": "west", "link": "up", "rx_packets": 1000 if at == 10 else 200, "tx_packets": 100 * at,
-                           "rx_bytes": 1_000_000 * at, "tx_bytes": 0, "rx_missed": at, "drops": {"no_route": 4 * at}}]}
+                           "rx_bytes": 1_000_000 * at, "tx_bytes": 0, "rx_missed": at, "drops": {"no_route": 4 * at}}]
+                + [{"name": "(removed)", "link": "down", "rx_packets": 10**9, "drops": {}}] * (at == 12)}
 
     said = Server(*looks((10, 12), ports), None).run("watch", "ports", "--interval", "0.1").stdout
     second = said.split("\n\n")[1].splitlines()
     assert second[2].split() == "west up 100 100 8.00 M 0 1 4".split(), second
-    assert second[3].split()[0] == "quiet", second
+    assert second[3].split()[0] == "quiet" and len(second) == 4, second
 
 
 def rates(at, ports=("west",)):
