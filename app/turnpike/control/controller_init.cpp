@@ -86,7 +86,10 @@ result<void> controller::make(std::unique_ptr<const state::configuration> config
     handlers_.push_back(std::move(heard));
     tunnels_ = std::make_unique<control::tunnels>(*workers_, *nexthops_);
     mirrors_ = std::make_unique<mirrors>();
-    interface_counts_ = std::make_unique<interface_counts>();
+    interface_counts_ = std::make_unique<interface_counts>([this](uint16_t port_index) {
+        const observe::port_totals n = counted(port_index);
+        return observe::traffic{n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes};
+    });
     latency_ = std::make_unique<latency_samples>();
     sflow_ = std::make_unique<sflow_export>();
     metrics_ = std::make_unique<metrics_server>([this](bool page) { return scrape(*this, page); });

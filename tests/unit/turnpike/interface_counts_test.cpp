@@ -128,6 +128,23 @@ TEST_F(interface_counts, of_another_interface_begin_at_0) {
     EXPECT_EQ(counted("p0")[0], 0U);
 }
 
+/// An interface that is alone on its port again does not get what the port counted for others.
+TEST_F(interface_counts, of_an_interface_that_is_alone_again_begin_at_0) {
+    const std::string vlan = "interfaces:\n  - {port: p0, vlan: 7, addresses: [10.0.7.254/24]}\n",
+                      neighbour = "    - {address: 10.0.7.2, mac: \"02:00:00:00:00:07\"}\n";
+    for (int i = 0; i < 5; ++i)
+        EXPECT_EQ(lab_.send(0, with_vlan(packet_to(0, "10.0.2.2"), 7))[1].size(), 1U);
+    std::string alone = shared_port;
+    alone.erase(alone.find(vlan), vlan.size());
+    alone.erase(alone.find(neighbour), neighbour.size());
+    ASSERT_TRUE(lab_.apply(alone));
+    lab_.links(true);
+    lab_.settle();
+    lab_.sent(0);
+    EXPECT_EQ(lab_.send(0, packet_to(0, "10.0.2.2"))[1].size(), 1U);
+    EXPECT_EQ(counted("p0")[0], 1U);
+}
+
 /// Without the setting, the paths have no such stage, and the interface no counters.
 TEST(interface_counts_off, have_no_stages) {
     bridge_lab l(shared_port.substr(shared_port.find("ports:")));

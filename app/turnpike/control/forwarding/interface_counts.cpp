@@ -45,6 +45,10 @@ std::set<std::string_view> ports_of_one_interface(const state::configuration& in
 class interface_counts::prepared_counts : public prepared_change {
   public:
     prepared_counts(interface_counts& of, const transaction& c) : of_(of) {
+        const auto of_one = ports_of_one_interface(c.after);
+        for (const auto& [name, i] : c.after.interfaces)
+            if (of_one.contains(i.port))
+                alone_.add(name, c.port_index_of.at(i.port), of.alone_, of.of_port_);
         for (const auto& [name, ifindex] : counted_by_stages(c)) {
             interfaces_.add(name, ifindex, of.interfaces_,
                             [&](uint16_t index) { return of.sum_of(index); });
@@ -57,11 +61,14 @@ class interface_counts::prepared_counts : public prepared_change {
                 new datapath::interface_counters[size_t{max_workers()} * max_interfaces]);
         c.snapshot->interface_counts = of.workers_.get();
     }
-    void commit() noexcept override { of_.interfaces_.swap(interfaces_); }
+    void commit() noexcept override {
+        of_.alone_.swap(alone_);
+        of_.interfaces_.swap(interfaces_);
+    }
 
   private:
     interface_counts& of_;
-    traffic_by_name interfaces_{};
+    traffic_by_name alone_{}, interfaces_{};
 };
 
 result<std::unique_ptr<prepared_change>> interface_counts::prepare(transaction& c) {
@@ -76,8 +83,8 @@ observe::traffic interface_counts::sum_of(uint16_t ifindex) const noexcept {
     return out;
 }
 
-std::optional<observe::counted_traffic> interface_counts::counted(
-    const std::string& name) const noexcept {
+std::optional<observe::counted_traffic> interface_counts::counted(const std::string& name) const {
+    if (auto alone = alone_.counted(name, of_port_)) return alone;
     return interfaces_.counted(name, [&](uint16_t ifindex) { return sum_of(ifindex); });
 }
 

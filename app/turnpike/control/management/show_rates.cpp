@@ -128,22 +128,12 @@ json history_json(const observe::rate_history::entry& e) {
 }  // namespace
 
 std::map<std::string_view, observe::counted_traffic> controller::counted_interfaces() const {
-    std::map<std::string_view, observe::counted_traffic> out, of_port;
-    for (const auto& p : ports_->open()) {
-        observe::port_totals n;
-        n.add(counted(p->port_index), p->before);
-        of_port.insert({p->name, {{n.rx_packets, n.rx_bytes, n.tx_packets, n.tx_bytes}, p->life}});
-    }
-    const auto of_one = ports_of_one_interface(*running_);
+    std::map<std::string_view, observe::counted_traffic> out;
     for (const auto& [name, i] : running_->interfaces) {
-        if (running_->is_tunnel(i)) {
+        if (running_->is_tunnel(i))
             out.insert({name, tunnels_->counted(name)});
-        } else if (of_one.contains(i.port)) {
-            if (const auto port = of_port.find(i.port); port != of_port.end())
-                out.insert({name, port->second});
-        } else if (const auto n = interface_counts_->counted(name)) {
+        else if (const auto n = interface_counts_->counted(name))
             out.insert({name, *n});
-        }
     }
     return out;
 }
