@@ -11,7 +11,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from lib import dut, machine, tap  # noqa: E402
+from lib import dut, hosts, machine, tap  # noqa: E402
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 sys.path.insert(0, os.path.join(TOP, "devtools"))
@@ -302,6 +302,23 @@ def test_a_stall_is_sampled():
         finally:
             sampler.terminate()
             sampler.wait()
+
+
+def test_the_sampler_of_stalls_ends_with_a_run_that_is_killed():
+    """And does not hold the run's lock meanwhile: devtools/test starts it without."""
+    with open(f"{TOP}/devtools/test", encoding="utf-8") as file:
+        start = next(line for line in file if line.startswith("setsid devtools/stalls"))
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TURNPIKE_STALLS": f"{folder}/stalls"}
+        run = subprocess.Popen(["bash", "-c", f'exec {{lock}}<"{folder}"\nflock "$lock"\n{start}echo $!\nread -r'], cwd=TOP,
+                               env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        sampler = pathlib.Path(f"/proc/{int(run.stdout.readline())}")
+        hosts.wait_until(lambda: os.path.exists(f"{folder}/stalls"), "the sampler")
+        held = [fd for fd in (sampler / "fd").iterdir() if os.path.realpath(fd) == folder]
+        run.kill()
+        run.wait()
+        assert held == [], held
+        hosts.wait_until(lambda: not sampler.exists() or "(zombie)" in (sampler / "status").read_text(encoding="utf-8"), "its end")
 
 
 def test_stress_goes_on_after_a_failure():
