@@ -14,6 +14,7 @@ using nlohmann::json;
 
 // Bytes on the wire that frame lengths do not count: preamble and SFD, FCS, inter-packet gap (IEEE 802.3).
 constexpr double ethernet_overhead_bytes = 8 + 4 + 12;
+constexpr double min_frame_bytes = 60;  // shorter frames are padded
 
 /// Rates of a worker or port in the measured interval.
 struct worker_now {
@@ -164,22 +165,30 @@ headroom nearest_port(std::string_view resource, const std::vector<port_now>& po
     headroom h{.resource = resource};
     for (const port_now& p : ports) {
         const std::optional<link_use> use = use_of(p);
-        // Over 100 %: a virtual device whose link speed is only nominal.
-        if (!use || use->used > 1.05 || (h.used && *h.used >= use->used)) continue;
+        if (!use || (h.used && *h.used >= use->used)) continue;
+        // Over 100 %, counted: a virtual device whose link speed is only nominal. Modelled or measured: a full link, whose
+        // capacity is estimated too low.
+        if (use->used > 1.05 && use->from == "counted") {
+            h.why = fmt::format("port {} exceeds the nominal speed of its link", p.of->name);
+            continue;
+        }
         h.of = "port " + p.of->name;
         h.from = use->from;
-        h.used = use->used;
+        h.used = std::min(use->used, 1.0);
         h.more_pps.reset();
-        if (use->used > 0) h.more_pps = std::max(0.0, p.pps() * (1 / use->used - 1));
+        if (use->used > 0) h.more_pps = p.pps() * (1 / *h.used - 1);
     }
-    if (!h.used) h.why = unknown;
+    if (h.used)
+        h.why.clear();
+    else if (h.why.empty())
+        h.why = unknown;
     return h;
 }
 
 std::optional<link_use> wire_use_of(const port_now& p) {
     if (p.of->link_mbps == 0) return {};
     const auto bits = [](double bytes, double packets) {
-        return 8 * (bytes + packets * ethernet_overhead_bytes);
+        return 8 * (std::max(bytes, packets * min_frame_bytes) + packets * ethernet_overhead_bytes);
     };
     const double most = std::max(bits(p.rx_bytes_s, p.rx_pps), bits(p.tx_bytes_s, p.tx_pps));
     return link_use{most / (p.of->link_mbps * 1e6), "counted"};

@@ -128,7 +128,30 @@ TEST(verdict, a_full_wire_is_the_line_rate) {
     // A device that exceeds its reported link speed has no limit by the wire.
     r.ports[0].link_mbps = 1000;
     EXPECT_EQ(verdict_of(r).bound, "core");
-    EXPECT_EQ(of(verdict_of(r), "line_rate").why, "no port has a known link speed");
+    EXPECT_EQ(of(verdict_of(r), "line_rate").why,
+              "port east exceeds the nominal speed of its link");
+}
+
+TEST(verdict, short_frames_are_padded_on_the_wire) {
+    report r = second(0.95);
+    r.ports[0].link_mbps = 7000;
+    r.ports[0].totals.rx_bytes = r.ports[0].totals.tx_bytes = 10'000'000 * 42;
+    EXPECT_NEAR(*of(verdict_of(r), "line_rate").used, 0.96, 1e-9);
+}
+
+TEST(verdict, a_link_above_its_estimated_capacity_is_full) {
+    report r = one_way(100'000'000, 0, 60);
+    r.ports[0].pcie.facts.profile = profile();
+    const verdict v = verdict_of(r);
+    EXPECT_EQ(v.bound, "pcie_bandwidth");
+    EXPECT_EQ(v.from, "modelled");
+    EXPECT_EQ(v.says, "the PCIe link of port east is 100 % utilised");
+    EXPECT_DOUBLE_EQ(*of(v, "pcie_bandwidth").more_pps, 0);
+    EXPECT_EQ(of(v, "pcie_bandwidth").why, "");
+    count(r, 1.2, 0.1);  // by a virtual device
+    EXPECT_EQ(verdict_of(r).bound, "idle");
+    EXPECT_EQ(of(verdict_of(r), "pcie_bandwidth").why,
+              "port east exceeds the nominal speed of its link");
 }
 
 TEST(verdict, a_full_link_is_told_by_the_best_source_that_there_is) {
