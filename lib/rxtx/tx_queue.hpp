@@ -25,7 +25,9 @@ struct refusal_hook {
 /// A packet whose sending is awaited, for a measurement.
 struct awaited_packet {
     rte_mbuf* packet = nullptr;  ///< null: none
-    /// Called in front of the call of tx_burst that has the packet.
+    /// Called in front of the call of tx_burst that has the packet. False: another packet is in its mbuf.
+    bool (*sending)(awaited_packet& self) noexcept = nullptr;
+    /// Called after the driver took the packet.
     void (*sent)(awaited_packet& self, const counters::port_counters& port) noexcept = nullptr;
 };
 
@@ -98,14 +100,18 @@ class tx_queue {
         for (; i < n; ++i) sum += packets[i]->pkt_len;
         return sum;
     }
-    [[gnu::noinline]] void find_awaited(rte_mbuf* const* packets, uint16_t n) const noexcept {
-        if (awaited_->packet == nullptr) return;
-        if (std::find(packets, packets + n, awaited_->packet) != packets + n)
-            awaited_->sent(*awaited_, *counters_);
+    /// The position of the awaited packet; `n`: it is not among these.
+    [[gnu::noinline]] uint16_t find_awaited(rte_mbuf* const* packets, uint16_t n) const noexcept {
+        if (awaited_->packet == nullptr) return n;
+        const auto* const at = std::find(packets, packets + n, awaited_->packet);
+        return at != packets + n && awaited_->sending(*awaited_)
+                   ? static_cast<uint16_t>(at - packets)
+                   : n;
     }
     void send(rte_mbuf** packets, uint16_t n) noexcept {
+        uint16_t awaited = n;
         if (awaited_ != nullptr) [[unlikely]]
-            find_awaited(packets, n);
+            awaited = find_awaited(packets, n);
         uint64_t bytes = bytes_of(packets, n);
         uint16_t sent = rte_eth_tx_burst(port_id_, queue_id_, packets, n);
         uint64_t bursts = 1;
@@ -124,6 +130,8 @@ class tx_queue {
             counters_->drop(packet::drop_reason::tx_refused, refused_bytes,
                             static_cast<uint64_t>(n - sent));
         }
+        if (awaited < sent) [[unlikely]]
+            awaited_->sent(*awaited_, *counters_);
         counters_->tx_packets.add(sent);
         counters_->tx_bursts.add(bursts);
         counters_->tx_bytes.add(bytes);

@@ -3,7 +3,7 @@
 // stamp, which is in the paths only while sampling is on, remembers one packet of a worker at a time; its tx_queue finds it.
 //
 //   rx -> [stamp] -> ... -> tx -> tx_queue::send -> latency_histogram of (ingress port, egress port)
-//                     \-> drop, punt: the packet is forgotten
+//                     \-> drop, punt, refused by the driver: the packet is forgotten
 //
 // Each port has its own count of packets up to the next sample: a port whose packets are dropped takes no sample of another. A
 // sample that is due while another packet is remembered is taken of a later burst. A packet that ends elsewhere is forgotten
@@ -30,7 +30,7 @@ class alignas(cache_line_bytes) latency_sampler : public rxtx::awaited_packet {
   public:
     /// ports  numbers of ports are below it
     latency_sampler(uint16_t ports, uint64_t mbuf_flag, double ns_per_cycle, uint64_t seed)
-        : awaited_packet{nullptr, &latency_sampler::sent},
+        : awaited_packet{nullptr, &latency_sampler::sending, &latency_sampler::sent},
           ports_(ports),
           max_wait_(static_cast<uint64_t>(max_wait_s * 1e9 / ns_per_cycle)),
           flag_(mbuf_flag),
@@ -54,6 +54,7 @@ class alignas(cache_line_bytes) latency_sampler : public rxtx::awaited_packet {
     static constexpr double max_wait_s = 0.01;
 
     [[nodiscard]] uint32_t random_below(uint32_t end) noexcept;
+    static bool sending(rxtx::awaited_packet& packet) noexcept;
     static void sent(rxtx::awaited_packet& packet, const counters::port_counters& by) noexcept;
 
     const uint16_t ports_;
@@ -64,6 +65,7 @@ class alignas(cache_line_bytes) latency_sampler : public rxtx::awaited_packet {
     uint64_t random_;
     std::vector<uint32_t> left_;  ///< packets up to the next sample, by port
     uint64_t since_ = 0;          ///< TSC
+    uint64_t sending_at_ = 0;     ///< TSC
     const counters::port_counters* counters_ = nullptr;
     std::unique_ptr<latency_histogram[]> histograms_;
 };

@@ -79,6 +79,33 @@ TEST(latency, is_of_pairs_of_ports) {
     EXPECT_EQ(sampled_pairs(l), "p0>p1 4, p1>p0 2");
 }
 
+/// A packet that the driver refuses was not sent.
+TEST(latency, refused_packets_are_no_samples) {
+    bridge_lab l(patched_ports("latency: {sample: 1}\n"));
+    const byte_vector f = frame(test::fdb_entry(2), test::fdb_entry(1));
+    const auto samples = [&] {
+        uint64_t n = 0;
+        for (const observe::latency_report& one : l.controller().latencies().counted())
+            n += one.samples;
+        return n;
+    };
+    for (int i = 0; i < 2000 && l.dropped(datapath::drop_reason::tx_refused) == 0; ++i) {
+        ASSERT_TRUE(l.offer(0, f));
+        l.settle();  // nothing takes from the ring of p1
+    }
+    ASSERT_EQ(l.dropped(datapath::drop_reason::tx_refused), 1U);
+    const uint64_t before = samples();
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_TRUE(l.offer(0, f));
+        l.settle();
+    }
+    EXPECT_EQ(l.dropped(datapath::drop_reason::tx_refused), 4U);
+    EXPECT_EQ(samples(), before);
+    EXPECT_EQ(samples(), l.sent(1).size());
+    EXPECT_EQ(l.send(0, f)[1], one(f));
+    EXPECT_EQ(samples(), before + 1);
+}
+
 /// A port whose packets are dropped samples its own packets only.
 TEST(latency, dropped_packets_take_no_sample_of_another_port) {
     bridge_lab l(patched_ports("latency: {sample: 1}\n"));

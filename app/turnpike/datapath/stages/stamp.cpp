@@ -54,15 +54,21 @@ void latency_sampler::forget(const burst& b, packet_mask packets) noexcept {
     });
 }
 
+bool latency_sampler::sending(rxtx::awaited_packet& awaited) noexcept {
+    auto& s = static_cast<latency_sampler&>(awaited);
+    rte_mbuf* const m = std::exchange(s.packet, nullptr);
+    if ((m->ol_flags & s.flag_) == 0) return false;  // another packet in the mbuf of a dropped one
+    m->ol_flags &= ~s.flag_;
+    s.sending_at_ = counters::tsc();
+    return true;
+}
+
 void latency_sampler::sent(rxtx::awaited_packet& awaited,
                            const counters::port_counters& by) noexcept {
     auto& s = static_cast<latency_sampler&>(awaited);
-    rte_mbuf* const m = std::exchange(s.packet, nullptr);
-    if ((m->ol_flags & s.flag_) == 0) return;  // another packet in the mbuf of one that was dropped
-    m->ol_flags &= ~s.flag_;
     const auto out = static_cast<uint16_t>(&by - s.counters_);
     if (s.in_ >= s.ports_ || out >= s.ports_) return;
-    const auto ns = static_cast<double>(counters::tsc() - s.since_) * s.ns_per_cycle_;
+    const auto ns = static_cast<double>(s.sending_at_ - s.since_) * s.ns_per_cycle_;
     s.histograms_[size_t{s.in_} * s.ports_ + out].add(static_cast<uint64_t>(ns));
 }
 
