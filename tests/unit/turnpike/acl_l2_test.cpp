@@ -81,6 +81,35 @@ TEST(acl_l2, judges_reserved_frames_and_copies) {
     EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "1");
 }
 
+/// Copies that a list denies are not sent; a frame without another member is not flooded.
+TEST(acl_l2, denied_copies_are_not_counted_as_sent) {
+    const std::string lists =
+        "acl:\n  - {name: no-arp, layer: 2, default: permit, rules: [{action: deny, ethertype: "
+        "arp}]}\nports:\n  - {name: p0, device: d0}\n  - {name: p3, device: d3}\n";
+    // The copies, and the frame itself, which the last member gets.
+    for (const bool last : {false, true}) {
+        const std::string denies = ", acl: {l2_out: no-arp}}\n";
+        lab l(lists + "  - {name: p1, device: d1" + (last ? "}\n" : denies) +
+              "  - {name: p2, device: d2" + (last ? denies : "}\n") +
+              "bridges:\n  - name: lan\n    members: [{port: p0}, {port: p1}, {port: p2}]\n"
+              "  - name: lonely\n    members: [{port: p3}]\n");
+        const auto counted = [&](const char* bridge) {
+            return l.controller().bridges().counted(
+                l.controller().bridges().first_domain_of(bridge));
+        };
+        for (int i = 0; i < 3; ++i) ASSERT_TRUE(l.offer(0, arp_frame(fdb_entry(1))));
+        ASSERT_TRUE(l.offer(0, frame(everybody, fdb_entry(1))));
+        l.settle();
+        EXPECT_EQ(l.dropped(drop_reason::acl_l2_deny_out), 3U);
+        EXPECT_EQ(counted("lan").tx_packets, 3U + 2U);
+        EXPECT_EQ(counted("lan").flooded, 4U);
+        ASSERT_TRUE(l.offer(1, arp_frame(fdb_entry(4))));
+        l.settle();
+        EXPECT_EQ(l.dropped(drop_reason::flood_no_member), 1U);
+        EXPECT_EQ(counted("lonely").flooded, 0U);
+    }
+}
+
 /// The L2 list comes first: a frame is forwarded only if both lists permit it.
 TEST(acl_l2, beside_a_list_of_ip_packets) {
     const byte_vector udp_frame =

@@ -293,8 +293,6 @@ class bridge_stage {
             sent &= ~denied;
             drops_ |= denied;
         }
-        for_each(flooded_,
-                 [&](uint32_t i) { c_.bridge_state->domain(b_.domain[i]).flooded.add(1); });
         if (one_domain_ && sent != 0)
             c_.bridge_state->domain(b_.domain[static_cast<size_t>(std::countr_zero(sent))])
                 .tx_packets.add(static_cast<uint64_t>(std::popcount(sent)));

@@ -57,7 +57,8 @@ class flooder {
             flood(same);
             packets &= ~same;
         }
-        return send(b_, sent_) | enqueue(b_, drops_, stage::drop);
+        return go_on_output(*c_.snapshot, b_, sent_, stage::flood) |
+               enqueue(b_, drops_, stage::drop);
     }
 
   private:
@@ -102,12 +103,14 @@ class flooder {
             b_.recirculated |= same;
         } else if (last != 0) {
             for_each(same, [&](uint32_t i) { b_.out[i] = out_by(last); });
-            sent_ |= same;
-            count_sent(first, same);
+            sent_ |= permit(b_, same, drops_);
         } else {
             for_each(same,
                      [&](uint32_t i) { drop_packet(b_, i, drop_reason::flood_no_member, drops_); });
+            return;
         }
+        c_.bridge_state->domain(b_.domain[first])
+            .flooded.add(static_cast<uint64_t>(std::popcount(same)));
     }
     [[nodiscard]] egress out_by(uint16_t member) const noexcept {
         return {.port = t_.exits[member].port, .interface = member};
@@ -118,9 +121,17 @@ class flooder {
         if (exit.isolation != 0 && exit.isolation == t_.exits[in].isolation) return false;
         return c_.snapshot->port[exit.port].state->link_up.load(std::memory_order_relaxed);
     }
-    void count_sent(uint32_t first, packet_mask packets) noexcept {
-        c_.bridge_state->domain(b_.domain[first])
+    /// Packets of one domain that the egress ACLs permit, counted as sent; the others are added to `denied`.
+    packet_mask permit(burst& b, packet_mask packets, packet_mask& denied) noexcept {
+        const auto first = static_cast<uint32_t>(std::countr_zero(packets));
+        if (has_out_lists(*c_.snapshot)) [[unlikely]] {
+            const packet_mask now = classify_out(*c_.snapshot, b, packets, c_.worker);
+            denied |= now;
+            packets &= ~now;
+        }
+        c_.bridge_state->domain(b.domain[first])
             .tx_packets.add(static_cast<uint64_t>(std::popcount(packets)));
+        return packets;
     }
 
     /// The copies for one member are a burst of one egress interface.
@@ -153,17 +164,14 @@ class flooder {
             if (has_out_lists(*c_.snapshot)) out.parsed[k] = b_.parsed[i];
         });
         if (out.count == 0) return;
-        count_sent(static_cast<uint32_t>(std::countr_zero(same)), all_of(out.count));
-        ++c_.bursts_in_use;
-        dispatch(c_.table, c_, out, send(out, all_of(out.count)), [](size_t, packet_mask) {});
-        --c_.bursts_in_use;
-    }
-    stage_mask send(burst& b, packet_mask packets) noexcept {
         packet_mask denied = 0;
-        if (has_out_lists(*c_.snapshot)) [[unlikely]]
-            denied = classify_out(*c_.snapshot, b, packets, c_.worker);
-        return go_on_output(*c_.snapshot, b, packets & ~denied, stage::flood) |
-               enqueue(b, denied, stage::drop);
+        const packet_mask sent = permit(out, all_of(out.count), denied);
+        ++c_.bursts_in_use;
+        dispatch(
+            c_.table, c_, out,
+            go_on_output(*c_.snapshot, out, sent, stage::flood) | enqueue(out, denied, stage::drop),
+            [](size_t, packet_mask) {});
+        --c_.bursts_in_use;
     }
 
     context& c_;
