@@ -43,10 +43,8 @@ void worker::start() noexcept {
 
 /// Switch to a new snapshot. A worker that takes over one of our queues must not overtake our packets:
 /// send control's packets by the old queues, and flush.
-void worker::adopt(const snapshot* now) noexcept {
-    if (context_.snapshot != nullptr)
-        while (receive_injected() != 0) {
-        }
+uint32_t worker::adopt(const snapshot* now) noexcept {
+    const uint32_t from_control = context_.snapshot != nullptr ? receive_all_injected() : 0;
     flush();
     static const worker_queues none = [] {
         worker_queues q;
@@ -76,6 +74,7 @@ void worker::adopt(const snapshot* now) noexcept {
     }
     call_at_ = called_ == 0 ? UINT64_MAX : 0;
     context_.snapshot = now;
+    return from_control;
 }
 
 /// Free sent mbufs that drivers still hold: they can be the whole pool, and then no packet is
@@ -91,9 +90,10 @@ void worker::flush_drivers() noexcept {
 }
 
 void worker::poll() noexcept {
+    uint32_t from_control = 0;
     if (const snapshot* now = parts_.published->load(std::memory_order_acquire);
         now != context_.snapshot) [[unlikely]]
-        adopt(now);
+        from_control = adopt(now);
     if (const uint32_t exhausted = parts_.pool_exhausted->load(std::memory_order_relaxed);
         exhausted != exhausted_seen_) [[unlikely]] {
         exhausted_seen_ = exhausted;
@@ -104,7 +104,7 @@ void worker::poll() noexcept {
     context_.now = last_;
     uint32_t received = 0;
     for (const rx_queue& from : queues_->rx) received += receive_burst(from);
-    const uint32_t from_control = receive_injected();
+    from_control += receive_injected();
     // An idle iteration has nothing to coalesce with: flush at once.
     const uint64_t drain = received + from_control == 0 ? 0 : context_.snapshot->drain_cycles;
     for_each(ports_, [&](uint32_t p) { context_.tx[p].drain(last_, drain); });
@@ -241,6 +241,12 @@ uint32_t worker::receive_injected() noexcept {
     return taken;
 }
 
+uint32_t worker::receive_all_injected() noexcept {
+    uint32_t all = 0;
+    while (const uint32_t taken = receive_injected()) all += taken;
+    return all;
+}
+
 /// Packets of a port form a burst, without mirrored copies, which form another: recirculation compacts the burst, so it must
 /// not wait for others.
 void worker::send_by_ports(uint32_t taken) noexcept {
@@ -353,10 +359,11 @@ void worker::empty_receive_rings() noexcept {
 
 void worker::finish() noexcept {
     if (!running_) return;
-    adopt(parts_.published->load(std::memory_order_acquire));
-    while (receive_injected() != 0) {
-    }
+    uint32_t from_control = adopt(parts_.published->load(std::memory_order_acquire));
+    from_control += receive_all_injected();
     pause();
+    meter_.iteration(0, from_control, paused_ - last_);
+    last_ = paused_;
     running_ = false;
 }
 

@@ -83,7 +83,8 @@ class worker {
     }
 
   private:
-    void adopt(const snapshot* now) noexcept;
+    /// Answers the number of control's packets that it sends first.
+    uint32_t adopt(const snapshot* now) noexcept;
     void flush() noexcept {
         for_each(ports_, [&](uint32_t p) { context_.tx[p].flush(); });
     }
@@ -102,6 +103,8 @@ class worker {
     [[gnu::noinline]] void commit_samples() noexcept;
     [[gnu::noinline]] void process_traced(trace_buffer& buffer, const rx_queue& from) noexcept;
     uint32_t receive_injected() noexcept;
+    /// Empty the ring from control.
+    uint32_t receive_all_injected() noexcept;
     void nap() noexcept;
     [[nodiscard]] uint64_t go_online() noexcept;
     [[gnu::noinline]] void send_by_ports(uint32_t taken) noexcept;

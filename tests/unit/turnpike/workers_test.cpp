@@ -163,6 +163,31 @@ TEST(workers, that_send_packets_of_control_are_busy) {
     EXPECT_EQ(l.sent(1).size(), 1U);
 }
 
+/// So is one that sends them in front of a new snapshot, and at its end.
+TEST(workers, that_send_packets_of_control_at_a_change_are_busy) {
+    two_workers l(with_workers("[1, 2]"));
+    const auto counted = [&] { return l.controller().report().workers[0]; };
+    const auto solicit = [&](uint32_t host) {
+        ASSERT_TRUE(l.offer(0, datagram(host)));  // needs a neighbour solicitation
+        l.worker(0).poll();
+        l.control();
+    };
+    solicit(0x0a00'0209);
+    auto before = counted();
+    ASSERT_TRUE(l.apply(with_workers("[1]")));
+    l.worker(0).poll();
+    auto after = counted();
+    EXPECT_EQ(after.injected, before.injected + 1);
+    EXPECT_GT(after.busy_cycles, before.busy_cycles);
+    solicit(0x0a00'020a);
+    before = counted();
+    l.worker(0).finish();
+    after = counted();
+    EXPECT_EQ(after.injected, before.injected + 1);
+    EXPECT_GT(after.busy_cycles, before.busy_cycles);
+    EXPECT_EQ(l.sent(1).size(), 2U);
+}
+
 TEST(workers, that_go_leave_what_they_punted_to_control) {
     two_workers l(with_workers("[1, 2]"));
     ASSERT_TRUE(
