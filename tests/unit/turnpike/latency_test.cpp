@@ -144,6 +144,34 @@ TEST(latency, forwarded_packets_behind_dropped_ones_are_sampled) {
     EXPECT_NEAR(static_cast<double>(samples() - before), rounds / 4.0, 52);
 }
 
+/// Another port or its end does not restart the samples of the others; a port that comes again begins at 0.
+TEST(latency, other_ports_go_and_come) {
+    const std::string sample = "latency: {sample: 1}\n";
+    const auto with_ports = [&](int n) {
+        std::string members = "{port: p2}";
+        for (int p = 3; p < n; ++p) members += ", {port: p" + std::to_string(p) + "}";
+        return sample + ports(n) + "xconnects: [[p0, p1]]\nbridges: [{name: lan, members: [" +
+               members + "]}]\n";
+    };
+    bridge_lab l(with_ports(4));
+    const byte_vector f = frame(test::fdb_entry(2), test::fdb_entry(1));
+    const auto change = [&](int n) {
+        ASSERT_TRUE(l.apply(with_ports(n)));
+        l.settle();
+    };
+    EXPECT_EQ(l.send(0, f)[1], one(f));
+    EXPECT_EQ(l.send(2, f)[3], one(f));
+    EXPECT_EQ(sampled_pairs(l), "p0>p1 1, p2>p3 1");
+    const uint64_t life = l.controller().latencies().counted()[0].life;
+    change(3);
+    EXPECT_EQ(sampled_pairs(l), "p0>p1 1");
+    EXPECT_EQ(l.send(0, f)[1], one(f));
+    EXPECT_EQ(sampled_pairs(l), "p0>p1 2");
+    change(4);
+    EXPECT_EQ(sampled_pairs(l), "p0>p1 2");
+    EXPECT_EQ(l.controller().latencies().counted()[0].life, life);
+}
+
 /// One packet of n on average, over bursts of any size; without the setting none, and no stage for it.
 TEST(latency, samples_one_of_n) {
     bridge_lab l(patched_ports("latency: {sample: 8}\n"));

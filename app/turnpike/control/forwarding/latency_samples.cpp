@@ -5,7 +5,10 @@
 #include <rte_mbuf_dyn.h>
 
 #include <algorithm>
+#include <map>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "control/controller.hpp"
 #include "control/management/inventory.hpp"
@@ -51,6 +54,15 @@ class latency_samples::prepared_samples : public prepared_change {
             session_->samplers.one_in.store(one_in_, std::memory_order_relaxed);
         of_.session_.swap(session_);
     }
+    void settle() noexcept override {
+        session* const now = of_.session_.get();
+        if (now == nullptr || now->before == nullptr) return;
+        try {
+            now->earlier = now->before->counted();
+            now->before.reset();
+        } catch (const std::bad_alloc&) {  // the session stays
+        }
+    }
 
   private:
     latency_samples& of_;
@@ -72,6 +84,7 @@ result<std::unique_ptr<prepared_change>> latency_samples::prepare(transaction& c
         } else {
             next = std::make_shared<session>();
             next->ports = std::move(ports);
+            next->before = session_;
             for (size_t w = 0; w < c.workers.size(); ++w)
                 next->samplers.of_worker.push_back(std::make_unique<datapath::latency_sampler>(
                     static_cast<uint16_t>(next->ports.size()), *flag,
@@ -85,14 +98,23 @@ result<std::unique_ptr<prepared_change>> latency_samples::prepare(transaction& c
 }
 
 std::vector<observe::latency_report> latency_samples::counted() const {
+    return session_ != nullptr ? session_->counted() : std::vector<observe::latency_report>{};
+}
+
+std::vector<observe::latency_report> latency_samples::session::counted() const {
     std::vector<observe::latency_report> out;
-    if (session_ == nullptr) return out;
-    const auto& ports = session_->ports;
+    std::map<std::pair<std::string, std::string>, observe::latency_report> sums;
+    for (const auto& row : before != nullptr ? before->counted() : earlier)
+        sums.emplace(std::pair(row.in, row.out), row);
     for (uint16_t in = 0; in < ports.size(); ++in)
         for (uint16_t to = 0; to < ports.size(); ++to) {
-            observe::latency_report sum{.in = ports[in], .out = ports[to], .life = session_->life};
+            observe::latency_report& sum =
+                sums.try_emplace(
+                        {ports[in], ports[to]},
+                        observe::latency_report{.in = ports[in], .out = ports[to], .life = life})
+                    .first->second;
             sum.bins.resize(latency_histogram::bins);
-            for (const auto& worker : session_->samplers.of_worker) {
+            for (const auto& worker : samplers.of_worker) {
                 const latency_histogram& one = worker->of(in, to);
                 for (size_t bin = 0; bin < sum.bins.size(); ++bin) {
                     const uint64_t n = one.samples[bin].read();

@@ -32,6 +32,12 @@ class latency_samples : public config_handler {
         const uint64_t life = observe::new_life();
         std::vector<std::string> ports{};  ///< by number; empty: none
         datapath::latency_samplers samplers{};
+        /// The last session, which had other ports or workers, until its samples are final; then its sums.
+        std::shared_ptr<session> before{};
+        std::vector<observe::latency_report> earlier{};
+
+        /// Samples of this session's pairs of ports, also those from earlier sessions that had both ports.
+        [[nodiscard]] std::vector<observe::latency_report> counted() const;
     };
     std::shared_ptr<session> session_{};
 };
