@@ -22,15 +22,15 @@ std::string text(const json& of, const char* name) {
     const json value = of.is_object() ? of.value(name, json()) : json();
     return value.is_string() ? printable(value.get<std::string>()) : value.dump();
 }
+const json none = json::object();
+
 const json& member(const json& of, std::string_view name) {
-    static const json none = json::object();
     const auto at = of.is_object() ? of.find(name) : of.end();
     return at == of.end() ? none : *at;
 }
 
 /// The entry of a list with the same name, or an empty object.
 const json& same(const json& list, const char* name, const json& as) {
-    static const json none = json::object();
     for (const json& one : list)
         if (one.is_object() && one.value(name, json()) == as.value(name, json())) return one;
     return none;
@@ -111,13 +111,21 @@ std::string rates::title() const {
                                                                 : " since the start");
 }
 
+rates::interval rates::interval_of(const json& before, const json& since, const json& was) const {
+    if (!since.is_number()) return {before, seconds_};
+    const double now = since.get<double>(), then = was.is_number() ? was.get<double>() : 0;
+    return now < then ? interval{none, now} : interval{before, now - then};
+}
+
 std::vector<rates::row> rates::drops() const {
     std::vector<row> out;
+    const json &since = member(*now_, "port_since_s"), &was = member(*before_, "port_since_s");
     for (const auto& [port, reasons] : member(*now_, "ports").items()) {
         const bool has_rate = first_ || port != removed_ports;
-        const json& was = member(member(*before_, "ports"), port);
+        const interval in = interval_of(member(member(*before_, "ports"), port),
+                                        member(since, port), member(was, port));
         for (const auto& [reason, n] : reasons.items()) {
-            const double rate = has_rate ? over(grown(reasons, was, reason.c_str())) : 0;
+            const double rate = has_rate ? in.over(grown(reasons, in.before, reason.c_str())) : 0;
             const double total = number(reasons, reason.c_str());
             out.push_back({rate + total * 1e-12,
                            {has_rate ? scaled(rate) : "-", fmt::format("{:.0f}", total),
@@ -154,14 +162,15 @@ std::vector<rates::row> rates::ports() const {
     std::vector<row> out;
     for (const json& p : member(*now_, "ports")) {
         if (!first_ && text(p, "name") == removed_ports) continue;
-        const json& was = same(member(*before_, "ports"), "name", p);
-        const auto rate = [&](const char* name) { return over(grown(p, was, name)); };
-        const double drops = all_drops(p), dropped = drops - all_drops(was);
+        const json& earlier = same(member(*before_, "ports"), "name", p);
+        const interval in = interval_of(earlier, member(p, "since_s"), member(earlier, "since_s"));
+        const auto rate = [&](const char* name) { return in.over(grown(p, in.before, name)); };
+        const double drops = all_drops(p), dropped = drops - all_drops(in.before);
         out.push_back({rate("rx_packets") + rate("tx_packets"),
                        {text(p, "name"), text(p, "link"), scaled(rate("rx_packets")),
                         scaled(rate("tx_packets")), scaled(8 * rate("rx_bytes")),
                         scaled(8 * rate("tx_bytes")), scaled(rate("rx_missed")),
-                        scaled(over(dropped >= 0 ? dropped : drops))}});
+                        scaled(in.over(dropped >= 0 ? dropped : drops))}});
     }
     return out;
 }

@@ -29,7 +29,7 @@ class rates final : public live_view {
     explicit rates(std::string_view what);
     ~rates() override;
 
-    /// Takes the next result of `show`. The first rates are the mean since the start.
+    /// Takes the next result of `show`. The first rates are the mean since the start; a port's rates, since its last clear.
     void update(nlohmann::json shown) override;
 
     /// "drops  since the start", "drops  in 2.0 s"
@@ -42,6 +42,17 @@ class rates final : public live_view {
         double weight = 0;  ///< sort key, descending
         std::vector<std::string> cells{};
     };
+    /// The earlier numbers of counters, and the time since then: none, if the counters are younger.
+    struct interval {
+        const nlohmann::json& before;
+        double seconds;
+        [[nodiscard]] double over(double counts) const {
+            return seconds > 0 ? counts / seconds : 0;
+        }
+    };
+    /// since, was  the time that the counters cover, now and before; null: as the other counters
+    [[nodiscard]] interval interval_of(const nlohmann::json& before, const nlohmann::json& since,
+                                       const nlohmann::json& was) const;
     [[nodiscard]] double over(double counts) const { return seconds_ > 0 ? counts / seconds_ : 0; }
     [[nodiscard]] std::vector<row> drops() const;
     [[nodiscard]] std::vector<row> cost() const;

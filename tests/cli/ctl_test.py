@@ -721,6 +721,21 @@ def test_watch_rates_of_workers_and_ports():
     assert second[3].split()[0] == "quiet" and len(second) == 4, second
 
 
+def test_rates_of_a_port_that_was_cleared_alone():
+    """They are of its own time, before and after the clear."""
+    def ports(at):
+        return {"ports": [{"name": "west", "link": "up", "since_s": 2 if at == 10 else 1, "rx_packets": 100 * (at == 10) + 200, "tx_packets": 0,
+                           "rx_bytes": 0, "tx_bytes": 0, "rx_missed": 0, "drops": {"no_route": 10}}]}
+
+    def drops(at):
+        return {"drops": {}, "port_since_s": {"west": 2 if at == 10 else 1}, "ports": {"west": {"no_route": 10}}}
+
+    for what, rows, first, second in (("ports", ports, "west up 150 0 0 0 0 5", "west up 200 0 0 0 0 10"),
+                                      ("drops", drops, "5 10 west no_route", "10 10 west no_route")):
+        said = Server(*looks((10, 12), rows), None).run("watch", what, "--interval", "0.1").stdout
+        assert [block.splitlines()[2].split() for block in said.split("\n\n")[:2]] == [first.split(), second.split()], said
+
+
 def rates(at, ports=("west",)):
     """The reply to `show rates`."""
     def windows(**values):

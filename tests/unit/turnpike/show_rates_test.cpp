@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `show rates` of a router, a bridge and a tunnel, with the test's clock.
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "request_lab.hpp"
 
@@ -68,6 +70,24 @@ TEST_F(show_rates, clear_counters_is_no_spike) {
     second_passes();
     EXPECT_NEAR(rated("ports", "name", "west")["1s"]["rx_packets"].get<double>(), 2, 1e-6);
     EXPECT_NEAR(rated("drops", "reason", "no_route")["1s"]["packets"].get<double>(), 2, 1e-6);
+}
+
+TEST_F(show_rates, a_port_that_was_cleared_alone_has_its_own_time) {
+    const auto since = [&](const std::string& what, const std::string& port) {
+        const json ports = shown(what)["ports"];
+        for (const json& one : ports)
+            if (one["name"] == port) return one["since_s"].get<double>();
+        return -1.0;
+    };
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ask({{"request", "clear"}, {"what", "counters"}, {"port", "west"}});
+    for (const char* what : {"ports", "pcie"}) {
+        EXPECT_GE(since(what, "west"), 0);
+        EXPECT_LT(since(what, "west"), since(what, "east") - 0.015);
+        EXPECT_LE(since(what, "east"), shown(what)["since_s"].get<double>());
+    }
+    const json by_port = shown("drops")["port_since_s"];
+    EXPECT_LT(by_port["west"].get<double>(), by_port["east"].get<double>() - 0.015);
 }
 
 TEST_F(show_rates, ports_are_removed_and_added_again) {

@@ -40,10 +40,24 @@ bool is_shut_down(const state::configuration& in, const std::string& port) {
     return at != nullptr && at->shutdown;
 }
 
+/// The time that a port's counters cover: since it was added, or the last `clear`.
+double since_s(const observe::port_report& p, const observe::report& of) {
+    return p.duration_s > 0 ? p.duration_s : of.duration_s;
+}
+
+/// Ports as in the report, each with the time that its counters cover.
+json shown_ports(controller& c) {
+    const observe::report shown = c.shown_report(false);
+    json ports = std::move(observe::to_json(shown)["ports"]);
+    for (size_t i = 0; i < shown.ports.size(); ++i)
+        ports[i]["since_s"] = since_s(shown.ports[i], shown);
+    return ports;
+}
+
 /// Configuration and report of each port.
 json show_ports(controller& c, const request_fields&) {
-    json r = shown_of(c);
-    for (json& p : r["ports"]) {
+    json ports = shown_ports(c);
+    for (json& p : ports) {
         const auto& open = c.ports().open();
         const auto at = std::find_if(open.begin(), open.end(), [&](const auto& o) {
             return o->name == p["name"].template get_ref<const std::string&>();
@@ -58,15 +72,15 @@ json show_ports(controller& c, const request_fields&) {
         p["udp_checksums"] = {{"sent", whose(seen.inserts_udp_sums)},
                               {"received", whose(seen.checks_udp_sums)}};
     }
-    return counted(c, "ports", std::move(r["ports"]));
+    return counted(c, "ports", std::move(ports));
 }
 
 /// PCIe transactions of each port, from every available source.
 json show_pcie(controller& c, const request_fields&) {
-    json r = shown_of(c), all = json::array();
-    for (json& p : r["ports"]) {
+    json all = json::array();
+    for (json& p : shown_ports(c)) {
         json one = std::move(p["pcie"]);
-        for (const char* name : {"name", "driver", "rx_packets", "tx_packets"})
+        for (const char* name : {"name", "driver", "rx_packets", "tx_packets", "since_s"})
             one[name] = std::move(p[name]);
         all.push_back(std::move(one));
     }
@@ -137,20 +151,23 @@ json show_drops(controller& c, const request_fields& f) {
         std::ranges::find(datapath::drop_texts, reason, &datapath::drop_text::name) ==
             std::end(datapath::drop_texts))
         throw error{EINVAL, "reason", "'" + reason.substr(0, 80) + "' is not a drop reason"};
-    json by_port = json::object();
+    json by_port = json::object(), port_since_s = json::object();
     std::map<std::string, uint64_t> all;
-    for (const observe::port_report& p : c.shown_report(false).ports) {
+    const observe::report shown = c.shown_report(false);
+    for (const observe::port_report& p : shown.ports) {
         if (f.has("port") && p.name != port) continue;
         auto drops = observe::drops_of(p.totals);
         if (f.has("reason"))
             std::erase_if(drops, [&](const auto& one) { return one.first != reason; });
         for (const auto& [name, packets] : drops) all[name] += packets;
         by_port[p.name] = std::move(drops);
+        port_since_s[p.name] = since_s(p, shown);
     }
     if (f.has("port") && by_port.empty())
         throw error{EINVAL, "port", "'" + port.substr(0, 80) + "' is not a port"};
     json out = counted(c, "drops", std::move(all));
     out["ports"] = std::move(by_port);
+    out["port_since_s"] = std::move(port_since_s);
     return out;
 }
 
