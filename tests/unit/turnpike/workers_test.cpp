@@ -77,6 +77,39 @@ TEST(workers, that_go_leave_their_queues_and_their_counters) {
     EXPECT_EQ(l.controller().report().workers[1].packets, 2U);
 }
 
+/// A flood that one worker punts does not delay a routing protocol's packet that another one punts.
+TEST(workers, punt_routing_protocols_packets_before_all_others) {
+    two_workers l("workers: [1, 2]\n" +
+                  router("{to: 10.9.0.0/16, via: 10.0.2.2}",
+                         "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n"));
+    constexpr unsigned flood = 200;
+    const auto to_us = [](uint8_t protocol) {
+        return ethernet(0x0800, ipv4({.protocol = protocol, .destination = 0x0a00'01fe},
+                                     icmp4(8, 0, counted(12))));
+    };
+    for (unsigned i = 0; i < flood; ++i) {
+        ASSERT_TRUE(l.offer(0, to_us(1), 0));
+        l.worker(0).poll();
+    }
+    constexpr uint8_t ospf = 89;
+    ASSERT_TRUE(l.offer(0, to_us(ospf), 1));
+    l.worker(1).poll();
+    std::vector<rte_mbuf*> punted;
+    control::workers& all = l.controller().workers();
+    const auto receive = [&] {
+        all.receive_punted([&](rte_mbuf* m) { punted.push_back(m); });
+        return punted.size();
+    };
+    EXPECT_EQ(receive(), 1U + 256 / 2) << "no worker has more than its share of a round";
+    EXPECT_EQ(*rte_pktmbuf_mtod_offset(punted[0], uint8_t*, 14 + 9), ospf);
+    EXPECT_EQ(receive(), 1U + flood);
+    for (rte_mbuf* m : punted)  // control handles them, and counts them
+        ASSERT_EQ(rte_ring_sp_enqueue(l.worker(0).parts().to_control, m), 0);
+    for (int i = 0; i < 4; ++i) l.turn();
+    EXPECT_GT(l.sent(0).size(), flood / 4) << "echo replies";
+    l.check_balance();
+}
+
 /// Cycles that the first worker has slept.
 uint64_t slept(path_lab& l) { return l.controller().report().workers[0].slept_cycles; }
 

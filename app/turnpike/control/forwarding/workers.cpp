@@ -54,8 +54,10 @@ result<rte_ring*> make_learnt_ring(size_t worker) {
     return ring;
 }
 
+constexpr size_t punt_classes = 3;
+
 /// In the order in which they are polled.
-std::array<rte_ring*, 3> punt_rings(const datapath::worker_parts& parts) noexcept {
+std::array<rte_ring*, punt_classes> punt_rings(const datapath::worker_parts& parts) noexcept {
     return {parts.routing_to_control, parts.neighbours_to_control, parts.to_control};
 }
 
@@ -286,12 +288,15 @@ rte_ring* workers::ring_to(const datapath::egress& by) const noexcept {
 }
 
 void workers::receive_punted(const std::function<void(rte_mbuf*)>& handle) {
-    constexpr unsigned most = 256;
+    constexpr size_t most = 256, least_each = 32;  // of a class: of all workers, and of one
     std::array<rte_mbuf*, most> packets;
-    for (const auto& s : slots_)
-        for (rte_ring* ring : punt_rings(s->worker.parts())) {
-            const unsigned n = rte_ring_sc_dequeue_burst(
-                ring, reinterpret_cast<void**>(packets.data()), most, nullptr);
+    const auto each =
+        static_cast<unsigned>(std::max(least_each, most / std::max<size_t>(slots_.size(), 1)));
+    for (size_t of = 0; of < punt_classes; ++of)
+        for (const auto& s : slots_) {
+            const unsigned n =
+                rte_ring_sc_dequeue_burst(punt_rings(s->worker.parts())[of],
+                                          reinterpret_cast<void**>(packets.data()), each, nullptr);
             for (unsigned i = 0; i < n; ++i) handle(packets[i]);
         }
 }

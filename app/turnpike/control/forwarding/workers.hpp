@@ -92,7 +92,7 @@ class workers : public config_handler {
     /// The ring to a worker with a TX queue on the port, or on most ports of the bridge whose routing interface it is; null:
     /// none.
     [[nodiscard]] rte_ring* ring_to(const datapath::egress& by) const noexcept;
-    /// Take punted packets, of routing protocols first, then ARP and ND; bounded, so that timers run in time.
+    /// Take punted packets of all workers, of routing protocols first, then ARP and ND; bounded, so that timers run in time.
     void receive_punted(const std::function<void(rte_mbuf*)>& handle);
     /// For shutdown: handle the packets from the rings to workers, and empty the RX rings.
     void empty(const std::function<void(rte_mbuf*)>& punted,
