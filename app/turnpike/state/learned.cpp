@@ -109,13 +109,17 @@ void remove_down_paths(const configuration& in, route_set& routes) {
 
 route_set followed_routes(const configuration& in, const std::string& vrf,
                           const route_set& routes) {
-    std::unordered_map<std::string_view, const interface*>
-        by_name;  // thousands of next hops have few
+    // Thousands of next hops have few interfaces, mostly the one of the next hop before.
+    std::unordered_map<std::string_view, const interface*> by_name;
+    std::pair<std::string_view, const interface*> last{};
     // An on-link route must be in the VRF of its interface (neighbour_finder::check_link).
     const auto is_usable = [&](const route_member& m) {
-        const auto [at, is_new] = by_name.try_emplace(m.interface);
-        if (is_new) at->second = in.interfaces.find(m.interface);
-        return can_be(at->second, m) && (m.via || at->second->vrf == vrf);
+        if (m.interface != last.first || last.first.empty()) {
+            const auto [at, is_new] = by_name.try_emplace(m.interface);
+            if (is_new) at->second = in.interfaces.find(m.interface);
+            last = *at;
+        }
+        return can_be(last.second, m) && (m.via || last.second->vrf == vrf);
     };
     const auto targets = routes.targets();
     route_set out = routes;

@@ -15,6 +15,12 @@ struct edit {
     uint32_t before, after;  ///< targets, or none
 };
 
+std::shared_ptr<const route_target> unused_target() {
+    static const auto made =
+        std::make_shared<const route_target>(route_target{.type = route_type::blackhole});
+    return made;
+}
+
 }  // namespace
 
 /// A version of a table. The versions form a tree whose root is the current contents of the table.
@@ -74,12 +80,12 @@ std::vector<uint32_t>::const_iterator route_set::target_list::position_of(
     const route_target& t) const noexcept {
     return std::lower_bound(
         sorted.begin(), sorted.end(), t,
-        [this](uint32_t i, const route_target& wanted) { return all[i] < wanted; });
+        [this](uint32_t i, const route_target& wanted) { return *all[i] < wanted; });
 }
 
 std::vector<uint32_t>::const_iterator route_set::target_list::position_of(
     uint32_t index) const noexcept {
-    auto at = position_of(all[index]);
+    auto at = position_of(*all[index]);
     while (*at != index) ++at;
     return at;
 }
@@ -99,12 +105,13 @@ uint32_t route_set::target_index(const route_target& t) {
     const bool again = !mine.unused.empty();
     if (!again && mine.all.size() == targets_most) throw std::bad_alloc();
     const uint32_t index = again ? mine.unused.back() : static_cast<uint32_t>(mine.all.size());
+    auto made = std::make_shared<const route_target>(t);
     mine.sorted.insert(mine.position_of(t), index);
     if (again) {
         mine.unused.pop_back();
-        mine.all[index] = t;
+        mine.all[index] = std::move(made);
     } else {
-        mine.all.push_back(t);
+        mine.all.push_back(std::move(made));
         mine.uses.push_back(0);
     }
     return index;
@@ -113,7 +120,7 @@ uint32_t route_set::target_index(const route_target& t) {
 std::optional<uint32_t> route_set::find_target(const route_target& t) const noexcept {
     if (targets_ == nullptr) return std::nullopt;
     const auto at = targets_->position_of(t);
-    if (at == targets_->sorted.end() || targets_->all[*at] != t) return std::nullopt;
+    if (at == targets_->sorted.end() || *targets_->all[*at] != t) return std::nullopt;
     return *at;
 }
 
@@ -121,7 +128,7 @@ void route_set::unuse(target_list& mine, uint32_t target) {
     if (--mine.uses[target] != 0) return;
     mine.unused.push_back(target);
     mine.sorted.erase(mine.position_of(target));
-    mine.all[target] = {.type = route_type::blackhole};
+    mine.all[target] = unused_target();
 }
 
 std::optional<ip_prefix> route_set::finish() {
@@ -207,8 +214,9 @@ bool route_set::remove(const ip_prefix& to) { return at_ != nullptr && exchange(
 
 void route_set::replace_target(uint32_t index, const route_target& by) {
     target_list& mine = own_targets();
+    auto made = std::make_shared<const route_target>(by);
     mine.sorted.erase(mine.position_of(index));
-    mine.all[index] = by;
+    mine.all[index] = std::move(made);
     mine.sorted.insert(mine.position_of(by), index);
 }
 

@@ -11,7 +11,6 @@
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,11 +55,58 @@ struct route_target {
     uint16_t mtu = 0;
 
     auto operator<=>(const route_target&) const = default;
+    bool operator==(const route_target& o) const {  // sets share most of theirs
+        return this == &o || (*this <=> o) == 0;
+    }
 };
+
 /// An on-link target.
 [[nodiscard]] inline route_target target_on_link(std::string interface) {
     return {.members = {{.interface = std::move(interface)}}};
 }
+
+/// Targets by index. Sets share each target until they change it, so that a copy of thousands of next hops costs their
+/// pointers only.
+class route_targets {
+  public:
+    using pointers = std::vector<std::shared_ptr<const route_target>>;
+    class iterator {
+      public:
+        using iterator_category = std::forward_iterator_tag;
+        using value_type = route_target;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const route_target*;
+        using reference = const route_target&;
+
+        iterator() = default;
+        explicit iterator(pointers::const_iterator at) noexcept : at_(at) {}
+        reference operator*() const noexcept { return **at_; }
+        pointer operator->() const noexcept { return at_->get(); }
+        iterator& operator++() noexcept {
+            ++at_;
+            return *this;
+        }
+        iterator operator++(int) noexcept { return iterator(at_++); }
+        bool operator==(const iterator&) const = default;
+
+      private:
+        pointers::const_iterator at_{};
+    };
+
+    route_targets() = default;
+    explicit route_targets(const pointers& all) noexcept : all_(&all) {}
+    [[nodiscard]] size_t size() const noexcept { return all_->size(); }
+    [[nodiscard]] const route_target& operator[](size_t t) const noexcept { return *(*all_)[t]; }
+    [[nodiscard]] const route_target& back() const noexcept { return *all_->back(); }
+    [[nodiscard]] iterator begin() const noexcept { return iterator(all_->begin()); }
+    [[nodiscard]] iterator end() const noexcept { return iterator(all_->end()); }
+    /// Whether both are of the same set, or of copies that share all.
+    bool operator==(const route_targets&) const = default;
+
+  private:
+    static inline const pointers none{};
+    const pointers* all_ = &none;
+};
 
 struct route_changes;
 
@@ -130,9 +176,8 @@ class route_set {
     /// Number of parts of the table: each has about 300 bytes, or 800 for IPv6.
     [[nodiscard]] size_t parts() const noexcept { return at_ == nullptr ? 0 : table().parts(); }
     /// Unused entries are blackholes.
-    [[nodiscard]] std::span<const route_target> targets() const noexcept {
-        if (targets_ == nullptr) return {};
-        return targets_->all;
+    [[nodiscard]] route_targets targets() const noexcept {
+        return targets_ == nullptr ? route_targets() : route_targets(targets_->all);
     }
     /// Number of routes of a target.
     [[nodiscard]] uint32_t uses_of(size_t target) const noexcept { return targets_->uses[target]; }
@@ -141,7 +186,7 @@ class route_set {
     /// The target of exactly this prefix, or null.
     [[nodiscard]] const route_target* find(const ip_prefix& to) const noexcept {
         const auto target = at(to);
-        return target ? &targets_->all[*target] : nullptr;
+        return target ? targets_->all[*target].get() : nullptr;
     }
 
     /// Whether it is an unchanged copy, or the original of one. Equal routes of unrelated sets do not count.
@@ -153,7 +198,7 @@ class route_set {
     friend route_changes diff(const route_set& before, const route_set& after);
     struct version;
     struct target_list {
-        std::vector<route_target> all{};
+        route_targets::pointers all{};
         std::vector<uint32_t> uses{};    ///< number of routes by target
         std::vector<uint32_t> sorted{};  ///< indices into all, sorted by target
         std::vector<uint32_t> unused{};  ///< indices into all, not in sorted
