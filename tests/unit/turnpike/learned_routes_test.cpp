@@ -229,6 +229,31 @@ TEST_F(learned_routes, yield_to_the_operators) {
     EXPECT_EQ(gateway_of(network(1)), "10.0.2.2");
 }
 
+/// An operator's route goes before the kernel's network of the same prefix, and decides on its neighbours.
+TEST_F(learned_routes, of_an_address_yield_to_the_operators) {
+    const ip_prefix net = *parse_prefix("10.0.9.0/24");
+    const ip_address host = *parse_address("10.0.9.1");
+    kernel_.addresses["west"] = {*parse_prefix("10.0.9.9/24")};
+    learn();
+    auto& neighbours = control().routing().neighbours();
+    const uint16_t west = control().interfaces().indexes().at("west");
+    neighbours.learn(west, host, {{2, 0, 0, 0, 9, 1}}, true, 1);
+    EXPECT_EQ(gateway_of(net), "10.0.9.1");
+    const std::string base = std::string(router) + limits_of_512;
+    ASSERT_TRUE(lab_->apply(base + "routes: [{to: 10.0.9.0/24, via: 10.0.2.9}]\n"));
+    EXPECT_EQ(gateway_of(net), "10.0.2.9");
+    EXPECT_FALSE(neighbours.knows(west, host)) << "not on the link";
+    // As a gateway, the host stays known, and is on the link again without the operator's route.
+    const std::string gateway = "{to: 20.0.1.0/24, via: 10.0.9.1, port: west, onlink: true}";
+    ASSERT_TRUE(lab_->apply(base + "routes: [" + gateway + "]\n"));
+    neighbours.learn(west, host, {{2, 0, 0, 0, 9, 1}}, true, 1);
+    ASSERT_TRUE(
+        lab_->apply(base + "routes: [" + gateway + ", {to: 10.0.9.0/24, via: 10.0.2.9}]\n"));
+    EXPECT_EQ(gateway_of(net), "10.0.2.9");
+    ASSERT_TRUE(lab_->apply(base + "routes: [" + gateway + "]\n"));
+    EXPECT_EQ(gateway_of(net), "10.0.9.1");
+}
+
 TEST_F(learned_routes, move_the_gateways_of_recursive_routes) {
     start("routes: [{to: 30.0.0.0/8, via: 20.0.1.7, recursive: true}]\n");
     kernel_.routes.set(network(1), to(2));
@@ -399,6 +424,29 @@ TEST_F(learned_routes, neighbours_cost_in_proportion) {
     EXPECT_EQ(control().routing().no_room(), left_out{});
     EXPECT_LT(many, 6 * few) << "9 would be a quadratic cost";
     std::printf("20,000 neighbours: %.0f ms, 60,000: %.0f ms\n", few, many);
+}
+
+/// An IXP's route server has thousands of next hops; a change of one route is not to cost for all of them.
+TEST_F(learned_routes, cost_little_beside_many_next_hops) {
+    start("", "neighbours: {max_entries: 65536}\n");
+    constexpr uint32_t many = 16'000, batches = 200;
+    const auto hop = [](uint32_t n) {
+        return state::route_target{.members = {{.via = ip_address::from_v4(0x0a40'0000 + n),
+                                                .interface = "east",
+                                                .onlink = true}},
+                                   .protocol = 186};
+    };
+    for (uint32_t n = 0; n < many; ++n) kernel_.routes.set(network(n), hop(n));
+    learn();
+    ASSERT_EQ(control().routing().no_room(), left_out{});
+    const double begun = cpu_ms();
+    for (uint32_t b = 0; b < batches; ++b) {
+        kernel_.routes.set(network(b), hop(b + 1));
+        learn();
+    }
+    const double each_ms = (cpu_ms() - begun) / batches;
+    EXPECT_LT(each_ms, slow ? 30 : 3) << "of CPU time";
+    std::printf("a change beside %u next hops: %.3f ms\n", many, each_ms);
 }
 
 /// A second of BGP's changes beside a table of many routes. TURNPIKE_LONG: a full table, and a million changes.

@@ -149,6 +149,38 @@ TEST_F(left_out_objects, a_peer_with_too_many_next_hops_stops_nothing) {
     EXPECT_FALSE(no_room().any());
 }
 
+/// A route that finds room decides on the neighbours inside of it, although it has not changed.
+TEST_F(left_out_objects, the_neighbours_of_a_route_that_finds_room_lose_their_host_routes) {
+    auto& known = lab_.controller().routing().neighbours();
+    const uint16_t west = lab_.controller().interfaces().indexes().at("west");
+    const ip_address host = *parse_address("10.0.1.200");
+    const mac_address mac{{2, 0, 0, 0, 1, 200}};
+    known.learn(west, host, mac, true, now_ms_);
+    const auto learn_from = [&](uint32_t first) {
+        learn([&](state::route_set& kernel) {
+            for (uint32_t n = first; n <= 20; ++n) kernel.set(network(n), {.members = {by(n)}});
+            kernel.set(*parse_prefix("10.0.1.128/25"), {.members = {by(30)}});
+        });
+    };
+    const auto nexthop_of_host = [&] {
+        return known.of_nexthop(lab_.controller().routing().routes().lookup(host));
+    };
+    learn_from(1);
+    ASSERT_TRUE(no_room().any());
+    ASSERT_EQ(nexthop_of_host()->address, host);
+    learn_from(10);
+    control_until(
+        [&] {
+            known.confirm(west, host, {.mac = mac, .solicited = true},
+                          now_ms_);  // not for eviction
+            return !no_room().any();
+        },
+        100);
+    ASSERT_FALSE(no_room().any());
+    EXPECT_EQ(nexthop_of_host()->address, *by(30).via);
+    EXPECT_FALSE(known.knows(west, host));
+}
+
 TEST_F(left_out_objects, a_group_forwards_by_the_members_that_have_room) {
     learn([](state::route_set& kernel) {
         for (uint32_t n = 1; n <= 13; ++n) kernel.set(network(n), {.members = {by(n)}});

@@ -49,7 +49,7 @@ class neighbours::prepared_neighbours : public prepared_change {
     /// The entries that the change concerns: control updates them, and may not pause for all the others.
     void find_concerned(const routes_in_progress& r) {
         std::bitset<datapath::max_vrfs> vrfs;
-        for (const vrf_routes& t : r.tables) vrfs[t.vrf] = concerns_links(t);
+        for (const vrf_routes& t : r.tables) vrfs[t.vrf] = r.had_left_out || concerns_links(t);
         std::vector<bool> differs(interfaces_.size());
         for (size_t i = 0; i < interfaces_.size(); ++i) {
             const of_one& is = interfaces_[i];
@@ -99,18 +99,23 @@ class neighbours::prepared_neighbours : public prepared_change {
         const bool any_length = of_.host_routes_.of(t.vrf).has_link_routes() ||
                                 routes::lead_to_links(*t.operators.set) ||
                                 routes::lead_to_links(*t.learned.set);
-        return of_.any_in(t.vrf, *t.operators.what, any_length) ||
-               of_.any_in(t.vrf, *t.learned.what, any_length);
+        return of_.any_in(t.vrf, *t.operators.what,
+                          any_length ? decides::any_length : decides::as_long) ||
+               of_.any_in(t.vrf, *t.learned.what,
+                          any_length ? decides::any_length : decides::longer);
     }
     [[nodiscard]] bool other_role(entry& e) const {
         const auto f = fixed_.find(&e);
         return e.gateway != gateways_.contains(&e) || e.grouped != grouped_.contains(&e) ||
                e.fixed != (f != fixed_.end()) || (e.fixed && e.mac != f->second);
     }
-    /// There was no memory for it.
-    [[nodiscard]] static bool lacks_route(const entry& e) noexcept {
-        return !e.has_route && !e.gateway && !e.fixed && e.state != neighbour_state::incomplete &&
-               e.state != neighbour_state::failed;
+    /// There was no memory for it, or it is no neighbour of a connected network.
+    [[nodiscard]] bool lacks_route(const entry& e) const noexcept {
+        return !e.has_route && !e.address.is_link_local() && may_have_route(e);
+    }
+    [[nodiscard]] bool may_have_route(const entry& e) const noexcept {
+        const auto kind = of_.nexthops_[e.nexthop].kind.load(std::memory_order_relaxed);
+        return kind == nexthop_kind::adjacency || kind == nexthop_kind::failed;
     }
     result<void> add_fixed(const transaction& c, routes_in_progress& r) {
         for (const auto& [name, says] : after_.neighbours) {
@@ -290,12 +295,10 @@ class neighbours::prepared_neighbours : public prepared_change {
     }
 
     void change_host_route(entry& e, bool on_network) noexcept {
-        const auto kind = of_.nexthops_[e.nexthop].kind.load(std::memory_order_relaxed);
         try {
             if (e.has_route && !on_network)
                 e.has_route = !of_.host_routes_.clear_host(e.vrf, e.address, e.nexthop).has_value();
-            else if (!e.has_route && on_network &&
-                     (kind == nexthop_kind::adjacency || kind == nexthop_kind::failed))
+            else if (!e.has_route && on_network && may_have_route(e))
                 e.has_route = of_.host_routes_
                                   .set_host(e.vrf, e.address, e.nexthop,
                                             of_.interfaces_[e.interface].link_nexthop)
@@ -352,7 +355,7 @@ std::optional<uint32_t> neighbours::add_gateway(uint16_t interface, const ip_add
     return e->nexthop;
 }
 
-bool neighbours::any_in(uint8_t vrf, const state::route_changes& what, bool any_length) const {
+bool neighbours::any_in(uint8_t vrf, const state::route_changes& what, decides which) const {
     std::set<ip_prefix> networks;
     std::set<uint8_t> lengths;
     const auto find_networks = [&] {
@@ -365,7 +368,8 @@ bool neighbours::any_in(uint8_t vrf, const state::route_changes& what, bool any_
     };
     const auto is_inside = [&](const ip_prefix& to) {
         return std::ranges::any_of(lengths, [&](uint8_t length) {
-            return length < to.length && networks.contains(ip_prefix{to.address, length}.network());
+            return (which == decides::as_long ? length <= to.length : length < to.length) &&
+                   networks.contains(ip_prefix{to.address, length}.network());
         });
     };
     const auto concerns_any = [&](const ip_prefix& to) {
@@ -373,7 +377,7 @@ bool neighbours::any_in(uint8_t vrf, const state::route_changes& what, bool any_
         if (first == addresses_.end() || first->first.first != vrf ||
             !to.contains(first->first.second))
             return false;
-        if (any_length) return true;
+        if (which == decides::any_length) return true;
         if (lengths.empty()) find_networks();
         return is_inside(to);
     };

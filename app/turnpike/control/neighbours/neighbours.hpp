@@ -145,9 +145,11 @@ class neighbours {
     /// The neighbour of a next hop; none: not a neighbour's next hop.
     [[nodiscard]] std::optional<known_neighbour> of_nexthop(uint32_t nexthop) const;
 
-    /// Whether the prefix of a changed route of a VRF contains a neighbour, and is inside of a connected network or has any
-    /// length.
-    [[nodiscard]] bool any_in(uint8_t vrf, const state::route_changes& what, bool any_length) const;
+    /// The length of a changed route's prefix, compared with a connected network's, from which on the route decides whether a
+    /// neighbour is in the network; as_long: an operator's route to the network itself goes before it.
+    enum class decides : uint8_t { longer, as_long, any_length };
+    /// Whether the prefix of such a route of a VRF contains a neighbour.
+    [[nodiscard]] bool any_in(uint8_t vrf, const state::route_changes& what, decides which) const;
     [[nodiscard]] bool knows(uint16_t interface, const ip_address& a) const noexcept {
         return entries_.contains({interface, a});
     }

@@ -51,6 +51,7 @@ struct vrf_routes {
 struct routes_in_progress {
     std::vector<vrf_routes> tables{};  ///< the main table first
     left_out out{};  ///< of the kernel's objects, except routes that the FIB has no room for
+    bool had_left_out = false;  ///< objects were left out until now: they may find room
     [[nodiscard]] vrf_routes& of(uint8_t vrf) noexcept {
         return *std::find_if(tables.begin(), tables.end(),
                              [&](const vrf_routes& t) { return t.vrf == vrf; });

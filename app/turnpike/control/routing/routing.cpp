@@ -25,6 +25,7 @@ class routing::prepared_routing : public prepared_change {
 
     result<void> prepare(transaction& c) {
         routes_in_progress r;
+        r.had_left_out = of_.no_room_.any();
         for (const auto& [name, index] : c.vrf_index_of) {
             vrf_routes& t = r.tables.emplace_back();
             t.vrf = index;
@@ -101,7 +102,9 @@ bool routing::learn(const in_force& running, state::followed& followed,
             const state::route_changes what = state::diff(now, wanted);
             control::routes& table = tables_->of(index);
             if (recursion_.depends_on(index, what) ||
-                neighbours_->any_in(index, what, table.has_link_routes()) ||
+                neighbours_->any_in(index, what,
+                                    table.has_link_routes() ? neighbours::decides::any_length
+                                                            : neighbours::decides::longer) ||
                 !table.learn(now, wanted, what, new_nexthop, !no_room_.any()))
                 return false;
         }
