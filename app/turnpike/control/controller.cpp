@@ -164,17 +164,22 @@ void controller::close_vanished(control_calls& calls) {
 /// Retries compare all objects: with a full FIB, that takes long.
 void controller::repeat_beside(control_calls& calls) {
     const bool left_out = retry_due_.exchange(false, std::memory_order_acquire),
-               refused = complete_due_.exchange(false, std::memory_order_acquire);
-    if (!left_out && !refused) return;
+               refused = complete_due_.exchange(false, std::memory_order_acquire),
+               learns = learn_due_.load(std::memory_order_acquire);
+    if (!left_out && !refused && !learns) return;
     std::shared_ptr<const state::configuration> now;
     calls.run([&] {
         now = refused ? std::make_shared<const state::configuration>(*operator_config_)
                       : operator_config_;
         retries_left_out_ = left_out;
+        if (learns) begin_to_learn();
     });
-    const bool done = apply_beside(calls, now, {}).has_value();
-    calls.run([&] { retries_left_out_ = false; });
-    if (refused) log_completion(done);
+    const auto came = apply_beside(calls, now, {});
+    calls.run([&] {
+        retries_left_out_ = false;
+        if (learns) end_learning(came);
+    });
+    if (refused) log_completion(came.has_value());
 }
 
 void controller::log_left_out(uint64_t now_ms) {

@@ -125,7 +125,10 @@ class controller {
     /// Threads  management
     void listen_beside(control_calls& calls);
     /// Whether a management thread answers scrapes and repeats transactions; else control does.
-    void set_managed(bool on) noexcept { managed_ = on; }
+    void set_managed(bool on) noexcept {
+        managed_ = on;
+        if (!on) to_learn_.reset();
+    }
     /// From now on, management reads and changes the tables; tick() only handles packets without them.
     void lend() noexcept;
     void end_loan() noexcept;
@@ -136,7 +139,8 @@ class controller {
     void handle_pending() noexcept;
     /// Replace the routes and other state learned from the kernel, beside the operator's
     /// configuration, as apply() does. If that fails, the learned state before stays.
-    /// Returns  false: nothing changed yet, call it again: many new groups are made in several calls
+    /// Returns  false: call it again until it returns true or an error: many new groups are made in several calls, and
+    ///          management applies changes that would hold control up
     [[nodiscard]] result<bool> learn(state::learned now) noexcept;
     /// Calls of learn(). Most need no transaction: they write routes only.
     struct learned_batches {
@@ -244,7 +248,10 @@ class controller {
     result<void> make(std::unique_ptr<const state::configuration> config);
     struct transaction_steps;
     void export_sflow_counters();
-    [[nodiscard]] bool learn_routes(const state::learned& before) noexcept;
+    [[nodiscard]] bool learn_routes(const state::learned& before, size_t& changed) noexcept;
+    [[nodiscard]] bool leaves_to_management(size_t changed_routes) const noexcept;
+    void begin_to_learn();
+    void end_learning(const result<state::changes>& came) noexcept;
     result<state::changes> attempt(std::shared_ptr<const state::configuration> config,
                                    const lost_ports& lost) noexcept;
     result<void> compare(transaction_steps& u, const lost_ports& lost);
@@ -320,7 +327,11 @@ class controller {
     learned_batches learned_batches_{};
     left_out logged_left_out_{};
     bool retries_left_out_ = false;
-    std::atomic<bool> retry_due_{false}, complete_due_{false};  ///< for repeat_beside()
+    std::atomic<bool> retry_due_{false}, complete_due_{false},
+        learn_due_{false};  ///< for repeat_beside()
+    std::optional<state::learned>
+        to_learn_{};  ///< by management; while it applies this, the state before
+    std::optional<error> not_learned_{};  ///< why management could not apply it
     std::atomic<const datapath::snapshot*> published_{nullptr};
     std::unique_ptr<datapath::snapshot> snapshot_;
     std::bitset<datapath::max_interfaces> with_link_;  ///< whose addresses were announced

@@ -3,12 +3,14 @@
 // time the change is refused completely, the running configuration stays, and no mbuf or next hop is lost.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "control/management/control_calls.hpp"
 #include "control/management/history.hpp"
 #include "lib/eal.hpp"
 #include "lib/failing_new.hpp"
+#include "lib/own_namespace.hpp"
 #include "lib/path_lab.hpp"
 #include "route_targets.hpp"
 
@@ -140,6 +142,59 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
                   .kind,
               datapath::nexthop_kind::adjacency);
     l.worker().finish();
+}
+
+/// With many interfaces, a transaction would hold up control. Management applies the kernel's change, as a whole or not at
+/// all, and is asked again.
+TEST(control_faults, every_allocation_of_what_management_learns_may_fail) {
+    own_namespace apart;
+    std::string config =
+        "control_plane: {netlink: true}\n"
+        "ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24], host_interface: true}\n"
+        "interfaces:\n";
+    for (int vlan = 1; vlan <= 60; ++vlan)
+        config += "  - {port: west, vlan: " + std::to_string(vlan) + ", addresses: [10.1." +
+                  std::to_string(vlan) + ".1/24]}\n";
+    running_lab l(config);
+    control::controller& c = l.controller();
+    const ip_prefix address = *parse_prefix("10.7.0.1/24");
+    state::learned kernel;
+    kernel.addresses["west"] = {address};
+    const auto followed = [&] {
+        const auto& known = c.running().interfaces.at("west").addresses;
+        return std::find(known.begin(), known.end(), address) != known.end();
+    };
+    control::control_calls calls;
+    c.set_managed(true);
+    unsigned refused = 0;
+    bool failed = true;
+    for (long nth = 1; failed; ++nth) {
+        ASSERT_LT(nth, 100'000);
+        const auto begun = c.learn(kernel);
+        ASSERT_TRUE(begun);
+        ASSERT_FALSE(*begun);
+        ASSERT_FALSE(followed()) << "not by control";
+        l.worker().pause();
+        fail_at(nth);
+        c.repeat_beside(calls);
+        failed = failed_meanwhile();
+        l.worker().resume();
+        const auto ended = c.learn(kernel);
+        ASSERT_EQ(ended.has_value(), followed()) << nth;
+        if (followed() && failed) {  // the failed allocation was optional: change back, and go on
+            ASSERT_TRUE(*ended);
+            c.set_managed(false);
+            l.worker().pause();
+            ASSERT_TRUE(c.learn({}));
+            l.worker().resume();
+            c.set_managed(true);
+        }
+        refused += !ended;
+    }
+    EXPECT_TRUE(followed());
+    EXPECT_GT(refused, 50U);
+    EXPECT_TRUE(*c.learn(kernel));
+    c.set_managed(false);
 }
 
 /// A change is applied and rolls back unless it is confirmed, or it is refused.

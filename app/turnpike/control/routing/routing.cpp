@@ -91,7 +91,9 @@ std::optional<uint32_t> routing::make_nexthop(const in_force& running,
 }
 
 bool routing::learn(const in_force& running, state::followed& followed,
-                    const state::learned& before, const state::learned& next) noexcept {
+                    const state::learned& before, const state::learned& next,
+                    size_t& changed) noexcept {
+    changed = 0;
     const auto new_nexthop = [&](const state::route_target& t) { return make_nexthop(running, t); };
     try {
         for (const auto& [name, index] : vrfs_.indexes()) {
@@ -100,6 +102,7 @@ bool routing::learn(const in_force& running, state::followed& followed,
             const state::route_set wanted =
                 state::followed_routes(running.config, name, next.routes_of(name));
             const state::route_changes what = state::diff(now, wanted);
+            changed += what.size();
             control::routes& table = tables_->of(index);
             if (recursion_.depends_on(index, what) ||
                 neighbours_->any_in(index, what,

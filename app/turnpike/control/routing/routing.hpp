@@ -39,9 +39,11 @@ class routing : public config_handler {
     };
     /// Replaces the kernel's routes without a transaction, where no object but the FIB depends on them.
     /// followed  the routes in force, of `before`; on success, they are those of `next`
+    /// changed  set to the number of changed routes, at least of those up to the first that need a transaction
     /// Returns  whether all routes are replaced; else a transaction is necessary
     [[nodiscard]] bool learn(const in_force& running, state::followed& followed,
-                             const state::learned& before, const state::learned& next) noexcept;
+                             const state::learned& before, const state::learned& next,
+                             size_t& changed) noexcept;
     /// Makes the tables of new groups before their routes, some of them in each call.
     /// Returns  whether all are made, or memory is short: a transaction then reports it
     [[nodiscard]] bool make_groups_ahead(const state::learned& next) noexcept;
