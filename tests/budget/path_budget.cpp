@@ -19,6 +19,7 @@
 #include <optional>
 #include <vector>
 
+#include "isa/fastest.hpp"
 #include "lib/path_lab.hpp"
 #include "packet/checksum.hpp"
 #include "pmu/user_counter.hpp"
@@ -462,6 +463,7 @@ int main(int argc, char** argv) {
     std::vector<char*> eal;
     for (std::string& word : words) eal.push_back(word.data());
     if (rte_eal_init(static_cast<int>(eal.size()), eal.data()) < 0) return 1;
+    turnpike::isa::measures = false;
     for (const auto& [name, what] : turnpike::workloads)
         turnpike::count(name, what, timed ? turnpike::timed_rounds : turnpike::counted_rounds);
     if (timed) return 0;
