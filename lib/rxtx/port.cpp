@@ -199,13 +199,14 @@ result<void> port::configure(const port_settings& settings) {
         conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & rss_hash;
     }
-    // FAST_FREE's conditions hold, because every buffer has one owner and comes from one pool,
-    // unless the driver generates frames. With multi-segment TX enabled, ixgbe, i40e and ice
-    // do not use their vector paths.
-    if (!needs_periodic_tx())
-        conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+    // FAST_FREE requires direct mbufs of one pool, with one owner and one segment each: drivers put
+    // them back as they are (bnxt and ena of DPDK 22.11, chained ones, too). Drivers that generate
+    // frames have another pool. With multi-segment TX enabled, ixgbe, i40e and ice do not use their
+    // vector paths.
     if (settings.several_buffers)
-        conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+        conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+    else if (!needs_periodic_tx())
+        conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     if (settings.udp_sums) {
         if (!facts_of(driver_).lets_unfinished_in)
             conf.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_UDP_CKSUM;

@@ -2,8 +2,10 @@
 // Ports and coalesced sending over DPDK's software drivers.
 #include "rxtx/port.hpp"
 
+#include <ethdev_driver.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <sched.h>
@@ -186,6 +188,36 @@ TEST_F(ports, udp_checksums_by_the_device_where_it_can) {
             EXPECT_EQ(p->puts_udp_sums_in(), asked && can);
             EXPECT_EQ(p->checks_udp_sums(), asked && can);
         }
+}
+
+/// Drivers put mbufs back as they are, also chained ones: DPDK 25.11 requires one segment.
+TEST_F(ports, mbuf_fast_free_only_where_every_packet_has_one_segment) {
+    static eth_dev_ops supports_both;
+    for (const bool several : {false, true}) {
+        ASSERT_EQ(rte_dev_probe("net_null0"), 0);
+        uint16_t id = 0;
+        ASSERT_EQ(rte_eth_dev_get_port_by_name("net_null0", &id), 0);
+        rte_eth_dev& device = rte_eth_devices[id];
+        static const auto usual = device.dev_ops->dev_infos_get;
+        supports_both = *device.dev_ops;
+        supports_both.dev_infos_get = [](rte_eth_dev* dev, rte_eth_dev_info* info) {
+            const int code = usual(dev, info);
+            info->tx_offload_capa |=
+                RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+            return code;
+        };
+        device.dev_ops = &supports_both;
+        port_settings s = settings("net_null0");
+        s.several_buffers = several;
+        const auto p = port::open(s);
+        ASSERT_TRUE(p) << p.error().message();
+        rte_eth_conf conf{};
+        ASSERT_EQ(rte_eth_dev_conf_get(p->id(), &conf), 0);
+        EXPECT_EQ(conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS,
+                  several ? RTE_ETH_TX_OFFLOAD_MULTI_SEGS : 0);
+        EXPECT_EQ(conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE,
+                  several ? 0 : RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
+    }
 }
 
 /// Sends UDP datagrams to 127.0.0.1 until its end.
