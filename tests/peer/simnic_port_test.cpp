@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ethdev's calls to the plug-in: filters, thresholds, queues, RSS, statistics, settings.
+#include <rte_dev.h>
+#include <rte_memory.h>
 #include <rte_thash.h>
+#include <sys/mman.h>
 
 #include <cstring>
 #include <set>
@@ -355,6 +358,63 @@ TEST(statistics, fewer_lost_frames_than_at_the_reset_are_none) {
     send(m[1]);
     EXPECT_EQ(lost(), 0);
     EXPECT_EQ(b.xstats()["gen_reordered"], 1);
+}
+
+/// Anonymous memory, registered with EAL without I/O addresses.
+class application_memory {
+  public:
+    application_memory() {
+        EXPECT_NE(at, MAP_FAILED);
+        EXPECT_EQ(rte_extmem_register(at, bytes, nullptr, 0, 4096), 0);
+    }
+    ~application_memory() {
+        EXPECT_EQ(rte_extmem_unregister(at, bytes), 0);
+        munmap(at, bytes);
+    }
+    application_memory(const application_memory&) = delete;
+    application_memory& operator=(const application_memory&) = delete;
+
+    static constexpr size_t bytes = 1u << 20;
+    void* const at =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+};
+
+/// Send a frame in that memory, at its beginning, by an I/O address. Returns whether the device could read it.
+bool is_sent(const test::port& b, const application_memory& memory, uint64_t iova) {
+    rte_mbuf* m = rte_pktmbuf_alloc(b.pool());
+    uint16_t room = 4096;
+    auto* const shared = rte_pktmbuf_ext_shinfo_init_helper(
+        memory.at, &room, [](void*, void*) {}, nullptr);
+    rte_pktmbuf_attach_extbuf(m, memory.at, iova, room, shared);
+    (void)rte_pktmbuf_append(m, 60);
+    rte_eth_stats before{}, now{};
+    EXPECT_EQ(rte_eth_stats_get(b.id(), &before), 0);
+    EXPECT_EQ(rte_eth_tx_burst(b.id(), 0, &m, 1), 1);
+    for (const uint64_t end = rte_rdtsc() + rte_get_tsc_hz(); rte_rdtsc() < end;) {
+        rte_mbuf* none = nullptr;
+        EXPECT_EQ(rte_eth_rx_burst(b.id(), 0, &none, 1), 0);  // lets the device work
+        EXPECT_EQ(rte_eth_stats_get(b.id(), &now), 0);
+        if (now.opackets + now.oerrors != before.opackets + before.oerrors) break;
+    }
+    EXPECT_EQ(now.opackets + now.oerrors, before.opackets + before.oerrors + 1);
+    return now.opackets != before.opackets;
+}
+
+TEST(memory, of_the_application_has_its_virtual_addresses_and_mapped_ones) {
+    const application_memory memory;
+    test::port b({.arguments = "wire=sink"});
+    b.start();
+    rte_eth_dev_info info{};
+    ASSERT_EQ(rte_eth_dev_info_get(b.id(), &info), 0);
+    EXPECT_EQ(is_sent(b, memory, reinterpret_cast<uint64_t>(memory.at)),
+              rte_eal_iova_mode() == RTE_IOVA_VA);
+    constexpr uint64_t iova = 0x3'0000'0000'0000;  // neither a pointer nor a physical address
+    EXPECT_FALSE(is_sent(b, memory, iova));
+    ASSERT_EQ(rte_dev_dma_map(info.device, memory.at, iova, memory.bytes), 0);
+    EXPECT_TRUE(is_sent(b, memory, iova));
+    ASSERT_EQ(rte_dev_dma_unmap(info.device, memory.at, iova, memory.bytes), 0);
+    EXPECT_FALSE(is_sent(b, memory, iova));
+    EXPECT_NE(rte_dev_dma_unmap(info.device, memory.at, iova, memory.bytes), 0) << "not mapped";
 }
 
 TEST(settings, says_what_it_is) {

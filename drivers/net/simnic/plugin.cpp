@@ -99,9 +99,15 @@ constexpr vdev::driver<device> vdev_driver{.make = make_device,
 
 int probe(rte_vdev_device* vdev) noexcept { return vdev::probe(vdev_driver, vdev); }
 
-/// Nothing to do: the device discovers memory on its first access.
-int dma_map(rte_vdev_device*, void*, uint64_t, size_t) noexcept { return 0; }
-int dma_unmap(rte_vdev_device*, void*, uint64_t, size_t) noexcept { return 0; }
+memory_range range_of(void* at, uint64_t iova, size_t bytes) noexcept {
+    return {iova, bytes, static_cast<uint8_t*>(at)};
+}
+int dma_map(rte_vdev_device*, void* at, uint64_t iova, size_t bytes) noexcept {
+    return map_memory(range_of(at, iova, bytes));
+}
+int dma_unmap(rte_vdev_device*, void* at, uint64_t iova, size_t bytes) noexcept {
+    return unmap_memory(range_of(at, iova, bytes));
+}
 
 // constinit: the registering constructor may run before any other initializer of this file.
 constinit rte_vdev_driver simnic_driver{.next = {},

@@ -255,6 +255,20 @@ TEST(simnic_memory, follows_what_comes_and_goes) {
     EXPECT_EQ(m.at(0x1000, 1), nullptr);
 }
 
+/// Memory that is EAL's and mapped for a device, or mapped for two.
+TEST(simnic_memory, may_be_named_twice) {
+    std::vector<uint8_t> bytes(8192);
+    memory m([&] {
+        return std::vector<memory_range>{{0x1000, 8192, bytes.data()},
+                                         {0x1800, 256, bytes.data() + 0x800},
+                                         {0x1800, 256, bytes.data() + 0x800}};
+    });
+    EXPECT_EQ(m.at(0x1800, 1), bytes.data() + 0x800);
+    EXPECT_EQ(m.at(0x2fff, 1), bytes.data() + 8191);
+    EXPECT_EQ(m.at(0x1000, 8192), bytes.data());
+    EXPECT_EQ(m.at(0x3000, 1), nullptr);
+}
+
 TEST(simnic_tally, is_the_sum_of_its_accesses) {
     const pcie::link link{};
     tally t(link);

@@ -17,11 +17,13 @@ void sort_and_join(std::vector<memory_range>& ranges) {
     size_t last = 0;
     for (size_t i = 1; i < ranges.size(); ++i) {
         memory_range& before = ranges[last];
-        if (ranges[i].iova == before.iova + before.bytes &&
-            ranges[i].base == before.base + before.bytes)
-            before.bytes += ranges[i].bytes;
+        const memory_range& next = ranges[i];
+        const uint64_t offset = next.iova - before.iova;
+        // They overlap where memory is mapped for several devices.
+        if (offset <= before.bytes && next.base == before.base + offset)
+            before.bytes = std::max(before.bytes, offset + next.bytes);
         else
-            ranges[++last] = ranges[i];
+            ranges[++last] = next;
     }
     if (!ranges.empty()) ranges.resize(last + 1);
 }

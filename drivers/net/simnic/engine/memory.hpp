@@ -15,6 +15,8 @@ struct memory_range {
     uint64_t iova = 0;
     uint64_t bytes = 0;
     uint8_t* base = nullptr;
+
+    bool operator==(const memory_range&) const = default;
 };
 
 /// Threads  one at a time (the engine's lock); any thread may increment `generation`.
@@ -56,7 +58,7 @@ class memory {
     const std::atomic<uint64_t>* generation_;
     uint64_t seen_ = 0;
     uint64_t refreshed_ = 0;
-    std::vector<memory_range> ranges_{};  // sorted, adjacent ranges merged
+    std::vector<memory_range> ranges_{};  // sorted, adjacent and overlapping ranges merged
     std::array<memory_range, 256> cache_{};
 };
 
