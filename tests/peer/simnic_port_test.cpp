@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ethdev's calls to the plug-in: filters, thresholds, queues, RSS, statistics, settings.
 #include <rte_dev.h>
+#include <rte_malloc.h>
 #include <rte_memory.h>
 #include <rte_thash.h>
 #include <sys/mman.h>
@@ -452,6 +453,16 @@ TEST(settings, refuses_what_it_cannot_do) {
     rte_eth_rxconf rx{};
     rx.rx_free_thresh = 33;
     EXPECT_EQ(rte_eth_rx_queue_setup(b.id(), 0, ring, 0, &rx, b.pool()), -EINVAL);
+    rte_pktmbuf_extmem piece{.buf_ptr = rte_malloc(nullptr, 1 << 16, 0),
+                             .buf_iova = 0,
+                             .buf_len = 1 << 16,
+                             .elt_size = 2304};
+    rte_mempool* const pinned =
+        rte_pktmbuf_pool_create_extbuf("pinned", 16, 0, 0, 2304, SOCKET_ID_ANY, &piece, 1);
+    ASSERT_NE(pinned, nullptr);
+    EXPECT_EQ(rte_eth_rx_queue_setup(b.id(), 0, ring, 0, nullptr, pinned), -EINVAL);
+    rte_mempool_free(pinned);
+    rte_free(piece.buf_ptr);
     rte_eth_txconf tx{};
     tx.tx_rs_thresh = 31;
     EXPECT_EQ(rte_eth_tx_queue_setup(b.id(), 0, ring, 0, &tx), -EINVAL);

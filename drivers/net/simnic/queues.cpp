@@ -42,6 +42,13 @@ int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
                    queue, threshold, size);
         return -EINVAL;
     }
+    // A received mbuf's flags are written anew, without RTE_MBUF_F_EXTERNAL.
+    if ((rte_pktmbuf_priv_flags(pool) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0) {
+        SIMNIC_LOG(ERR,
+                   "queue %u: pool '%s' has pinned external buffers, which are not supported\n",
+                   queue, pool->name);
+        return -EINVAL;
+    }
     const uint32_t room = rte_pktmbuf_data_room_size(pool);
     const uint32_t frame = dev->data->mtu + uint32_t{RTE_ETHER_HDR_LEN};
     const uint64_t offloads = conf->offloads | dev->data->dev_conf.rxmode.offloads;
