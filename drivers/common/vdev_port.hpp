@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -20,7 +21,7 @@
 namespace turnpike::vdev {
 
 /// The driver's part. Its Device becomes the port's dev_private; `ether_mac` is the port's first MAC
-/// address.
+/// address, and operations that read counters hold `mutex`.
 template <class Device>
 struct driver {
     result<std::unique_ptr<Device>> (*make)(const std::string& name, std::string_view arguments,
@@ -63,8 +64,9 @@ constexpr uint32_t longest_frame_bytes(uint32_t mtu) noexcept {
     return mtu + uint32_t{RTE_ETHER_HDR_LEN} + 2 * uint32_t{RTE_VLAN_HLEN};
 }
 
-/// Operations in a secondary process. dev_private is memory of the primary process only.
-inline const eth_dev_ops& secondary_operations() noexcept {
+/// Operations of a port without its device: in a secondary process (dev_private is memory of the primary process only), and
+/// from close() until ethdev releases the port.
+inline const eth_dev_ops& inert_operations() noexcept {
     static constexpr eth_dev_ops ops = [] {
         eth_dev_ops o{};
         o.dev_infos_get = [](rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
@@ -89,7 +91,7 @@ inline int probe_secondary(rte_vdev_device* vdev) noexcept {
     rte_eth_dev* const dev = rte_eth_dev_attach_secondary(rte_vdev_device_name(vdev));
     if (dev == nullptr) return -ENODEV;
     dev->device = &vdev->device;
-    dev->dev_ops = &secondary_operations();
+    dev->dev_ops = &inert_operations();
     dev->rx_pkt_burst =
         dev->tx_pkt_burst = [](void*, rte_mbuf**, uint16_t) noexcept { return uint16_t{0}; };
     rte_eth_dev_probing_finish(dev);
@@ -145,7 +147,10 @@ int close(rte_eth_dev* dev, const Leave& leave) noexcept {
     for (uint16_t q = 0; q < data->nb_rx_queues; ++q) dev->dev_ops->rx_queue_release(dev, q);
     for (uint16_t q = 0; q < data->nb_tx_queues; ++q) dev->dev_ops->tx_queue_release(dev, q);
     data->nb_rx_queues = data->nb_tx_queues = 0;
+    // Callbacks of RTE_ETH_EVENT_DESTROY still find the port, and DPDK's telemetry thread may be reading its counters.
+    __atomic_store_n(&dev->dev_ops, &inert_operations(), __ATOMIC_SEQ_CST);
     Device* const device = &device_of<Device>(dev);
+    { const std::lock_guard readers(device->mutex); }
     leave(*device);
     delete device;
     // ethdev frees the other members; the driver allocated this one.

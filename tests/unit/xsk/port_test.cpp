@@ -295,6 +295,30 @@ TEST_F(xsk_port, counts_and_forgets) {
     EXPECT_EQ(stats.opackets, 0u);
 }
 
+/// ethdev calls it after the driver has closed the port.
+int ask_destroyed_port(uint16_t id, rte_eth_event_type, void* asked, void*) {
+    rte_eth_dev_info info{};
+    rte_eth_stats stats{};
+    *static_cast<int*>(asked) = rte_eth_dev_info_get(id, &info);
+    (void)rte_eth_stats_get(id, &stats);
+    return 0;
+}
+
+TEST_F(xsk_port, a_closed_port_answers_callbacks) {
+    const cable wire("near");
+    port p("net_xsk0", wire, pool);
+    p.start();
+    int asked = -1;
+    ASSERT_EQ(rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, ask_destroyed_port,
+                                            &asked),
+              0);
+    p.close();
+    EXPECT_EQ(rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY,
+                                              ask_destroyed_port, &asked),
+              0);
+    EXPECT_EQ(asked, 0);
+}
+
 TEST_F(xsk_port, a_doorbell_may_wait_but_not_for_ever) {
     const cable wire("near");
     port p("net_xsk0", wire, pool);
