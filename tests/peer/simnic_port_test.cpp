@@ -320,6 +320,29 @@ TEST(queues, are_set_up_before_a_start) {
     b.start();
 }
 
+/// ethdev permits it without another setup of the queues.
+TEST(queues, free_as_the_port_is_configured_now) {
+    test::port b({.arguments = "wire=sink", .tx_offloads = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE});
+    rte_eth_conf conf{};
+    ASSERT_EQ(rte_eth_dev_configure(b.id(), 1, 1, &conf), 0);
+    b.start();
+    rte_mbuf* const shared = rte_pktmbuf_alloc(b.pool());
+    rte_mbuf_refcnt_update(shared, 1);
+    (void)rte_pktmbuf_append(shared, 60);
+    rte_mbuf* m = shared;
+    ASSERT_EQ(rte_eth_tx_burst(b.id(), 0, &m, 1), 1);
+    for (uint32_t sent = 0; sent < 2 * ring && rte_mbuf_refcnt_read(shared) == 2;) {
+        m = rte_pktmbuf_alloc(b.pool());
+        ASSERT_NE(m, nullptr);
+        (void)rte_pktmbuf_append(m, 60);
+        while (rte_eth_tx_burst(b.id(), 0, &m, 1) == 0) {
+        }
+        ++sent;
+    }
+    EXPECT_EQ(rte_mbuf_refcnt_read(shared), 1);
+    rte_pktmbuf_free(shared);
+}
+
 TEST(statistics, only_grow_until_they_are_reset) {
     test::port b({.arguments = "wire=gen", .rss_types = RTE_ETH_RSS_IPV4});
     std::map<std::string, double> before;

@@ -235,7 +235,7 @@ int start(rte_eth_dev* dev) noexcept {
         for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
             if (auto* tx = static_cast<tx_queue*>(dev->data->tx_queues[q]);
                 !tx->configured().deferred)
-                tx->start();
+                tx->start(dev->data->dev_conf.txmode.offloads);
         if (good) d.nic->set_queues(dev->data->nb_rx_queues, dev->data->nb_tx_queues);
     });
     if (!good) {

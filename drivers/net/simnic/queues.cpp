@@ -11,9 +11,6 @@
 namespace turnpike::simnic {
 namespace {
 
-constexpr uint64_t full_path_offloads =
-    RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_VLAN_INSERT |
-    RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
 // Rings are page aligned, so that a fetch of 32 descriptors never crosses a page, which would take
 // two reads.
 constexpr unsigned ring_alignment = 4096;
@@ -103,20 +100,17 @@ int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
     const rte_memzone* zone =
         ring_memory(dev, "tx_ring", queue, size_t{size} * sizeof(descriptor), socket);
     if (zone == nullptr) return -ENOMEM;
-    const uint64_t offloads = conf->offloads | dev->data->dev_conf.txmode.offloads;
     try {
-        auto* const made =
-            new tx_queue({.device = d.nic.get(),
-                          .works_device = !d.arguments.threaded,
-                          .queue = queue,
-                          .size = size,
-                          .rs_threshold = rs,
-                          .free_threshold = free,
-                          .fast_free = (offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0,
-                          .deferred = conf->tx_deferred_start != 0,
-                          .full = (offloads & full_path_offloads) != 0,
-                          .zone = zone,
-                          .kernels = &d.kernels->function()});
+        auto* const made = new tx_queue({.device = d.nic.get(),
+                                         .works_device = !d.arguments.threaded,
+                                         .queue = queue,
+                                         .size = size,
+                                         .rs_threshold = rs,
+                                         .free_threshold = free,
+                                         .offloads = conf->offloads,
+                                         .deferred = conf->tx_deferred_start != 0,
+                                         .zone = zone,
+                                         .kernels = &d.kernels->function()});
         const std::lock_guard lock(d.mutex);
         dev->data->tx_queues[queue] = made;
     } catch (const std::exception&) {
@@ -172,7 +166,10 @@ int rx_queue_stop(rte_eth_dev* dev, uint16_t queue) noexcept {
 
 int tx_queue_start(rte_eth_dev* dev, uint16_t queue) noexcept {
     engine& nic = *device_of(dev).nic;
-    nic.exclusively([&] { static_cast<tx_queue*>(dev->data->tx_queues[queue])->start(); });
+    nic.exclusively([&] {
+        static_cast<tx_queue*>(dev->data->tx_queues[queue])
+            ->start(dev->data->dev_conf.txmode.offloads);
+    });
     dev->data->tx_queue_state[queue] = RTE_ETH_QUEUE_STATE_STARTED;
     return 0;
 }

@@ -59,11 +59,12 @@ void remove_from_map(device& d) noexcept {
     d.mapped_queues.clear();
 }
 
-/// The memory of a queue's frames: the pool of its RX queue, or of the first RX queue.
-const frame_layout* frames_of(const rte_eth_dev* dev, uint16_t queue) noexcept {
-    if (const rx_queue* rx = rx_of(dev, queue)) return &rx->configured().frames;
+/// The settings of a queue's RX queue, or of the first RX queue, for its socket and its UMEM. An application may have
+/// configured the port again, with other offloads, without setting up its queues.
+const rx_queue::settings* rx_settings_of(const rte_eth_dev* dev, uint16_t queue) noexcept {
+    if (const rx_queue* rx = rx_of(dev, queue)) return &rx->configured();
     const rx_queue* first = rx_of(dev, 0);
-    return first != nullptr ? &first->configured().frames : nullptr;
+    return first != nullptr ? &first->configured() : nullptr;
 }
 
 /// Require driver mode for zero-copy: the kernel also binds a zero-copy socket beside a
@@ -99,29 +100,26 @@ result<void> open_socket(rte_eth_dev* dev, uint16_t queue, const std::string& dr
     device& d = device_of(dev);
     rx_queue* rx = rx_of(dev, queue);
     tx_queue* tx = tx_of(dev, queue);
-    const frame_layout* frames = frames_of(dev, queue);
-    if (frames == nullptr)
+    const rx_queue::settings* settings = rx_settings_of(dev, queue);
+    if (settings == nullptr)
         return fail(EINVAL, d.name, "has no RX queue: its TX UMEM is the RX queue's pool");
     if (rx != nullptr)
         if (auto good = check_frame_room(*rx, dev->data->mtu); !good) return good;
-    const bool multi_buffer =
-        (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0 ||
-        (rx != nullptr && rx->configured().scatter);
     const uint32_t kernel_queue = d.arguments.start_queue + queue;
     auto made = socket::open({.iface = d.arguments.iface,
                               .driver = driver,
                               .ifindex = d.ifindex,
                               .queue = kernel_queue,
                               .mode = mode_of(d),
-                              .multi_buffer = multi_buffer,
+                              .multi_buffer = settings->scatter,
                               .patient = patient,
                               .busy_budget = d.arguments.busy_budget,
                               .rx_entries = rx != nullptr ? rx->configured().size : 0,
                               .tx_entries = tx != nullptr ? tx->configured().size : 0,
-                              .frames = *frames});
+                              .frames = settings->frames});
     if (!made) return tl::unexpected<error>(made.error());
     const socket& s = *d.sockets.emplace_back(std::move(*made));
-    if (tx != nullptr) tx->attach(s, *frames);
+    if (tx != nullptr) tx->attach(s, settings->frames, dev->data->dev_conf.txmode.offloads);
     if (rx == nullptr) return {};
     if (auto filled = rx->attach(s, tx); !filled) return filled;
     return put_into_map(d, kernel_queue, s.fd());

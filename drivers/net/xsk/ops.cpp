@@ -91,8 +91,9 @@ int start(rte_eth_dev* dev) noexcept {
     });
     if (code != 0) return code;
     show_queue_states(dev);
-    dev->data->scattered_rx =
-        (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
+    dev->data->scattered_rx = 0;
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
+        if (rx_of(dev, q)->configured().scatter) dev->data->scattered_rx = 1;
     start_watch(dev);
     (void)link_update(dev, 0);  // the watch calls it again
     return 0;

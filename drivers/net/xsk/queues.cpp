@@ -64,13 +64,11 @@ int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned,
     if (is_deferred(conf->tx_deferred_start != 0, queue)) return -EINVAL;
     const uint32_t threshold = threshold_of("tx_free_thresh", conf->tx_free_thresh, queue, size);
     if (threshold == 0) return -EINVAL;
-    const uint64_t offloads = conf->offloads | dev->data->dev_conf.txmode.offloads;
     try {
-        auto* const made =
-            new tx_queue({.queue = queue,
-                          .size = std::bit_ceil(uint32_t{size}),
-                          .free_threshold = threshold,
-                          .fast_free = (offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0});
+        auto* const made = new tx_queue({.queue = queue,
+                                         .size = std::bit_ceil(uint32_t{size}),
+                                         .free_threshold = threshold,
+                                         .offloads = conf->offloads});
         const std::lock_guard lock(device_of(dev).mutex);
         dev->data->tx_queues[queue] = made;
     } catch (const std::exception&) {

@@ -2,6 +2,7 @@
 #include "tx_queue.hpp"
 
 #include <rte_cycles.h>
+#include <rte_ethdev.h>
 #include <rte_ether.h>
 #include <time.h>
 
@@ -36,7 +37,7 @@ bool passes(int code) noexcept {
 
 }  // namespace
 
-void tx_queue::attach(const socket& with, const frame_layout& frames) {
+void tx_queue::attach(const socket& with, const frame_layout& frames, uint64_t port_offloads) {
     frames_ = frames;
     in_kernel_ = frame_set(frames);
     max_parts_ = with.max_parts();
@@ -44,6 +45,7 @@ void tx_queue::attach(const socket& with, const frame_layout& frames) {
     completion_ = completion_ring(with.completion());
     fd_ = with.fd();
     free_ = s_.size;
+    fast_free_ = ((s_.offloads | port_offloads) & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0;
     chained_ = false;
     unrung_ = 0;
     hold_cycles_ = rte_get_tsc_hz() / hold_per_s;
@@ -234,7 +236,7 @@ uint32_t tx_queue::clean(uint32_t most) noexcept {
 
 void tx_queue::free_completed(rte_mbuf** buffers, uint32_t n) noexcept {
     uint32_t last = n;
-    if (!s_.fast_free || chained_) {
+    if (!fast_free_ || chained_) {
         last = 0;
         for (uint32_t i = 0; i < n; ++i)
             if (rte_mbuf* m = rte_pktmbuf_prefree_seg(buffers[i])) buffers[last++] = m;

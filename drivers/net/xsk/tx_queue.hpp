@@ -47,7 +47,7 @@ class tx_queue {
         uint16_t queue = 0;
         uint32_t size = 0;  ///< a power of two
         uint32_t free_threshold = 32;
-        bool fast_free = false;  ///< RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE
+        uint64_t offloads = 0;  ///< RTE_ETH_TX_OFFLOAD_... of this queue, beside the port's
     };
     explicit tx_queue(const settings& s) : s_(s) {}
 
@@ -71,7 +71,7 @@ class tx_queue {
     void ring_left() noexcept;
 
     /// Open the gate for the worker.
-    void attach(const socket& with, const frame_layout& frames);
+    void attach(const socket& with, const frame_layout& frames, uint64_t port_offloads);
     /// After it returns, the worker does not touch the rings.
     void shut() noexcept { gate_.shut(); }
     /// After shut(): have the kernel send pending frames, for some milliseconds at most.
@@ -124,6 +124,7 @@ class tx_queue {
     uint32_t max_parts_ = 1;  ///< maximum descriptors per frame
     uint32_t free_ = 0;       ///< descriptors that can be posted
     uint32_t written_ = 0;    ///< descriptors written to this block
+    bool fast_free_ = false;  ///< RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE
     bool chained_ = false;    ///< some mbuf had a next segment
     int fd_ = -1;
     uint32_t unrung_ = 0;       ///< descriptors since our last doorbell

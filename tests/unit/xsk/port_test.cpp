@@ -295,6 +295,39 @@ TEST_F(xsk_port, counts_and_forgets) {
     EXPECT_EQ(stats.opackets, 0u);
 }
 
+/// ethdev permits it without another setup of the queues.
+TEST_F(xsk_port, configured_again_scatters_no_frames_over_queues_of_one_buffer) {
+    const cable wire("near", 3000);
+    port p("net_xsk0", wire, pool);
+    ASSERT_EQ(p.code, 0);
+    rte_eth_conf conf{};
+    conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_SCATTER;
+    ASSERT_EQ(rte_eth_dev_configure(p.id, 1, 1, &conf), 0);
+    p.start();
+    ASSERT_TRUE(wire.send(make_frame(2800, 1)));
+    EXPECT_FALSE(p.receive(0.05).has_value()) << "a part of a frame";
+    ASSERT_TRUE(wire.send(make_frame(100, 2)));
+    EXPECT_EQ(p.receive(), make_frame(100, 2));
+}
+
+TEST_F(xsk_port, configured_again_frees_as_the_port_may) {
+    const cable wire("near");
+    port p("net_xsk0", wire, pool, {.fast_free = true});
+    ASSERT_EQ(p.code, 0);
+    const rte_eth_conf conf{};
+    ASSERT_EQ(rte_eth_dev_configure(p.id, 1, 1, &conf), 0);
+    p.start();
+    const frame f = make_frame(100, 1);
+    rte_mbuf* const shared = to_mbuf(pool, f);
+    rte_mbuf_refcnt_update(shared, 1);
+    ASSERT_TRUE(p.send(shared));
+    EXPECT_EQ(p.arrives(wire), f);
+    EXPECT_TRUE(within(1, [&] { return rte_eth_tx_done_cleanup(p.id, 0, 0) == 1; }));
+    EXPECT_EQ(rte_mbuf_refcnt_read(shared), 1);
+    EXPECT_EQ(rte_mempool_in_use_count(pool), 256u + 1) << "the RX ring's, and the test's";
+    rte_pktmbuf_free(shared);
+}
+
 /// ethdev calls it after the driver has closed the port.
 int ask_destroyed_port(uint16_t id, rte_eth_event_type, void* asked, void*) {
     rte_eth_dev_info info{};

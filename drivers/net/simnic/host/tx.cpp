@@ -2,6 +2,7 @@
 #include "host/tx.hpp"
 
 #include <rte_errno.h>
+#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_memzone.h>
 
@@ -11,6 +12,9 @@
 namespace turnpike::simnic {
 namespace {
 
+constexpr uint64_t full_path_offloads =
+    RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_VLAN_INSERT |
+    RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
 constexpr uint64_t segmentation = RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_UDP_SEG;
 
 uint64_t offload_command(const rte_mbuf* m) noexcept {
@@ -53,9 +57,12 @@ tx_queue::tx_queue(const settings& s)
 
 tx_queue::~tx_queue() { rte_memzone_free(s_.zone); }
 
-void tx_queue::start() noexcept {
+void tx_queue::start(uint64_t port_offloads) noexcept {
     std::memset(static_cast<void*>(ring_), 0, size_t{s_.size} * sizeof(descriptor));
     running_ = true;
+    const uint64_t offloads = s_.offloads | port_offloads;
+    fast_free_ = (offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0;
+    full_ = (offloads & full_path_offloads) != 0;
     next_ = 0;
     chained_ = false;
     free_ = s_.size - 1;  // one less than the size: distinguishes a full ring from an empty one
@@ -94,7 +101,7 @@ uint16_t tx_queue::burst(rte_mbuf** frames, uint16_t n) noexcept {
 }
 
 uint32_t tx_queue::post(rte_mbuf** frames, uint32_t n) noexcept {
-    const uint64_t needed = s_.full ? needs(frames, n) : 0;
+    const uint64_t needed = full_ ? needs(frames, n) : 0;
     if (needed == 0) return fill_alike(frames, n, *s_.kernels->send);
     if (needed == RTE_MBUF_F_TX_VLAN) return fill_alike(frames, n, *s_.kernels->send_tagged);
     return fill_each(frames, n);
@@ -181,7 +188,7 @@ void tx_queue::clean() noexcept {
 
 void tx_queue::free_block(uint32_t from) noexcept {
     rte_mbuf** block = &posted_[from];
-    if (s_.fast_free && !chained_) {
+    if (fast_free_ && !chained_) {
         rte_mempool_put_bulk(block[0]->pool, reinterpret_cast<void**>(block), s_.rs_threshold);
         return;
     }

@@ -22,9 +22,8 @@ class tx_queue {
         uint16_t queue = 0;
         uint32_t size = 0;
         uint16_t rs_threshold = 32, free_threshold = 32;
-        bool fast_free = false;  ///< RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE
-        bool deferred = false;   ///< started separately, not with the port
-        bool full = false;       ///< supports multi-segment frames and checksum insertion
+        uint64_t offloads = 0;  ///< RTE_ETH_TX_OFFLOAD_... of this queue, beside the port's
+        bool deferred = false;  ///< started separately, not with the port
         const rte_memzone* zone = nullptr;
         const burst_kernels* kernels = nullptr;
     };
@@ -33,7 +32,8 @@ class tx_queue {
 
     uint16_t burst(rte_mbuf** frames, uint16_t n) noexcept;
 
-    void start() noexcept;
+    /// An application may have configured the port again, with other offloads, without setting up its queues.
+    void start(uint64_t port_offloads) noexcept;
     /// Call it after the device released the ring: buffers return to their pools.
     void stop() noexcept;
 
@@ -64,6 +64,8 @@ class tx_queue {
     std::unique_ptr<rte_mbuf*[]> posted_;
     uint64_t command_ = 0;
     bool running_ = false;
+    bool fast_free_ = false;  // RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE
+    bool full_ = false;       // supports multi-segment frames and checksum insertion
     uint32_t next_ = 0;
     uint32_t free_ = 0;
     // multi-segment frames were sent since the start: each mbuf must be unchained
