@@ -110,10 +110,8 @@ uint32_t rx_queue::join(rte_mbuf* part, bool more, rte_mbuf** out) noexcept {
 
 bool rx_queue::post(uint32_t n) noexcept {
     rte_mbuf* buffers[block_most];
-    if (rte_mempool_get_bulk(s_.frames.pool, reinterpret_cast<void**>(buffers), n) != 0) {
-        no_buffer.add(n);
+    if (rte_mempool_get_bulk(s_.frames.pool, reinterpret_cast<void**>(buffers), n) != 0)
         return false;
-    }
     for (uint32_t i = 0; i < n; ++i) {
         const uint64_t buffer = s_.frames.buffer_of(buffers[i]);
         (void)in_kernel_.insert(buffer);
@@ -125,9 +123,14 @@ bool rx_queue::post(uint32_t n) noexcept {
     return true;
 }
 
+/// Where the pool has no full block, the threshold's buffers do: nothing else may return one to the pool.
 void rx_queue::refill() noexcept {
+    const uint32_t least = std::min(s_.free_threshold, block_most);
     while (missing_ >= s_.free_threshold)
-        if (!post(std::min(missing_, block_most))) return;
+        if (!post(std::min(missing_, block_most)) && !post(least)) {
+            no_buffer.add(least);
+            return;
+        }
 }
 
 /// The RX ring is empty: call the kernel if it needs a wakeup.

@@ -236,6 +236,40 @@ TEST_F(xsk_port, a_pool_that_runs_dry_recovers) {
     rte_mempool_free(small);
 }
 
+/// A block is up to 64 buffers, rx_free_thresh is 32.
+TEST_F(xsk_port, a_pool_with_less_than_a_block_is_enough_to_go_on) {
+    rte_mempool* small = make_pool("small", 300);
+    {
+        const cable wire("near");
+        port p("net_xsk0", wire, small);
+        p.start();
+        std::vector<rte_mbuf*> hoard;
+        const auto receive = [&] {
+            rte_mbuf* m = nullptr;
+            if (within(0.01, [&] { return rte_eth_rx_burst(p.id, 0, &m, 1) == 1; }))
+                hoard.push_back(m);
+        };
+        for (uint32_t i = 0; i < 310; ++i) {
+            ASSERT_TRUE(wire.send(make_frame(64, i)));
+            receive();
+        }
+        EXPECT_GT(p.xstats().at("rx_fill_ring_starved"), 0u) << "the kernel has no buffer";
+        while (rte_mempool_avail_count(small) < 40 && !hoard.empty()) {
+            rte_pktmbuf_free(hoard.back());
+            hoard.pop_back();
+        }
+        ASSERT_EQ(rte_mempool_avail_count(small), 40u);
+        EXPECT_FALSE(p.receive(0.02).has_value());
+        for (uint32_t i = 0; i < 20; ++i) {
+            ASSERT_TRUE(wire.send(make_frame(64, i)));
+            ASSERT_EQ(p.receive(), make_frame(64, i));
+        }
+        rte_pktmbuf_free_bulk(hoard.data(), static_cast<unsigned>(hoard.size()));
+    }
+    EXPECT_EQ(rte_mempool_in_use_count(small), 0u);
+    rte_mempool_free(small);
+}
+
 TEST_F(xsk_port, a_pool_too_small_for_the_ring_is_refused_and_whole) {
     rte_mempool* small = make_pool("small", 200);
     {
