@@ -75,6 +75,7 @@ TEST(link, vanishes_as_told) {
     ASSERT_EQ(rte_eth_dev_info_get(b.id(), &info), 0);
     EXPECT_NE(*info.dev_flags & RTE_ETH_DEV_INTR_RMV, 0U);
     b.start();
+    EXPECT_EQ(rte_eth_dev_is_removed(b.id()), 0);
     rte_eth_link link{};
     ASSERT_EQ(rte_eth_link_get_nowait(b.id(), &link), 0);
     ASSERT_EQ(link.link_status, RTE_ETH_LINK_UP);
@@ -88,9 +89,10 @@ TEST(link, vanishes_as_told) {
     EXPECT_GT(sent, 0);
     forward_all_due(b);
     EXPECT_EQ(b.xstats()["gen_sent"], sent);
-    EXPECT_EQ(rte_eth_dev_set_link_up(b.id()), -ENODEV);
+    EXPECT_EQ(rte_eth_dev_is_removed(b.id()), 1);
+    EXPECT_EQ(rte_eth_dev_set_link_up(b.id()), -EIO) << "ethdev's, of a removed device";
     ASSERT_EQ(rte_eth_dev_stop(b.id()), 0);
-    EXPECT_EQ(rte_eth_dev_start(b.id()), -ENODEV);
+    EXPECT_EQ(rte_eth_dev_start(b.id()), -EIO);
 }
 
 TEST(captures, are_recorded_and_played_with_other_addresses) {

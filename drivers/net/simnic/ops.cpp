@@ -205,6 +205,8 @@ void show_queue_states(rte_eth_dev* dev) noexcept {
         [&](uint16_t q) { return static_cast<tx_queue*>(data.tx_queues[q])->running(); });
 }
 
+int is_removed(rte_eth_dev* dev) noexcept { return device_of(dev).nic->gone() ? 1 : 0; }
+
 /// Device removal, reported from EAL's interrupt thread as real drivers do.
 void vanish(void* argument) noexcept {
     auto* dev = static_cast<rte_eth_dev*>(argument);
@@ -296,6 +298,7 @@ const eth_dev_ops& operations() noexcept {
         o.dev_start = start;
         o.dev_stop = stop;
         o.dev_close = close;
+        o.is_removed = is_removed;
         o.dev_set_link_up = set_link_up;
         o.dev_set_link_down = set_link_down;
         o.link_update = link_update;
