@@ -6,6 +6,7 @@
 #include <rte_thash.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <cstring>
 #include <set>
 
@@ -224,6 +225,33 @@ TEST(rss, hash_is_what_dpdk_computes) {
     conf.rss_key = key;
     conf.rss_key_len = 39;
     EXPECT_NE(rte_eth_dev_rss_hash_update(b.id(), &conf), 0) << "a key has 40 bytes";
+}
+
+/// rte_eth_rss_conf: a null key is the default one in rte_eth_dev_configure(), and the current one in an update.
+TEST(rss, key_is_the_default_one_after_a_configuration_without) {
+    test::port b({.arguments = "wire=sink", .rss_types = RTE_ETH_RSS_IPV4});
+    using hash_key = std::array<uint8_t, 40>;
+    const auto key = [&] {
+        hash_key out{};
+        rte_eth_rss_conf conf{};
+        conf.rss_key = out.data();
+        conf.rss_key_len = sizeof out;
+        EXPECT_EQ(rte_eth_dev_rss_hash_conf_get(b.id(), &conf), 0);
+        return out;
+    };
+    const hash_key usual = key();
+    hash_key other{1, 2, 3};
+    rte_eth_rss_conf conf{};
+    conf.rss_key = other.data();
+    conf.rss_key_len = sizeof other;
+    ASSERT_EQ(rte_eth_dev_rss_hash_update(b.id(), &conf), 0);
+    EXPECT_EQ(key(), other);
+    conf.rss_key = nullptr;
+    ASSERT_EQ(rte_eth_dev_rss_hash_update(b.id(), &conf), 0);
+    EXPECT_EQ(key(), other);
+    b.configure(1);
+    EXPECT_EQ(key(), usual);
+    b.start();
 }
 
 TEST(rss, table_says_which_queue) {

@@ -94,13 +94,13 @@ int reta_query(rte_eth_dev* dev, rte_eth_rss_reta_entry64* groups, uint16_t size
                       [&](uint16_t i, uint16_t& queue) { queue = rss_of(dev).table[i]; });
 }
 
-/// Defaults on configure: a round-robin table, and the hash types of mq_mode (none: all to queue
-/// 0).
+/// Defaults on configure: the device's key, a round-robin table, and the hash types of mq_mode (none: all to queue 0).
 int configure_rss(rte_eth_dev* dev) noexcept {
     const rte_eth_conf& conf = dev->data->dev_conf;
     rss& now = rss_of(dev);
     device_of(dev).nic->exclusively([&] {
         now.types = 0;
+        now.set_key(rss::default_key);
         for (size_t i = 0; i < now.table.size(); ++i)
             now.table[i] =
                 static_cast<uint16_t>(i % std::max<uint16_t>(dev->data->nb_rx_queues, 1));
