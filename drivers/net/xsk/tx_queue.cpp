@@ -30,6 +30,13 @@ constexpr uint32_t completions_at_once = 64;
 int send_all(int fd) noexcept {
     return sendto(fd, nullptr, 0, MSG_DONTWAIT, nullptr, 0) >= 0 ? 0 : errno;
 }
+/// Packets whose last segments these are. Requires  not freed yet
+uint32_t packets_of(rte_mbuf* const* segments, uint32_t n) noexcept {
+    uint32_t packets = 0;
+    for (uint32_t i = 0; i < n; ++i) packets += segments[i]->next == nullptr ? 1 : 0;
+    return packets;
+}
+
 /// A transient error: call again.
 bool passes(int code) noexcept {
     return code == EBUSY || code == EAGAIN || code == ENOBUFS || code == ENOMEM;
@@ -227,8 +234,8 @@ uint32_t tx_queue::clean(uint32_t most) noexcept {
         }
         completion_.release(n);
         free_ += n;
+        freed += chained_ ? packets_of(buffers, whole) : whole;
         free_completed(buffers, whole);
-        freed += whole;
         if (strange != 0) invalid.add(strange);
     }
     return freed;

@@ -52,7 +52,7 @@ class tx_queue {
     explicit tx_queue(const settings& s) : s_(s) {}
 
     uint16_t burst(rte_mbuf** frames, uint16_t n) noexcept;
-    /// Free completed buffers. Returns how many.
+    /// Free completed packets. Returns how many.
     /// most  0: all
     uint32_t free_sent(uint32_t most = 0) noexcept;
 
@@ -107,6 +107,7 @@ class tx_queue {
     [[nodiscard]] bool sendable(const rte_mbuf* frame) const noexcept;
     [[nodiscard]] rte_mbuf* copy(rte_mbuf* frame) noexcept;
     [[nodiscard]] uint32_t write(rte_mbuf** frames, uint32_t n) noexcept;
+    /// Free completed packets, at most so many. Returns how many.
     uint32_t clean(uint32_t most = UINT32_MAX) noexcept;
     void free_completed(rte_mbuf** buffers, uint32_t n) noexcept;
     [[nodiscard]] bool due() const noexcept;

@@ -76,6 +76,22 @@ TEST_F(xsk_port, jumbo_frames_take_several_buffers) {
     }
 }
 
+TEST_F(xsk_port, tx_done_cleanup_counts_packets) {
+    const cable wire("near", 9000);
+    port p("net_xsk0", wire, pool, {.mtu = 9000, .scatter = true});
+    p.start();
+    const frame f = make_frame(3000, 1);
+    for (uint32_t i = 0; i < 4; ++i) {
+        ASSERT_TRUE(p.send(to_mbuf(pool, f, 1000)));
+        ASSERT_EQ(p.arrives(wire), f);
+    }
+    ASSERT_TRUE(within(1, [&] { return rte_eth_tx_done_cleanup(p.id, 0, 1) == 1; }));
+    EXPECT_EQ(rte_mempool_in_use_count(pool), 256u + 3 * 3) << "one packet of four is freed";
+    int left = 3;
+    EXPECT_TRUE(within(1, [&] { return (left -= rte_eth_tx_done_cleanup(p.id, 0, 0)) == 0; }));
+    EXPECT_EQ(rte_mempool_in_use_count(pool), 256u);
+}
+
 TEST_F(xsk_port, buffers_longer_than_a_chunk) {
     rte_mempool* large = make_pool("large", 512, 10000);
     {
