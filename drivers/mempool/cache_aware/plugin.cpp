@@ -51,7 +51,11 @@ auto guarded(const rte_mempool& mp, const Action& action) noexcept -> decltype(a
     try {
         return action();
     } catch (const std::exception&) {
-        return no_memory(mp, "the search for a placement", 0);
+        rte_log(
+            RTE_LOG_ERR, static_cast<uint32_t>(log_type),
+            "cache_aware: pool '%s': the process has no memory for the search for a placement\n",
+            mp.name);
+        return -ENOMEM;
     }
 }
 
@@ -88,9 +92,12 @@ int alloc(rte_mempool* mp) {
 void free_pool(rte_mempool* mp) {
     pool* p = pool_of(mp);
     if (p == nullptr) return;
+    // Its creation failed, or the application gave it less memory.
     if (p->objects < mp->size)
-        no_memory(*mp, "its objects",
-                  p->placed_bound == UINT64_MAX ? 0 : p->placed.bytes_for(mp->size));
+        rte_log(RTE_LOG_WARNING, static_cast<uint32_t>(log_type),
+                "cache_aware: pool '%s': freed with %u of %u objects; if it could not be made for "
+                "lack of memory, reserve more hugepages or make the pool smaller\n",
+                mp->name, p->objects, mp->size);
     rte_free(p->list);
     rte_free(p);
     mp->pool_data = nullptr;

@@ -325,15 +325,18 @@ TEST_F(cache_aware_pools, serve_registered_threads_and_others) {
     EXPECT_EQ(rte_mempool_avail_count(mp.get()), 1000u);
 }
 
-/// The log output while `action` runs.
+/// The log output while `action` runs, with warnings.
 template <class Action>
 std::string log_of(const Action& action) {
+    const uint32_t usual = rte_log_get_global_level();
+    rte_log_set_global_level(RTE_LOG_WARNING);
     char* text = nullptr;
     size_t length = 0;
     FILE* stream = open_memstream(&text, &length);
     rte_openlog_stream(stream);
     action();
     rte_openlog_stream(nullptr);
+    rte_log_set_global_level(usual);
     std::fclose(stream);
     std::string out(text, length);
     std::free(text);
@@ -349,9 +352,24 @@ TEST_F(cache_aware_pools, that_do_not_fit_say_so_and_leave_nothing) {
         // the two runs out first depends on how the pages lie.
         EXPECT_TRUE(rte_errno == ENOMEM || rte_errno == ENOSPC) << rte_errno;
     });
-    EXPECT_NE(log.find("pool 'toobig': no "), std::string::npos) << log;
+    EXPECT_NE(log.find("pool 'toobig': freed with "), std::string::npos) << log;
     EXPECT_NE(log.find("reserve more hugepages"), std::string::npos) << log;
     EXPECT_EQ(rte_mempool_lookup("toobig"), nullptr);
+}
+
+TEST_F(cache_aware_pools, of_which_a_part_has_memory_do_not_lack_it) {
+    std::vector<uint64_t> memory(1u << 17);
+    const std::string log = log_of([&] {
+        const pool mp(rte_mempool_create_empty("part", 1u << 16, 2048, 0, 0, SOCKET_ID_ANY,
+                                               RTE_MEMPOOL_F_NO_IOVA_CONTIG));
+        ASSERT_TRUE(mp);
+        ASSERT_EQ(rte_mempool_set_ops_byname(mp.get(), "cache_aware", nullptr), 0);
+        ASSERT_GT(rte_mempool_populate_iova(mp.get(), reinterpret_cast<char*>(memory.data()),
+                                            RTE_BAD_IOVA, memory.size() * 8, nullptr, nullptr),
+                  0);
+    });
+    EXPECT_NE(log.find("pool 'part': freed with "), std::string::npos) << log;
+    EXPECT_EQ(log.find("bytes of memory"), std::string::npos) << log;
 }
 
 }  // namespace
