@@ -61,7 +61,7 @@ void tpk_hash_free(struct tpk_hash *h);
 void tpk_hash_reset(struct tpk_hash *h);
 /** Number of keys; -EINVAL. */
 int32_t tpk_hash_count(const struct tpk_hash *h);
-/** The greatest position: entries - 1; -EINVAL. */
+/** `entries`, as rte_hash without lcore caches: positions are below it; -EINVAL. */
 int32_t tpk_hash_max_key_id(const struct tpk_hash *h);
 
 /** 0; -EINVAL, -ENOSPC, -ENOMEM. Replaces the data of an existing key. */

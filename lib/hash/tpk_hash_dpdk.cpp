@@ -232,7 +232,7 @@ int32_t tpk_hash_count(const tpk_hash* h) {
 }
 
 int32_t tpk_hash_max_key_id(const tpk_hash* h) {
-    return h != nullptr ? static_cast<int32_t>(h->entries - 1) : -EINVAL;
+    return h != nullptr ? static_cast<int32_t>(h->entries) : -EINVAL;
 }
 
 // rte_hash's functions allocate the table as const even if they change it.
