@@ -25,7 +25,7 @@ extern "C" {
 
 /** Accepted and ignored. */
 #define TPK_HASH_EXTRA_FLAGS_TRANS_MEM_SUPPORT 0x01
-/** Writers take a lock, as with both RW flags. */
+/** Writers take a lock, as with both RW flags; so do count, get_key_with_position and iterate. */
 #define TPK_HASH_EXTRA_FLAGS_MULTI_WRITER_ADD 0x02
 /** Lookups concurrent with writers. Lookups never take a lock. */
 #define TPK_HASH_EXTRA_FLAGS_RW_CONCURRENCY 0x04

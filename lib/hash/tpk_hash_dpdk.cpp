@@ -71,7 +71,7 @@ struct tpk_hash {
     void** data = nullptr;    ///< [entries]
     std::vector<use> uses{};
     std::vector<uint32_t> free_positions{};  ///< reserved for all of them: never reallocates
-    std::mutex writers{};
+    mutable std::mutex writers{};
     /// How often positions were freed: a reader of data looks up again if one was meanwhile, since another key may
     /// have it. Incremented before the position can be used again.
     std::atomic<uint64_t> frees{0};
@@ -81,7 +81,7 @@ struct tpk_hash {
         if (data != nullptr) memory.release(memory.context, data);
     }
     uint8_t* key_at(uint32_t position) const { return keys + size_t{position} * padded; }
-    std::unique_lock<std::mutex> lock() {
+    std::unique_lock<std::mutex> lock() const {
         return (flags & locking) != 0 ? std::unique_lock(writers) : std::unique_lock<std::mutex>();
     }
     /// read(): positions by key, then data by position.
@@ -228,7 +228,9 @@ void tpk_hash_reset(tpk_hash* h) {
 }
 
 int32_t tpk_hash_count(const tpk_hash* h) {
-    return h != nullptr ? static_cast<int32_t>(h->table->stats().entries) : -EINVAL;
+    if (h == nullptr) return -EINVAL;
+    const auto locked = h->lock();
+    return static_cast<int32_t>(h->table->stats().entries);
 }
 
 int32_t tpk_hash_max_key_id(const tpk_hash* h) {
@@ -279,6 +281,7 @@ int tpk_hash_get_key_with_position(const tpk_hash* h, int32_t position, void** k
     if (h == nullptr || key == nullptr || position < 0 ||
         static_cast<uint32_t>(position) >= h->entries)
         return -EINVAL;
+    const auto locked = h->lock();
     if (h->uses[static_cast<uint32_t>(position)] != tpk_hash::use::held) return -ENOENT;
     *key = h->key_at(static_cast<uint32_t>(position));
     return 0;
@@ -364,6 +367,7 @@ hash_sig_t tpk_hash_hash(const tpk_hash* h, const void* key) {
 
 int32_t tpk_hash_iterate(const tpk_hash* h, const void** key, void** data, uint32_t* next) {
     if (h == nullptr || key == nullptr || data == nullptr || next == nullptr) return -EINVAL;
+    const auto locked = h->lock();
     while (*next < h->entries && h->uses[*next] != tpk_hash::use::held) ++*next;
     if (*next >= h->entries) return -ENOENT;
     const uint32_t position = (*next)++;
