@@ -59,7 +59,7 @@ struct tpk_hash *tpk_hash_find_existing(const char *name);
 void tpk_hash_free(struct tpk_hash *h);
 /** Not concurrent with lookups. */
 void tpk_hash_reset(struct tpk_hash *h);
-/** Number of keys; -EINVAL. */
+/** Number of positions in use: of keys, and of deleted keys that are not freed yet; -EINVAL. */
 int32_t tpk_hash_count(const struct tpk_hash *h);
 /** `entries`, as rte_hash without lcore caches: positions are below it; -EINVAL. */
 int32_t tpk_hash_max_key_id(const struct tpk_hash *h);

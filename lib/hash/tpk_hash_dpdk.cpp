@@ -230,7 +230,7 @@ void tpk_hash_reset(tpk_hash* h) {
 int32_t tpk_hash_count(const tpk_hash* h) {
     if (h == nullptr) return -EINVAL;
     const auto locked = h->lock();
-    return static_cast<int32_t>(h->table->stats().entries);
+    return static_cast<int32_t>(h->entries - h->free_positions.size());
 }
 
 int32_t tpk_hash_max_key_id(const tpk_hash* h) {

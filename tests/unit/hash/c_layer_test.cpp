@@ -106,7 +106,9 @@ TEST(exact_c_layer, where_memory_ends) {
     EXPECT_EQ(position, 5);
     EXPECT_EQ(with_allocations(0, [&] { return tpk_hash_del_key(h, key); }), 5);
     EXPECT_EQ(with_allocations(0, [&] { return tpk_hash_add_key(h, key); }), -ENOSPC);  // kept
+    EXPECT_EQ(tpk_hash_count(h), 8);
     EXPECT_EQ(with_allocations(0, [&] { return tpk_hash_free_key_with_position(h, 5); }), 0);
+    EXPECT_EQ(tpk_hash_count(h), 7);
     EXPECT_EQ(with_allocations(0, [&] { return tpk_hash_free_key_with_position(h, 5); }), -EINVAL);
     EXPECT_EQ(
         with_allocations(0, [&] { return tpk_hash_lookup_bulk_data(h, keys, 1, &hits, &data); }),
