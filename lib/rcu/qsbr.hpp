@@ -32,14 +32,14 @@ class qsbr {
     qsbr(const qsbr&) = delete;
     qsbr& operator=(const qsbr&) = delete;
 
-    /// For yaml::defer_free of tables. The domain must outlive the tables.
+    /// For config::defer_free of tables. The domain must outlive the tables.
     defer_free hook() noexcept;
     /// Release items that no reader can hold any more; cheap without items. Writer's thread.
     void reclaim() noexcept;
     /// Wait for every online reader, then release everything. Writer's thread; never a reader's.
     void synchronize() noexcept;
     /// Items not released yet.
-    size_t pending() const noexcept { return waiting_.size() + batch_; }
+    size_t pending() const noexcept { return waiting_.size(); }
 
     /// Readers. Each ID belongs to one thread; a worker's ID may be its lcore index.
     void online(uint32_t thread) noexcept { rte_rcu_qsbr_thread_online(variable_, thread); }
