@@ -8,7 +8,7 @@ namespace turnpike::acl {
 
 /// socket  the NUMA node of the table's readers; SOCKET_ID_ANY (-1): any
 config eal_config(std::string name, int socket);
-/// max_size  yaml::max_bytes with rte_acl_config's convention: 0 is no limit
+/// max_size  config::max_bytes with rte_acl_config's convention: 0 is no limit
 config eal_config(std::string name, int socket, size_t max_size);
 
 }  // namespace turnpike::acl

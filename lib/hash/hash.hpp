@@ -19,7 +19,7 @@
 
 namespace turnpike::hash {
 
-/// Drawn at random for every table (config::secret sets one, for tests).
+/// Drawn at random for every table (config::keys sets one, for tests).
 struct secret {
     uint64_t multiply[6];
     uint32_t add[14];  ///< two for each word of the longest key, then two for each mixing step
