@@ -59,8 +59,9 @@ bool is_prefix(uint64_t first, uint64_t last) noexcept {
 
 template <unsigned Words>
 void field_map<Words>::place(const tpk_acl_field_def& field, unsigned word, unsigned shift,
-                             bool range) {
-    places_.push_back({field, static_cast<uint8_t>(word), static_cast<uint8_t>(shift), range});
+                             bool range, bool wide) {
+    places_.push_back(
+        {field, static_cast<uint8_t>(word), static_cast<uint8_t>(shift), range, wide});
     key_.at[key_.pieces++] = {static_cast<uint16_t>(field.offset), field.size,
                               static_cast<uint8_t>(word), static_cast<uint8_t>(shift)};
 }
@@ -108,7 +109,7 @@ result<field_map<Words>> field_map<Words>::fitting(std::span<const tpk_acl_field
             if (word == Words) return refuse();
             tpk_acl_field_def half = f;
             if (parts == 2) half.size = 4, half.offset += 4 * part;
-            map.place(half, word, used[word], false);
+            map.place(half, word, used[word], false, parts == 2 && part == 0);
             used[word] += bits;
         }
     }
@@ -134,11 +135,8 @@ result<void> field_map<Words>::convert(const tpk_acl_rule_data& data, const tpk_
             ports[p.shift == 0] = {first, last};
             continue;
         }
-        // An eight-byte field has two consecutive places; the upper half comes first.
-        const bool wide = i + 1 < places_.size() && !places_[i + 1].range &&
-                          places_[i + 1].field.field_index == p.field.field_index;
         tpk_acl_field_def def = p.field;
-        if (wide) def.size = 8;
+        if (p.wide) def.size = 8;
         std::vector<rule_type> next;
         for (const ternary& t : ternaries_of(def, field))
             for (rule_type r : made) {
@@ -146,14 +144,14 @@ result<void> field_map<Words>::convert(const tpk_acl_rule_data& data, const tpk_
                     r.value[at.word] |= static_cast<uint32_t>(value) << at.shift;
                     r.mask[at.word] |= static_cast<uint32_t>(mask) << at.shift;
                 };
-                put(p, wide ? t.value >> 32 : t.value, wide ? t.mask >> 32 : t.mask);
-                if (wide) put(places_[i + 1], t.value, t.mask);
+                put(p, p.wide ? t.value >> 32 : t.value, p.wide ? t.mask >> 32 : t.mask);
+                if (p.wide) put(places_[i + 1], t.value, t.mask);
                 next.push_back(r);
             }
         if (next.size() > max_parts)
             return fail(ENOTSUP, "acl", "a rule's ranges expand to too many prefixes");
         made = std::move(next);
-        i += wide;
+        i += p.wide;
     }
     for (rule_type& r : made) {
         set_ports(r, ports[0], ports[1]);

@@ -17,6 +17,7 @@ struct field_place {
     uint8_t word;
     uint8_t shift;
     bool range;  ///< half of the ports' word; otherwise ternary bits
+    bool wide;   ///< the upper half of an eight-byte field: the lower half is the next place
 };
 
 template <unsigned Words>
@@ -36,7 +37,8 @@ class field_map {
                                        uint32_t categories, std::vector<rule_type>& to) const;
 
   private:
-    void place(const tpk_acl_field_def& field, unsigned word, unsigned shift, bool range);
+    void place(const tpk_acl_field_def& field, unsigned word, unsigned shift, bool range,
+               bool wide = false);
     std::vector<field_place> places_;
     typename generation<Words>::key_layout key_;
 };

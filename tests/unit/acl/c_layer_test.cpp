@@ -166,6 +166,29 @@ TEST(acl_c_layer, ranges_that_need_one_come_first) {
     tpk_acl_free(ctx);
 }
 
+/// Two fields of the input have the same field of a rule: both match it.
+TEST(acl_c_layer, two_fields_of_one_field_index) {
+    tpk_acl_config config = one_address();
+    config.num_fields = 2;
+    config.defs[1] = config.defs[0];
+    config.defs[1].offset = 4;
+    tpk_acl_ctx* const ctx = tpk_acl_create(&param);
+    ASSERT_NE(ctx, nullptr);
+    one_field rule{};
+    rule.data = {.category_mask = 1, .priority = 1, .userdata = 7};
+    rule.field[0].value.u32 = 0x0a000000;
+    rule.field[0].mask_range.u32 = 8;
+    ASSERT_EQ(tpk_acl_add_rules(ctx, reinterpret_cast<tpk_acl_rule*>(&rule), 1), 0);
+    ASSERT_EQ(tpk_acl_build(ctx, &config), 0);
+    const uint8_t both[] = {10, 0, 0, 1, 10, 0, 0, 2}, one[] = {10, 0, 0, 1, 11, 0, 0, 2};
+    const uint8_t* keys[] = {both, one};
+    uint32_t results[2] = {};
+    EXPECT_EQ(tpk_acl_classify(ctx, keys, results, 2, 1), 0);
+    EXPECT_EQ(results[0], 7U);
+    EXPECT_EQ(results[1], 0U);
+    tpk_acl_free(ctx);
+}
+
 TEST(acl_c_layer, a_size_of_0_is_no_limit) {
     EXPECT_EQ(eal_config("any", -1, 0).max_bytes, UINT64_MAX);
     EXPECT_EQ(eal_config("any", -1, 4096).max_bytes, 4096u);
