@@ -4,9 +4,10 @@
  * rename rte_acl -> tpk_acl and RTE_ACL -> TPK_ACL. Argument meanings and return codes are rte_acl's;
  * differences are documented at the function.
  *
- * Layouts: fields of 1, 2, 4 and 8 bytes at any offset; at most two RANGE fields of up to two bytes
+ * Layouts: fields of 1, 2, 4 and 8 bytes at offsets up to 65,527; at most two RANGE fields of up to two bytes
  * that hold real ranges (other ranges are divided into prefixes, as many as fit); all others together
- * 40 bytes. Larger layouts are refused with -ENOTSUP. Input indices are ignored.
+ * 38 bytes. At most 20 fields, of which one of 8 bytes counts as two. Larger layouts are refused with
+ * -ENOTSUP. Input indices are ignored.
  */
 #ifndef TURNPIKE_TPK_ACL_H
 #define TURNPIKE_TPK_ACL_H

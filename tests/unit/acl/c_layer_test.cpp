@@ -4,6 +4,7 @@
 #include <rte_errno.h>
 
 #include <cstring>
+#include <vector>
 
 #include "acl/acl_dpdk.hpp"
 #include "acl/tpk_acl.h"
@@ -186,6 +187,38 @@ TEST(acl_c_layer, two_fields_of_one_field_index) {
     EXPECT_EQ(tpk_acl_classify(ctx, keys, results, 2, 1), 0);
     EXPECT_EQ(results[0], 7U);
     EXPECT_EQ(results[1], 0U);
+    tpk_acl_free(ctx);
+}
+
+/// The largest layouts: 38 bytes, 20 fields, offset 65,527.
+TEST(acl_c_layer, the_largest_layouts) {
+    tpk_acl_ctx* const ctx = tpk_acl_create(&param);
+    ASSERT_NE(ctx, nullptr);
+    one_field rule{};
+    rule.data = {.category_mask = 1, .priority = 1, .userdata = 7};
+    ASSERT_EQ(tpk_acl_add_rules(ctx, reinterpret_cast<tpk_acl_rule*>(&rule), 1), 0);
+    const auto build = [&](const std::vector<uint8_t>& sizes, uint32_t offset = 0) {
+        tpk_acl_config config = one_address();
+        config.num_fields = static_cast<uint32_t>(sizes.size());
+        for (size_t i = 0; i < sizes.size(); ++i) {
+            config.defs[i] = config.defs[0];
+            config.defs[i].size = sizes[i];
+            config.defs[i].offset = offset;
+        }
+        return tpk_acl_build(ctx, &config);
+    };
+    EXPECT_EQ(build({1, 8, 8, 8, 4, 8, 1}), 0);
+    EXPECT_EQ(build({1, 8, 8, 8, 4, 8, 2}), -ENOTSUP) << "39 bytes";
+    EXPECT_EQ(build({8, 8, 8, 8, 8}), -ENOTSUP) << "40 bytes";
+    EXPECT_EQ(build(std::vector<uint8_t>(20, 1)), 0);
+    EXPECT_EQ(build(std::vector<uint8_t>(21, 1)), -ENOTSUP);
+    std::vector<uint8_t> with_long(19, 1);
+    with_long[0] = 8;
+    EXPECT_EQ(build(with_long), 0);
+    with_long.push_back(1);
+    EXPECT_EQ(build(with_long), -ENOTSUP);
+    EXPECT_EQ(build({8}, 65'527), 0);
+    EXPECT_EQ(build({8}, 65'528), -ENOTSUP);
     tpk_acl_free(ctx);
 }
 
