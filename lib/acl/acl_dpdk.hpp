@@ -7,6 +7,7 @@
 namespace turnpike::acl {
 
 /// socket  the NUMA node of the table's readers; SOCKET_ID_ANY (-1): any
+/// Requires EAL started (rte_eal_init): before it, create() fails with EINVAL
 config eal_config(std::string name, int socket);
 /// max_size  config::max_bytes with rte_acl_config's convention: 0 is no limit
 config eal_config(std::string name, int socket, size_t max_size);

@@ -111,5 +111,10 @@ error unknown(std::string_view object, std::string_view name, const std::string&
                  "no kernel is named '" + std::string(name) + "'; there are: " + names};
 }
 
+error no_width(std::string_view object) {
+    return error{EINVAL, std::string(object),
+                 "no kernel can run: EAL is not started, and permits no SIMD width yet"};
+}
+
 }  // namespace detail
 }  // namespace turnpike::isa

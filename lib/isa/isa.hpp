@@ -64,6 +64,7 @@ namespace detail {
 error forbidden(std::string_view object, std::string_view name, bool cpu_lacks,
                 uint16_t needs_bitwidth, uint16_t max_simd_bitwidth);
 error unknown(std::string_view object, std::string_view name, const std::string& names);
+error no_width(std::string_view object);
 }  // namespace detail
 
 /// Choose a kernel.
@@ -74,7 +75,7 @@ error unknown(std::string_view object, std::string_view name, const std::string&
 /// forced              a row's name; empty or "auto": automatic
 /// have                the CPU's features; a parameter for tests
 /// Errors  ENOTSUP: the CPU lacks a feature of the forced row, or the width forbids it
-///         EINVAL: no row has the forced name
+///         EINVAL: no row has the forced name; a width of 0, which EAL has before rte_eal_init
 /// Throws  std::bad_alloc, for an error's text only
 template <class Function>
 [[nodiscard]] result<const kernel<Function>*> choose(std::span<const kernel<Function>> table,
@@ -82,6 +83,7 @@ template <class Function>
                                                      uint16_t max_simd_bitwidth,
                                                      std::string_view forced = {},
                                                      features have = detect()) {
+    if (max_simd_bitwidth == 0) return tl::unexpected<error>(detail::no_width(object));
     const bool automatic = forced.empty() || forced == "auto";
     for (const auto& row : table) {
         if (!automatic && row.name != forced) continue;

@@ -50,6 +50,16 @@ TEST(choose, forced_by_name) {
     EXPECT_EQ(chosen(256, everything, "sse42"), "sse42");
 }
 
+/// EAL's width before rte_eal_init.
+TEST(choose, without_a_width_eal_is_not_started) {
+    for (const std::string_view forced : {"", "scalar"}) {
+        const auto row = choose(table, "fib4", 0, forced, everything);
+        ASSERT_FALSE(row);
+        EXPECT_EQ(row.error().code, EINVAL);
+        EXPECT_NE(row.error().message().find("EAL is not started"), std::string::npos);
+    }
+}
+
 TEST(choose, forced_beyond_the_width_is_enotsup) {
     const auto row = choose(table, "fib4", 256, "avx512", everything);
     ASSERT_FALSE(row);
