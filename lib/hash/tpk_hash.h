@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lib/hash with the API of DPDK 22.11's rte_hash.h: to port a program written for rte_hash, rename
- * rte_hash -> tpk_hash and RTE_HASH -> TPK_HASH. Argument meanings and return codes are rte_hash's;
- * differences are documented at the function. Keys have 1 to 40 bytes, padded to 8, 16 or 40. There is
+ * rte_hash -> tpk_hash and RTE_HASH -> TPK_HASH, except rte_hash_crc (doc/tables.md). Argument meanings
+ * and return codes are rte_hash's; differences are documented at the function. Keys have 1 to 40 bytes, padded to 8, 16 or 40. There is
  * no tpk_hash_set_cmp_func (keys are compared bytewise) and no tpk_hash_rcu_qsbr_*: lookups concurrent
  * with one writer need no RCU, since a table is allocated at full size; the caller frees a deleted
  * key's position after a grace period (LF flag), as in rte_hash.

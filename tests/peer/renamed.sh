@@ -4,4 +4,4 @@
 #   renamed.sh FROM TO INPUT OUTPUT
 set -eu
 upper() { printf %s "$1" | tr '[:lower:]' '[:upper:]'; }
-sed "s/$1/$2/g; s/$(upper "$1")/$(upper "$2")/g" "$3" >"$4"
+sed "s/$1/$2/g; s/$(upper "$1")/$(upper "$2")/g; s/$2_crc/$1_crc/g" "$3" >"$4"
