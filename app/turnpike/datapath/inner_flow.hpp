@@ -13,8 +13,8 @@ namespace turnpike::datapath {
 
 struct inner_flow {
     uint8_t traffic_class = 0;
-    uint16_t source_port = 0;  ///< of UDP: entropy for ECMP (RFC 7348 section 5)
-    uint32_t l2_bytes = packet::ethernet_bytes;
+    uint16_t source_port = 0;                    ///< of UDP: entropy for ECMP (RFC 7348 section 5)
+    uint32_t l2_bytes = packet::ethernet_bytes;  ///< with one VLAN tag, where there is any
 };
 
 /// The source port by a flow's hash.

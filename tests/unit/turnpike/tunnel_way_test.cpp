@@ -249,6 +249,26 @@ TEST(tunnel, tells_senders_how_much_it_takes) {
     EXPECT_EQ(load_be<uint16_t>(&in_vlan[0].at(38)), 0x0304);
 }
 
+/// A second VLAN tag is counted in the tunnel's MTU: a packet of the MTU in the ICMP error fits.
+TEST(tunnel, tells_senders_behind_two_tags_how_much_it_takes) {
+    lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
+          bridge("{port: p0}, {port: t2}"));
+    l.send(2, in_ipv4(vxlan(frame(fdb_entry(1), fdb_entry(2)))));
+    const auto behind_two = [&](size_t bytes) {
+        const byte_vector whole =
+            ethernet(type4, ipv4({.fragment = 0x4000}, udp(counted(bytes - 28))), fdb_entry(2),
+                     fdb_entry(1));
+        return l.send(0, tagged(tagged(whole, 20), 10, 0x88a8));
+    };
+    const auto error = behind_two(1500)[0];
+    ASSERT_EQ(error.size(), 1U);
+    EXPECT_EQ(load_be<uint16_t>(&error[0].at(8 + 34)), 0x0304);
+    const auto mtu = load_be<uint16_t>(&error[0].at(8 + 40));
+    EXPECT_EQ(mtu, 1496);
+    EXPECT_EQ(behind_two(mtu)[2].size(), 1U);
+    EXPECT_EQ(behind_two(mtu + 1U)[2].size(), 0U);
+}
+
 /// Tunnels come, change and go while it runs.
 TEST(tunnel, changes_while_it_runs) {
     const std::string without = underlay() + bridge("{port: p0}, {port: p1}");

@@ -155,13 +155,17 @@ void too_big::handle(owned_mbuf p) {
     const datapath::punted& about = p.about();
     const uint16_t by = about.out.interface;
     const datapath::snapshot& v = *context_.published.load(std::memory_order_relaxed);
-    if (v.interfaces[by].port == datapath::tunnel_port)
+    if (v.interfaces[by].port == datapath::tunnel_port) {
+        const bool v4 = about.parsed.is_ipv4();
+        // One VLAN tag does not count (inner_flow.hpp), a second one does.
+        const size_t tags = about.parsed.l2_bytes - sizeof(packet::ethernet_header);
+        const size_t counted = tags - std::min(tags, sizeof(packet::vlan_tag));
         errors_.send_as_receiver(
             p,
-            icmp_error_of(
-                about.parsed.is_ipv4() ? drop_reason::ipv4_too_big : drop_reason::ipv6_too_big,
-                about.parsed.is_ipv4(), v.tunnels->by_ifindex[by].mtu),
+            icmp_error_of(v4 ? drop_reason::ipv4_too_big : drop_reason::ipv6_too_big, v4,
+                          static_cast<uint16_t>(v.tunnels->by_ifindex[by].mtu - counted)),
             by);
+    }
     p.drop(about.drop);
 }
 
