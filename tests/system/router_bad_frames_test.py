@@ -147,8 +147,9 @@ def test_what_no_cable_carries():
     t.ip6("64 KB of IPv6", "ipv6_too_big", rest=bytes(65495), reply=(2, 0))
     t.ip6("64 KB of IPv6 and padding", "ipv6_too_big", rest=bytes(65535), padding=bytes(1000), reply=(2, 0))
     t.ip("64 KB for us", "local_protocol", to=bad_frames.US, rest=bytes(65515), reply=(3, 3))
-    t.ip("an echo request of 64 KB", "originated_too_big", to=bad_frames.US, rest=icmp4(8, 0, bytes(65511)),
-         protocol=ICMP)
+    t.ip("an echo request of 64 KB", "consumed", to=bad_frames.US, rest=icmp4(8, 0, bytes(65511)), protocol=ICMP)
+    t.ip("an echo request of 64 KB, do not fragment", "originated_too_big", to=bad_frames.US,
+         rest=icmp4(8, 0, bytes(65511)), protocol=ICMP, fragment=0x4000)
     for padding in (1500, 2000, 2048, 4096, 60000):
         t.ip(f"padding of {padding}", "forwarded", padding=b"\xaa" * padding)
         t.ip6(f"IPv6 padding of {padding}", "forwarded", padding=b"\xaa" * padding)
@@ -167,7 +168,7 @@ def test_what_no_cable_carries():
         running = Turnpike(lab, lab.host("dut", True), config, options=["--duration", "2"])
         assert running.finish() == 0
         report = running.report()
-        # The 64 KB echo request was to us; its reply is dropped.
+        # The 64 KB echo request that must not be fragmented was to us, too; its reply is dropped.
         check_counters(t.rows, report, len(talk) + 1)
         sent_west, sent_east = (read_pcap(f"{folder}/to-{name}") for name in ("west", "east"))
         forwarded = [bad_frames.after_router(r.frame, ours_east, east) for r in t.rows if r.outcome == "forwarded"]
@@ -175,6 +176,9 @@ def test_what_no_cable_carries():
                       for p in bad_frames.in_pieces(bad_frames.after_router(r.frame, ours_east, east))]
         # The first packets wait for their neighbour, so their order may change.
         assert sorted(f for f in sent_east if f[:6] == east and f in forwarded) == sorted(forwarded)
+        our_address = bytes(map(int, bad_frames.US.split(".")))
+        replies = [f for f in sent_west if is_ipv4_fragment(f) and f[26:30] == our_address]
+        assert sum(len(f) - 34 for f in replies) == 65515, len(replies)
         assert sum(icmp_errors(sent_west).values()) == sum(r.reply is not None for r in t.rows)
 
 

@@ -34,7 +34,7 @@ byte_vector datagram(size_t data, uint32_t to = 0x0a090001, uint16_t fragment = 
 
 /// The payload of the fragments, reassembled; fails where they overlap, leave a gap or are too
 /// long.
-byte_vector data_of(const std::vector<byte_vector>& pieces) {
+byte_vector data_of(const std::vector<byte_vector>& pieces, uint8_t ttl = 63) {
     byte_vector out;
     for (size_t n = 0; n < pieces.size(); ++n) {
         const auto& ip = packet::header_at<packet::ipv4_header>(pieces[n].data() + 14);
@@ -42,7 +42,7 @@ byte_vector data_of(const std::vector<byte_vector>& pieces) {
         EXPECT_EQ(pieces[n].size(), 14U + ip.total_bytes);
         EXPECT_EQ((ip.fragment & packet::ipv4_fragment_offset) * 8U, out.size());
         EXPECT_EQ((ip.fragment & packet::ipv4_more_fragments) != 0, n + 1 < pieces.size());
-        EXPECT_EQ(ip.ttl, 63);
+        EXPECT_EQ(ip.ttl, ttl);
         out.insert(out.end(), pieces[n].begin() + 34, pieces[n].end());
     }
     return out;
@@ -181,6 +181,40 @@ TEST_F(routes_with_an_mtu, of_a_gateway_that_is_resolved_first) {
         {.mac = mac_address{{2, 0, 0, 0, 0, 0x21}}, .solicited = true}, 0);
     lab_.settle();
     EXPECT_EQ(data_of(lab_.sent(1)), counted(1500));
+}
+
+/// An echo reply of ours is fragmented as a forwarded packet is (RFC 791), by the MTU of its link or of its route; with DF
+/// it is dropped.
+class fragmented_replies : public routes_with_an_mtu {
+  protected:
+    static byte_vector echo(uint32_t from, uint16_t fragment = 0) {
+        return ethernet(
+            0x0800,
+            ipv4({.fragment = fragment, .protocol = 1, .source = from, .destination = 0x0a0001fe},
+                 icmp4(8, 0, counted(1500))));
+    }
+    const byte_vector reply_ = icmp4(0, 0, counted(1500));
+};
+TEST_F(fragmented_replies, by_the_mtu_of_the_route) {
+    for (const uint32_t from : {0x0a090001U, 0x0a060001U})
+        EXPECT_EQ(data_of(sent_of(echo(from)), 64), reply_) << from;
+    EXPECT_EQ(sent_of(echo(0x0a070001)).size(), 1U) << "fits";
+    EXPECT_TRUE(sent_of(echo(0x0a090001, packet::ipv4_dont_fragment)).empty());
+    EXPECT_EQ(lab_.dropped(drop_reason::originated_too_big), 1U);
+}
+TEST_F(fragmented_replies, of_a_gateway_that_is_resolved_first) {
+    EXPECT_EQ(sent_of(echo(0x0a080001)).size(), 1U) << "we ask who has 10.0.2.7";
+    lab_.controller().routing().neighbours().confirm(
+        lab_.controller().interfaces().indexes().at("east"), *parse_address("10.0.2.7"),
+        {.mac = mac_address{{2, 0, 0, 0, 0, 0x21}}, .solicited = true}, 0);
+    lab_.settle();
+    EXPECT_EQ(data_of(lab_.sent(1), 64), reply_);
+}
+TEST_F(fragments, of_a_reply_by_the_mtu_of_the_link) {
+    const byte_vector request =
+        ethernet(0x0800, ipv4({.protocol = 1, .source = 0x0a090001, .destination = 0x0a0001fe},
+                              icmp4(8, 0, counted(1500))));
+    EXPECT_EQ(data_of(sent_of(request), 64), icmp4(0, 0, counted(1500)));
 }
 
 /// Injected by control, as the kernel's stack hands over frames: longer than the MTU, and not as

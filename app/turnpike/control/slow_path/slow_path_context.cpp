@@ -28,6 +28,11 @@ bool slow_path_context::is_kernels(uint16_t ifindex, const ip_address& a) const 
 
 namespace {
 
+bool may_fragment(const uint8_t* l3) noexcept {
+    return *l3 >> 4 == 4 &&
+           (packet::header_at<packet::ipv4_header>(l3).fragment & packet::ipv4_dont_fragment) == 0;
+}
+
 /// Null: not a group.
 const datapath::nexthop_group* group_of(const datapath::next_hop& nexthop) noexcept {
     return nexthop.kind.load(std::memory_order_relaxed) == datapath::nexthop_kind::group
@@ -77,9 +82,9 @@ void slow_path_context::route_own(owned_mbuf p, const ip_address& to, uint16_t i
     uint16_t by = interface;
     if (!to.is_link_local()) {
         uint32_t index = tables.lookup(this->interface(interface).vrf, to);
+        const auto ip = p.lead().subspan(sizeof(packet::ethernet_header));
         uint16_t mtu = UINT16_MAX;
         if (const auto* const group = group_of(nexthops[index]); group != nullptr) {
-            const auto ip = p.lead().subspan(sizeof(packet::ethernet_header));
             mtu = nexthops[index].mtu.load(std::memory_order_relaxed);
             index = group->choose(packet::flow_hash(ip.data(), static_cast<uint32_t>(ip.size()),
                                                     published.load()->sharing));
@@ -89,8 +94,11 @@ void slow_path_context::route_own(owned_mbuf p, const ip_address& to, uint16_t i
         if (kind < datapath::nexthop_kind::failed) return p.drop(drop_reason::originated_no_route);
         const uint32_t l3_bytes =
             p.get()->pkt_len - static_cast<uint32_t>(sizeof(packet::ethernet_header));
-        if (l3_bytes > std::min(mtu, nexthop.mtu.load(std::memory_order_relaxed)))
-            return p.drop(drop_reason::originated_too_big);
+        mtu = std::min(mtu, nexthop.mtu.load(std::memory_order_relaxed));
+        if (l3_bytes > mtu) {
+            if (!may_fragment(ip.data())) return p.drop(drop_reason::originated_too_big);
+            about.mtu = mtu;  // for stage fragment
+        }
         if (kind == datapath::nexthop_kind::adjacency) {
             nexthop.mark_used();  // a stale neighbour is probed
             return out.send_by(p.release(), nexthop);
