@@ -99,6 +99,50 @@ TEST(neighbour_messages, a_solicitation_without_an_option_makes_no_entry) {
     EXPECT_EQ(l.controller().routing().neighbours().size(), 1U);
 }
 
+/// RFC 4861 sections 6.2.6 and 6.3.4: the source of a router message has another MAC address. It makes no entry.
+TEST(neighbour_messages, a_router_message_updates_an_entry) {
+    running_lab l("ports:\n  - {name: west, device: d0, addresses: [\"2001:db8:1::fe/64\"]}\n");
+    const byte_vector near{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9},
+        all_routers{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2},
+        all_nodes{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+    const auto says = [&](uint8_t type, uint8_t last_of_mac) {
+        const byte_vector& to = type == 133 ? all_routers : all_nodes;
+        const byte_vector mac{2, 0, 0, 0, 0, last_of_mac};
+        const byte_vector body = zeros(type == 133 ? 4 : 12) + byte_vector{1, 1} + mac;
+        ASSERT_TRUE(l.offer(
+            0,
+            ethernet(0x86dd,
+                     ipv6({.next_header = 58, .hop_limit = 255, .source = near, .destination = to},
+                          icmp6(type, 0, body, near, to)),
+                     {0x33, 0x33, 0, 0, 0, to[15]}, mac)));
+        l.settle();
+    };
+    auto& neighbours = l.controller().routing().neighbours();
+    const uint16_t west = l.controller().interfaces().indexes().at("west");
+    const auto host = ip_address::from_v6(near.data());
+    says(133, 0x0a);
+    says(134, 0x0a);
+    EXPECT_EQ(neighbours.size(), 0U);
+    neighbours.learn(west, host, mac_address{{2, 0, 0, 0, 0, 0x0a}}, true, 0);
+    neighbours.confirm(west, host, {.mac = mac_address{{2, 0, 0, 0, 0, 0x0a}}, .solicited = true},
+                       0);
+    const auto known = [&] {
+        control::known_neighbour out{};
+        neighbours.for_each(west, host, [&](const control::known_neighbour& n) {
+            out = n;
+            return false;
+        });
+        return out;
+    };
+    says(134, 0x0a);
+    EXPECT_EQ(known().state, control::neighbour_state::reachable) << "the same";
+    for (const uint8_t type : {uint8_t{134}, uint8_t{133}}) {
+        says(type, type);
+        EXPECT_EQ(known().mac, (mac_address{{2, 0, 0, 0, 0, type}}));
+        EXPECT_EQ(known().state, control::neighbour_state::stale);
+    }
+}
+
 /// A host that only pings us is probed when its entry is stale.
 TEST(neighbour_messages, a_reply_of_ours_uses_a_neighbour) {
     running_lab l(

@@ -37,8 +37,17 @@ void nd::handle(owned_mbuf p) {
         return answer_solicitation(std::move(p), link);
     if (h.icmp_type == packet::icmp6_neighbour_advertisement)
         return handle_advertisement(std::move(p), link);
-    // Router messages and redirects are valid, but for hosts and daemons; turnpike ignores them.
+    if (link != nullptr && h.icmp_type != packet::icmp6_redirect) learn_router_or_host(p, *link);
+    // Router messages and redirects are valid, but for hosts and daemons; turnpike ignores the rest of them.
     context_.deliver_or_consume(std::move(p));
+}
+
+/// RFC 4861 sections 6.2.6 and 6.3.4: a router solicitation or advertisement has the MAC address of its source.
+void nd::learn_router_or_host(const owned_mbuf& p, const mac_address& link) {
+    const uint16_t in = p.about().in_interface;
+    const ip_address from = address_at(p, p.about().parsed.source_offset());
+    if (context_.known.knows(in, from) && rate_.allow(in, context_.now_ms))
+        context_.known.learn(in, from, link, false, context_.now_ms);
 }
 
 bool nd::answer(const owned_mbuf& p) {

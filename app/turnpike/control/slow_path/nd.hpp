@@ -20,6 +20,7 @@ class nd : public handler {
                       const mac_address& asker);
     void answer_solicitation(owned_mbuf p, const mac_address* link);
     void handle_advertisement(owned_mbuf p, const mac_address* link);
+    void learn_router_or_host(const owned_mbuf& p, const mac_address& link);
 
     message_rate& rate_;
     dad& own_;
