@@ -219,6 +219,24 @@ TEST_F(own_addresses, stay_as_they_are_when_others_change) {
     for (const message& m : sent_messages(solicitation)) EXPECT_NE(m.from, unspecified);
 }
 
+/// RFC 4429 section 2.1: an address that is not known to be ours alone is not the source while there is another.
+TEST_F(own_addresses, that_are_tentative_are_the_last_choice) {
+    l.control(1001);
+    sent_messages();
+    std::string changed = config;
+    changed.insert(changed.find("\"2001:db8:1::fe/64\""), "\"2001:db8:1::fd/64\", ");
+    ASSERT_TRUE(l.apply(changed));
+    sent_messages();
+    const auto source = [&] {
+        want_neighbour(address("2001:db8:9::1"));
+        const auto errors = sent_messages(1);
+        return errors.size() == 1 ? errors[0].from : unspecified;
+    };
+    EXPECT_EQ(source(), us);
+    l.control(1001);
+    EXPECT_EQ(source(), address("2001:db8:1::fd"));
+}
+
 /// keepalived gives virtual addresses so: after a split brain, the address stays in use.
 TEST_F(own_addresses, that_the_kernel_has_without_detection_are_not_probed_for) {
     std::string mirrored = config;

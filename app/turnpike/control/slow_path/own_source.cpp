@@ -8,14 +8,19 @@
 namespace turnpike::control::slow_path {
 namespace {
 
-/// The first global address of an interface that is neither tentative nor duplicate.
+/// The first global address of an interface that is no duplicate; a tentative one only if there is no other (RFC 4429
+/// section 2.1).
 std::optional<ipv6_address> global_of(const slow_path_context& t, const dad& own,
                                       uint16_t ifindex) {
     const datapath::interface& on = t.interface(ifindex);
     if (on.addresses == nullptr) return std::nullopt;
-    for (const ipv6_address& a : on.addresses->v6)
-        if (!packet::is_link_local(a) && !own.is_duplicate(ifindex, a)) return a;
-    return std::nullopt;
+    std::optional<ipv6_address> tentative;
+    for (const ipv6_address& a : on.addresses->v6) {
+        if (packet::is_link_local(a) || own.is_duplicate(ifindex, a)) continue;
+        if (!own.is_tentative(ifindex, a)) return a;
+        if (!tentative) tentative = a;
+    }
+    return tentative;
 }
 
 }  // namespace
