@@ -388,7 +388,7 @@ TEST_F(own_addresses, answer_an_older_router_in_its_version) {
         EXPECT_EQ(packet::header_at<ipv6_address>(&m.frame[m.at + 8]), m.to);
         groups.insert(m.to);
     }
-    EXPECT_EQ(groups, (std::set{address("ff02::2"), packet::solicited_node(us),
+    EXPECT_EQ(groups, (std::set{address("ff02::2"), address("ff05::2"), packet::solicited_node(us),
                                 packet::solicited_node(us_near)}));
     query(28, 500);  // a newer one beside it
     l.control(501);

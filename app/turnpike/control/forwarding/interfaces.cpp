@@ -14,7 +14,8 @@ namespace {
 
 using datapath::interface_addresses;
 
-constexpr ipv6_address all_routers{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}};
+constexpr ipv6_address all_routers{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}},
+    all_routers_of_site{{0xff, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}};
 
 interface_addresses::v4_network v4_network_of(const ip_prefix& a) noexcept {
     const uint32_t host_bits = a.length == 32 ? 0 : 0xffff'ffffU >> a.length;
@@ -49,7 +50,7 @@ interface_addresses addresses_of(const state::interface& config, const mac_addre
             out.v4.push_back(v4_network_of(a));
     }
     for (const ip_address& a : config.no_dad) out.no_dad.push_back(a.v6_bytes());
-    out.v6_groups = {packet::ipv6_all_nodes, all_routers};
+    out.v6_groups = {packet::ipv6_all_nodes, all_routers, all_routers_of_site};
     for (const ipv6_address& a : out.v6) {
         const ipv6_address group = packet::solicited_node(a);
         if (std::find(out.v6_groups.begin(), out.v6_groups.end(), group) == out.v6_groups.end())
