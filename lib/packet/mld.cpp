@@ -4,6 +4,7 @@
 #include "packet/icmp.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/rewrite.hpp"
+#include "packet/router_alert.hpp"
 
 namespace turnpike::packet {
 namespace {
@@ -84,7 +85,10 @@ uint32_t write_mld1_done(std::span<uint8_t> frame, const nd_host& sender,
 std::optional<mld_query> read_mld_query(std::span<const uint8_t> lead, const parsed& p) noexcept {
     if (p.is_ipv4() || !p.is(flag_icmp) || p.icmp_type != query_type) return std::nullopt;
     const auto& header = header_at<ipv6_header>(&lead[p.l2_bytes]);
-    if (header.hop_limit != 1 || !is_link_local(header.source)) return std::nullopt;
+    // RFC 3810 section 6.2.
+    if (header.hop_limit != 1 || !is_link_local(header.source) ||
+        !has_router_alert(&lead[p.l2_bytes], static_cast<uint32_t>(lead.size()) - p.l2_bytes, p))
+        return std::nullopt;
     // RFC 3810 section 8.1: the message's length determines its version.
     const uint32_t bytes = p.l2_bytes + p.l3_bytes - p.upper_offset;
     if (bytes != mld1_bytes && bytes < mld2_query_bytes) return std::nullopt;

@@ -68,6 +68,9 @@ byte_vector ipv6(const ipv6_fields& f, const byte_vector& payload);
 /// An IPv6 extension header of 8 * (units + 1) bytes: hop-by-hop, destination options, mobility...
 byte_vector extension(uint8_t next_header, uint8_t units, const byte_vector& rest);
 
+/// A hop-by-hop header with Router Alert for MLD (RFC 2711), and padding; ICMPv6 follows.
+inline const byte_vector mld_router_alert{58, 0, 5, 2, 0, 0, 1, 0};
+
 byte_vector routing(uint8_t next_header, uint8_t type, uint8_t segments_left,
                     const byte_vector& rest);
 

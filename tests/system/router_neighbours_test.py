@@ -253,7 +253,8 @@ def test_groups_are_reported():
         assert reports(4, 5, at_most=2) == 2
         within_ms = 1000
         body = within_ms.to_bytes(2, "big") + bytes(22)
-        query = ipv6(querier, all_nodes, icmp6(querier, all_nodes, 130, 0, body), next_header=ICMPV6, hops=1)
+        router_alert = bytes((ICMPV6, 0, 5, 2, 0, 0, 1, 0))
+        query = ipv6(querier, all_nodes, router_alert + icmp6(querier, all_nodes, 130, 0, body), next_header=0, hops=1)
         for _ in range(5):
             listener.send(ethernet(bytes.fromhex("333300000001"), bytes.fromhex("020000000009"), IPV6, query))
         # RFC 3810 section 6.2: a pending earlier report answers the later queries, too.

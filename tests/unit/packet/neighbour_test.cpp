@@ -308,6 +308,7 @@ class mld_queries : public ::testing::Test {
         uint16_t code = 1000;
         size_t bytes = 24;
         uint8_t hop_limit = 1, type = 130;
+        bool router_alert = true;
         byte_vector group = byte_vector(16);
         byte_vector source{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9};
     };
@@ -316,12 +317,14 @@ class mld_queries : public ::testing::Test {
         byte_vector rest(s.bytes - 4);
         store_be(rest.data(), s.code);
         std::copy_n(s.group.begin(), std::min(s.group.size(), rest.size() - 4), rest.begin() + 4);
-        const byte_vector frame =
-            test::ethernet(0x86dd, test::ipv6({.next_header = 58,
-                                               .hop_limit = s.hop_limit,
-                                               .source = s.source,
-                                               .destination = all},
-                                              test::icmp6(s.type, 0, rest, s.source, all)));
+        const byte_vector options =
+            s.router_alert ? test::mld_router_alert : byte_vector{58, 0, 1, 4, 0, 0, 0, 0};
+        const byte_vector frame = test::ethernet(
+            0x86dd, test::ipv6({.next_header = 0,
+                                .hop_limit = s.hop_limit,
+                                .source = s.source,
+                                .destination = all},
+                               options + test::icmp6(s.type, 0, rest, s.source, all)));
         return read_mld_query(frame, parse_whole(frame));
     }
 };
@@ -331,6 +334,7 @@ TEST_F(mld_queries, come_from_this_link) {
     EXPECT_FALSE(read({.hop_limit = 64})) << "over a router";
     EXPECT_FALSE(read({.source = test::v6_a})) << "from no link-local address";
     EXPECT_FALSE(read({.type = 131})) << "a report";
+    EXPECT_FALSE(read({.router_alert = false})) << "RFC 3810 section 6.2";
 }
 
 /// RFC 3810 sections 5.1.3 and 8.1.

@@ -83,8 +83,8 @@ class own_addresses : public ::testing::Test {
         store_be(rest.data(), max_response_ms);
         const byte_vector all = bytes(packet::ipv6_all_nodes), router = bytes(host_near);
         byte_vector frame = ethernet(
-            0x86dd, ipv6({.next_header = 58, .hop_limit = 1, .source = router, .destination = all},
-                         icmp6(130, 0, rest, router, all)));
+            0x86dd, ipv6({.next_header = 0, .hop_limit = 1, .source = router, .destination = all},
+                         mld_router_alert + icmp6(130, 0, rest, router, all)));
         const mac_address to = packet::multicast_mac(packet::ipv6_all_nodes);
         std::copy(to.bytes, to.bytes + sizeof to.bytes, frame.begin());
         ASSERT_TRUE(l.offer(0, frame));

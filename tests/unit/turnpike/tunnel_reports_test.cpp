@@ -86,8 +86,8 @@ class group_reports_lab : public tunnel_lab {
         ASSERT_TRUE(offer(
             2,
             ethernet(0x86dd,
-                     ipv6({.next_header = 58, .hop_limit = 1, .source = router, .destination = to},
-                          icmp6(130, 0, rest, router, to)),
+                     ipv6({.next_header = 0, .hop_limit = 1, .source = router, .destination = to},
+                          mld_router_alert + icmp6(130, 0, rest, router, to)),
                      {0x33, 0x33, to[12], to[13], to[14], to[15]}, two_mac)));
         settle();
     }
