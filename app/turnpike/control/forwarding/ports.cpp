@@ -490,6 +490,10 @@ open_port::filters filters_of(const open_port& port, const datapath::snapshot& v
         const auto& macs = i.addresses->passes.macs;
         out.groups.insert(out.groups.end(), macs.begin(), macs.end());
     }
+    // Several groups may have one MAC address (RFC 2464 section 7), and interfaces have the same groups.
+    std::ranges::sort(out.groups);
+    const auto twice = std::ranges::unique(out.groups);
+    out.groups.erase(twice.begin(), twice.end());
     return out;
 }
 
