@@ -169,13 +169,12 @@ void controller::register_handlers() {
         slow_path_.on(why, *h);
         handlers_.push_back(std::move(h));
     };
-    add(punt_reason::arp, std::make_unique<slow_path::arp>(
-                              context, message_rate_,
-                              [this](uint16_t ifindex, const ip_address& a, const mac_address& by) {
-                                  events_.address_conflict(interfaces_->name_of(ifindex), a, by,
-                                                           slow_path_context_->now_ms);
-                              }));
-    add(punt_reason::nd, std::make_unique<slow_path::nd>(context, message_rate_, *dad_));
+    const auto log_conflict = [this](uint16_t ifindex, const ip_address& a, const mac_address& by) {
+        events_.address_conflict(interfaces_->name_of(ifindex), a, by, slow_path_context_->now_ms);
+    };
+    add(punt_reason::arp, std::make_unique<slow_path::arp>(context, message_rate_, log_conflict));
+    add(punt_reason::nd,
+        std::make_unique<slow_path::nd>(context, message_rate_, *dad_, log_conflict));
     add(punt_reason::resolve, std::make_unique<slow_path::unresolved>(context));
     add(punt_reason::link_protocol, std::make_unique<slow_path::link_protocol>(context));
     add(punt_reason::router_alert, std::make_unique<slow_path::router_alert>(context));

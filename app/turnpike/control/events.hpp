@@ -17,7 +17,7 @@ class events {
     static void device_gone(const std::string& port, const std::string& device);
     /// on  name of the interface
     void neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms);
-    /// Another host sends ARP messages from an address of ours (RFC 5227 section 2.4).
+    /// Another host sends ARP messages from an address of ours (RFC 5227 section 2.4), or advertises it.
     void address_conflict(const std::string& on, const ip_address& address, const mac_address& by,
                           uint64_t now_ms);
     /// An FDB entry is dampened: it moved between two members of a bridge too often.
@@ -28,7 +28,8 @@ class events {
 
   private:
     observe::log_rate_limit links_{"changes of links"}, neighbours_{"changes of neighbours"},
-        conflicts_{"ARP messages from our addresses"}, fdb_entries_{"stations that move too often"};
+        conflicts_{"ARP and ND messages from our addresses"},
+        fdb_entries_{"stations that move too often"};
 };
 
 }  // namespace turnpike::control

@@ -12,6 +12,14 @@ namespace {
 using namespace test;
 using datapath::drop_reason;
 
+std::vector<observe::log_line> conflicts() {
+    std::vector<observe::log_line> out;
+    for (const observe::log_line& line : observe::recent_log_lines(observe::log_history))
+        for (const auto& [name, value] : line.fields)
+            if (name == "what" && value == "conflict") out.push_back(line);
+    return out;
+}
+
 class neighbour_rate : public ::testing::Test {
   protected:
     static constexpr unsigned rate = 100, burst = rate / 10;  ///< a tenth of a second's worth
@@ -55,13 +63,6 @@ TEST_F(neighbour_rate, is_not_of_requests_for_others) {
 
 /// RFC 5227 section 2.4: the operator is told who has our address, but not of our own frames that a loop returns.
 TEST_F(neighbour_rate, a_host_with_our_address_is_logged) {
-    const auto conflicts = [] {
-        std::vector<observe::log_line> out;
-        for (const observe::log_line& line : observe::recent_log_lines(observe::log_history))
-            for (const auto& [name, value] : line.fields)
-                if (name == "what" && value == "conflict") out.push_back(line);
-        return out;
-    };
     const size_t before = conflicts().size();
     const auto announce = [&](const byte_vector& from) {
         ASSERT_TRUE(l.offer(
@@ -77,6 +78,41 @@ TEST_F(neighbour_rate, a_host_with_our_address_is_logged) {
     EXPECT_EQ(logged.back().level, observe::log_level::warning);
     EXPECT_EQ(logged.back().text, "west: our address 10.0.1.254 is used by 02:00:00:00:00:99, too");
     EXPECT_EQ(l.dropped(drop_reason::arp_sender_is_us), 31U);
+}
+
+/// The same of IPv6, by an advertisement; of both families not from a MAC address of extra_macs.
+TEST(neighbour_messages, a_host_that_advertises_our_address_is_logged) {
+    running_lab l(
+        "ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"],\n"
+        "     extra_macs: [\"00:00:5e:00:02:0a\"]}\n");
+    l.control(1001);
+    const byte_vector us{0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe},
+        all{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, loop{2, 0, 0, 0, 0, 0x0b},
+        virtual_router{0, 0, 0x5e, 0, 2, 0x0a}, host{2, 0, 0, 0, 0, 0x98};
+    const auto advertises = [&](const byte_vector& from) {
+        ASSERT_TRUE(l.offer(
+            0,
+            ethernet(0x86dd,
+                     ipv6({.next_header = 58, .hop_limit = 255, .source = us, .destination = all},
+                          icmp6(136, 0, byte_vector{0x20, 0, 0, 0} + us + byte_vector{2, 1} + from,
+                                us, all)),
+                     {0x33, 0x33, 0, 0, 0, 1}, from)));
+        ASSERT_TRUE(l.offer(
+            0, ethernet(0x0806,
+                        arp({.sender_mac = from, .sender_ip = 0x0a0001fe, .target_ip = 0x0a0001fe}),
+                        byte_vector(6, 0xff), from)));
+        l.settle();
+    };
+    const size_t before = conflicts().size();
+    advertises(loop);
+    advertises(virtual_router);
+    EXPECT_EQ(conflicts().size(), before);
+    advertises(host);
+    const auto logged = conflicts();
+    ASSERT_EQ(logged.size(), before + 2);
+    EXPECT_EQ(logged[before].text,
+              "west: our address 2001:db8:1::fe is used by 02:00:00:00:00:98, too");
+    EXPECT_EQ(logged.back().text, "west: our address 10.0.1.254 is used by 02:00:00:00:00:98, too");
 }
 
 /// RFC 4861 section 7.2.3: only a source link-layer address option makes an entry.

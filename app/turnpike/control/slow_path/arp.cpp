@@ -55,8 +55,8 @@ void arp::handle(owned_mbuf p) {
     const std::vector<uint32_t> here = ours(in);
     if (const drop_reason why = datapath::drop_reason_of(packet::check_arp(message, here));
         why != drop_reason::none) {
-        // From our own MAC address: a frame that a loop returned.
-        if (why == drop_reason::arp_sender_is_us && message.sender_mac != on.mac)
+        // From our own MAC address: a frame that a loop returned. One of extra_macs may be another router's (VRRP).
+        if (why == drop_reason::arp_sender_is_us && !on.answers_to(message.sender_mac))
             conflict_(in, ip_address::from_v4(message.sender_ip), message.sender_mac);
         return p.drop(why);
     }

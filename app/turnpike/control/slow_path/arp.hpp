@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -14,9 +13,6 @@ namespace turnpike::control::slow_path {
 
 class arp : public handler {
   public:
-    /// A host with that MAC address uses a local address.
-    using conflict_callback =
-        std::function<void(uint16_t interface, const ip_address&, const mac_address&)>;
     arp(slow_path_context& t, message_rate& rate, conflict_callback conflict)
         : handler(t), rate_(rate), conflict_(std::move(conflict)) {}
     void handle(owned_mbuf p) override;

@@ -91,7 +91,7 @@ bool dad::is_duplicate(const ipv6_address& a, uint16_t in) const noexcept {
 }
 
 void dad::claimed(uint16_t ifindex, const ipv6_address& a, const mac_address& by) {
-    if (by == context_.interface(ifindex).mac || tentative_.erase({ifindex, a}) == 0) return;
+    if (context_.interface(ifindex).answers_to(by) || tentative_.erase({ifindex, a}) == 0) return;
     duplicates_.insert({ifindex, a});
     const std::string address = ip_address::from_v6(a).text();
     observe::log(observe::log_level::error,

@@ -120,8 +120,12 @@ void nd::handle_advertisement(owned_mbuf p, const mac_address* link) {
     const ip_address target = ip_address::from_v6(message.target);
     if (is_ours(interface_of(p), message.target)) {
         const auto by = packet::header_at<packet::ethernet_header>(p.lead().data()).source;
-        if (by == interface_of(p).mac) return p.consume();  // looped back
-        own_.claimed(in, message.target, by);
+        // Looped back, or of another router with a MAC address of extra_macs (VRRP).
+        if (interface_of(p).answers_to(by)) return p.consume();
+        if (own_.is_tentative(in, message.target))
+            own_.claimed(in, message.target, by);
+        else if (!own_.is_duplicate(in, message.target))
+            conflict_(in, target, by);
         // The kernel's own detection waits for it.
         return context_.deliver_or_consume(std::move(p));
     }

@@ -3,6 +3,8 @@
 // to the neighbour table; and originates our solicitations and announcements, for ARP too.
 #pragma once
 
+#include <utility>
+
 #include "control/slow_path/dad.hpp"
 #include "control/slow_path/message_rate.hpp"
 #include "control/slow_path/slow_path_context.hpp"
@@ -11,7 +13,8 @@ namespace turnpike::control::slow_path {
 
 class nd : public handler {
   public:
-    nd(slow_path_context& t, message_rate& rate, dad& own) : handler(t), rate_(rate), own_(own) {}
+    nd(slow_path_context& t, message_rate& rate, dad& own, conflict_callback conflict)
+        : handler(t), rate_(rate), own_(own), conflict_(std::move(conflict)) {}
     void handle(owned_mbuf p) override;
     [[nodiscard]] bool answer(const owned_mbuf& p) override;
 
@@ -24,6 +27,7 @@ class nd : public handler {
 
     message_rate& rate_;
     dad& own_;
+    conflict_callback conflict_;
 };
 
 /// Send a solicitation or ARP request for an address; unicast to `known` if it is not null. False:

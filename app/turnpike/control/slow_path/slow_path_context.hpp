@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/token_bucket.hpp"
@@ -13,6 +14,10 @@
 #include "control/routing/routes.hpp"
 
 namespace turnpike::control::slow_path {
+
+/// A host with that MAC address uses a local address.
+using conflict_callback =
+    std::function<void(uint16_t interface, const ip_address&, const mac_address&)>;
 
 /// Threads  control.
 struct slow_path_context {
