@@ -232,6 +232,7 @@ void controller::poll_ports() {
         seen.facts.name = port->name;
         seen.facts.life = port->life;
         seen.facts.driver = port->device.driver();
+        seen.facts.admin_up = !port->config.shutdown;
         seen.facts.link_up = port->link_up();
         seen.facts.link_mbps = port->device.link_mbps();
         seen.facts.node = port->device.node();

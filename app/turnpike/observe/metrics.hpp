@@ -171,6 +171,8 @@ inline constexpr metric<port_report> ports[] = {
 };
 
 inline constexpr metric<port_report> links[] = {
+    {"admin_up", gauge, "", "0: the port has `shutdown` in its configuration",
+     [](const port_report& p) -> metric_value { return uint64_t{p.admin_up}; }},
     {"up", gauge, "", "1: the link is up",
      [](const port_report& p) -> metric_value { return uint64_t{p.link_up && !p.removed}; }},
     {"speed", gauge, "bytes_per_second", "link speed reported by the device",

@@ -111,7 +111,8 @@ struct pcie_report {
 
 struct port_report {
     std::string name{}, driver{};
-    uint64_t life = 0;  ///< 0: the sum of removed ports
+    uint64_t life = 0;     ///< 0: the sum of removed ports
+    bool admin_up = true;  ///< not `shutdown` by configuration
     bool link_up = false;
     bool removed = false;    ///< the device was removed
     uint32_t link_mbps = 0;  ///< 0: unknown

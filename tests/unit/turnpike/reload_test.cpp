@@ -41,14 +41,17 @@ TEST(reload, frames_that_waited_in_a_port_with_shutdown_are_dropped) {
     std::string shut = routed;
     shut.replace(shut.find(device), device.size(), device + " shutdown: true,");
     lab l(routed);
+    const auto admin_up = [&] { return l.controller().report().ports.at(0).admin_up; };
     for (unsigned round = 1; round <= 2; ++round) {
         ASSERT_TRUE(l.apply(shut));
+        EXPECT_FALSE(admin_up());
         for (unsigned i = 0; i < stale; ++i)
             ASSERT_TRUE(l.offer(0, datagram(parse_address("10.9.0.1")->v4())));
         l.settle();
         EXPECT_EQ(l.dropped(drop_reason::port_shutdown), (round - 1) * stale)
             << "no worker polls it";
         ASSERT_TRUE(l.path_lab::apply(routed));
+        EXPECT_TRUE(admin_up());
         l.settle();
         for (const byte_vector& frame : l.sent(1))
             EXPECT_NE(frame[12] << 8 | frame[13], 0x0800) << "a stale frame is forwarded";
