@@ -147,7 +147,8 @@ int close(rte_eth_dev* dev, const Leave& leave) noexcept {
     for (uint16_t q = 0; q < data->nb_rx_queues; ++q) dev->dev_ops->rx_queue_release(dev, q);
     for (uint16_t q = 0; q < data->nb_tx_queues; ++q) dev->dev_ops->tx_queue_release(dev, q);
     data->nb_rx_queues = data->nb_tx_queues = 0;
-    // Callbacks of RTE_ETH_EVENT_DESTROY still find the port, and DPDK's telemetry thread may be reading its counters.
+    // Callbacks of RTE_ETH_EVENT_DESTROY still find the port, and DPDK's telemetry thread may be reading its
+    // counters: it is waited for if it has the lock. (Between its load of dev_ops and the lock nothing can stop it.)
     __atomic_store_n(&dev->dev_ops, &inert_operations(), __ATOMIC_SEQ_CST);
     Device* const device = &device_of<Device>(dev);
     { const std::lock_guard readers(device->mutex); }

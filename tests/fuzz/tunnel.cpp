@@ -110,16 +110,17 @@ class lab : public test::path_lab {
         const bool more = (flags & 8) != 0;
         if (v6) {
             const uint8_t protocol = asks ? 58 : 17;
+            const bool alert = asks && !more;
             byte_vector out = ethernet(0x86dd,
-                                       ipv6({.next_header = !more  ? protocol
-                                                            : asks ? uint8_t{0}
-                                                                   : uint8_t{60},
+                                       ipv6({.next_header = alert           ? uint8_t{0}
+                                                            : !asks && more ? uint8_t{60}
+                                                                            : protocol,
                                              .hop_limit = asks ? uint8_t{1} : uint8_t{64},
                                              .source = from6,
                                              .destination = to6},
-                                            !more  ? inner
-                                            : asks ? mld_router_alert + inner
-                                                   : extension(protocol, 0, inner)),
+                                            alert           ? mld_router_alert + inner
+                                            : !asks && more ? extension(protocol, 0, inner)
+                                                            : inner),
                                        mac, them);
             out[15] = static_cast<uint8_t>(out[15] | (traffic_class & 3) << 4);
             return out;

@@ -38,7 +38,7 @@ class control_tx {
     void originate_and_send(const datapath::egress& by, std::span<const uint8_t> frame,
                             uint16_t domain = 0) noexcept;
 
-    /// Send a complete frame; resets its metadata except the egress.
+    /// Send a complete frame; sets egress and domain, and keeps the rest of its metadata, such as `mtu`.
     void send(rte_mbuf* packet, const datapath::egress& by, uint16_t domain = 0) noexcept;
     /// Send an IP packet by a next hop: writes MAC addresses and EtherType.
     void send_by(rte_mbuf* packet, const datapath::next_hop& nexthop) noexcept;

@@ -492,8 +492,7 @@ open_port::filters filters_of(const open_port& port, const datapath::snapshot& v
     }
     // Several groups may have one MAC address (RFC 2464 section 7), and interfaces have the same groups.
     std::ranges::sort(out.groups);
-    const auto twice = std::ranges::unique(out.groups);
-    out.groups.erase(twice.begin(), twice.end());
+    out.groups.erase(std::unique(out.groups.begin(), out.groups.end()), out.groups.end());
     return out;
 }
 

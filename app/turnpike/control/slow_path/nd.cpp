@@ -43,6 +43,7 @@ void nd::handle(owned_mbuf p) {
 }
 
 /// RFC 4861 sections 6.2.6 and 6.3.4: a router solicitation or advertisement has the MAC address of its source.
+/// Unlike there, it makes no entry: anyone could fill the table.
 void nd::learn_router_or_host(const owned_mbuf& p, const mac_address& link) {
     const uint16_t in = p.about().in_interface;
     const ip_address from = address_at(p, p.about().parsed.source_offset());

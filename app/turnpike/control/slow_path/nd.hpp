@@ -35,7 +35,7 @@ class nd : public handler {
 bool solicit(slow_path_context& t, const dad& own, uint16_t interface, const ip_address& a,
              const mac_address* known);
 /// Gratuitous ARP and unsolicited advertisements (RFC 5227 section 2.3, RFC 4861 section 7.2.6).
-/// IPv6 addresses are sent without the Override flag: they are still tentative (dad.hpp), as in RFC 9131 section 6.1.
+/// IPv6 addresses are sent without the Override flag: they are still tentative (dad.hpp), as RFC 9131 section 6.1.2 has it of optimistic ones.
 /// Duplicate addresses are not announced (RFC 4862 section 5.4.5).
 void announce(slow_path_context& t, const dad& own_addresses, uint16_t interface);
 
