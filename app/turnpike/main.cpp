@@ -256,6 +256,7 @@ int forward(state::configuration config, const options& chosen, const cpu_set_t&
         filter_syscalls(chosen);
         c.run({.done = [&] { return around.done(); }, .between = [&] { around.poll(); }});
     }
+    asked->stopping();
     socket->reset();
     observe::scraped page;
     if (!chosen.report_html.empty()) page = control::scrape(c, true);

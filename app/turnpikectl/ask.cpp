@@ -65,7 +65,7 @@ void print(const command& what, const given& g, const json& result) {
 }  // namespace
 
 result<connection> connect(const given& g) {
-    return connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
+    return connection::open(g.option("--socket", usual_socket()), g.seconds("--timeout", 60));
 }
 
 result<json> result_in(result<json> answer) {

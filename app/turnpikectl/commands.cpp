@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/printable.hpp"
@@ -383,7 +384,8 @@ constexpr command table[] = {
 };
 
 constexpr common_option options[] = {
-    {"--socket", "PATH", "turnpike's control socket (/run/turnpike/control.sock)"},
+    {"--socket", "PATH",
+     "turnpike's control socket ($TURNPIKE_SOCKET, or /run/turnpike/control.sock)"},
     {"--timeout", "SECONDS", "time to wait for an answer (60)"},
     {"--json", "", "print results as JSON, one object per line"},
     {"--comment", "TEXT", "of a change: words for `show history` and the log"},
@@ -440,6 +442,11 @@ std::chrono::milliseconds given::seconds(std::string_view name, double otherwise
 
 std::span<const command> commands() noexcept { return table; }
 std::span<const common_option> common_options() noexcept { return options; }
+
+std::string_view usual_socket() noexcept {
+    const char* const named = std::getenv("TURNPIKE_SOCKET");
+    return named != nullptr && *named != 0 ? named : default_socket;
+}
 bool is_change(const command& c) noexcept {
     return c.text == changed || c.run == send_routes || c.run == edit_configuration;
 }

@@ -82,6 +82,8 @@ struct value_kind {
 /// Throws std::logic_error if the kind does not exist.
 [[nodiscard]] const value_kind& kind_of(std::string_view name);
 
-inline constexpr std::string_view default_socket = "/run/turnpike/control.sock";
+inline constexpr const char* default_socket = "/run/turnpike/control.sock";
+/// Without --socket: TURNPIKE_SOCKET of the environment, or default_socket.
+[[nodiscard]] std::string_view usual_socket() noexcept;
 
 }  // namespace turnpike::ctl

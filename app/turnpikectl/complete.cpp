@@ -109,7 +109,7 @@ completions complete(std::vector<std::string> line) {
     if (!split) return {};  // no completion after an error
     const auto named = split->options.find("--socket");
     const std::string socket =
-        named == split->options.end() ? std::string(default_socket) : named->second;
+        named == split->options.end() ? std::string(usual_socket()) : named->second;
     if (!split->open.empty()) {
         out.add_values(kind_of(split->open), socket, split->words);
         return std::move(out).found();

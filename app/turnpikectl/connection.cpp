@@ -29,7 +29,9 @@ result<connection> connection::open(const std::string& path, std::chrono::millis
         ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0)
         return fail(errno, path, "cannot create a socket");
     if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
-        return fail(errno, path, "cannot connect to turnpike; --socket PATH names another socket");
+        return fail(
+            errno, path,
+            "cannot connect to turnpike; --socket PATH or TURNPIKE_SOCKET names another socket");
     connection made(std::move(fd), path);
     const auto greeting = made.receive();
     if (!greeting) return tl::unexpected<error>(greeting.error());

@@ -139,6 +139,9 @@ int print_manual(const given&) {
     for (const common_option& o : common_options()) p.item(usage_of(o), std::string(o.help) + ".");
     p.section("Exit status");
     for (const auto& [code, text] : exit_codes) p.item(code, std::string(text) + ".");
+    p.section("Environment");
+    p.item("TURNPIKE_SOCKET", "the control socket, where --socket does not name it.");
+    p.item("VISUAL, EDITOR", "the editor of edit.");
     p.section("Files");
     p.item(default_socket, "the default control socket.");
     p.section("Examples");

@@ -392,7 +392,7 @@ std::string session::prompt() {
     std::vector<std::string> notes;
     if (configures_) notes.push_back("candidate: " + std::to_string(candidate_.size()));
     const auto with = read_command_line(with_options({"confirm"}));
-    auto asked = with ? connection::open(with->says.option("--socket", default_socket),
+    auto asked = with ? connection::open(with->says.option("--socket", usual_socket()),
                                          std::chrono::milliseconds(1000))
                       : result<connection>(tl::unexpected<error>(with.error()));
     if (!asked) {

@@ -43,7 +43,7 @@ class watcher {
         : as_json_(g.as_json()),
           every_(g.seconds("--interval", of.interval_s)),
           patience_(g.seconds("--timeout", 60)),
-          path_(g.option("--socket", default_socket)),
+          path_(g.option("--socket", usual_socket())),
           of_(std::move(of)),
           screen_(!as_json_ && !of_.once) {}
 

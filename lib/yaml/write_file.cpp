@@ -42,7 +42,7 @@ mode_t umask_of_process() {
     return 022;
 }
 
-/// Copy mode and owner from the file to replace, if it exists.
+/// Copy mode and owner from a file, if it exists.
 bool copy_mode(int fd, const std::string& like) noexcept {
     struct stat there {};
     if (::stat(like.c_str(), &there) == 0)
@@ -53,7 +53,7 @@ bool copy_mode(int fd, const std::string& like) noexcept {
 
 }  // namespace
 
-result<void> write_file(const std::string& path, std::string_view text) {
+result<void> write_file(const std::string& path, std::string_view text, const std::string& like) {
     struct stat there {};
     if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
         const owned_fd as_it_is(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -73,8 +73,9 @@ result<void> write_file(const std::string& path, std::string_view text) {
                     why == EBUSY ? "is a mount point, which cannot be replaced: mount its folder"
                                  : "cannot be written");
     };
-    if (fd.get() < 0 || !copy_mode(fd.get(), to) || !write_all(fd.get(), text) ||
-        ::fsync(fd.get()) != 0 || ::rename(beside.c_str(), to.c_str()) != 0)
+    if (fd.get() < 0 || !copy_mode(fd.get(), like.empty() ? to : like) ||
+        !write_all(fd.get(), text) || ::fsync(fd.get()) != 0 ||
+        ::rename(beside.c_str(), to.c_str()) != 0)
         return undo(errno);
     // Flush the folder too, which stores the new name; a folder that cannot be flushed is no error.
     const size_t slash = to.rfind('/');

@@ -10,10 +10,11 @@
 namespace turnpike::yaml {
 
 /// Writes a temporary file, flushes it to disk and renames it; it copies mode and owner from the
-/// replaced file. A user who may not give files away becomes the owner. Follows a symbolic link and replaces its target.
+/// replaced file, or from `like` if that is not empty. A user who may not give files away becomes the owner. Follows a symbolic link and replaces its target.
 /// Writes to a device, FIFO or socket as it is; opening a FIFO waits for its reader. Threads any.
 ///
 /// Errors  ENOENT, EACCES, ENOSPC...: the old file is unchanged, no temporary file remains. EBUSY: the file is a mount point
-[[nodiscard]] result<void> write_file(const std::string& path, std::string_view text);
+[[nodiscard]] result<void> write_file(const std::string& path, std::string_view text,
+                                      const std::string& like = {});
 
 }  // namespace turnpike::yaml

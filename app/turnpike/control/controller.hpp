@@ -43,6 +43,7 @@
 #include "control/slow_path/reserved.hpp"
 #include "control/slow_path/slow_path.hpp"
 #include "observe/baseline.hpp"
+#include "observe/inventory.hpp"
 #include "observe/rate_history.hpp"
 #include "observe/report.hpp"
 #include "observe/verdict.hpp"
@@ -207,6 +208,10 @@ class controller {
     /// The configuration changes, as JSON text of the request `states`, from the program's history.
     void set_changes_text(std::string text) noexcept { changes_text_ = std::move(text); }
     [[nodiscard]] const std::string& changes_text() const noexcept { return changes_text_; }
+    void set_unfinished_changes(const observe::unfinished_changes& c) noexcept { unfinished_ = c; }
+    [[nodiscard]] const observe::unfinished_changes& unfinished() const noexcept {
+        return unfinished_;
+    }
     /// The limiting resource since the last call that is at least a second ago, or since the start.
     [[nodiscard]] observe::verdict recent_verdict();
 
@@ -407,6 +412,7 @@ class controller {
     observe::baseline cleared_{};
     observe::rate_history rates_{};
     std::string changes_text_{};
+    observe::unfinished_changes unfinished_{};
     /// The reports of two calls of recent_verdict(), the older one first.
     std::vector<observe::report> verdict_reports_{};
     std::unique_ptr<machine_counters> machine_counters_;

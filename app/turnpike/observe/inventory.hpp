@@ -153,9 +153,17 @@ struct inventory {
 };
 
 /// Everything that a scrape shows.
+/// Of the configuration.
+struct unfinished_changes {
+    bool unsaved = false;      ///< the running configuration differs from the file
+    bool unconfirmed = false;  ///< a change is undone unless it is confirmed in time
+    bool operator==(const unfinished_changes&) const = default;
+};
+
 struct scraped {
     report numbers{};
     inventory objects{};
+    unfinished_changes unfinished{};
     /// For the HTML page only, as JSON texts: the rates, and the changes (observe/page.hpp).
     std::string rates{}, changes{};
 

@@ -227,6 +227,13 @@ inline constexpr metric<process_sample> process[] = {
      at<&process_sample::all, &scraped::numbers, &report::duration_s>},
     {"configuration_changes", counter, "", "applied configurations, including the first",
      at<&process_sample::all, &scraped::numbers, &report::changes>},
+    {"configuration_unsaved", gauge, "", "1: the running configuration differs from the file",
+     [](const process_sample& p) -> metric_value { return uint64_t{p.all->unfinished.unsaved}; }},
+    {"configuration_unconfirmed", gauge, "",
+     "1: the last change is undone unless it is confirmed in time",
+     [](const process_sample& p) -> metric_value {
+         return uint64_t{p.all->unfinished.unconfirmed};
+     }},
     {"tsc_frequency", gauge, "hertz", "rate of the cycles of workers and stages",
      at<&process_sample::all, &scraped::numbers, &report::tsc_hz>},
     {"gather", gauge, "seconds", "time that the control thread took to collect these numbers",

@@ -77,8 +77,14 @@ result<void> clear_the_place(const std::string& path, const sockaddr_un& at) {
         return fail(EEXIST, path, "is there, and is no socket; name another path");
     const owned_fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (probe.get() < 0) return fail(errno, path, "no socket can be made");
-    if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 ||
-        errno != ECONNREFUSED)
+    const bool answers =
+        ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+    if (!answers && errno == EACCES)
+        return fail(
+            EADDRINUSE, path,
+            "belongs to user " + std::to_string(there.st_uid) +
+                ", and may not be tried: if no turnpike of that user runs, remove the file");
+    if (answers || errno != ECONNREFUSED)
         return fail(EADDRINUSE, path,
                     "another process answers there; give each its own in control: {socket: PATH}");
     if (::unlink(path.c_str()) != 0 && errno != ENOENT)

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "control/management/metrics_source.hpp"
 #include "request_lab.hpp"
 #include "sources/yaml.hpp"
 #include "yaml/yaml_file.hpp"
@@ -322,6 +323,7 @@ TEST_F(change_requests, a_change_is_confirmed_by_its_id) {
     wait_a_second();
     const json other = changed(six, {{"confirm", 60}});
     EXPECT_NE(mine["id"], other["id"]);
+    EXPECT_GE(mine["id"].get<uint64_t>() >> 20, uint64_t{1} << 30) << "as of an earlier process";
     const json e = refused({{"request", "confirm"}, {"id", mine["id"]}});
     EXPECT_EQ(e["code"], "EBUSY") << e;
     EXPECT_EQ(e["where"], "id") << e;
@@ -383,6 +385,33 @@ TEST_F(change_requests, saved_it_is_loaded_as_it_runs) {
     EXPECT_FALSE(states()["unsaved"]);
 }
 
+/// For metrics, and in the log at the end.
+TEST_F(change_requests, what_is_in_no_file_is_said) {
+    const auto unfinished = [&] {
+        l_.worker().pause();
+        asked_.tick();
+        l_.worker().resume();
+        return control::scrape(l_.controller(), false).unfinished;
+    };
+    const auto said = [&] {
+        testing::internal::CaptureStderr();
+        asked_.stopping();
+        return testing::internal::GetCapturedStderr();
+    };
+    EXPECT_EQ(unfinished(), observe::unfinished_changes{});
+    EXPECT_EQ(said(), "");
+    changed(seven, {{"confirm", 60}, {"comment", "the second uplink"}});
+    EXPECT_EQ(unfinished(), (observe::unfinished_changes{.unsaved = true, .unconfirmed = true}));
+    ask({{"request", "confirm"}});
+    EXPECT_EQ(unfinished(), (observe::unfinished_changes{.unsaved = true, .unconfirmed = false}));
+    EXPECT_THAT(said(), testing::AllOf(testing::HasSubstr("not saved: uid 8 (process 7): change"),
+                                       testing::HasSubstr("(the second uplink)")));
+    ask({{"request", "save"}});
+    EXPECT_EQ(unfinished(), observe::unfinished_changes{});
+    changed(six);
+    EXPECT_EQ(said().find("the second uplink"), std::string::npos) << "saved";
+}
+
 TEST_F(change_requests, an_edited_file_is_kept) {
     const auto text_of = [](const std::string& file) {
         std::ifstream in(file);
@@ -394,6 +423,19 @@ TEST_F(change_requests, an_edited_file_is_kept) {
     std::string edited = text_of(file_);
     edited += "# our second uplink comes in May\n";
     std::ofstream(file_) << edited;
+    EXPECT_EQ(ask({{"request", "save"}})["result"]["old"], file_ + ".old");
+    EXPECT_EQ(text_of(file_ + ".old"), edited);
+
+    // Where it cannot be kept, it stays.
+    edited += "# and the third in June\n";
+    std::ofstream(file_) << edited;
+    std::filesystem::remove(file_ + ".old");
+    ASSERT_TRUE(std::filesystem::create_directory(file_ + ".old"));
+    const json e = ask({{"request", "save"}})["error"];
+    EXPECT_EQ(e["where"], file_ + ".old");
+    EXPECT_THAT(e["what"].get<std::string>(), testing::HasSubstr("would lose what is written in"));
+    EXPECT_EQ(text_of(file_), edited);
+    std::filesystem::remove(file_ + ".old");
     EXPECT_EQ(ask({{"request", "save"}})["result"]["old"], file_ + ".old");
     EXPECT_EQ(text_of(file_ + ".old"), edited);
 }

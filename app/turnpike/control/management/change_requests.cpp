@@ -342,19 +342,23 @@ bool is_unedited(std::string_view text) {
             first.ends_with(fmt::format("{}{:016x}.", sum, fnv1a(text))));
 }
 
-/// A file with an operator's edits, comments and order is kept beside the one that turnpike writes; if that is impossible, a
-/// log line tells. Returns whether a copy was made.
+/// A file with an operator's edits, comments and order is kept beside the one that turnpike writes. Returns whether a copy
+/// was made.
 bool back_up_operators_file(const std::string& file) {
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(file, none) && !none) return false;
+    const auto refuse = [&](const error& why) {
+        throw error{why.code, why.object,
+                    fmt::format("{}; `save` would lose what is written in {}: give turnpike's user "
+                                "access, move the file away, or `turnpikectl save FILE`",
+                                why.text, file)};
+    };
     const auto text = yaml::read_file(file);
-    if (!text || is_unedited(*text)) return false;
-    std::error_code code;
-    std::filesystem::copy_file(file, file + ".old",
-                               std::filesystem::copy_options::overwrite_existing, code);
-    if (code)
-        observe::log(observe::log_level::warning,
-                     fmt::format("{}.old cannot be written ({}); the file's comments are lost",
-                                 file, code.message()));
-    return !code;
+    if (!text && text.error().code == ENOENT) return false;
+    if (!text) refuse(text.error());
+    if (is_unedited(*text)) return false;
+    if (const auto kept = yaml::write_file(file + ".old", *text, file); !kept) refuse(kept.error());
+    return true;
 }
 
 }  // namespace

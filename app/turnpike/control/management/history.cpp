@@ -60,9 +60,25 @@ bool past_state::set_route(const std::string& vrf, const ip_prefix& to) const {
 }
 
 history::history(controller& c, control_calls& calls)
-    : controller_(c), calls_(calls), saved_(c.running_state()) {
+    : controller_(c),
+      calls_(calls),
+      next_id_(static_cast<uint64_t>(std::time(nullptr)) << 20),
+      saved_(c.running_state()) {
     const auto& start = c.running_state();
     states_.push_back({start, {"the start", start->file}, std::time(nullptr), next_id_++, {}});
+}
+
+void history::log_unsaved() const {
+    if (!unsaved()) return;
+    const auto saved = saved_.lock();
+    for (const past_state& s : states_) {
+        if (s.state == saved) return;
+        const auto& [by, what, comment] = s.cause;
+        observe::log(observe::log_level::warning,
+                     fmt::format("this change was not saved: {}: {}{}", by, what,
+                                 comment.empty() ? "" : " (" + comment + ")"),
+                     {{"who", by}, {"what", what}});
+    }
 }
 
 result<state::changes> history::change_to(std::shared_ptr<const state::configuration> config,

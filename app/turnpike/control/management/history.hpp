@@ -27,7 +27,8 @@ struct past_state {
     std::shared_ptr<const state::configuration> state{};
     change_cause cause{};
     std::time_t when = 0;
-    uint64_t id = 0;  ///< from 1; no other state has it
+    /// No other state has it, also of a process before or after this one; below 2^53, for JSON.
+    uint64_t id = 0;
     /// By VRF: the sorted prefixes of the routes that the change added or changed, where they are no more than
     /// max_prefixes.
     std::map<std::string, std::vector<ip_prefix>> routes{};
@@ -82,6 +83,8 @@ class history {
     [[nodiscard]] std::optional<std::chrono::seconds> undone_in() const noexcept;
     /// Whether the running configuration differs from the file, as far as known.
     [[nodiscard]] bool unsaved() const noexcept { return saved_.lock() != states_.front().state; }
+    /// Write a log line for each change since the configuration was saved, if it is not saved: turnpike stops.
+    void log_unsaved() const;
     /// Record that the running configuration was written to the file.
     void saved() noexcept { saved_ = states_.front().state; }
 
@@ -93,7 +96,8 @@ class history {
     controller& controller_;
     control_calls& calls_;
     std::deque<past_state> states_;
-    uint64_t version_ = 1, next_id_ = 1;
+    uint64_t version_ = 1;
+    uint64_t next_id_;
     bool complete_ = true;
     /// Not owned: the history need not keep the saved configuration.
     std::weak_ptr<const state::configuration> saved_;

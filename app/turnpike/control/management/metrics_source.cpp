@@ -71,6 +71,7 @@ observe::scraped scrape(controller& c, bool page) {
     observe::scraped out;
     out.numbers = c.report(false);
     out.numbers.acls = c.lists().report(observe::max_collected_rules);
+    out.unfinished = c.unfinished();
     add_counted_objects(c, out.objects);
     for (const auto add : {add_vrfs, add_left_out, add_tables}) add(c, out.objects);
     if (page) {

@@ -203,9 +203,14 @@ std::string requests::answer(std::string_view line, const sources::socket_peer& 
 
 void requests::tick() noexcept {
     changes_.tick();
-    const uint64_t version = changes_.past().version();
-    if (version == shown_version_) return;
+    const history& past = changes_.past();
     try {
+        const observe::unfinished_changes now{.unsaved = past.unsaved(),
+                                              .unconfirmed = past.undone_in().has_value()};
+        if (now != shown_) calls_.run([&] { controller_.set_unfinished_changes(now); });
+        shown_ = now;
+        const uint64_t version = past.version();
+        if (version == shown_version_) return;
         const json none = json::object();
         std::string text = text_of(changes_.states(request_fields(none)));
         calls_.run([&] { controller_.set_changes_text(std::move(text)); });

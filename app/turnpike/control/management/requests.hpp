@@ -10,6 +10,7 @@
 
 #include "control/controller.hpp"
 #include "control/management/change_requests.hpp"
+#include "observe/inventory.hpp"
 #include "sources/socket.hpp"
 #include "yaml/yaml_file.hpp"
 
@@ -39,6 +40,8 @@ class requests {
     [[nodiscard]] result<state::changes> reload(const std::string& by);
     /// Rolls back a change that was not confirmed in time, and gives the controller the history's text. Call often.
     void tick() noexcept;
+    /// turnpike stops: logs changes that are in no file.
+    void stopping() const { changes_.past().log_unsaved(); }
     /// A client has disconnected.
     void gone(const sources::socket_peer& p) noexcept {
         changes_.forget(p.connection);
@@ -51,7 +54,8 @@ class requests {
     control_calls same_thread_{};
     control_calls& calls_;
     change_requests changes_;
-    uint64_t shown_version_ = 0;  ///< of the history, as the controller has it
+    uint64_t shown_version_ = 0;           ///< of the history, as the controller has it
+    observe::unfinished_changes shown_{};  ///< as the controller has them
 };
 
 }  // namespace turnpike::control
