@@ -36,6 +36,9 @@ int note_gone(uint16_t id, rte_eth_event_type, void*, void*) noexcept {
     return 0;
 }
 
+/// After these the device works only if it is opened anew.
+constexpr rte_eth_event_type device_lost[] = {RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVENT_INTR_RESET};
+
 constexpr uint64_t rss_hash = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
 
 std::string device_name(const std::string& device) { return device.substr(0, device.find(',')); }
@@ -122,13 +125,31 @@ result<void> with_reason(result<void> done, const driver_messages& log) {
 
 }  // namespace
 
+port port::without_device(const std::string& name) {
+    port p;
+    p.name_ = name;
+    return p;
+}
+
+result<void> port::find(const std::string& device) {
+    if (find_port(device)) return {};
+    const driver_messages log;
+    const auto id = probe(device, log);
+    if (!id) return tl::unexpected<error>(id.error());
+    rte_eth_dev_info info;
+    const bool known = rte_eth_dev_info_get(*id, &info) == 0 && info.device != nullptr;
+    rte_eth_dev_close(*id);
+    if (known) rte_dev_remove(info.device);
+    return {};
+}
+
 result<port> port::open(const port_settings& settings) {
     const driver_messages log;
     const auto set_up = [&settings](port& p) -> result<void> {
-        if (const int code =
-                rte_eth_dev_callback_register(p.id_, RTE_ETH_EVENT_INTR_RMV, note_gone, nullptr);
-            code != 0)
-            return fail(-code, p.where_, "cannot register for the device's events");
+        for (const auto event : device_lost)
+            if (const int code = rte_eth_dev_callback_register(p.id_, event, note_gone, nullptr);
+                code != 0)
+                return fail(-code, p.where_, "cannot register for the device's events");
         if (auto done = p.configure(settings); !done) return done;
         if (auto done = p.set_up_queues(settings); !done) return done;
         if (auto done = p.set_mtu(settings.mtu); !done) return done;
@@ -352,7 +373,8 @@ void port::close() noexcept {
     stop();
     rte_eth_dev_info info;
     const bool known = rte_eth_dev_info_get(id_, &info) == 0;
-    rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_RMV, note_gone, nullptr);
+    for (const auto event : device_lost)
+        rte_eth_dev_callback_unregister(id_, event, note_gone, nullptr);
     rte_eth_dev_close(id_);
     open_devices[id_].store(false);
     if (known && info.device != nullptr) rte_dev_remove(info.device);

@@ -43,6 +43,15 @@ def test_usage():
         assert "/no/socket" in run(*words).stderr or "--json: cannot be read" in run(*words).stderr, words
 
 
+def test_the_environment_names_the_socket():
+    server = Server({"result": {"acl": [{"list": "edge"}]}})
+    done = run("complete", "--", "show", "acl", "", TURNPIKE_SOCKET=server.path)
+    assert "edge" in done.stdout, done
+    assert "/no/socket" in run("reload", TURNPIKE_SOCKET="/no/socket").stderr
+    assert "cannot connect" not in run("--socket", server.path, "show", "acl", "edge", TURNPIKE_SOCKET="/no/socket").stderr
+    assert "/run/turnpike/control.sock" in run("reload", TURNPIKE_SOCKET="").stderr
+
+
 def test_help():
     text = run("--help").stdout
     for said in ("exit codes", "show routes [PREFIX [longer]]", "completion bash|zsh|fish", "--timeout SECONDS"):

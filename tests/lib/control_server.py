@@ -69,8 +69,9 @@ class Server:
         return run("--socket", self.path, *words)
 
 
-def run(*words):
-    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=20, check=False)
+def run(*words, **environment):
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=20, check=False,
+                          env={**os.environ, **environment})
 
 
 def output(server, *words):

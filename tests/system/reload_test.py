@@ -14,9 +14,9 @@ import yaml
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
-from lib.dut import Turnpike, patch_config  # noqa: E402
+from lib.dut import Turnpike, patch_config, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import EAST, WEST, answers, cabled, ping, reload, rewrite, settle, start  # noqa: E402
+from lib.routed import EAST, OURS, WEST, answers, cabled, ping, reload, rewrite, settle, start  # noqa: E402
 
 
 def test_routes_lists_and_addresses():
@@ -106,6 +106,35 @@ def test_ports_come_and_go():
         report = running.stop()
         assert [p["name"] for p in report["ports"]] == ["west", "east", "(removed)"], report["ports"]
         assert report["ports"][2]["rx_packets"] >= 3, report["ports"][2]
+
+
+def test_a_port_waits_for_its_device():
+    """At the start, and after reloads; it is opened when the interface is made. Without `optional`, a start is refused."""
+    with Lab() as lab:
+        west, dut, _east = cabled(lab)
+        north = lab.host("north")
+        devices = {"west": ({"device": "net_af_packet0,iface=w0"}, OURS["west"]),
+                   "east": ({"device": "net_af_packet1,iface=e0"}, OURS["east"]),
+                   "north": ({"device": "net_af_packet7,iface=n0", "optional": True}, ["10.0.3.1/24"])}
+        running = Turnpike(lab, dut, router_config(devices))
+        said = "port 'north': device 'net_af_packet7,iface=n0' cannot be opened: there is no interface 'n0'"
+        assert said in running.output(), running.output()
+        ping(west, EAST[0])
+        assert "nothing changed" in reload(running)
+        lab.cable(north, "eth0", dut, "n0")
+        north.run("ip addr add 10.0.3.2/24 dev eth0")
+        north.run("ip route add default via 10.0.3.1")
+        wait_until(lambda: answers(west, "10.0.3.2"), "its network is reached", 15)
+        ping(west, EAST[0], count=1)
+        said = rewrite(running, lambda c: c["ports"][2].pop("optional"))
+        assert "1 port changed" in said, said
+        ping(west, "10.0.3.2", count=1)
+        report = running.stop()
+        assert [p["name"] for p in report["ports"]] == ["west", "east", "north"], report["ports"]
+        config = router_config({**devices, "north": ({"device": "net_af_packet7,iface=nonesuch"}, ["10.0.3.1/24"])})
+        refused = Turnpike(lab, dut, config, wait=False)
+        assert refused.finish() == 1, refused.output()
+        assert "there is no interface 'nonesuch'" in refused.output(), refused.output()
 
 
 def test_routes_of_a_file():

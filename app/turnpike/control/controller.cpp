@@ -5,6 +5,8 @@
 #include <rte_cycles.h>
 #include <rte_mempool.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "control/forwarding/packet_pool.hpp"
@@ -17,6 +19,7 @@ namespace {
 
 /// Interval of link polls; the short one where a routing daemon or another next hop can react.
 constexpr uint64_t link_look_ms = 100, prompt_link_look_ms = 5;
+constexpr std::chrono::seconds absent_look{2};
 constexpr uint64_t pool_look_ms = 10, complete_ms = 1000, rates_ms = 1000;
 /// The FIB's memory may become free without a sign of it here.
 constexpr uint64_t fib_retry_ms = 10'000, left_out_log_ms = 10'000;
@@ -161,6 +164,36 @@ void controller::close_vanished(control_calls& calls) {
     with_loan(calls, [this] { vanished_.clear(); });
 }
 
+void controller::open_absent(control_calls& calls) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_absent_look_) return;
+    next_absent_look_ = now + absent_look;
+    std::vector<state::port> absent;
+    std::vector<std::string> names;
+    std::shared_ptr<const state::configuration> config;
+    calls.run([&] {
+        for (const auto& p : ports_->open())
+            if (p->lost && p->config.optional) {
+                absent.push_back(p->config);
+                names.push_back(p->name);
+            }
+        config = operator_config_;
+    });
+    lost_ports there;
+    for (size_t i = 0; i < absent.size(); ++i)
+        if (rxtx::port::find(absent[i].device)) there.named.push_back(names[i]);
+    if (there.named.empty()) return;
+    const auto came = apply_beside(calls, config, there);
+    std::string failure = came ? std::string() : came.error().message();
+    if (!came && failure != absent_failure_) observe::log(observe::log_level::error, failure);
+    absent_failure_ = std::move(failure);
+    for (const std::string& name : there.named)
+        if (came)
+            observe::log(observe::log_level::notice,
+                         fmt::format("port '{}': its device is there, and was opened", name),
+                         {{"what", "opened"}, {"port", name}});
+}
+
 /// Retries compare all objects: with a full FIB, that takes long.
 void controller::repeat_beside(control_calls& calls) {
     const bool left_out = retry_due_.exchange(false, std::memory_order_acquire),
@@ -208,7 +241,7 @@ void controller::detect_vanished() {
         if (!port->device.vanished()) continue;
         static_cast<void>(withdraw({port}, managed_ ? &vanished_ : nullptr));
         any_vanished_.store(managed_, std::memory_order_release);
-        events_.device_gone(port->name, port->config.device);
+        events_.device_gone(port->name, port->config.device, port->config.optional);
         link_changed(port->port_index, false);
     }
 }

@@ -122,6 +122,9 @@ class controller {
     /// Closes devices that were unplugged.
     /// Threads  management
     void close_vanished(control_calls& calls);
+    /// Opens `optional` ports without a device, when it is there. Looks every few seconds.
+    /// Threads  management
+    void open_absent(control_calls& calls);
     /// Programs the ports' MAC and VLAN filters after transactions of control's own.
     /// Threads  management
     void listen_beside(control_calls& calls);
@@ -382,6 +385,8 @@ class controller {
     }};
     std::vector<rxtx::port> vanished_{};  ///< to be closed by close_vanished()
     std::atomic<bool> any_vanished_{false}, listen_due_{false};
+    std::chrono::steady_clock::time_point next_absent_look_{};  ///< of open_absent()
+    std::string absent_failure_{};                              ///< the last that was logged
     struct held_packet {
         rte_mbuf* m;
         bool answered;  ///< a reply is sent already

@@ -14,7 +14,8 @@ class events {
   public:
     void link(const std::string& port, bool up, uint64_t now_ms);
     /// A port's device was removed without a configuration change.
-    static void device_gone(const std::string& port, const std::string& device);
+    /// optional  turnpike opens it again by itself
+    static void device_gone(const std::string& port, const std::string& device, bool optional);
     /// on  name of the interface
     void neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms);
     /// Another host sends ARP messages from an address of ours (RFC 5227 section 2.4), or advertises it.

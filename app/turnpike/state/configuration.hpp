@@ -101,6 +101,7 @@ struct port {
     std::string device{};  ///< an EAL vdev string or a PCI address
     std::string description{};
     bool shutdown = false;  ///< administratively down: no link, nothing is received or sent
+    bool optional = false;  ///< the configuration is valid without the device
     uint16_t mtu = 1500;    ///< bytes of the Ethernet payload
     uint16_t rx_queues = 1;
     uint16_t descriptors = 1024;   ///< per queue, receive and transmit

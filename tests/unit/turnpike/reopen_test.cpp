@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ports that are closed and opened anew under their names. net_null makes up another MAC address each time that
 // it is probed, so all that follows from one is made again, too.
+#include <ethdev_driver.h>
 #include <gtest/gtest.h>
 #include <rte_cycles.h>
 #include <sys/mman.h>
@@ -155,6 +156,66 @@ TEST(reopen, a_capture_ends_without_memory) {
     l.worker().resume();
     pass_one();
     EXPECT_EQ(s->packets.counted(0).seen, seen);
+}
+
+TEST(reopen, an_optional_device_may_be_missing) {
+    null_lab l;
+    const auto wanted = [&](const std::string& arguments) {
+        auto out = l.with(arguments);
+        out->ports.find("north")->optional = true;
+        return out;
+    };
+    const auto reload = [&](const std::string& arguments) {
+        return l.become(wanted(arguments), {.all = true});
+    };
+    const auto look = [&] {
+        control::control_calls calls;
+        l.worker().pause();
+        l.controller().open_absent(calls);
+        l.worker().resume();
+        l.controller().poll_links(1);
+    };
+    const auto expect_missing = [&] {
+        const control::open_port& p = l.port("north");
+        EXPECT_TRUE(p.lost);
+        EXPECT_FALSE(p.state.link_up.load());
+        const auto& shown = l.snapshot().port[p.port_index];
+        EXPECT_EQ(shown.mac.bytes[0], 2) << "for its TAP and link-local address";
+        for (const auto& q : l.snapshot().queues)
+            for (const auto& rx : q.rx) EXPECT_NE(rx.port, p.port_index);
+        EXPECT_EQ(l.controller().routing().routes().lookup(*parse_address("10.0.3.254")),
+                  datapath::fixed_nexthop::local);
+        EXPECT_EQ(l.egress_port("10.9.0.1"), 1);
+    };
+    const auto came = reload(",bogus=1");
+    ASSERT_TRUE(came) << came.error().message();
+    expect_missing();
+    const auto life = l.port("north").life;
+    const auto again = reload(",bogus=1");
+    ASSERT_TRUE(again) << again.error().message();
+    EXPECT_TRUE(again->empty()) << again->text();
+    look();
+    EXPECT_EQ(l.port("north").life, life);
+    expect_missing();
+    const auto refused = l.become(l.with(",bogus=1"), {.all = true});
+    ASSERT_FALSE(refused) << "not optional";
+    expect_missing();
+    ASSERT_TRUE(reload(""));
+    l.expect_open("north", "", 1);
+
+    // A reset by the physical function: the device is opened anew, though nobody asks for it.
+    l.worker().pause();
+    rte_eth_dev_callback_process(&rte_eth_devices[l.port("north").device.id()],
+                                 RTE_ETH_EVENT_INTR_RESET, nullptr);
+    l.control();
+    l.worker().resume();
+    EXPECT_TRUE(l.port("north").lost);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (l.port("north").lost && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        look();
+    }
+    l.expect_open("north", "", 1);
 }
 
 TEST(reopen, for_checksums_by_the_device) {

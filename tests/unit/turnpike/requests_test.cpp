@@ -242,7 +242,7 @@ TEST_F(requests, check_diff_and_apply) {
     EXPECT_FALSE(without_lines["compare"].empty());
     without_lines.erase("compare");
     without_lines["undone_in_s"] = nullptr;
-    without_lines["id"] = 2;
+    without_lines["id"] = applied["id"];
     EXPECT_EQ(applied, without_lines);
     EXPECT_EQ(l_.egress_port("10.9.0.1"), std::nullopt);
     EXPECT_EQ(l_.egress_port("10.8.0.1"), 1);

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <new>
 
+#include "base/fnv1a.hpp"
 #include "base/hardware.hpp"
 #include "control/forwarding/egress_ports.hpp"
 #include "control/forwarding/packet_pool.hpp"
@@ -102,6 +104,9 @@ class ports::prepared_ports : public prepared_change {
         std::vector<queue_plan::port> polled;
         for (row& r : rows_) {
             if (r.port == nullptr) find_holders(r);
+            if (r.port == nullptr && r.waits_for == nullptr && r.config->optional)
+                if (const auto there = rxtx::port::find(r.config->device); !there)
+                    r.port = without_device(r, there.error());
             if (!r.has_no_device()) polled.push_back(r.in_plan());
         }
         return queues_.share_rx(polled);
@@ -115,7 +120,7 @@ class ports::prepared_ports : public prepared_change {
         for (row& r : rows_) {
             auto& to = c_.snapshot->port[r.port_index];
             if (r.has_no_device()) {
-                to = {.state = &r.port->state, .mac = c_.running->port[r.port_index].mac};
+                to = {.state = &r.port->state, .mac = mac_without_device(r)};
                 continue;
             }
             if (r.waits_for != nullptr) {
@@ -179,6 +184,30 @@ class ports::prepared_ports : public prepared_change {
         const auto there = std::find_if(of_.open_.begin(), of_.open_.end(),
                                         [&](const auto& p) { return p->name == name; });
         return there == of_.open_.end() ? nullptr : *there;
+    }
+    /// A port that waits for its device.
+    std::shared_ptr<open_port> without_device(const row& r, const error& why) const {
+        for (const auto& p : of_.open_)
+            if (p->lost && p->name == r.name) return p;
+        auto port = std::make_shared<open_port>(rxtx::port::without_device(std::string(r.name)));
+        port->name = r.name;
+        port->port_index = r.port_index;
+        port->before = of_.counted_(r.port_index);
+        port->lost = true;
+        observe::log(
+            observe::log_level::error,
+            fmt::format("port '{}': {}; it is opened when it is there", r.name, why.text),
+            {{"what", "absent"}, {"port", std::string(r.name)}, {"device", r.config->device}});
+        return port;
+    }
+    /// The one that the device had; for a device that was never there, one by the port's name.
+    [[nodiscard]] mac_address mac_without_device(const row& r) const {
+        if (c_.running != nullptr && c_.running->port[r.port_index].state == &r.port->state)
+            return c_.running->port[r.port_index].mac;
+        const uint64_t hash = fnv1a(r.name);
+        mac_address out{{2}};  // locally administered
+        std::memcpy(&out.bytes[1], &hash, sizeof out.bytes - 1);
+        return out;
     }
     /// Removed ports that hold the device of a port to be opened.
     void find_holders(row& r) {
@@ -416,7 +445,9 @@ void ports::add_lost(state::changes& what, const state::configuration& after,
         if (config == nullptr) continue;
         const bool asked = open.all || std::find(open.named.begin(), open.named.end(), p->name) !=
                                            open.named.end();
-        if (!asked && !p->to_come_back && p->config == *config) continue;
+        if (p->config == *config && !p->to_come_back &&
+            (!asked || (config->optional && !rxtx::port::find(config->device))))
+            continue;
         add(what.ports.changed, p->name);
         add(what.reopened, p->name);
     }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "base/fnv1a.hpp"
 #include "base/printable.hpp"
 #include "observe/console.hpp"
 #include "sources/compare.hpp"
@@ -318,13 +319,6 @@ json change_requests::states(const request_fields& f) const {
 }
 
 namespace {
-
-/// FNV-1a of 64 bits (RFC 9923).
-uint64_t fnv1a(std::string_view text) noexcept {
-    uint64_t hash = 0xcbf2'9ce4'8422'2325;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x0000'0100'0000'01b3;
-    return hash;
-}
 
 /// The first line has a checksum of the others, by which an operator's edit is found.
 std::string file_text(const state::configuration& d) {

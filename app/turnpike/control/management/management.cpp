@@ -100,6 +100,7 @@ void management::work() noexcept {
             around_.controller.answer_scrapes(around_.calls);
             around_.controller.repeat_beside(around_.calls);
             around_.controller.close_vanished(around_.calls);
+            around_.controller.open_absent(around_.calls);
             around_.controller.listen_beside(around_.calls);
             around_.between();
         } catch (const std::exception& e) {  // out of memory
