@@ -70,7 +70,7 @@ def test_looking_loses_nothing_and_costs_next_to_nothing():
             return None if late or packets == 0 else busy / packets
 
         def ratio():
-            """Of one set of windows; None: other processes had the CPUs, or equal windows differ too much."""
+            """The ratio of one set of windows; None: other processes had the CPUs, or equal windows differ too much."""
             costs = {False: [], True: []}
             for n in range(2 * windows):
                 cost = cycles_a_packet(n % 2 == 1)
@@ -84,7 +84,7 @@ def test_looking_loses_nothing_and_costs_next_to_nothing():
             # Both kinds separately: the cost of polling is in all of its windows.
             return None if any(max(some) > 1.1 * min(some) for some in quiet.values()) else with_it / without
 
-        # The cost of polling is in each set, that of a neighbour in some.
+        # Polling costs its cycles in each set, a neighbour in some.
         least = None
         for _ in range(1 if LONG else 4):
             one = ratio()

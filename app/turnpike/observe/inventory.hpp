@@ -153,7 +153,7 @@ struct inventory {
 };
 
 /// Everything that a scrape shows.
-/// Of the configuration.
+/// Changes of the configuration that are not finished.
 struct unfinished_changes {
     bool unsaved = false;      ///< the running configuration differs from the file
     bool unconfirmed = false;  ///< a change is undone unless it is confirmed in time

@@ -433,7 +433,8 @@ TEST_F(change_requests, an_edited_file_is_kept) {
     ASSERT_TRUE(std::filesystem::create_directory(file_ + ".old"));
     const json e = ask({{"request", "save"}})["error"];
     EXPECT_EQ(e["where"], file_ + ".old");
-    EXPECT_THAT(e["what"].get<std::string>(), testing::HasSubstr("would lose what is written in"));
+    EXPECT_THAT(e["what"].get<std::string>(),
+                testing::HasSubstr("would replace the operator's file"));
     EXPECT_EQ(text_of(file_), edited);
     std::filesystem::remove(file_ + ".old");
     EXPECT_EQ(ask({{"request", "save"}})["result"]["old"], file_ + ".old");

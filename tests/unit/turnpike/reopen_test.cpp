@@ -203,7 +203,7 @@ TEST(reopen, an_optional_device_may_be_missing) {
     ASSERT_TRUE(reload(""));
     l.expect_open("north", "", 1);
 
-    // A reset by the physical function: the device is opened anew, though nobody asks for it.
+    // A reset by the physical function: the device is opened anew without a request.
     l.worker().pause();
     rte_eth_dev_callback_process(&rte_eth_devices[l.port("north").device.id()],
                                  RTE_ETH_EVENT_INTR_RESET, nullptr);

@@ -342,10 +342,11 @@ bool back_up_operators_file(const std::string& file) {
     std::error_code none;
     if (!std::filesystem::is_regular_file(file, none) && !none) return false;
     const auto refuse = [&](const error& why) {
-        throw error{why.code, why.object,
-                    fmt::format("{}; `save` would lose what is written in {}: give turnpike's user "
-                                "access, move the file away, or `turnpikectl save FILE`",
-                                why.text, file)};
+        throw error{
+            why.code, why.object,
+            fmt::format("{}; `save` would replace the operator's file {}: give turnpike's user "
+                        "access, move the file away, or `turnpikectl save FILE`",
+                        why.text, file)};
     };
     const auto text = yaml::read_file(file);
     if (!text && text.error().code == ENOENT) return false;
