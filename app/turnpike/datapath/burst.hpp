@@ -13,6 +13,7 @@
 #include "datapath/drop_reason.hpp"
 #include "datapath/next_hop.hpp"
 #include "datapath/paths.hpp"
+#include "datapath/punt_class.hpp"
 #include "datapath/punt_reason.hpp"
 #include "packet/parse.hpp"
 
@@ -106,6 +107,7 @@ struct punted {
     bool copy = false;  ///< of a burst of copies: a mirrored frame
     punt_reason why = punt_reason::local;
     drop_reason drop = drop_reason::none;
+    punt_class of = punt_class::local;
 };
 
 static_assert(sizeof(punted) <= RTE_CACHE_LINE_SIZE);

@@ -178,7 +178,7 @@
       "Remove the address from the other host, or from turnpike; the log names the other host's MAC address.") \
     X(icmp_rate, "echo request over the ICMP rate limit", \
       "Raise `icmp.rate` if so many echo requests are normal.") \
-    X(host_if_rate, "for the kernel, over the interface's punt rate limit", \
+    X(host_if_rate, "for the kernel, over the rate limit of its interface and class", \
       "Raise `control_plane.rate`, or find the sender by `turnpikectl show punt`.") \
     X(host_if_refused, "for the kernel, and its interface there is down", \
       "Bring the interface up in the kernel: `ip link set INTERFACE up`.") \

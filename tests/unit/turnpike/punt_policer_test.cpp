@@ -9,6 +9,7 @@
 #include <chrono>
 #include <utility>
 
+#include "control/host_interfaces/tap_limits.hpp"
 #include "lib/eal.hpp"
 #include "reload_lab.hpp"
 
@@ -112,6 +113,23 @@ TEST_F(punt_policer, packets_to_us_starve_no_routing_protocol) {
     EXPECT_EQ(l.dropped(drop_reason::punt_rate), local.dropped);
     sent_after_control(0);
     EXPECT_EQ(l.dropped(drop_reason::local_protocol), 1U);
+}
+
+/// Also with two workers, each of which permits as many packets as the TAP takes.
+TEST(tap_limits, a_flood_of_one_class_displaces_no_other) {
+    control::tap_limits limits;
+    EXPECT_FALSE(limits.allow(punt_class::routing, 5));
+    limits.set(1000);
+    unsigned local = 0, routing = 0, alerts = 0;
+    for (uint64_t ms = 1; ms <= 1000; ++ms) {
+        for (int n = 0; n < 20; ++n) local += limits.allow(punt_class::local, ms);
+        for (int n = 0; n < 20; ++n) local += limits.allow(punt_class::neighbours, ms);
+        routing += limits.allow(punt_class::routing, ms);
+        alerts += limits.allow_alert(ms);
+    }
+    EXPECT_NEAR(local, 2 * 1100, 4);
+    EXPECT_EQ(routing, 1000U);
+    EXPECT_EQ(alerts, 1000U);
 }
 
 /// The ring of routing protocols is polled first.

@@ -199,7 +199,7 @@ void host_stack::apply_settings(
     operators_ = std::move(after);
     const uint32_t rate = operators_->control_plane.rate;
     for (const auto& [ifindex, a] : taps_) {
-        if (rate_before != rate || a->due_ms == 0) a->rate = a->alert_rate = rate_limit(rate);
+        if (rate_before != rate || a->due_ms == 0) a->limits.set(rate);
         a->requested = settings.at(ifindex);
     }
     next_carrier_ms_ = 0;
@@ -287,14 +287,14 @@ result<std::unique_ptr<prepared_change>> host_stack::prepare(transaction& c) {
 void host_stack::deliver(owned_mbuf p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
     if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
-    if (!at->second->rate.allow(now_ms)) return p.drop(drop_reason::host_if_rate);
+    if (!at->second->limits.allow(p.about().of, now_ms)) return p.drop(drop_reason::host_if_rate);
     deliver_to(*at->second, std::move(p));
 }
 
 void host_stack::deliver_alert(owned_mbuf p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
     if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
-    if (!at->second->alert_rate.allow(now_ms)) return p.drop(drop_reason::host_if_rate);
+    if (!at->second->limits.allow_alert(now_ms)) return p.drop(drop_reason::host_if_rate);
     deliver_to(*at->second, std::move(p));
 }
 

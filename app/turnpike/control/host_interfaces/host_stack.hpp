@@ -27,6 +27,7 @@
 #include "base/token_bucket.hpp"
 #include "control/control_tx.hpp"
 #include "control/host_interfaces/tap.hpp"
+#include "control/host_interfaces/tap_limits.hpp"
 #include "control/host_interfaces/upkeep.hpp"
 #include "control/routing/netlink_monitor.hpp"
 #include "control/transaction.hpp"
@@ -55,10 +56,11 @@ class host_stack : public config_handler {
 
     /// Whether the kernel has the interface at an index.
     [[nodiscard]] bool has(uint16_t ifindex) const noexcept { return taps_.contains(ifindex); }
-    /// Write a packet to the TAP of its ingress interface.
+    /// Write a packet to the TAP of its ingress interface. Each punt class has a separate limit of the same rate, so
+    /// that a flood of one displaces no packets of the others.
     void deliver(owned_mbuf p, uint64_t now_ms) noexcept;
-    /// The same for a packet in transit with Router Alert. Has a separate limit of the same rate,
-    /// so that such packets cannot displace a daemon's own (RFC 6398 section 5).
+    /// The same for a packet in transit with Router Alert. Such packets have one more limit, so that
+    /// they cannot displace a daemon's own (RFC 6398 section 5).
     void deliver_alert(owned_mbuf p, uint64_t now_ms) noexcept;
     /// Send the kernel's packets, and process netlink. Call every iteration.
     void tick(uint64_t now_ms);
@@ -102,7 +104,7 @@ class host_stack : public config_handler {
         bool admin_down = false;  ///< set down by another program, after it was set up here
         bool carrier = false;     ///< that the kernel has
         std::string refused{};  ///< the kernel's last refusal of `requested`, which is logged once
-        rate_limit rate{0}, alert_rate{0};
+        tap_limits limits{};
         struct {
             counters::counter given, taken, not_taken;
         } counted{};

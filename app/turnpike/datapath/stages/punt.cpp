@@ -59,7 +59,8 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
                         .mtu = has_mtu ? b.mtu[i] : uint16_t{0},
                         .copy = b.copies,
                         .why = why,
-                        .drop = sends_icmp ? b.drop[i] : drop_reason::none};
+                        .drop = sends_icmp ? b.drop[i] : drop_reason::none,
+                        .of = of};
         if (c.captured != nullptr) [[unlikely]]
             copy_punted(c, b, i);
         if (rte_ring_sp_enqueue(ring_of(c, of), m) != 0) return refuse(drop_reason::punt_ring_full);
