@@ -36,9 +36,10 @@ struct context {
     sampler* awaiting = nullptr;
     latency_sampler* latency = nullptr;  ///< with snapshot.latency; null: no latency is measured
     std::array<rxtx::tx_queue, max_ports> tx{};
-    /// Punt rings. Routing protocols, and ARP and ND, have separate rings, so that other punted traffic cannot
-    /// starve them.
-    rte_ring *to_control = nullptr, *neighbours_to_control = nullptr, *routing_to_control = nullptr;
+    /// Punt rings. Both classes of routing protocols, and ARP and ND, have separate rings, so that other punted traffic
+    /// cannot starve them.
+    rte_ring *to_control = nullptr, *neighbours_to_control = nullptr,
+             *sessions_to_control = nullptr, *routing_to_control = nullptr;
     punt_policer* policing = nullptr;
     std::array<counters::port_counters, max_ports> counters;
     bridge_worker_state* bridge_state = nullptr;  ///< per-worker bridge state

@@ -10,7 +10,11 @@
 
 // clang-format off: a class is a line. name, default rate per second, meaning
 #define TURNPIKE_PUNT_CLASSES(X)                                                                 \
-    X(routing, 20000, "for us: BGP, BFD, OSPF, RIP, LDP, PIM, EIGRP, Babel, VRRP, IGMP")         \
+    X(routing, 20000,                                                                            \
+      "for us, from nodes on the link: IS-IS, OSPF, BFD, VRRP, PIM, RIP, LDP, EIGRP, Babel, "    \
+      "IGMP, BGP with TTL 255")                                                                  \
+    X(sessions, 20000,                                                                           \
+      "for us, from any node: BGP, LDP, multihop BFD, RSVP, unicast messages of OSPF, RIP, PIM") \
     X(local, 10000, "for us: all other protocols")                                               \
     X(neighbours, 10000, "ARP and neighbour discovery")                                          \
     X(icmp_error, 10000, "dropped, and the source is to get an ICMP error")                      \

@@ -20,42 +20,14 @@ namespace turnpike::datapath {
 /// By class, in TSC cycles.
 using punt_rates = std::array<token_rate, punt_classes>;
 
-/// Whether a packet to us is of a protocol whose loss ends sessions or adjacencies of routers (IANA's registries
-/// of protocol numbers and of ports). A later fragment has no ports: it is not.
-[[nodiscard]] constexpr bool is_routing_protocol(const packet::parsed& p) noexcept {
-    constexpr uint8_t rsvp = 46, eigrp = 88, ospf = 89, pim = 103, vrrp = 112;
-    constexpr uint16_t bgp = 179, rip = 520, ripng = 521, ldp = 646, bfd = 3784, bfd_echo = 3785,
-                       bfd_multihop = 4784, babel = 6696;
-    switch (p.upper_protocol) {
-        case packet::protocol_igmp:
-        case rsvp:
-        case eigrp:
-        case ospf:
-        case pim:
-        case vrrp:
-            return true;
-        case packet::protocol_tcp:
-            if (p.is_later_fragment()) return false;
-            return p.destination_port == bgp || p.source_port == bgp || p.destination_port == ldp ||
-                   p.source_port == ldp;
-        case packet::protocol_udp:
-            if (p.is_later_fragment()) return false;
-            switch (p.destination_port) {
-                case rip:
-                case ripng:
-                case ldp:
-                case bfd:
-                case bfd_echo:
-                case bfd_multihop:
-                case babel:
-                    return true;
-                default:
-                    return false;
-            }
-        default:
-            return false;
-    }
-}
+/// Whether a packet is from a node on the link, as no router forwards packets to link-local groups and to the limited
+/// broadcast address, or from IPv6 link-local addresses, and none forwards with TTL 255 (RFC 5082 section 2.2).
+/// frame  with the IP header of `p`
+[[nodiscard]] bool is_from_link(const packet::parsed& p, const uint8_t* frame) noexcept;
+
+/// The class of an IP packet to us: `routing` or `sessions` if the loss of such packets ends sessions or adjacencies of
+/// routers. Forged packets from beyond the link are not in `routing`, so that they displace none of the link's.
+[[nodiscard]] punt_class class_of_local(const packet::parsed& p, const uint8_t* frame) noexcept;
 
 /// Groups of IS-IS and ES-IS: ISO 10589 section 8.4.8, and of its draft for IP routers.
 [[nodiscard]] constexpr bool is_is_is(const mac_address& to) noexcept {

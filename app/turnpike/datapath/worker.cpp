@@ -20,6 +20,7 @@ worker::worker(const worker_parts& parts) : parts_(parts) {
     context_.worker = parts.number;
     context_.to_control = parts.to_control;
     context_.neighbours_to_control = parts.neighbours_to_control;
+    context_.sessions_to_control = parts.sessions_to_control;
     context_.routing_to_control = parts.routing_to_control;
     context_.policing = parts.policing;
     context_.bridge_state = parts.bridge_state;

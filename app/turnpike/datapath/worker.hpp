@@ -23,7 +23,8 @@ struct worker_parts {
     uint32_t number = 0;
     /// Packets to send, from control; mbuf->port is the index of the port.
     rte_ring* from_control = nullptr;
-    rte_ring *to_control = nullptr, *neighbours_to_control = nullptr, *routing_to_control = nullptr;
+    rte_ring *to_control = nullptr, *neighbours_to_control = nullptr,
+             *sessions_to_control = nullptr, *routing_to_control = nullptr;
     punt_policer* policing = nullptr;
     bridge_worker_state* bridge_state = nullptr;
     tunnel_worker_state* tunnel_state = nullptr;

@@ -18,19 +18,18 @@ namespace {
 
 using namespace test;
 using datapath::drop_reason;
-using datapath::is_routing_protocol;
 using datapath::punt_class;
 
 /// Replies need no resolution.
 const std::string host_at_west = "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n";
 constexpr uint32_t us_at_west = 0x0a00'01fe, us_at_east = 0x0a00'02fe, flood = 2500;
 
-byte_vector to_us(uint8_t protocol) {
-    return ethernet(
-        0x0800, ipv4({.protocol = protocol, .destination = us_at_west}, icmp4(8, 0, counted(12))));
+byte_vector to_us(uint8_t protocol, uint8_t ttl = 64) {
+    return ethernet(0x0800, ipv4({.ttl = ttl, .protocol = protocol, .destination = us_at_west},
+                                 icmp4(8, 0, counted(12))));
 }
 const byte_vector everybody(6, 0xff);
-const byte_vector echo_request = to_us(1), ospf_packet = to_us(89);
+const byte_vector echo_request = to_us(1), vrrp_packet = to_us(112, 255), ospf_packet = to_us(89);
 const byte_vector arp_request = ethernet(0x0806, arp({}), everybody);
 
 class punt_policer : public ::testing::Test {
@@ -105,7 +104,7 @@ TEST_F(punt_policer, a_flood_that_icmp_errors_are_due_for_starves_no_packet_to_u
 
 TEST_F(punt_policer, packets_to_us_starve_no_routing_protocol) {
     receive(0, echo_request, flood);
-    receive(0, ospf_packet);
+    receive(0, vrrp_packet);
     EXPECT_EQ(counted_for("west", punt_class::routing).punted, 1U);
     EXPECT_EQ(counted_for("west", punt_class::routing).dropped, 0U);
     const auto local = counted_for("west", punt_class::local);
@@ -113,6 +112,21 @@ TEST_F(punt_policer, packets_to_us_starve_no_routing_protocol) {
     EXPECT_EQ(l.dropped(drop_reason::punt_rate), local.dropped);
     sent_after_control(0);
     EXPECT_EQ(l.dropped(drop_reason::local_protocol), 1U);
+}
+
+/// A remote node can send packets of all protocols to our addresses, but none with TTL 255 here.
+TEST_F(punt_policer, remote_packets_starve_no_routing_protocol_of_the_link) {
+    ASSERT_TRUE(l.apply(router("", host_at_west) + "punt_rate: {sessions: 100}\n"));
+    byte_vector bgp =
+        ethernet(0x0800, ipv4({.protocol = 6, .destination = us_at_west}, tcp(2, {})));
+    store_be(&bgp[36], uint16_t{179});
+    for (const byte_vector& frame : {bgp, ospf_packet}) receive(0, frame, 200);
+    receive(0, vrrp_packet);
+    EXPECT_EQ(counted_for("west", punt_class::routing).punted, 1U);
+    EXPECT_EQ(counted_for("west", punt_class::routing).dropped, 0U);
+    EXPECT_GT(counted_for("west", punt_class::sessions).dropped, 200U);
+    EXPECT_EQ(l.dropped(drop_reason::punt_ring_full), 0U);
+    sent_after_control(0);
 }
 
 /// Also with two workers, each of which permits as many packets as the TAP takes.
@@ -123,7 +137,7 @@ TEST(tap_limits, a_flood_of_one_class_displaces_no_other) {
     unsigned local = 0, routing = 0, alerts = 0;
     for (uint64_t ms = 1; ms <= 1000; ++ms) {
         for (int n = 0; n < 20; ++n) local += limits.allow(punt_class::local, ms);
-        for (int n = 0; n < 20; ++n) local += limits.allow(punt_class::neighbours, ms);
+        for (int n = 0; n < 20; ++n) local += limits.allow(punt_class::sessions, ms);
         routing += limits.allow(punt_class::routing, ms);
         alerts += limits.allow_alert(ms);
     }
@@ -132,11 +146,12 @@ TEST(tap_limits, a_flood_of_one_class_displaces_no_other) {
     EXPECT_EQ(alerts, 1000U);
 }
 
-/// The ring of routing protocols is polled first.
+/// The rings of routing protocols are polled first.
 TEST_F(punt_policer, routing_protocols_are_served_first) {
     receive(0, arp_request);
     receive(0, echo_request);
     receive(0, ospf_packet);
+    receive(0, vrrp_packet);
     std::vector<datapath::punt_reason> order;
     std::vector<uint8_t> protocols;
     l.controller().workers().receive_punted([&](rte_mbuf* m) {
@@ -145,8 +160,8 @@ TEST_F(punt_policer, routing_protocols_are_served_first) {
         l.controller().egress().consume(m, datapath::punted_of(m).in_port);
     });
     using enum datapath::punt_reason;
-    EXPECT_EQ(order, (std::vector{local, arp, local}));
-    EXPECT_EQ(protocols, (std::vector<uint8_t>{89, 0, 1}));
+    EXPECT_EQ(order, (std::vector{local, local, arp, local}));
+    EXPECT_EQ(protocols, (std::vector<uint8_t>{112, 89, 0, 1}));
 }
 
 /// RFC 6583 section 6: neighbours of one link are found while another is flooded.
@@ -190,26 +205,81 @@ TEST_F(punt_policer, cleared_counters_begin_anew) {
     EXPECT_EQ(counted_for("west", punt_class::local).punted, 5U);
 }
 
-TEST(punt_class, protocols_of_routers) {
-    using packet::parsed;
-    const auto udp_to = [](uint16_t port) {
-        return parsed{.upper_protocol = 17, .source_port = 50000, .destination_port = port};
-    };
-    for (const uint8_t protocol : std::initializer_list<uint8_t>{2, 46, 88, 89, 103, 112})
-        EXPECT_TRUE(is_routing_protocol(parsed{.upper_protocol = protocol})) << +protocol;
+/// The class of a packet to us, by protocol, destination port, TTL and addresses.
+struct local_packet {
+    uint8_t protocol = 17;
+    uint16_t port = 0;
+    uint8_t ttl = 64;
+    uint32_t to = us_at_west;
+};
+punt_class class_of(const local_packet& p, uint16_t source_port = 50000, uint16_t fragment = 0) {
+    byte_vector upper(24);
+    store_be(&upper[0], source_port);
+    store_be(&upper[2], p.port);
+    if (p.protocol == 17) store_be(&upper[4], uint16_t{24});
+    upper[12] = 0x50;
+    const byte_vector frame = ethernet(
+        0x0800,
+        ipv4({.fragment = fragment, .ttl = p.ttl, .protocol = p.protocol, .destination = p.to},
+             upper));
+    packet::parsed h;
+    EXPECT_EQ(packet::parse(frame, static_cast<uint32_t>(frame.size()), h),
+              packet::parse_status::done);
+    return datapath::class_of_local(h, frame.data());
+}
+
+TEST(punt_class, of_protocols_of_routers) {
+    using enum punt_class;
+    for (const uint8_t protocol : std::initializer_list<uint8_t>{2, 46, 88, 89, 103, 112}) {
+        EXPECT_EQ(class_of({.protocol = protocol, .ttl = 1, .to = 0xe000'0005}), routing);
+        EXPECT_EQ(class_of({.protocol = protocol, .ttl = 255}), routing) << +protocol;
+        for (const uint8_t ttl : std::initializer_list<uint8_t>{1, 64, 254})
+            EXPECT_EQ(class_of({.protocol = protocol, .ttl = ttl}), sessions) << +protocol;
+        EXPECT_EQ(class_of({.protocol = protocol, .to = 0xe000'0105}), sessions) << "routed group";
+    }
     for (const uint8_t protocol : std::initializer_list<uint8_t>{1, 6, 17, 50, 58, 132})
-        EXPECT_FALSE(is_routing_protocol(parsed{.upper_protocol = protocol})) << +protocol;
+        EXPECT_EQ(class_of({.protocol = protocol, .ttl = 255}), local) << +protocol;
     for (const uint16_t port :
-         std::initializer_list<uint16_t>{520, 521, 646, 3784, 3785, 4784, 6696})
-        EXPECT_TRUE(is_routing_protocol(udp_to(port))) << port;
+         std::initializer_list<uint16_t>{520, 521, 646, 3784, 3785, 4784, 6696}) {
+        EXPECT_EQ(class_of({.port = port, .ttl = 255}), routing) << port;
+        EXPECT_EQ(class_of({.port = port, .ttl = 1, .to = 0xe000'0009}), routing) << port;
+        EXPECT_EQ(class_of({.port = port, .ttl = 1, .to = 0xffff'ffff}), routing) << port;
+        // BFD of one hop and Babel: RFC 5881 section 5, RFC 8966 section 4.
+        EXPECT_EQ(class_of({.port = port, .ttl = 254}),
+                  port == 3784 || port == 6696 ? local : sessions)
+            << port;
+    }
     for (const uint16_t port : std::initializer_list<uint16_t>{9, 53, 179, 4789})
-        EXPECT_FALSE(is_routing_protocol(udp_to(port))) << port;
-    EXPECT_TRUE(is_routing_protocol(parsed{.upper_protocol = 6, .destination_port = 179}));
-    EXPECT_TRUE(is_routing_protocol(parsed{.upper_protocol = 6, .source_port = 179}));
-    EXPECT_FALSE(is_routing_protocol(parsed{.upper_protocol = 6, .destination_port = 22}));
-    parsed later = udp_to(3784);
-    later.fragment_offset_bytes = 1480;
-    EXPECT_FALSE(is_routing_protocol(later));
+        EXPECT_EQ(class_of({.port = port, .ttl = 255}), local) << port;
+    for (const uint16_t port : std::initializer_list<uint16_t>{179, 646}) {
+        EXPECT_EQ(class_of({.protocol = 6, .port = port}), sessions);
+        EXPECT_EQ(class_of({.protocol = 6, .port = port, .ttl = 255}), routing) << "RFC 5082";
+        EXPECT_EQ(class_of({.protocol = 6, .port = 50000}, port), sessions);
+    }
+    EXPECT_EQ(class_of({.protocol = 6, .port = 22}), local);
+    EXPECT_EQ(class_of({.port = 520, .ttl = 255}, 50000, 185), local) << "a later fragment";
+}
+
+TEST(punt_class, of_ipv6_link_local_senders) {
+    using enum punt_class;
+    const auto of = [](const byte_vector& from, const byte_vector& to, uint8_t hop_limit) {
+        const byte_vector frame = ethernet(
+            0x86dd,
+            ipv6({.next_header = 89, .hop_limit = hop_limit, .source = from, .destination = to},
+                 zeros(24)));
+        packet::parsed h;
+        EXPECT_EQ(packet::parse(frame, static_cast<uint32_t>(frame.size()), h),
+                  packet::parse_status::done);
+        return datapath::class_of_local(h, frame.data());
+    };
+    const byte_vector near{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9},
+        group{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5},
+        wide_group{0xff, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5};
+    EXPECT_EQ(of(near, v6_b, 1), routing);
+    EXPECT_EQ(of(v6_a, group, 1), routing);
+    EXPECT_EQ(of(v6_a, v6_b, 255), routing);
+    EXPECT_EQ(of(v6_a, v6_b, 254), sessions);
+    EXPECT_EQ(of(v6_a, wide_group, 1), sessions);
 }
 
 }  // namespace

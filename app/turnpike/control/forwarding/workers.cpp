@@ -54,16 +54,17 @@ result<rte_ring*> make_learnt_ring(size_t worker) {
     return ring;
 }
 
-constexpr size_t punt_classes = 3;
+constexpr size_t punt_ring_kinds = 4;
 
 /// In the order in which they are polled.
-std::array<rte_ring*, punt_classes> punt_rings(const datapath::worker_parts& parts) noexcept {
-    return {parts.routing_to_control, parts.neighbours_to_control, parts.to_control};
+std::array<rte_ring*, punt_ring_kinds> punt_rings(const datapath::worker_parts& parts) noexcept {
+    return {parts.routing_to_control, parts.sessions_to_control, parts.neighbours_to_control,
+            parts.to_control};
 }
 
 void free_rings(const datapath::worker_parts& parts) noexcept {
     for (rte_ring* ring : {parts.from_control, parts.to_control, parts.neighbours_to_control,
-                           parts.routing_to_control})
+                           parts.sessions_to_control, parts.routing_to_control})
         rte_ring_free(ring);
 }
 
@@ -108,6 +109,7 @@ result<void> workers::make_slot(unsigned lcore) {
     } rings[] = {{&parts.from_control, "from_control", inject_ring_packets},
                  {&parts.to_control, "to_control", punt_ring_packets},
                  {&parts.neighbours_to_control, "neighbours", neighbour_ring_packets},
+                 {&parts.sessions_to_control, "sessions", routing_ring_packets},
                  {&parts.routing_to_control, "routing", routing_ring_packets}};
     struct undo {
         datapath::worker_parts& parts;
@@ -288,11 +290,11 @@ rte_ring* workers::ring_to(const datapath::egress& by) const noexcept {
 }
 
 void workers::receive_punted(const std::function<void(rte_mbuf*)>& handle) {
-    constexpr size_t most = 256, least_each = 32;  // of a class: of all workers, and of one
+    constexpr size_t most = 256, least_each = 32;  // of a ring: of all workers, and of one
     std::array<rte_mbuf*, most> packets;
     const auto each =
         static_cast<unsigned>(std::max(least_each, most / std::max<size_t>(slots_.size(), 1)));
-    for (size_t of = 0; of < punt_classes; ++of)
+    for (size_t of = 0; of < punt_ring_kinds; ++of)
         for (const auto& s : slots_) {
             const unsigned n =
                 rte_ring_sc_dequeue_burst(punt_rings(s->worker.parts())[of],

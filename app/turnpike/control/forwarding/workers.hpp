@@ -28,7 +28,7 @@ namespace turnpike::control {
 inline constexpr uint32_t inject_ring_packets = 1023, punt_ring_packets = 2047,
                           neighbour_ring_packets = 2047, routing_ring_packets = 511,
                           control_ring_packets = inject_ring_packets + punt_ring_packets +
-                                                 neighbour_ring_packets + routing_ring_packets;
+                                                 neighbour_ring_packets + 2 * routing_ring_packets;
 
 /// The lcores that forward: the configured ones, else all but the main lcore, else the main lcore.
 /// where   of the configured ones

@@ -18,6 +18,8 @@ rte_ring* ring_of(const context& c, punt_class of) noexcept {
     switch (of) {
         case punt_class::routing:
             return c.routing_to_control;
+        case punt_class::sessions:
+            return c.sessions_to_control;
         case punt_class::neighbours:
             return c.neighbours_to_control;
         default:
