@@ -236,14 +236,14 @@ def test_floods_cost_no_other_packet():
     assert dropped["dead neighbour"]["neighbour_failed"] > 50_000
     for scan in ("scan of a /16", "scan of a /64"):
         assert dropped[scan]["punt_rate"] > 50_000 and dropped[scan]["resolve_rate"] > 1000
-    of_neighbours = ("ARP requests", "neighbour solicitations", "ARP answers", "neighbour advertisements",
-                     "router advertisements")
-    for flood in (*of_neighbours, "UDP to a closed port"):
+    of_neighbours = ("ARP requests", "neighbour solicitations", "router advertisements")
+    replies = ("ARP answers", "neighbour advertisements")
+    for flood in (*of_neighbours, *replies, "UDP to a closed port"):
         assert dropped[flood]["punt_rate"] > 50_000
     assert dropped["martians"]["ipv4_source"] > 50_000 and dropped["martians"]["ipv4_destination"] > 20_000
     for flood, of in (("TTL 1", "icmp_error"), ("no route", "icmp_error"), ("dead neighbour", "icmp_error"),
                       ("scan of a /16", "resolve"), ("scan of a /64", "resolve"), ("UDP to a closed port", "local"),
-                      *((flood, "neighbours") for flood in of_neighbours)):
+                      *((flood, "neighbours") for flood in of_neighbours), *((flood, "replies") for flood in replies)):
         assert classes[flood][of]["dropped"] > 50_000 and classes[flood][of]["punted"] > 0, classes[flood]
     assert "punt_ring_full" not in report["drops"], report["drops"]
 

@@ -13,10 +13,10 @@
 
 namespace turnpike::control {
 
-/// Maximum packets of a burst: half of a punt ring for a thousand new hosts at once, and for their answers.
+/// Maximum packets of a burst: half of a punt ring for a thousand new hosts at once, and for their replies.
 constexpr uint32_t burst_limit(datapath::punt_class of) noexcept {
     using enum datapath::punt_class;
-    return of == resolve || of == neighbours ? 1024 : 256;
+    return of == resolve || of == neighbours || of == replies ? 1024 : 256;
 }
 
 namespace {

@@ -394,7 +394,7 @@ class controller {
     size_t max_held_ = 0;  ///< limit of each list
     /// Punted packets that need the tables, during a loan: those of ARP and ND, and others.
     std::vector<held_packet> held_neighbours_{}, held_{};
-    slow_path::message_rate message_rate_;
+    slow_path::message_rate message_rate_{2};
     std::unique_ptr<slow_path::dad> dad_;
     std::unique_ptr<slow_path::igmp_reports> igmp_;
     std::unique_ptr<slow_path::icmp_errors> icmp_errors_;

@@ -87,7 +87,7 @@
     X(pending_limit, "limit of pending packets of all neighbours; the oldest one is dropped", \
       "Find the scan that resolves many absent addresses at once by `turnpikectl trace 10 dropped`, and deny it " \
       "by an ACL.") \
-    X(neighbour_rate, "ARP or neighbour discovery over the interface's rate limit", \
+    X(neighbour_rate, "ARP or neighbour discovery over the rate limit of its interface or host", \
       "Find the loop or the storming host by a capture of ARP; raise `neighbours.rate` for a very large segment.") \
     X(resolve_rate, "unknown neighbour, and solicitations are over their interface's rate", \
       "Find the scan of absent addresses by `turnpikectl trace 10 dropped`; raise `neighbours.solicit_rate` for a " \

@@ -18,6 +18,9 @@
 namespace turnpike::datapath {
 
 inline constexpr uint16_t max_interfaces = 1024;  ///< index 0 is unused
+inline constexpr uint16_t max_ports = 32;         ///< RTE_MAX_ETHPORTS
+inline constexpr uint16_t tunnel_port =
+    max_ports;  ///< index of no device: port of tunnel interfaces
 
 enum class interface_kind : uint8_t {
     none,     ///< unused index

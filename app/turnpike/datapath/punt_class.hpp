@@ -16,7 +16,8 @@
     X(sessions, 20000,                                                                           \
       "for us, from any node: BGP, LDP, multihop BFD, RSVP, unicast messages of OSPF, RIP, PIM") \
     X(local, 10000, "for us: all other protocols")                                               \
-    X(neighbours, 10000, "ARP and neighbour discovery")                                          \
+    X(neighbours, 10000, "ARP and neighbour discovery, except replies")                          \
+    X(replies, 10000, "ARP replies to us, solicited neighbour advertisements")                   \
     X(icmp_error, 10000, "dropped, and the source is to get an ICMP error")                      \
     X(too_big, 10000, "dropped, and the source is to get a Packet Too Big")                      \
     X(resolve, 10000, "the neighbour's MAC address is unknown")                                  \

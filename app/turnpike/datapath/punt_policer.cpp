@@ -52,6 +52,20 @@ senders senders_of(const packet::parsed& p) noexcept {
     }
 }
 
+/// Whether an ARP or ND message can be a reply to our request: a unicast reply, a solicited advertisement.
+bool is_reply(const burst& b, uint32_t i) noexcept {
+    const packet::parsed& p = b.parsed[i];
+    const auto* frame = rte_pktmbuf_mtod(b.packet[i], const uint8_t*);
+    if (packet::header_at<packet::ethernet_header>(frame).destination.is_group()) return false;
+    if (p.l3 == packet::l3_kind::arp)
+        return packet::header_at<packet::arp_message>(frame + p.l2_bytes).operation ==
+               packet::arp_reply;
+    return p.icmp_type == packet::icmp6_neighbour_advertisement &&
+           p.upper_offset + sizeof(packet::icmp_header) <= b.packet[i]->data_len &&
+           (packet::header_at<packet::icmp_header>(frame + p.upper_offset).rest &
+            packet::nd_flag_solicited) != 0;
+}
+
 }  // namespace
 
 bool is_from_link(const packet::parsed& p, const uint8_t* frame) noexcept {
@@ -77,6 +91,7 @@ punt_class punt_class_of(const burst& b, uint32_t i) noexcept {
     switch (b.punt[i]) {
         case punt_reason::arp:
         case punt_reason::nd:
+            return is_reply(b, i) ? punt_class::replies : punt_class::neighbours;
         case punt_reason::neigh_suppress:
             return punt_class::neighbours;
         case punt_reason::local:
@@ -101,8 +116,10 @@ punt_class punt_class_of(const burst& b, uint32_t i) noexcept {
 }
 
 punt_policer::punt_policer()
-    : rows_(static_cast<row*>(std::calloc(size_t{max_interfaces} * punt_classes, sizeof(row)))) {
-    if (rows_ == nullptr) throw std::bad_alloc();
+    : rows_(static_cast<row*>(std::calloc(size_t{max_interfaces} * punt_classes, sizeof(row)))),
+      buckets_(static_cast<token_bucket*>(std::calloc(
+          size_t{max_interfaces} * max_in_ports * punt_classes, sizeof(token_bucket)))) {
+    if (rows_ == nullptr || buckets_ == nullptr) throw std::bad_alloc();
 }
 
 }  // namespace turnpike::datapath

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Policing of punted packets, in the worker and before the punt rings: a token bucket per ingress interface and class
+// Policing of punted packets, in the worker and before the punt rings: a token bucket per ingress interface, port and class
 // (punt_class.hpp). A flood on one interface, or of one class, thus fills no ring and costs control no time
-// that other packets need. Only punted packets come here.
+// that other packets need. The ports of a bridge have separate buckets at its routing interface. Only punted packets come
+// here.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <memory>
@@ -45,11 +47,15 @@ using punt_rates = std::array<token_rate, punt_classes>;
 class punt_policer {
   public:
     struct row {
-        token_bucket bucket;
         counters::counter punted, dropped;
     };
 
     punt_policer();
+    /// in_port  by which the packet was received: a bridge's routing interface has several
+    [[nodiscard]] token_bucket& bucket(uint16_t ifindex, uint16_t in_port, punt_class c) noexcept {
+        const size_t at = size_t{ifindex} * max_in_ports + std::min<size_t>(in_port, max_ports);
+        return buckets_.get()[at * punt_classes + static_cast<size_t>(c)];
+    }
     [[nodiscard]] row& of(uint16_t ifindex, punt_class c) noexcept {
         return rows_.get()[ifindex * punt_classes + static_cast<size_t>(c)];
     }
@@ -58,11 +64,13 @@ class punt_policer {
     }
 
   private:
+    static constexpr size_t max_in_ports = max_ports + 1;  ///< with tunnel_port
     struct release {
-        void operator()(row* p) const noexcept { std::free(p); }
+        void operator()(void* p) const noexcept { std::free(p); }
     };
     /// The kernel zeroes these pages on first use: unused interfaces take no memory.
     std::unique_ptr<row, release> rows_;
+    std::unique_ptr<token_bucket, release> buckets_;
 };
 
 }  // namespace turnpike::datapath

@@ -38,9 +38,6 @@ struct samplers;
 struct interface_counters;
 struct latency_samplers;
 
-inline constexpr uint16_t max_ports = 32;  ///< RTE_MAX_ETHPORTS
-inline constexpr uint16_t tunnel_port =
-    max_ports;  ///< index of no device: port of tunnel interfaces
 inline constexpr uint32_t max_route_entries =
     1u << 21;  ///< per address family; an upper bound, not a reservation
 

@@ -117,6 +117,28 @@ TEST(routing, asks_through_the_bridge) {
               fdb_entry(1) + bridge_mac);
 }
 
+/// Requests to the router's MAC address pass isolation and storm control.
+TEST(routing, arp_of_one_member_starves_no_other_member) {
+    lab l(routers + "punt_rate: {neighbours: 100}\n");
+    const auto who = [](uint8_t host) {
+        return ethernet(0x0806,
+                        byte_vector{0, 1, 8, 0, 6, 4, 0, 1} + fdb_entry(host) +
+                            byte_vector{10, 0, 1, host} + zeros(6) + byte_vector{10, 0, 1, 254},
+                        bridge_mac, fdb_entry(host));
+    };
+    for (int n = 0; n < 100; ++n) {
+        ASSERT_TRUE(l.offer(0, who(4)));
+        l.worker().poll();
+    }
+    EXPECT_GT(l.dropped(drop_reason::punt_rate), 50U);
+    ASSERT_TRUE(l.offer(1, who(5)));
+    for (int n = 0; n < 32; ++n) l.settle();
+    const auto sent_frames = l.sent(1);
+    EXPECT_TRUE(std::ranges::any_of(
+        sent_frames, [](const byte_vector& f) { return f[5] == 5 && f[13] == 6 && f[21] == 2; }));
+    l.sent(0);
+}
+
 TEST(routing, our_own_address_is_nobody_elses) {
     lab l(routers);
     EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(1), bridge_mac)), "");

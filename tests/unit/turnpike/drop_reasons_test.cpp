@@ -87,7 +87,7 @@ TEST(drop_reasons, neighbour_discovery_in_two_segments) {
 
 /// RFC 6583 section 6: neighbour replies are processed during a flood on a link.
 TEST(drop_reasons, neighbour_messages_beyond_their_rate) {
-    constexpr unsigned at_once = 20 / 10;
+    constexpr unsigned at_once = 20 / 10 / 2;  // of one host
     lab l(router("", "  rate: 20\n"));
     const byte_vector question = ethernet(0x0806, arp({}), byte_vector(6, 0xff));
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(l.offer(0, question));

@@ -23,9 +23,10 @@ std::vector<observe::log_line> conflicts() {
 class neighbour_rate : public ::testing::Test {
   protected:
     static constexpr unsigned rate = 100, burst = rate / 10;  ///< a tenth of a second's worth
+    static constexpr unsigned share = burst / 2;              ///< of one host
     /// The number of answered requests from a host at west for `target`.
-    unsigned answered(uint32_t target, unsigned times = 1) {
-        const byte_vector host{2, 0, 0, 0, 0, 0x0a};
+    unsigned answered(uint32_t target, unsigned times = 1, uint8_t last_of_mac = 0x0a) {
+        const byte_vector host{2, 0, 0, 0, 0, last_of_mac};
         unsigned replies = 0;
         while (times-- != 0) {
             EXPECT_TRUE(l.offer(0, ethernet(0x0806,
@@ -50,8 +51,20 @@ class neighbour_rate : public ::testing::Test {
 };
 
 TEST_F(neighbour_rate, is_of_requests_for_us) {
-    EXPECT_EQ(answered(ours, 3 * burst), burst);
-    EXPECT_EQ(l.dropped(drop_reason::neighbour_rate), 2 * burst);
+    EXPECT_EQ(answered(ours, 3 * burst), share);
+    EXPECT_EQ(l.dropped(drop_reason::neighbour_rate), 3 * burst - share);
+}
+
+/// The others have other buckets, except one in 32 of them.
+TEST_F(neighbour_rate, a_flood_by_one_host_silences_no_other) {
+    EXPECT_EQ(answered(ours, 3 * burst), share);
+    unsigned others_answered = 0;
+    for (const uint8_t host : {uint8_t{0x21}, uint8_t{0x22}, uint8_t{0x23}, uint8_t{0x24}})
+        others_answered += answered(ours, 1, host);
+    EXPECT_GE(others_answered, 1U);
+    unsigned many = 0;
+    for (uint8_t host = 0x40; host < 0x40 + 3 * burst; ++host) many += answered(ours, 1, host);
+    EXPECT_EQ(many + others_answered, burst - share) << "of the interface";
 }
 
 /// A host that scans the link keeps no other from the address of its gateway.

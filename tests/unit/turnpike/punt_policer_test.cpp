@@ -184,6 +184,31 @@ TEST_F(punt_policer, arp_on_one_interface_loses_no_answer_on_another) {
     EXPECT_EQ(counted_for("east", punt_class::neighbours).dropped, 0U);
 }
 
+/// A neighbour that answers stays reachable, also while its link is flooded.
+TEST_F(punt_policer, arp_requests_starve_no_reply) {
+    ASSERT_TRUE(l.apply(router("", host_at_west) + "punt_rate: {neighbours: 100}\n"));
+    receive(1, ethernet(0x0800,
+                        ipv4({.source = 0x0a00'0202, .destination = 0x0a00'0109}, udp(counted(4))),
+                        {2, 0, 0, 0, 0, 0x0c}, {2, 0, 0, 0, 0, 0x0d}));
+    l.settle();
+    ASSERT_EQ(l.sent(0).size(), 1U) << "who has 10.0.1.9";
+    receive(0, arp_request, 200);
+    receive(0, ethernet(0x0806,
+                        arp({.operation = 2,
+                             .sender_mac = {2, 0, 0, 0, 0, 9},
+                             .sender_ip = 0x0a00'0109,
+                             .target_mac = {2, 0, 0, 0, 0, 0x0b},
+                             .target_ip = us_at_west}),
+                        {2, 0, 0, 0, 0, 0x0b}, {2, 0, 0, 0, 0, 9}));
+    const auto sent = sent_after_control(0);
+    EXPECT_TRUE(std::ranges::any_of(sent, [](const byte_vector& f) {
+        return f[5] == 9 && f[12] == 0x08 && f[13] == 0;
+    })) << "the packet that waited";
+    EXPECT_GT(counted_for("west", punt_class::neighbours).dropped, 100U);
+    EXPECT_EQ(counted_for("west", punt_class::replies).punted, 1U);
+    EXPECT_EQ(counted_for("west", punt_class::replies).dropped, 0U);
+}
+
 TEST_F(punt_policer, the_configuration_changes_the_rates) {
     ASSERT_TRUE(l.apply(router("", host_at_west) + "punt_rate: {local: 1}\n"));
     receive(0, echo_request, 5);

@@ -17,6 +17,11 @@ packet::arp_message message_of(const owned_mbuf& p) {
     return packet::header_at<packet::arp_message>(p.lead().data() + p.about().parsed.l2_bytes);
 }
 
+uint64_t sender_of(const owned_mbuf& p) noexcept {
+    return message_rate::host_of(
+        packet::header_at<packet::ethernet_header>(p.lead().data()).source);
+}
+
 bool has(const std::vector<uint32_t>& some, uint32_t address) noexcept {
     return std::find(some.begin(), some.end(), address) != some.end();
 }
@@ -38,7 +43,7 @@ bool arp::answer(const owned_mbuf& p) {
     const std::vector<uint32_t> here = ours(in);
     if (packet::check_arp(message, here) != packet::drop_reason::none ||
         message.operation != packet::arp_request || !has(here, message.target_ip) ||
-        !rate_.allow(in, context_.now_ms))
+        !rate_.allow(p.about(), sender_of(p), context_.now_ms))
         return false;
     const datapath::interface& on = context_.interface(in);
     std::array<uint8_t, packet::arp_frame_bytes> frame;
@@ -68,7 +73,7 @@ void arp::handle(owned_mbuf p) {
         message.operation == packet::arp_reply && (for_us || (here.empty() && target == 0));
     // A request between other hosts triggers no reply, so it does not use up a token.
     const bool spends = answer ? !context_.known.asks(in, from) : for_us;
-    if (spends && !context_.answered && !rate_.allow(in, context_.now_ms))
+    if (spends && !context_.answered && !rate_.allow(p.about(), sender_of(p), context_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
     if (sender != 0 && context_.may_be_neighbour(in, from)) {
         // RFC 826: an existing entry is updated; the sender of a request for us is learned. A reply

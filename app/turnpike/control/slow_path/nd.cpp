@@ -18,6 +18,11 @@ using datapath::interface;
 
 namespace {
 
+uint64_t host_of(const owned_mbuf& p) noexcept {
+    return message_rate::host_of(
+        packet::header_at<packet::ethernet_header>(p.lead().data()).source);
+}
+
 bool is_ours(const interface& on, const ipv6_address& a) noexcept {
     return std::find(on.addresses->v6.begin(), on.addresses->v6.end(), a) != on.addresses->v6.end();
 }
@@ -47,7 +52,7 @@ void nd::handle(owned_mbuf p) {
 void nd::learn_router_or_host(const owned_mbuf& p, const mac_address& link) {
     const uint16_t in = p.about().in_interface;
     const ip_address from = address_at(p, p.about().parsed.source_offset());
-    if (context_.known.knows(in, from) && rate_.allow(in, context_.now_ms))
+    if (context_.known.knows(in, from) && rate_.allow(p.about(), host_of(p), context_.now_ms))
         context_.known.learn(in, from, link, false, context_.now_ms);
 }
 
@@ -69,7 +74,8 @@ bool nd::answer(const owned_mbuf& p) {
         if (!solicits || source == packet::ipv6_unspecified) own_.claimed(in, target, sender);
         return false;
     }
-    if (!solicits || own_.is_duplicate(in, target) || !rate_.allow(in, context_.now_ms))
+    if (!solicits || own_.is_duplicate(in, target) ||
+        !rate_.allow(p.about(), host_of(p), context_.now_ms))
         return false;
     advertise_to(in, target, source, link != nullptr ? *link : sender);
     return true;
@@ -96,7 +102,7 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
         packet::header_at<packet::nd_message>(frame + p.about().parsed.upper_offset).target;
     if (!is_ours(on, target)) return context_.deliver_or_consume(std::move(p));
     if (own_.is_duplicate(in, target)) return p.consume();
-    if (!context_.answered && !rate_.allow(in, context_.now_ms))
+    if (!context_.answered && !rate_.allow(p.about(), host_of(p), context_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
     const bool probe = source == packet::ipv6_unspecified;  // duplicate address detection
     mac_address asker = packet::header_at<packet::ethernet_header>(frame).source;
@@ -133,7 +139,8 @@ void nd::handle_advertisement(owned_mbuf p, const mac_address* link) {
     if (!context_.may_be_neighbour(in, target)) return p.consume();
     const uint32_t flags = message.icmp.rest;
     const bool solicited = (flags & packet::nd_flag_solicited) != 0;
-    if (!(solicited && context_.known.asks(in, target)) && !rate_.allow(in, context_.now_ms))
+    if (!(solicited && context_.known.asks(in, target)) &&
+        !rate_.allow(p.about(), host_of(p), context_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
     neighbour_claim claim{.solicited = solicited,
                           .overrides = (flags & packet::nd_flag_override) != 0};

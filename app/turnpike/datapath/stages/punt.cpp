@@ -42,7 +42,8 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
         };
         const punt_class of = punt_class_of(b, i);
         punt_policer::row& policer = c.policing->of(b.in[i], of);
-        if (!policer.bucket.allow(c.snapshot->punt[static_cast<size_t>(of)], c.now)) {
+        if (!c.policing->bucket(b.in[i], b.in_port, of)
+                 .allow(c.snapshot->punt[static_cast<size_t>(of)], c.now)) {
             policer.dropped.add(1);
             return refuse(drop_reason::punt_rate);
         }
