@@ -176,7 +176,7 @@
       "Set `host_interface: true`, so that the kernel reassembles, or lower the packet size at the sender.") \
     X(duplicate_address, "to a local address that failed duplicate address detection", \
       "Remove the address from the other host, or from turnpike; the log names the other host's MAC address.") \
-    X(icmp_rate, "echo request over the ICMP rate limit", \
+    X(icmp_rate, "echo request over the ICMP rate limit of its interface", \
       "Raise `icmp.rate` if so many echo requests are normal.") \
     X(host_if_rate, "for the kernel, over the rate limit of its interface and class", \
       "Raise `control_plane.rate`, or find the sender by `turnpikectl show punt`.") \

@@ -89,7 +89,7 @@ constexpr field<configuration> settings_rows[] = {
      "Maximum sleep of an idle worker; 0: workers never sleep",
      access<&configuration::idle, &state::idle::sleep_us>(), is_always_compared},
     {"icmp.rate", number_type(0, max_rate, "per second"),
-     "Maximum rate of echo replies, of Packet Too Big, and of other ICMP errors",
+     "Maximum rate of echo replies, of Packet Too Big, and of other ICMP errors on an interface",
      access<&configuration::messages, &state::icmp::rate>(), is_always_compared},
 #define TURNPIKE_PUNT_ROW(name, rate, says)                              \
     {"punt_rate." #name, number_type(1, max_rate, "packets per second"), \

@@ -207,7 +207,7 @@ struct idle {
     bool operator==(const idle&) const = default;
 };
 
-/// Rate limits of originated messages.
+/// Rate limits of originated messages, for each ingress interface.
 struct icmp {
     uint32_t rate = 1000;  ///< echo replies per second, and errors per second
     bool operator==(const icmp&) const = default;

@@ -95,11 +95,14 @@ icmp_error icmp_error_of(drop_reason why, bool v4, uint16_t mtu) noexcept {
     }
 }
 
-bool icmp_errors::may_send(const icmp_error& error, bool v4) noexcept {
+bool icmp_errors::may_send(const owned_mbuf& p, const icmp_error& error) noexcept {
+    const bool v4 = p.about().parsed.is_ipv4();
     const bool too_big = v4 ? error.type == packet::icmp4_unreachable &&
                                   error.code == packet::icmp4_code_fragmentation_needed
                             : error.type == packet::icmp6_too_big;
-    return (too_big ? too_big_rate_ : rate_).allow(context_.now_ms);
+    return too_big ? too_big_rate_.allow(p.about(), message_rate::host_of(source_of(p)),
+                                         context_.now_ms)
+                   : rate_.allow(p.about(), context_.now_ms);
 }
 
 void icmp_errors::send(const owned_mbuf& p, const icmp_error& error) {
@@ -111,12 +114,12 @@ void icmp_errors::send(const owned_mbuf& p, const icmp_error& error) {
     const std::span<uint8_t> ip = std::span(frame).subspan(ethernet);
     uint32_t bytes = 0;
     if (about.parsed.is_ipv4()) {
-        if (!may_send(error, true)) return;
+        if (!may_send(p, error)) return;
         const uint32_t from = v4_error_source(context_, about.in_interface, source_of(p));
         bytes = packet::write_icmp4_error(ip, p.lead(), about.parsed, error, from);
     } else {
         const auto from = v6_answerer(context_, own_, p);
-        if (!from || !may_send(error, false)) return;
+        if (!from || !may_send(p, error)) return;
         bytes = packet::write_icmp6_error(ip, p.lead(), about.parsed, error, *from);
     }
     if (bytes == 0) return;
@@ -128,7 +131,7 @@ void icmp_errors::send(const owned_mbuf& p, const icmp_error& error) {
 
 void icmp_errors::send_as_receiver(const owned_mbuf& p, const icmp_error& error, uint16_t by) {
     const packet::parsed& about = p.about().parsed;
-    if (!packet::may_report(p.lead(), about, error) || !may_send(error, about.is_ipv4())) return;
+    if (!packet::may_report(p.lead(), about, error) || !may_send(p, error)) return;
     // The Ethernet header with its tags, with swapped addresses.
     const uint8_t* const told_of = p.lead().data();
     constexpr size_t max_l2_rules =
@@ -227,7 +230,7 @@ void local::handle(owned_mbuf p) {
 }
 
 void local::echo(owned_mbuf p) {
-    if (!echo_rate_.allow(context_.now_ms)) return p.drop(drop_reason::icmp_rate);
+    if (!echo_rate_.allow(p.about(), context_.now_ms)) return p.drop(drop_reason::icmp_rate);
     const datapath::punted about = p.about();
     const ip_address asker = source_of(p);
     std::optional<ipv6_address> from;

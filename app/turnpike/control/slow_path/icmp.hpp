@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ICMP originated by turnpike: echo replies, and errors about dropped packets. Echo, Packet Too Big and other errors
 // have separate rate limits: a lost Packet Too Big is a black hole for its sender (RFC 2923 section 2.1), other lost
-// errors are not.
+// errors are not. Each ingress interface has separate limits, and one receiver of Packet Too Big gets a quarter of the
+// interface's rate (message_rate.hpp).
 #pragma once
 
 #include "control/slow_path/dad.hpp"
 #include "control/slow_path/igmp_reports.hpp"
+#include "control/slow_path/message_rate.hpp"
 #include "control/slow_path/slow_path_context.hpp"
 #include "packet/icmp.hpp"
 
@@ -31,11 +33,11 @@ class icmp_errors {
     void send_as_receiver(const owned_mbuf& p, const packet::icmp_error& error, uint16_t by);
 
   private:
-    [[nodiscard]] bool may_send(const packet::icmp_error& error, bool v4) noexcept;
+    [[nodiscard]] bool may_send(const owned_mbuf& p, const packet::icmp_error& error) noexcept;
 
     slow_path_context& context_;
     const dad& own_;
-    rate_limit rate_{0}, too_big_rate_{0};
+    message_rate rate_{0}, too_big_rate_{4};
 };
 
 /// Packets to us: answers ICMP echo, passes the rest to the kernel, or drops it with an ICMP error.
@@ -52,7 +54,7 @@ class local : public handler {
     icmp_errors& errors_;
     dad& own_;
     igmp_reports& igmp_;
-    rate_limit echo_rate_{0};
+    message_rate echo_rate_{0};
 };
 
 /// Frames that exceed their tunnel's MTU. A bridge has no address to send the error from. (Linux

@@ -56,7 +56,7 @@ void redirects::handle(owned_mbuf p) {
     std::array<uint8_t, ethernet + packet::icmp6_error_max_bytes> frame{};
     const std::span<uint8_t> ip = std::span(frame).subspan(ethernet);
     const uint32_t bytes = about.parsed.is_ipv4() ? write4(p, *by, ip) : write6(p, *by, ip);
-    if (bytes == 0 || !rate_.allow(context_.now_ms)) return p.consume();
+    if (bytes == 0 || !rate_.allow(about, context_.now_ms)) return p.consume();
     rte_mbuf* message = context_.out.originate(in.port, std::span(frame).first(ethernet + bytes));
     if (message == nullptr) return p.consume();
     datapath::punted_of(message).in_port = in.port;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "control/slow_path/dad.hpp"
+#include "control/slow_path/message_rate.hpp"
 #include "control/slow_path/slow_path_context.hpp"
 
 namespace turnpike::control::slow_path {
@@ -20,7 +21,7 @@ class redirects : public handler {
     uint32_t write6(const owned_mbuf& p, const known_neighbour& by, std::span<uint8_t> ip);
 
     const dad& own_;
-    rate_limit rate_{0};
+    message_rate rate_{0};
 };
 
 }  // namespace turnpike::control::slow_path
