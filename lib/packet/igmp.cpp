@@ -96,6 +96,7 @@ std::optional<igmp_query> read_igmp_query(std::span<const uint8_t> lead, const p
                             : igmp_query{2, message[1] * 100U, q.group};
     else if (bytes < igmp3_query_bytes)
         return std::nullopt;
+    if (header_at<ipv4_header>(&lead[p.l2_bytes]).ttl != 1) return std::nullopt;
     if (q.version > 1 &&
         !has_router_alert(&lead[p.l2_bytes], static_cast<uint32_t>(lead.size() - p.l2_bytes), p))
         return std::nullopt;

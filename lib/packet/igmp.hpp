@@ -52,8 +52,8 @@ struct igmp_query {
     uint32_t max_response_ms;  ///< responses are spread over it
     uint32_t group;            ///< host order; 0: all groups
 };
-/// A valid query (RFC 3376 sections 4.1 and 7.1; from version 2 on with a router alert, section
-/// 9.1, which rejects off-link queries); nullopt: no valid query, or not completely readable.
+/// A valid query (RFC 3376 sections 4.1 and 7.1; TTL 1, section 4; from version 2 on with a router alert, section
+/// 9.1, which rejects off-link queries); nullopt: no valid query, or not completely readable. The caller examines the source.
 /// lead  of the packet
 [[nodiscard]] std::optional<igmp_query> read_igmp_query(std::span<const uint8_t> lead,
                                                         const parsed& p) noexcept;

@@ -20,11 +20,12 @@ const byte_vector alert_option{0x94, 4, 0, 0};
 
 /// Ethernet's and IPv4's headers, with a checksum of their own making.
 byte_vector igmp_frame(const byte_vector& to_mac, uint32_t to, const byte_vector& message,
-                       uint32_t from = igmp_us.address, const byte_vector& options = alert_option) {
+                       uint32_t from = igmp_us.address, const byte_vector& options = alert_option,
+                       uint8_t ttl = 1) {
     byte_vector out = test::ethernet(0x0800,
                                      test::ipv4({.id = 0,
                                                  .fragment = 0x4000,
-                                                 .ttl = 1,
+                                                 .ttl = ttl,
                                                  .protocol = 2,
                                                  .source = from,
                                                  .destination = to,
@@ -84,9 +85,9 @@ TEST(igmp, older_messages_go_to_the_group_or_to_all_routers) {
 }
 
 std::optional<igmp_query> read_query(const byte_vector& message,
-                                     const byte_vector& options = alert_option) {
+                                     const byte_vector& options = alert_option, uint8_t ttl = 1) {
     const byte_vector frame =
-        igmp_frame({1, 0, 0x5e, 0, 0, 1}, ipv4_all_hosts, message, 0x0a000909, options);
+        igmp_frame({1, 0, 0x5e, 0, 0, 1}, ipv4_all_hosts, message, 0x0a000909, options, ttl);
     return read_igmp_query(frame, parse_whole(frame));
 }
 
@@ -110,6 +111,10 @@ TEST(igmp, queries_that_are_none) {
     EXPECT_TRUE(read_query(igmp_message(two)));
     EXPECT_FALSE(read_query(igmp_message(two), {})) << "no router alert: from afar, perhaps";
     EXPECT_TRUE(read_query(igmp_message({0x11, 0, 0, 0, 0, 0, 0, 0}), {})) << "version 1 has none";
+    for (const uint8_t ttl : {uint8_t{2}, uint8_t{64}}) {
+        EXPECT_FALSE(read_query(igmp_message(two), alert_option, ttl)) << "of a remote node";
+        EXPECT_FALSE(read_query(igmp_message({0x11, 0, 0, 0, 0, 0, 0, 0}), {}, ttl));
+    }
     EXPECT_FALSE(read_query(two)) << "its checksum is wrong";
     EXPECT_FALSE(read_query(igmp_message({0x16, 100, 0, 0, 239, 1, 2, 3}))) << "a report";
     EXPECT_FALSE(read_query(igmp_message({0x11, 100, 0, 0, 10, 1, 2, 3}))) << "of no group";

@@ -177,6 +177,18 @@ TEST(tunnel_reports, answer_queries_within_the_time_that_they_give) {
     EXPECT_TRUE(l.igmp(1000).empty()) << "another host's report";
 }
 
+/// A query of version 1 has no Router Alert: a remote node can send one to our address, with TTL 1 here.
+TEST(tunnel_reports, remote_queriers_set_no_older_version) {
+    group_reports_lab l(with_groups(first_group));
+    l.igmp(5000);
+    for (const uint32_t source : {0xc633'6407U, 0x0a00'0a01U}) {
+        l.ask(general_1, packet::ipv4_all_hosts, source);
+        EXPECT_TRUE(l.igmp(10'000).empty());
+    }
+    l.ask(general_3, packet::ipv4_all_hosts);
+    EXPECT_EQ(l.igmp(1000), one(report_3({group_a}, group_record::is_exclude)));
+}
+
 /// RFC 3376 section 7.2.1: reports use the oldest version of the queriers present, until the timer
 /// of the older version expires.
 TEST(tunnel_reports, answer_older_routers_in_their_version) {
