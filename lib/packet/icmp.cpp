@@ -101,7 +101,8 @@ drop_reason check_icmp(std::span<const uint8_t> lead, const parsed& p) noexcept 
 
 bool write_echo_reply(std::span<uint8_t> lead, const parsed& p) noexcept {
     if (p.l3_drop != drop_reason::none || !p.is(flag_icmp) || p.is(flag_fragment) ||
-        p.is(flag_ipv4_options) || lead.size() < p.upper_offset + sizeof(icmp_header))
+        p.is(flag_ipv4_options) || p.is(flag_routing) ||
+        lead.size() < p.upper_offset + sizeof(icmp_header))
         return false;
     const uint8_t request = p.is_ipv4() ? uint8_t{icmp4_echo} : uint8_t{icmp6_echo};
     const uint8_t reply = p.is_ipv4() ? uint8_t{icmp4_echo_reply} : uint8_t{icmp6_echo_reply};

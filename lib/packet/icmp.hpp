@@ -29,7 +29,8 @@ namespace turnpike::packet {
 /// segments. The Ethernet header is unchanged.
 /// lead     must hold the headers
 /// Returns  false, without any change, if it is not a complete request without IPv4 options (RFC
-///          1812 section 4.3.3.6 requires reversing a source route)
+///          1812 section 4.3.3.6 requires reversing a source route) and without an IPv6 routing header (RFC
+///          8200 section 8.4: the reply must not have it)
 [[nodiscard]] bool write_echo_reply(std::span<uint8_t> lead, const parsed& p) noexcept;
 
 struct icmp_error {

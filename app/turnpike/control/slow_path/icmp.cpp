@@ -244,7 +244,7 @@ void local::echo(owned_mbuf p) {
             if (!from) return p.consume();
         }
     }
-    // A request with options, or with a code: the kernel reflects them (RFC 1122 section 3.2.2.6), if it has the address.
+    // A request with options, a routing header, or a code: the kernel reflects them (RFC 1122 section 3.2.2.6), if it has the address.
     if (!packet::write_echo_reply(p.lead(), about.parsed)) {
         const auto& prefixes = interface_of(p).addresses->prefixes;
         const bool is_here =
