@@ -231,12 +231,12 @@ TEST(neighbour_messages, an_error_whose_receiver_evicts_the_neighbour_that_faile
         "neighbours: {max_entries: 16, reachable_ms: 60000, retransmit_ms: 100, attempts: 2}\n");
     constexpr uint32_t sender = 0x0a000163, silent = 0x0a00024d;
     const byte_vector host{2, 0, 0, 0, 0, 0x0a}, west{2, 0, 0, 0, 0, 0x0b};
-    for (uint32_t n = 1; n < 16; ++n)
+    for (uint32_t n = 1; n < 15; ++n)
         ASSERT_TRUE(
             l.offer(1, ethernet(0x0806, arp({.sender_ip = 0x0a000200 + n, .target_ip = 0x0a0002fe}),
                                 byte_vector(6, 0xff), mac_a)));
     l.settle();
-    ASSERT_EQ(l.controller().routing().neighbours().size(), 15U);
+    ASSERT_EQ(l.controller().routing().neighbours().size(), 14U) << "as many as there may be";
     ASSERT_TRUE(l.offer(
         0, ethernet(0x0800, ipv4({.source = sender, .destination = silent}, udp(counted(12))), west,
                     host)));

@@ -411,20 +411,20 @@ TEST_F(machine, a_stale_neighbour_that_is_used_is_asked_by_unicast) {
 
 /// RFC 4861 section 6.3.2: between half and one and a half of the base, and not the same for all.
 TEST_F(machine, neighbours_that_were_resolved_together_become_stale_one_by_one) {
+    constexpr uint32_t all = 7;
     const auto confirm_all = [&] {
-        for (uint32_t i = 0; i < wanted.limits.limit; ++i) {
+        for (uint32_t i = 0; i < all; ++i) {
             const ip_address one = ip_address::from_v4(0x0a00'0100 + i);
             packet_for(one);
             n->confirm(here, one, {.mac = mac_a, .solicited = true}, now);
         }
     };
     confirm_all();
-    ASSERT_EQ(in(nstate::reachable), wanted.limits.limit);
+    ASSERT_EQ(in(nstate::reachable), all);
     pass(wanted.limits.reachable_ms / 2 - 1);
-    EXPECT_EQ(in(nstate::reachable), wanted.limits.limit);
+    EXPECT_EQ(in(nstate::reachable), all);
     unsigned steps = 0;
-    for (uint32_t ms = 0, before = wanted.limits.limit; ms <= wanted.limits.reachable_ms + 2;
-         ++ms) {
+    for (uint32_t ms = 0, before = all; ms <= wanted.limits.reachable_ms + 2; ++ms) {
         pass(1);
         steps += in(nstate::reachable) != std::exchange(before, in(nstate::reachable));
     }
@@ -467,18 +467,18 @@ TEST_F(machine, an_announcement_nobody_asked_for_makes_no_neighbour) {
 }
 
 TEST_F(machine, the_limit_holds_and_failed_ones_make_room) {
-    for (uint32_t i = 0; i < 8; ++i) packet_for(ip_address::from_v4(0x0a00'0100 + i));
-    EXPECT_EQ(n->size(), 8U);
+    for (uint32_t i = 0; i < 7; ++i) packet_for(ip_address::from_v4(0x0a00'0100 + i));
+    EXPECT_EQ(n->size(), 7U);
     pass(300);
-    EXPECT_EQ(in(nstate::failed), 8U);
+    EXPECT_EQ(in(nstate::failed), 7U);
     packet_for(host);
     EXPECT_EQ(gave_up[drop_reason::neighbour_limit], 0);
-    EXPECT_EQ(n->size(), 8U);
+    EXPECT_EQ(n->size(), 7U) << "an eighth is kept for gateways and static neighbours";
     EXPECT_EQ(in(nstate::incomplete), 1U);
 }
 
-// An entry learnt from unsolicited messages is evicted before one that we solicited, and a
-// reachable entry is never evicted.
+// An entry learnt from unsolicited messages is evicted before one that we solicited, and that before a
+// reachable one.
 TEST_F(machine, spoofed_solicitations_do_not_lock_the_table) {
     packet_for(host);
     answer(mac_a);
@@ -488,7 +488,7 @@ TEST_F(machine, spoofed_solicitations_do_not_lock_the_table) {
     n->confirm(here, host, {.mac = mac_a, .solicited = true}, now);  // host6 is stale now
     for (uint32_t i = 0; i < 1000; ++i)
         n->learn(here, ip_address::from_v4(0x0a00'0100 + i), mac_b, true, now);
-    EXPECT_EQ(n->size(), 8U);
+    EXPECT_EQ(n->size(), 7U);
     EXPECT_EQ(in(nstate::reachable), 1U);
     packet_for(host6);
     EXPECT_EQ(sent.back(), mac_b) << "host6 is still known";
@@ -500,12 +500,76 @@ TEST_F(machine, spoofed_solicitations_do_not_lock_the_table) {
 }
 
 TEST_F(machine, an_interface_has_its_share) {
-    for (uint32_t i = 0; i < 4; ++i)  // elsewhere's half
+    for (uint32_t i = 0; i < 3; ++i)  // elsewhere's half
         n->learn(elsewhere, ip_address::from_v4(0x0a00'0200 + i), mac_b, true, now);
     for (uint32_t i = 0; i < 1000; ++i)
         n->learn(here, ip_address::from_v4(0x0a00'0100 + i), mac_b, true, now);
-    for (uint32_t i = 0; i < 4; ++i) packet_for(ip_address::from_v4(0x0a00'0200 + i), elsewhere);
-    EXPECT_EQ(sent.size(), 4U) << "none of elsewhere's was taken";
+    for (uint32_t i = 0; i < 3; ++i) packet_for(ip_address::from_v4(0x0a00'0200 + i), elsewhere);
+    EXPECT_EQ(sent.size(), 3U) << "none of elsewhere's was taken";
+}
+
+/// A host can answer for any number of invented addresses.
+TEST_F(machine, reachable_neighbours_of_one_interface_lock_no_other) {
+    wanted.limits.limit = 32;
+    start();
+    const auto invented = [](uint32_t i) { return ip_address::from_v4(0x0a00'0100 + i); };
+    const auto other = [](uint32_t i) { return ip_address::from_v4(0x0a00'0800 + i); };
+    for (uint32_t i = 0; i < 8; ++i) n->learn(elsewhere, other(i), mac_b, true, now);
+    for (uint32_t i = 0; i < 100; ++i) {
+        n->learn(here, invented(i), mac_a, true, now);
+        n->confirm(here, invented(i), {.mac = mac_a, .solicited = true}, now);
+    }
+    EXPECT_EQ(in(nstate::reachable), 20U);
+    EXPECT_EQ(n->size(), 28U) << "an eighth is kept for gateways and static neighbours";
+    for (uint32_t i = 0; i < 8; ++i)
+        EXPECT_TRUE(n->knows(elsewhere, other(i))) << "below its share";
+    for (uint32_t i = 80; i < 100; ++i) EXPECT_TRUE(n->knows(here, invented(i))) << "the newest";
+    EXPECT_EQ(table->lookup(0, invented(0)), link.index()) << "without a host route";
+    for (uint32_t i = 8; i < 14; ++i) {
+        packet_for(other(i), elsewhere);
+        EXPECT_TRUE(n->asks(elsewhere, other(i)));
+    }
+    EXPECT_EQ(in(nstate::reachable), 14U) << "the shares are equal";
+    // Gateways fill the eighth, and then the room of dynamic entries.
+    EXPECT_TRUE(n->has_room());
+    for (uint32_t i = 0; i < 10; ++i)
+        ASSERT_TRUE(add_gateway(ip_address::from_v4(0x0a00'0a00 + i))) << i;
+    EXPECT_TRUE(n->add_gateway(elsewhere, other(99), false));
+    EXPECT_EQ(n->size(), 32U);
+    EXPECT_TRUE(n->has_room());
+    EXPECT_EQ(gave_up[drop_reason::neighbour_failed] + gave_up[drop_reason::neighbour_limit], 0);
+    // A static neighbour on the interface of the many.
+    wanted.neighbours[{"here", ip_address::from_v4(0x0a00'0b00)}] = {.mac = mac_b};
+    ASSERT_TRUE(apply());
+    EXPECT_EQ(n->size(), 32U);
+    wanted.routes = {};
+    wanted.neighbours.clear();
+    ASSERT_TRUE(apply());
+}
+
+TEST_F(machine, reachable_neighbours_go_after_all_others_of_interfaces_above_their_share) {
+    wanted.limits.limit = 16;  // a share: 7
+    start();
+    const auto reachable = [](uint32_t i) { return ip_address::from_v4(0x0a00'0100 + i); };
+    const auto stale = [](uint32_t i) { return ip_address::from_v4(0x0a00'0800 + i); };
+    const auto resolve_one = [&](uint32_t i) {
+        n->learn(here, reachable(i), mac_a, true, now);
+        n->confirm(here, reachable(i), {.mac = mac_a, .solicited = true}, now);
+    };
+    for (uint32_t i = 0; i < 10; ++i) n->learn(elsewhere, stale(i), mac_b, true, now);
+    for (uint32_t i = 0; i < 7; ++i) resolve_one(i);
+    EXPECT_EQ(in(nstate::reachable), 7U);
+    EXPECT_EQ(in(nstate::stale), 7U);
+    EXPECT_FALSE(n->knows(elsewhere, stale(2)));
+    resolve_one(7);
+    EXPECT_EQ(in(nstate::stale), 7U) << "elsewhere has its share";
+    EXPECT_FALSE(n->knows(here, reachable(0))) << "the oldest";
+    EXPECT_TRUE(n->knows(here, reachable(1)));
+    resolve_one(2);
+    n->learn(here, reachable(8), mac_a, true, now);
+    n->learn(here, reachable(9), mac_a, true, now);
+    EXPECT_FALSE(n->knows(here, reachable(8))) << "an unsolicited one goes before the reachable";
+    EXPECT_TRUE(n->knows(here, reachable(2)));
 }
 
 TEST_F(machine, an_interface_without_any_to_forget_takes_the_others) {
@@ -520,14 +584,14 @@ TEST_F(machine, an_interface_without_any_to_forget_takes_the_others) {
 }
 
 TEST_F(machine, a_lower_limit_is_reached_entry_by_entry) {
-    for (uint32_t i = 0; i < 8; ++i)
+    for (uint32_t i = 0; i < 7; ++i)
         n->learn(here, ip_address::from_v4(0x0a00'0100 + i), mac_b, true, now);
     wanted.limits.limit = 4;
     ASSERT_TRUE(apply());
-    for (uint32_t i = 0; i < 4; ++i) {
+    for (uint32_t i = 0; i < 3; ++i) {
         packet_for(ip_address::from_v4(0x0a00'0200 + i));
         EXPECT_TRUE(n->asks(here, ip_address::from_v4(0x0a00'0200 + i)));
-        EXPECT_EQ(n->size(), 7 - i);
+        EXPECT_EQ(n->size(), 6 - i);
     }
     EXPECT_EQ(gave_up[drop_reason::neighbour_limit], 0);
 }
@@ -542,20 +606,20 @@ TEST_F(machine, a_change_with_a_lower_limit_makes_room) {
 
 /// Management prepares changes, and control alone drops packets.
 TEST_F(machine, packets_of_an_entry_that_a_change_evicts_are_dropped_by_the_next_tick) {
-    for (uint32_t i = 0; i < 8; ++i) packet_for(ip_address::from_v4(0x0a00'0100 + i));
-    ASSERT_TRUE(add_gateway(ip_address::from_v4(0x0a00'0200)));
+    for (uint32_t i = 0; i < 7; ++i) packet_for(ip_address::from_v4(0x0a00'0100 + i));
+    for (uint32_t i = 0; i < 2; ++i) ASSERT_TRUE(add_gateway(ip_address::from_v4(0x0a00'0200 + i)));
     EXPECT_EQ(n->size(), 8U);
     EXPECT_TRUE(gave_up.empty());
-    EXPECT_EQ(n->pending(), 8U);
+    EXPECT_EQ(n->pending(), 7U);
     n->tick(now);
     EXPECT_EQ(gave_up, (std::map<drop_reason, int>{{drop_reason::neighbour_limit, 1}}));
-    EXPECT_EQ(n->pending(), 7U);
+    EXPECT_EQ(n->pending(), 6U);
 }
 
 /// Control commits a change, and may not pause for each neighbour that it does not concern.
 TEST_F(machine, a_change_updates_the_neighbours_that_it_concerns) {
     constexpr uint32_t many = 20'000;
-    wanted.limits.limit = many + 8;
+    wanted.limits.limit = 2 * many;
     start();
     const auto address = [](uint32_t number) {
         ip_address a = host6;

@@ -244,8 +244,8 @@ class neighbours::prepared_neighbours : public prepared_change {
             return there;
         }
         made_.push_back(nullptr);
-        const bool room = of_.entries_.size() < after_.limits.limit ||
-                          of_.evict(interface, after_.limits.limit, dropped_by::tick, 0);
+        const bool room =
+            of_.make_room(interface, role::lasting, after_.limits.limit, dropped_by::tick, 0);
         entry* e = room ? of_.insert(interface, a, snapshot_.interfaces[interface]) : nullptr;
         if (e == nullptr) {
             made_.pop_back();
@@ -343,7 +343,7 @@ std::optional<uint32_t> neighbours::add_gateway(uint16_t interface, const ip_add
     if (e == nullptr || (!e->gateway && !e->fixed)) {
         if (learned_ >= max_learned(limits_)) return std::nullopt;
         if (e == nullptr) {
-            e = make(interface, a, 0);
+            e = make(interface, a, role::lasting, 0);
             if (e == nullptr) return std::nullopt;
             e->state = neighbour_state::failed;  // resolved on first use
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state machine; neighbour_changes.cpp has its transactions.
+// The state machine; neighbour_changes.cpp has its transactions, neighbour_eviction.cpp the table's limits.
 #include "control/neighbours/neighbours.hpp"
 
 #include <algorithm>
@@ -69,78 +69,12 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
     return made;
 }
 
-neighbours::entry* neighbours::make(uint16_t interface, const ip_address& a, uint64_t now_ms) {
+neighbours::entry* neighbours::make(uint16_t interface, const ip_address& a, role is,
+                                    uint64_t now_ms) {
     const of_interface& on = interfaces_[interface];
-    if (!on.about) return nullptr;
-    if (entries_.size() >= limits_.limit &&
-        !evict(interface, limits_.limit, dropped_by::caller, now_ms))
+    if (!on.about || !make_room(interface, is, limits_.limit, dropped_by::caller, now_ms))
         return nullptr;
     return insert(interface, a, *on.about);
-}
-
-/// The LRU list of an entry's class; null: the entry may not be evicted.
-neighbours::lru* neighbours::list_of(const entry& e) {
-    if (e.gateway || e.fixed || e.state == nud::reachable || e.state == nud::probe) return nullptr;
-    worth w = worth::failed;
-    if (e.state == nud::stale) w = e.asked_for ? worth::solicited : worth::unsolicited;
-    if (e.state == nud::incomplete) w = worth::solicited;  // packets wait for it
-    return &interfaces_[e.interface].takeable[static_cast<size_t>(w)];
-}
-
-/// The entry was used: move it to the end of its list.
-void neighbours::rank(entry& e) {
-    unrank(e);
-    e.ranked_in = list_of(e);
-    if (e.ranked_in != nullptr) e.ranked_in->splice(e.ranked_in->end(), e.parked, e.rank);
-}
-
-void neighbours::update_rank(entry& e) {
-    if (list_of(e) != e.ranked_in) rank(e);
-}
-
-void neighbours::unrank(entry& e) {
-    if (e.ranked_in != nullptr) e.parked.splice(e.parked.end(), *e.ranked_in, e.rank);
-    e.ranked_in = nullptr;
-}
-
-neighbours::entry* neighbours::victim(of_interface& i) {
-    for (lru& list : i.takeable)
-        if (!list.empty()) return list.front();
-    return nullptr;
-}
-
-bool neighbours::has_room() noexcept {
-    if (learned_ >= max_learned(limits_)) return false;
-    return entries_.size() < limits_.limit ||
-           std::any_of(interfaces_.begin(), interfaces_.end(),
-                       [this](of_interface& i) { return victim(i) != nullptr; });
-}
-
-/// The entry to evict for a new one: of its interface if that has its fair share, else, or if it has none to evict, of the
-/// interface with the most entries.
-neighbours::entry* neighbours::victim_for(uint16_t interface, uint32_t limit) {
-    const uint32_t share = limit / std::max(1U, routed_interfaces_);
-    of_interface* from = &interfaces_[interface];
-    if (from->entries < share || victim(*from) == nullptr)
-        for (of_interface& other : interfaces_)
-            if (victim(other) != nullptr &&
-                (other.entries > from->entries || victim(*from) == nullptr))
-                from = &other;
-    return victim(*from);
-}
-
-/// Make room for an entry. Where the limit was lowered, two go for each that comes, until the table is within it.
-bool neighbours::evict(uint16_t interface, uint32_t limit, dropped_by by, uint64_t now_ms) {
-    const size_t before = entries_.size();
-    for (unsigned gone = 0; gone < 2 && entries_.size() >= limit; ++gone) {
-        entry* const e = victim_for(interface, limit);
-        if (e == nullptr) break;
-        if (by == dropped_by::tick)
-            for (const auto at : std::exchange(e->pending, {}))
-                aside_.splice(aside_.end(), waiting_, at);
-        forget(*e, drop_reason::neighbour_limit, now_ms);
-    }
-    return entries_.size() < before;
 }
 
 void neighbours::forget(entry& e, drop_reason why, uint64_t now_ms) {
@@ -169,7 +103,7 @@ void neighbours::resolve(rte_mbuf* packet, uint16_t interface, const ip_address&
     if (e == nullptr) {
         if (!may_solicit(interface, now_ms))
             return callbacks_.drop(packet, drop_reason::resolve_rate);
-        e = make(interface, a, now_ms);
+        e = make(interface, a, role::dynamic, now_ms);
         if (e == nullptr) return callbacks_.drop(packet, drop_reason::neighbour_limit);
         e->asked_for = true;
         start_asking(*e, now_ms);
@@ -256,7 +190,7 @@ void neighbours::ask(entry& e, uint64_t now_ms) {
 void neighbours::learn(uint16_t interface, const ip_address& a, const mac_address& mac, bool create,
                        uint64_t now_ms) {
     entry* e = find(interface, a);
-    if (e == nullptr && create) e = make(interface, a, now_ms);
+    if (e == nullptr && create) e = make(interface, a, role::dynamic, now_ms);
     if (e == nullptr || e->fixed) return;
     const bool known = e->state != nud::incomplete && e->state != nud::failed;
     if (known && e->mac == mac) return rank(*e);

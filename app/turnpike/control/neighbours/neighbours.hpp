@@ -15,9 +15,10 @@
 // with a host route: workers drop its packets, and it is probed once per retransmit_ms while they do. A gateway's
 // entry is never deleted: routes refer to its next hop. Control only.
 //
-// Limits (RFC 6583): at the maximum, the least recently used entry is evicted, of an interface
-// above its fair share first, and in this order: unanswered entries, entries from unsolicited
-// messages, entries that we resolved. Gateways, static and reachable entries are never evicted. The
+// Limits (RFC 6583): entries other than gateways and static ones are dynamic. At their maximum, the least recently used
+// dynamic entry is evicted, of an interface above its fair share of them (neighbour_eviction.cpp), and in this order:
+// unanswered entries, entries from unsolicited messages, entries that we resolved, reachable entries. The rest of the
+// table is kept for gateways and static neighbours, which are never evicted. The
 // total of waiting packets is limited; the oldest is dropped first. Multicast solicitations are limited per
 // interface, so that a scan of a network is no flood on its link; probes of known neighbours are not limited,
 // because their number is.
@@ -156,7 +157,7 @@ class neighbours {
     /// Whether a solicitation is outstanding.
     [[nodiscard]] bool asks(uint16_t interface, const ip_address& a) const noexcept;
     /// Whether a neighbour of the kernel's that was left out would find room now.
-    [[nodiscard]] bool has_room() noexcept;
+    [[nodiscard]] bool has_room() const noexcept;
 
     [[nodiscard]] uint64_t pending() const noexcept { return waiting_.size() + aside_.size(); }
     [[nodiscard]] uint32_t size() const noexcept { return static_cast<uint32_t>(entries_.size()); }
@@ -175,7 +176,7 @@ class neighbours {
     using waiting_list = std::list<waiting>;
     using key = std::pair<uint16_t, ip_address>;
     /// Eviction classes, the first class first; each list is in LRU order.
-    enum class worth : uint8_t { failed, unsolicited, solicited, count_ };
+    enum class worth : uint8_t { failed, unsolicited, solicited, reachable, count_ };
     using lru = std::list<entry*>;
     using timer_set = std::set<std::pair<uint64_t, key>>;
 
@@ -205,7 +206,7 @@ class neighbours {
         timer_set::node_type timer{};  ///< timer node, likewise
     };
     struct of_interface {
-        std::array<lru, static_cast<size_t>(worth::count_)> takeable{};
+        std::array<lru, static_cast<size_t>(worth::count_)> takeable{};  ///< dynamic entries
         uint32_t entries = 0;
         /// as of the last change: the snapshot is copied and freed when a device vanishes or is reopened; none: not routed
         std::optional<datapath::interface> about{};
@@ -221,14 +222,17 @@ class neighbours {
 
     [[nodiscard]] known_neighbour shown(const entry& e) const;
     entry* find(uint16_t interface, const ip_address& a);
-    entry* make(uint16_t interface, const ip_address& a, uint64_t now_ms);
+    enum class role : uint8_t { dynamic, lasting };  ///< lasting: a gateway or static neighbour
+    entry* make(uint16_t interface, const ip_address& a, role is, uint64_t now_ms);
     entry* insert(uint16_t interface, const ip_address& a, const datapath::interface& on);
-    entry* victim_for(uint16_t interface, uint32_t limit);
-    /// The packets of an evicted entry are dropped by evict(), or by control's next tick() where management prepares a
+    [[nodiscard]] size_t max_dynamic(uint32_t limit) const noexcept;
+    [[nodiscard]] bool has_room_for(role is, uint32_t limit) const noexcept;
+    entry* victim_for(uint16_t interface, role is, uint32_t limit);
+    /// The packets of an evicted entry are dropped by make_room(), or by control's next tick() where management prepares a
     /// transaction: counters and captures have one writer.
     enum class dropped_by : uint8_t { caller, tick };
-    bool evict(uint16_t interface, uint32_t limit, dropped_by by, uint64_t now_ms);
-    entry* victim(of_interface& i);
+    bool make_room(uint16_t interface, role is, uint32_t limit, dropped_by by, uint64_t now_ms);
+    static entry* victim(of_interface& i, worth most);
     void forget(entry& e, datapath::drop_reason why, uint64_t now_ms);
     [[nodiscard]] lru* list_of(const entry& e);
     void rank(entry& e);
@@ -268,6 +272,7 @@ class neighbours {
     std::vector<of_interface> interfaces_;  ///< by interface index
     uint32_t routed_interfaces_ = 0;
     size_t learned_ = 0;  ///< entries for the kernel's gateways and permanent neighbours
+    size_t dynamic_ = 0;  ///< entries in the lists of interfaces_
     timer_set timers_;
     uint32_t flushes_begun_ = 0;
     std::list<flush> flushes_{};  ///< of flush_by_ticks()
