@@ -22,14 +22,15 @@ void events::device_gone(const std::string& port, const std::string& device, boo
                  {{"what", "removed"}, {"port", port}, {"device", device}});
 }
 
-/// A changed MAC address may be spoofing, and a lost gateway affects routes: both are logged as
-/// warnings.
+/// A changed MAC address may be spoofing, and a lost gateway affects routes. A host can change its MAC
+/// address at any rate: messages about gateways have a separate limit.
 void events::neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms) {
     const log_level level = e.from && e.to             ? log_level::notice
                             : e.whose.gateway && !e.to ? log_level::warning
                             : e.whose.gateway          ? log_level::notice
                                                        : log_level::info;
-    if (!observe::logs(level) || !neighbours_.allow(now_ms)) return;
+    observe::log_rate_limit& limit = e.whose.gateway ? gateways_ : neighbours_;
+    if (!observe::logs(level) || !limit.allow(now_ms)) return;
     const std::string address = e.whose.address.text(), from = e.from ? e.from->text() : "",
                       to = e.to ? e.to->text() : "";
     const std::string what = !e.to     ? "does not answer"
@@ -67,6 +68,7 @@ void events::fdb_entry_held(const std::string& mac, const std::string& held_at,
 void events::poll(uint64_t now_ms) noexcept {
     conflicts_.flush(now_ms);
     fdb_entries_.flush(now_ms);
+    gateways_.flush(now_ms);
     links_.flush(now_ms);
     neighbours_.flush(now_ms);
 }

@@ -28,8 +28,8 @@ class events {
     void poll(uint64_t now_ms) noexcept;
 
   private:
-    observe::log_rate_limit links_{"changes of links"}, neighbours_{"changes of neighbours"},
-        conflicts_{"ARP and ND messages from our addresses"},
+    observe::log_rate_limit links_{"changes of links"}, gateways_{"changes of gateways"},
+        neighbours_{"changes of neighbours"}, conflicts_{"ARP and ND messages from our addresses"},
         fdb_entries_{"stations that move too often"};
 };
 

@@ -128,6 +128,19 @@ TEST(neighbour_messages, a_host_that_advertises_our_address_is_logged) {
     EXPECT_EQ(logged.back().text, "west: our address 10.0.1.254 is used by 02:00:00:00:00:98, too");
 }
 
+/// The log says that a gateway is lost while a host changes its MAC address all the time.
+TEST(neighbour_messages, a_host_that_changes_its_mac_address_silences_no_gateway) {
+    control::events e;
+    const mac_address one{{2, 0, 0, 0, 0, 1}}, two{{2, 0, 0, 0, 0, 2}};
+    const ip_address gateway = *parse_address("10.0.1.9");
+    for (int i = 0; i < 100; ++i) e.neighbour("west", {{.address = gateway}, one, two}, 1000);
+    e.neighbour("west", {{.address = gateway, .gateway = true}, one, std::nullopt}, 1000);
+    const auto last = observe::recent_log_lines(1);
+    ASSERT_EQ(last.size(), 1U);
+    EXPECT_EQ(last[0].text, "gateway 10.0.1.9 on west does not answer");
+    EXPECT_EQ(last[0].level, observe::log_level::warning);
+}
+
 /// RFC 4861 section 7.2.3: only a source link-layer address option makes an entry.
 TEST(neighbour_messages, a_solicitation_without_an_option_makes_no_entry) {
     running_lab l("ports:\n  - {name: west, device: d0, addresses: [\"2001:db8:1::fe/64\"]}\n");
