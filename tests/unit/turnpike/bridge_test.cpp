@@ -209,6 +209,64 @@ TEST(bridge, holds_who_moves_too_often) {
     EXPECT_EQ(l.learnt(), "p1 01");
 }
 
+/// A lab whose clock a test sets to a part of a second.
+class bridge_at : public bridge_lab {
+  public:
+    using bridge_lab::bridge_lab;
+    void pass_to(uint64_t ms_of_second) {
+        while (now_ms_ % 1000 != ms_of_second) control(1);
+    }
+};
+
+/// Another host that sends from a station's address gets the station to its port by no choice of the time.
+TEST(bridge, holds_a_station_at_its_own_port) {
+    bridge_at l(three + "    damping: {moves: 2, within_s: 1, hold_s: 3}\n");
+    const auto sends_by = [&](uint16_t port) {
+        return l.egress_ports(port, frame(fdb_entry(9), fdb_entry(1)));
+    };
+    sends_by(0);
+    for (int again = 0; again < 2; ++again) {
+        SCOPED_TRACE(again);
+        l.pass_to(990);
+        sends_by(1);
+        EXPECT_EQ(l.learnt(), "p1 01");
+        l.pass_to(0);
+        for (const uint16_t port : std::initializer_list<uint16_t>{0, 1, 0}) sends_by(port);
+        EXPECT_EQ(l.learnt(), "p0 01!");
+        EXPECT_EQ(sends_by(0), "1 2");
+        EXPECT_EQ(sends_by(1), "");
+        l.seconds(5);
+        EXPECT_EQ(l.learnt(), "p0 01");
+    }
+    // A move that is alone in its time, soon after the hold.
+    sends_by(1);
+    l.pass_to(999);
+    l.pass_to(998);
+    l.pass_to(999);
+    for (const uint16_t port : std::initializer_list<uint16_t>{0, 1, 0}) sends_by(port);
+    EXPECT_EQ(l.learnt(), "p0 01!");
+}
+
+TEST(bridge, holds_a_station_that_moved_at_its_new_port) {
+    bridge_lab l(three + "    damping: {moves: 2, within_s: 1, hold_s: 3}\n");
+    const auto sends_by = [&](uint16_t port) {
+        return l.egress_ports(port, frame(fdb_entry(9), fdb_entry(1)));
+    };
+    sends_by(0);
+    for (const uint16_t home : std::initializer_list<uint16_t>{2, 0}) {
+        SCOPED_TRACE(home);
+        sends_by(home);
+        for (int s = 0; s < 4; ++s) {
+            EXPECT_EQ(l.learnt(), "p" + std::to_string(home) + " 01");
+            l.seconds(1);
+            sends_by(home);
+        }
+        for (const uint16_t port : {uint16_t{1}, home, uint16_t{1}}) sends_by(port);
+        EXPECT_EQ(l.learnt(), "p" + std::to_string(home) + " 01!");
+        l.seconds(5);
+    }
+}
+
 /// Where the first port has left the bridge, or is full, the entry stays where it is.
 TEST(bridge, holds_a_station_whose_first_port_cannot_have_it) {
     const std::string damped = "    damping: {moves: 2, within_s: 5, hold_s: 20}\n";

@@ -98,6 +98,7 @@ void bridges::remove(uint32_t number) noexcept {
 
 void bridges::tick(uint64_t now_ms) {
     if (table_ == nullptr) return;
+    now_ms_ = now_ms;
     now_s_ = now_ms / 1000;
     process_learned();
     if (now_ms >= next_exchange_ms_ && !exchanging_ && sweep_at_ == sweep_end_) {
@@ -150,16 +151,21 @@ bool bridges::has_room(uint16_t ifindex) const noexcept {
     return max_here == 0 || learnt_at_[ifindex] < max_here;
 }
 
+/// An entry that moves too often is held at its home, where it was before. An interface becomes the home when the entry has
+/// not moved from there for long: another host can send from a station's address at any moment, but the station's next frame
+/// is a move.
 void bridges::move(uint32_t number, uint16_t to) {
     entry& e = entries_[number];
     bridge_row& row = *row_of(domain_of(e.key));
     const state::move_damping& limit = row.damping;
     if (e.dampened) return;  // sent before the entry was dampened
     const auto now = static_cast<uint32_t>(now_s_);
-    if (e.moves == 0 || now - e.moves_since_s >= limit.within_s) {
-        e.moves_since_s = now;
-        e.moves = 0;
+    if (now_ms_ - e.moved_ms >= 1000ULL * std::max(limit.within_s, limit.hold_s))
         e.home = e.ifindex;
+    e.moved_ms = now_ms_;
+    if (e.moves == 0 || now_ms_ - e.moves_since_ms >= 1000ULL * limit.within_s) {
+        e.moves_since_ms = now_ms_;
+        e.moves = 0;
     }
     ++e.moves;
     ++row.numbers.moves;
@@ -265,6 +271,7 @@ void bridges::sweep_entry(uint32_t number) noexcept {
     if (e.dampened && now >= e.dampened_until_s) {
         e.dampened = false;
         e.moves = 0;
+        e.moved_ms = now_ms_;
         put(number);
     }
 }

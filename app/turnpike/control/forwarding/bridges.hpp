@@ -97,12 +97,14 @@ class bridges : public config_handler {
     enum class kind : uint8_t { free, learnt, fixed, local };
     struct entry {
         datapath::fdb_key key = 0;
-        uint16_t ifindex = 0, home = 0;  ///< home: interface at the start of the current move count
+        uint16_t ifindex = 0,
+                 home = 0;  ///< home: the interface where it last stayed (bridges::move)
         kind is = kind::free;
         bool dampened = false;
         uint16_t moves = 0;
-        uint32_t heard_s = 0;
-        uint32_t moves_since_s = 0, dampened_until_s = 0;
+        uint32_t heard_s = 0, dampened_until_s = 0;
+        uint64_t moves_since_ms = 0;
+        uint64_t moved_ms = 0;  ///< its last move, or the end of its hold
     };
     struct bridge_row {
         uint16_t number = 0, first_domain = 0;
@@ -169,7 +171,7 @@ class bridges : public config_handler {
     /// maps that workers have left, or leave during the grace period
     std::vector<uint64_t*> maps_before_;
     bool exchanging_ = false;
-    uint64_t now_s_ = 0, next_exchange_ms_ = 0;
+    uint64_t now_ms_ = 0, now_s_ = 0, next_exchange_ms_ = 0;
     std::atomic<uint32_t> changes_{0};  ///< datapath::bridge_tables::station_changes
     bool incomplete_ = false;  ///< out of memory: configured_ is not completely in the table
 };
