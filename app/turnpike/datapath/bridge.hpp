@@ -286,9 +286,10 @@ class bridge_worker_state {
     }
     void remember(const source& s) noexcept { found_[s.slot()] = s; }
 
-    /// Rate limit for copies of ARP and ND to control: about 2,000 per second, bursts of 64.
-    bool may_tell(uint64_t now) noexcept {
-        return message_limit_.allow({.interval = again_cycles_, .depth = 64 * again_cycles_}, now);
+    /// Rate limit for copies of ARP and ND to control: about 2,000 per second and ingress interface, bursts of 64.
+    bool may_tell(uint16_t ifindex, uint64_t now) noexcept {
+        return message_limits_[ifindex].allow(
+            {.interval = again_cycles_, .depth = 64 * again_cycles_}, now);
     }
     /// Send a source address to control, at most once per period.
     void learn(fdb_key key, uint16_t ifindex, uint64_t now) noexcept;
@@ -319,13 +320,13 @@ class bridge_worker_state {
     rte_ring* learnt_;
     std::atomic<uint64_t*> talking_;
     uint64_t again_cycles_;
-    token_bucket message_limit_{};
     counters::counter messages_lost_;  ///< messages lost because the ring was full
     // The kernel zeroes these pages on first write: without bridges they take no memory.
     pages<uint64_t> maps_;
     pages<reported_source> reported_;
     pages<source> found_;
     pages<domain_counters> domains_;
+    std::array<token_bucket, max_interfaces> message_limits_{};
 };
 
 }  // namespace turnpike::datapath

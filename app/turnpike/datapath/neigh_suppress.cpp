@@ -103,7 +103,8 @@ class binding_listener {
     /// Send a copy to control. False: rate limit, or no buffer.
     bool report(uint32_t i) noexcept {
         constexpr uint32_t max_bytes = 512;  // enough for every message that is accepted
-        if (c_.bursts_in_use == c_.made.size() || !c_.bridge_state->may_tell(c_.now)) return false;
+        if (c_.bursts_in_use == c_.made.size() || !c_.bridge_state->may_tell(b_.in[i], c_.now))
+            return false;
         rte_mbuf* const m = b_.packet[i];
         rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, std::min(m->pkt_len, max_bytes));
         if (copy == nullptr) return false;

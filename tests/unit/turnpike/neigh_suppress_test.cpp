@@ -116,6 +116,59 @@ TEST(neigh_suppress, learnt_bindings_are_shown) {
     EXPECT_EQ(shown({{"most", 1}, {"from", first["next"]}})["bindings"][0], all["bindings"][1]);
 }
 
+/// A station that announces addresses without end leaves room for others, and a domain for other domains.
+TEST(neigh_suppress, bindings_of_a_station_and_of_a_domain_are_limited) {
+    constexpr uint16_t here = 1, elsewhere = 2;
+    constexpr uint32_t of_station = 64, of_domain = 32768;
+    const auto readers = *rcu::qsbr::create("bindings", 1);
+    const auto table = *control::neigh_binding_table::create(*readers);
+    const auto mac_at = [](uint32_t n) {
+        return mac_address{{2, 0, 1, static_cast<uint8_t>(n >> 16), static_cast<uint8_t>(n >> 8),
+                            static_cast<uint8_t>(n)}};
+    };
+    const auto learns = [&](uint32_t address, uint16_t domain, const mac_address& mac) {
+        const auto key = datapath::address_key_of(address, domain);
+        const datapath::bound_address who(mac, 0);
+        table->learn(key, who);
+        return table->find(key).value() == who.value();
+    };
+    const auto learnt_by = [&](uint32_t from, uint32_t n, uint16_t domain, const mac_address& mac) {
+        uint32_t learnt = 0;
+        for (uint32_t i = 0; i < n; ++i) learnt += learns(from + i, domain, mac);
+        return learnt;
+    };
+    EXPECT_EQ(learnt_by(0x0a00'0000, 100, here, mac_at(0)), of_station);
+    EXPECT_EQ(learnt_by(0x0a00'0000, 100, elsewhere, mac_at(0)), of_station);
+    EXPECT_TRUE(learns(0x0a00'0000, here, mac_at(0))) << "again";
+    EXPECT_TRUE(learns(0x0a00'0000, here, mac_at(1))) << "another has the address now";
+    EXPECT_TRUE(learns(0x0a00'0080, here, mac_at(0))) << "in its place";
+    EXPECT_FALSE(learns(0x0a00'0000, here, mac_at(0)));
+    EXPECT_FALSE(table->find(datapath::address_key_of(0x0a00'0000, here)))
+        << "nor has the other host it";
+    uint32_t learnt = of_station;
+    for (uint32_t n = 2; n < 1024; ++n)
+        learnt += learnt_by(0x0b00'0000 + 64 * n, 64, here, mac_at(n));
+    EXPECT_EQ(learnt, of_domain);
+    EXPECT_TRUE(learns(0x0a00'0000, elsewhere, mac_at(1)));
+    table->drop_domains([](uint16_t domain) { return domain == here; });
+    EXPECT_EQ(learnt_by(0x0a00'0000, 100, here, mac_at(0)), of_station);
+    EXPECT_TRUE(learns(0x0a00'0090, elsewhere, mac_at(0))) << "in the place of the first";
+    EXPECT_FALSE(learns(0x0a00'0091, elsewhere, mac_at(0)));
+}
+
+/// Messages to the control thread have a rate for each port.
+TEST(neigh_suppress, a_port_that_announces_without_end_silences_no_other) {
+    lab l(suppressed);
+    for (uint32_t i = 0; i < 300; ++i) {
+        const uint32_t address = 0x0a02'0000U + i;
+        l.send(0, arp_frame(1, 1, address, address));
+    }
+    l.send(1, arp_frame(1, 4, ip_of(4), ip_of(4)));
+    const uint16_t domain = l.controller().bridges().first_domain_of("lan");
+    EXPECT_TRUE(
+        l.controller().bridges().addresses()->find(datapath::address_key_of(ip_of(4), domain)));
+}
+
 /// An entry lasts as long as its station; an address that moved to another host belongs to that
 /// host.
 TEST(neigh_suppress, is_as_old_as_its_station) {

@@ -29,12 +29,49 @@ result<std::unique_ptr<neigh_binding_table>> neigh_binding_table::create(rcu::qs
     return made;
 }
 
+bool neigh_binding_table::has_room(const address_key& address,
+                                   const bound_address& who) const noexcept {
+    const auto at = of_station_.find(station_of(address, who));
+    return of_domain_[domain_of(address)] < max_of_domain &&
+           (at == of_station_.end() || at->second < max_of_station);
+}
+
+void neigh_binding_table::count(const address_key& address, const bound_address& who) {
+    ++of_station_[station_of(address, who)];
+    ++of_domain_[domain_of(address)];
+}
+
+void neigh_binding_table::uncount(const address_key& address, const bound_address& who) noexcept {
+    --of_domain_[domain_of(address)];
+    const auto at = of_station_.find(station_of(address, who));
+    if (--at->second == 0) of_station_.erase(at);
+}
+
+/// Without room the binding is not learned. The address's earlier binding ends in any case: its station does not have the
+/// address any more.
 void neigh_binding_table::learn(const address_key& address, const bound_address& who) noexcept {
+    const bound_address before = find(address);
     try {
-        // No room: the binding is not learned.
-        static_cast<void>(table_->put(address, who.value()));
+        if (before && before.mac() == who.mac()) {  // its flags
+            static_cast<void>(table_->put(address, who.value()));
+            return;
+        }
+        if (before) forget(address);
+        if (!has_room(address, who)) return;
+        count(address, who);
+    } catch (const std::bad_alloc&) {
+        return;
+    }
+    try {
+        if (table_->put(address, who.value())) return;
     } catch (const std::bad_alloc&) {
     }
+    uncount(address, who);
+}
+
+void neigh_binding_table::forget(const address_key& address) noexcept {
+    if (const bound_address who = find(address)) uncount(address, who);
+    table_->erase(address);
 }
 
 bound_address neigh_binding_table::find(const address_key& address) const noexcept {
@@ -46,7 +83,7 @@ void neigh_binding_table::drop_domains(const std::function<bool(uint16_t)>& whic
     table_->for_each([&](const address_key& k, uint64_t) {
         if (which(domain_of(k))) gone_.push_back(k);
     });
-    for (const address_key& k : gone_) table_->erase(k);
+    for (const address_key& k : gone_) forget(k);
 }
 
 void neigh_binding_table::tick(uint64_t now_ms, const datapath::fdb_table& fdb_entries) {
@@ -57,7 +94,7 @@ void neigh_binding_table::tick(uint64_t now_ms, const datapath::fdb_table& fdb_e
         if (!fdb_entries.find(bound_address(who).mac() | uint64_t{domain_of(k)} << 48))
             gone_.push_back(k);
     });
-    for (const address_key& k : gone_) table_->erase(k);
+    for (const address_key& k : gone_) forget(k);
 }
 
 }  // namespace turnpike::control

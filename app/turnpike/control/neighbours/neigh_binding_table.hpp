@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // IP-to-MAC bindings from ARP and ND in bridges with neigh_suppress (RFC 9161 section 3.1): workers look up which
 // requests need not be flooded into tunnels, and control answers them. A binding lasts as long as its station's FDB
-// entry.
+// entry. The numbers of bindings of a station and of a domain are limited: a station can announce any addresses.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "datapath/bridge.hpp"
@@ -20,6 +21,10 @@ class neigh_binding_table {
     /// Maximum of all bridges together; further bindings are not learned, and requests for them are
     /// flooded.
     static constexpr uint32_t most = 65536;
+    /// Maximum of a domain.
+    static constexpr uint32_t max_of_domain = most / 2;
+    /// Maximum of a MAC address in a domain: a router can have many addresses.
+    static constexpr uint32_t max_of_station = 64;
 
     /// Errors  as hash::table's
     [[nodiscard]] static result<std::unique_ptr<neigh_binding_table>> create(rcu::qsbr& rcu);
@@ -42,8 +47,22 @@ class neigh_binding_table {
 
   private:
     neigh_binding_table() = default;
+    static datapath::fdb_key station_of(const datapath::address_key& k,
+                                        const datapath::bound_address& who) noexcept {
+        return who.mac() | uint64_t{domain_of(k)} << 48;
+    }
+    [[nodiscard]] bool has_room(const datapath::address_key& address,
+                                const datapath::bound_address& who) const noexcept;
+    /// A binding begins, or ends.
+    void count(const datapath::address_key& address, const datapath::bound_address& who);
+    void uncount(const datapath::address_key& address, const datapath::bound_address& who) noexcept;
+    void forget(const datapath::address_key& address) noexcept;
+
     std::unique_ptr<datapath::address_table> table_;
     std::vector<datapath::address_key> gone_{};  ///< with room for all
+    /// Numbers of bindings.
+    std::unordered_map<datapath::fdb_key, uint32_t> of_station_{};
+    std::vector<uint32_t> of_domain_ = std::vector<uint32_t>(datapath::max_domains);
     uint64_t next_look_ms_ = 0;
 };
 
