@@ -29,6 +29,8 @@
       "Set `accept_source_route: true` on the interface if a measurement needs source routes; else leave them " \
       "dropped (RFC 7126).") \
     /* Neighbour discovery */ \
+    X(nd_sender_is_us, "neighbour solicitation from the interface's own address: an address conflict", \
+      "Give one of the two hosts another address: the log has the other host's MAC address.") \
     X(nd_not_contiguous, "message spans several mbufs and cannot be linearized", \
       "Capture the packets: neighbour discovery is never that large.") \
     /* Routing */ \

@@ -65,7 +65,7 @@
     X(arp, DROPS(arp_format, arp_operation, arp_sender_mac, arp_sender_ip, arp_sender_is_us)) \
     X(nd, DROPS(nd_type, nd_fragment, nd_hop_limit, nd_code, nd_option_empty, nd_option_truncated, \
         nd_option_source, nd_source, nd_destination, nd_target, nd_solicited, nd_link_address, \
-        nd_not_contiguous)) \
+        nd_sender_is_us, nd_not_contiguous)) \
     X(local, DROPS(icmp_truncated, icmp_checksum, icmp_rate, local_protocol, local_fragment, \
         duplicate_address)) \
     X(reserved, DROPS()) \

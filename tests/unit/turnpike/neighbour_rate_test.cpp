@@ -128,6 +128,38 @@ TEST(neighbour_messages, a_host_that_advertises_our_address_is_logged) {
     EXPECT_EQ(logged.back().text, "west: our address 10.0.1.254 is used by 02:00:00:00:00:98, too");
 }
 
+/// The same of a solicitation's source; it makes no entry for our own address.
+TEST(neighbour_messages, a_solicitation_from_our_address_is_dropped_and_logged) {
+    running_lab l("ports:\n  - {name: west, device: d0, addresses: [\"2001:db8:1::fe/64\"]}\n");
+    l.control(1001);
+    const byte_vector us{0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe},
+        our_link_local{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 0x0b},
+        ours{2, 0, 0, 0, 0, 0x0b}, host{2, 0, 0, 0, 0, 0x98};
+    (void)l.sent(0);
+    const auto asks = [&](const byte_vector& from) {
+        ASSERT_TRUE(l.offer(0, ethernet(0x86dd,
+                                        ipv6({.next_header = 58,
+                                              .hop_limit = 255,
+                                              .source = our_link_local,
+                                              .destination = us},
+                                             icmp6(135, 0, zeros(4) + us + byte_vector{1, 1} + from,
+                                                   our_link_local, us)),
+                                        ours, from)));
+        l.settle();
+        EXPECT_EQ(l.sent(0).size(), 0U);
+        EXPECT_EQ(l.controller().routing().neighbours().size(), 0U);
+    };
+    const size_t before = conflicts().size();
+    asks(ours);
+    EXPECT_EQ(conflicts().size(), before) << "a loop returned our frame";
+    asks(host);
+    const auto logged = conflicts();
+    ASSERT_EQ(logged.size(), before + 1);
+    EXPECT_EQ(logged.back().text,
+              "west: our address fe80::ff:fe00:b is used by 02:00:00:00:00:98, too");
+    EXPECT_EQ(l.dropped(drop_reason::nd_sender_is_us), 2U);
+}
+
 /// The log says that a gateway is lost while a host changes its MAC address all the time.
 TEST(neighbour_messages, a_host_that_changes_its_mac_address_silences_no_gateway) {
     control::events e;

@@ -67,7 +67,9 @@ bool nd::answer(const owned_mbuf& p) {
     const uint8_t* frame = p.lead().data();
     const auto source = packet::header_at<packet::ipv6_header>(frame + h.l2_bytes).source;
     const auto target = packet::header_at<packet::nd_message>(frame + h.upper_offset).target;
-    if (!is_ours(context_.interface(in), target)) return false;
+    const interface& on = context_.interface(in);
+    if (!is_ours(on, target) || (is_ours(on, source) && !own_.is_duplicate(in, source)))
+        return false;
     const mac_address sender = packet::header_at<packet::ethernet_header>(frame).source;
     if (own_.is_tentative(in, target)) {
         // Detection goes on during a loan, so a claim counts at once.
@@ -100,12 +102,17 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
         packet::header_at<packet::ipv6_header>(frame + p.about().parsed.l2_bytes).source;
     const auto target =
         packet::header_at<packet::nd_message>(frame + p.about().parsed.upper_offset).target;
+    mac_address asker = packet::header_at<packet::ethernet_header>(frame).source;
+    if (is_ours(on, source) && !own_.is_duplicate(in, source)) {
+        // From our own MAC address: a frame that a loop returned. One of extra_macs may be another router's (VRRP).
+        if (!on.answers_to(asker)) conflict_(in, ip_address::from_v6(source), asker);
+        return p.drop(drop_reason::nd_sender_is_us);
+    }
     if (!is_ours(on, target)) return context_.deliver_or_consume(std::move(p));
     if (own_.is_duplicate(in, target)) return p.consume();
     if (!context_.answered && !rate_.allow(p.about(), host_of(p), context_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
     const bool probe = source == packet::ipv6_unspecified;  // duplicate address detection
-    mac_address asker = packet::header_at<packet::ethernet_header>(frame).source;
     if (link != nullptr) asker = *link;
     if (probe && own_.is_tentative(
                      in, target)) {  // RFC 4862 section 5.4.3: the other node probes for it, too
