@@ -252,7 +252,7 @@ TEST(tunnel, tells_senders_how_much_it_takes) {
 /// A second VLAN tag is counted in the tunnel's MTU: a packet of the MTU in the ICMP error fits.
 TEST(tunnel, tells_senders_behind_two_tags_how_much_it_takes) {
     lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
-          bridge("{port: p0}, {port: t2}"));
+          bridge("{port: p0}, {port: p1}, {port: t2}"));
     l.send(2, in_ipv4(vxlan(frame(fdb_entry(1), fdb_entry(2)))));
     const auto behind_two = [&](size_t bytes) {
         const byte_vector whole =

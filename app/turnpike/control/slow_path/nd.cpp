@@ -27,6 +27,12 @@ bool is_ours(const interface& on, const ipv6_address& a) noexcept {
     return std::find(on.addresses->v6.begin(), on.addresses->v6.end(), a) != on.addresses->v6.end();
 }
 
+/// An address of the interface that is no other node's.
+bool has_in_use(const dad& own, const interface& on, uint16_t ifindex,
+                const ipv6_address& a) noexcept {
+    return is_ours(on, a) && !own.is_duplicate(ifindex, a);
+}
+
 }  // namespace
 
 void nd::handle(owned_mbuf p) {
@@ -67,17 +73,15 @@ bool nd::answer(const owned_mbuf& p) {
     const uint8_t* frame = p.lead().data();
     const auto source = packet::header_at<packet::ipv6_header>(frame + h.l2_bytes).source;
     const auto target = packet::header_at<packet::nd_message>(frame + h.upper_offset).target;
-    const interface& on = context_.interface(in);
-    if (!is_ours(on, target) || (is_ours(on, source) && !own_.is_duplicate(in, source)))
-        return false;
+    if (!is_ours(context_.interface(in), target)) return false;
     const mac_address sender = packet::header_at<packet::ethernet_header>(frame).source;
     if (own_.is_tentative(in, target)) {
         // Detection goes on during a loan, so a claim counts at once.
         if (!solicits || source == packet::ipv6_unspecified) own_.claimed(in, target, sender);
         return false;
     }
-    if (!solicits || own_.is_duplicate(in, target) ||
-        !rate_.allow(p.about(), host_of(p), context_.now_ms))
+    if (!solicits || has_in_use(own_, context_.interface(in), in, source) ||
+        own_.is_duplicate(in, target) || !rate_.allow(p.about(), host_of(p), context_.now_ms))
         return false;
     advertise_to(in, target, source, link != nullptr ? *link : sender);
     return true;
@@ -103,7 +107,7 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
     const auto target =
         packet::header_at<packet::nd_message>(frame + p.about().parsed.upper_offset).target;
     mac_address asker = packet::header_at<packet::ethernet_header>(frame).source;
-    if (is_ours(on, source) && !own_.is_duplicate(in, source)) {
+    if (has_in_use(own_, on, in, source)) {
         // From our own MAC address: a frame that a loop returned. One of extra_macs may be another router's (VRRP).
         if (!on.answers_to(asker)) conflict_(in, ip_address::from_v6(source), asker);
         return p.drop(drop_reason::nd_sender_is_us);
