@@ -200,7 +200,7 @@ def ipv6_rows(t):
         t.ip6(f"IPv6 padding of {padding}", "forwarded", padding=b"\xaa" * padding)
     for source in ("::", "::1", "ff02::1", "ff0e::1", "::ffff:10.0.1.2"):
         t.ip6(f"from {source}", "ipv6_source", source=source)
-    for to in ("::", "::1", "::ffff:10.0.2.2", "ff02::99", "ff05::2", "ff0e::1"):
+    for to in ("::", "::1", "::ffff:10.0.2.2", "ff02::99", "ff05::3", "ff0e::1"):
         t.ip6(f"to {to}", "ipv6_destination", to=to)
     t.ip6("from link-local", "link_local_source", source="fe80::1")
     t.ip6("from link-local's other end", "link_local_source", source="febf::1")
