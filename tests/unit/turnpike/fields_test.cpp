@@ -481,7 +481,7 @@ neighbours: {static: [{address: 10.9.1.9, port: west, mac: "02:00:00:00:00:05"}]
             }
         }
     // The others need another key (router_alert), or do not fit the object (L2 ACLs of routed interfaces).
-    EXPECT_EQ(taken, 150U) << testing::PrintToString(not_taken);
+    EXPECT_EQ(taken, 153U) << testing::PrintToString(not_taken);
 }
 
 /// The schema of a key; keys with a dot are properties of a map.
