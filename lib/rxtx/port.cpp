@@ -36,9 +36,6 @@ int note_gone(uint16_t id, rte_eth_event_type, void*, void*) noexcept {
     return 0;
 }
 
-/// After these the device works only if it is opened anew.
-constexpr rte_eth_event_type device_lost[] = {RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVENT_INTR_RESET};
-
 constexpr uint64_t rss_hash = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
 
 std::string device_name(const std::string& device) { return device.substr(0, device.find(',')); }
@@ -78,6 +75,17 @@ std::string missing_interface(const std::string& device) {
         if (device.starts_with(maker)) return {};
     std::string name = kernel_interface_of(device);
     return ::if_nametoindex(name.c_str()) == 0 ? name : std::string();
+}
+
+/// Whether a device's interface or PCI address is not there: known without a probe, whose failure EAL logs.
+bool is_missing(const std::string& device) {
+    const std::string interface = missing_interface(device), name = device_name(device);
+    if (!interface.empty()) return interface.find('/') == std::string::npos;  // a socket of vhost
+    const bool is_pci = name.find_first_not_of("0123456789abcdefABCDEF:.") == std::string::npos &&
+                        name.find(':') != std::string::npos;
+    const std::string whole =
+        (std::count(name.begin(), name.end(), ':') == 1 ? "0000:" : "") + name;
+    return is_pci && ::access(("/sys/bus/pci/devices/" + whole).c_str(), F_OK) != 0;
 }
 
 /// Why EAL's probe of a device failed.
@@ -133,6 +141,7 @@ port port::without_device(const std::string& name) {
 
 result<void> port::find(const std::string& device) {
     if (find_port(device)) return {};
+    if (is_missing(device)) return fail(ENXIO, "", "device '" + device + "' is not there");
     const driver_messages log;
     const auto id = probe(device, log);
     if (!id) return tl::unexpected<error>(id.error());
@@ -146,10 +155,10 @@ result<void> port::find(const std::string& device) {
 result<port> port::open(const port_settings& settings) {
     const driver_messages log;
     const auto set_up = [&settings](port& p) -> result<void> {
-        for (const auto event : device_lost)
-            if (const int code = rte_eth_dev_callback_register(p.id_, event, note_gone, nullptr);
-                code != 0)
-                return fail(-code, p.where_, "cannot register for the device's events");
+        if (const int code =
+                rte_eth_dev_callback_register(p.id_, RTE_ETH_EVENT_INTR_RMV, note_gone, nullptr);
+            code != 0)
+            return fail(-code, p.where_, "cannot register for the device's events");
         if (auto done = p.configure(settings); !done) return done;
         if (auto done = p.set_up_queues(settings); !done) return done;
         if (auto done = p.set_mtu(settings.mtu); !done) return done;
@@ -373,8 +382,7 @@ void port::close() noexcept {
     stop();
     rte_eth_dev_info info;
     const bool known = rte_eth_dev_info_get(id_, &info) == 0;
-    for (const auto event : device_lost)
-        rte_eth_dev_callback_unregister(id_, event, note_gone, nullptr);
+    rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_RMV, note_gone, nullptr);
     rte_eth_dev_close(id_);
     open_devices[id_].store(false);
     if (known && info.device != nullptr) rte_dev_remove(info.device);

@@ -19,7 +19,7 @@ namespace {
 
 /// Interval of link polls; the short one where a routing daemon or another next hop can react.
 constexpr uint64_t link_look_ms = 100, prompt_link_look_ms = 5;
-constexpr std::chrono::seconds absent_look{2};
+constexpr std::chrono::seconds absent_look{2}, absent_probe{30};
 constexpr uint64_t pool_look_ms = 10, complete_ms = 1000, rates_ms = 1000;
 /// The FIB's memory may become free without a sign of it here.
 constexpr uint64_t fib_retry_ms = 10'000, left_out_log_ms = 10'000;
@@ -179,19 +179,24 @@ void controller::open_absent(control_calls& calls) {
             }
         config = operator_config_;
     });
-    lost_ports there;
-    for (size_t i = 0; i < absent.size(); ++i)
-        if (rxtx::port::find(absent[i].device)) there.named.push_back(names[i]);
-    if (there.named.empty()) return;
-    const auto came = apply_beside(calls, config, there);
-    std::string failure = came ? std::string() : came.error().message();
-    if (!came && failure != absent_failure_) observe::log(observe::log_level::error, failure);
-    absent_failure_ = std::move(failure);
-    for (const std::string& name : there.named)
-        if (came)
+    for (size_t i = 0; i < absent.size(); ++i) {
+        if (const auto there = rxtx::port::find(absent[i].device); !there) {
+            // EAL logs each probe that fails.
+            if (there.error().code != ENXIO) next_absent_look_ = now + absent_probe;
+            continue;
+        }
+        const auto came = apply_beside(calls, config, {.all = false, .named = {names[i]}});
+        if (!came) {
+            next_absent_look_ = now + absent_probe;
+            std::string failure = came.error().message();
+            if (failure != absent_failure_) observe::log(observe::log_level::error, failure);
+            absent_failure_ = std::move(failure);
+        } else if (!came->reopened.empty()) {
             observe::log(observe::log_level::notice,
-                         fmt::format("port '{}': its device is there, and was opened", name),
-                         {{"what", "opened"}, {"port", name}});
+                         fmt::format("port '{}': its device is there, and was opened", names[i]),
+                         {{"what", "opened"}, {"port", names[i]}});
+        }
+    }
 }
 
 /// Retries compare all objects: with a full FIB, that takes long.

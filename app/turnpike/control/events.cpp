@@ -16,7 +16,7 @@ void events::link(const std::string& port, bool up, uint64_t now_ms) {
 
 void events::device_gone(const std::string& port, const std::string& device, bool optional) {
     observe::log(log_level::error,
-                 fmt::format("port '{}': its device {} is gone, or was reset; {}", port, device,
+                 fmt::format("port '{}': its device {} is gone; {}", port, device,
                              optional ? "it is opened when it is there again"
                                       : "when it is there again, reload, or replace the port"),
                  {{"what", "removed"}, {"port", port}, {"device", device}});

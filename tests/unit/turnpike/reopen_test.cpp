@@ -203,10 +203,26 @@ TEST(reopen, an_optional_device_may_be_missing) {
     ASSERT_TRUE(reload(""));
     l.expect_open("north", "", 1);
 
-    // A reset by the physical function: the device is opened anew without a request.
+    // Unplugged: the device is opened anew without a request. Changes meanwhile keep index and MAC address.
     l.worker().pause();
     rte_eth_dev_callback_process(&rte_eth_devices[l.port("north").device.id()],
-                                 RTE_ETH_EVENT_INTR_RESET, nullptr);
+                                 RTE_ETH_EVENT_INTR_RMV, nullptr);
+    l.control();
+    l.worker().resume();
+    EXPECT_TRUE(l.port("north").lost);
+    const uint16_t index = l.port("north").port_index;
+    const mac_address mac = l.snapshot().port[index].mac;
+    auto described = wanted(",bogus=1");
+    described->ports.find("north")->description = "changed";
+    ASSERT_TRUE(l.become(described));
+    EXPECT_EQ(l.port("north").port_index, index);
+    EXPECT_EQ(l.snapshot().port[index].state, &l.port("north").state);
+    EXPECT_EQ(l.snapshot().port[index].mac, mac);
+    ASSERT_TRUE(l.become(wanted("")));
+    ASSERT_EQ(l.port("north").lost, false) << "another device: it is opened at once";
+    l.worker().pause();
+    rte_eth_dev_callback_process(&rte_eth_devices[l.port("north").device.id()],
+                                 RTE_ETH_EVENT_INTR_RMV, nullptr);
     l.control();
     l.worker().resume();
     EXPECT_TRUE(l.port("north").lost);

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <new>
+#include <optional>
 
 #include "base/fnv1a.hpp"
 #include "base/hardware.hpp"
@@ -90,6 +92,12 @@ class ports::prepared_ports : public prepared_change {
             r.name = name;
             r.config = &config;
             r.port = staying(name);
+            std::optional<error> absent;
+            if (r.port == nullptr && config.optional)
+                if (const auto there = rxtx::port::find(config.device); !there) {
+                    absent = there.error();
+                    r.port = lost_port(name);
+                }
             r.port_index = r.port != nullptr
                                ? r.port->port_index
                                : static_cast<uint16_t>(std::find(used.begin(), used.end(), false) -
@@ -100,13 +108,11 @@ class ports::prepared_ports : public prepared_change {
                                         max_ports));
             used[r.port_index] = true;
             c_.port_index_of.emplace(name, r.port_index);
+            if (absent && r.port == nullptr) r.port = without_device(r, *absent);
         }
         std::vector<queue_plan::port> polled;
         for (row& r : rows_) {
             if (r.port == nullptr) find_holders(r);
-            if (r.port == nullptr && r.waits_for == nullptr && r.config->optional)
-                if (const auto there = rxtx::port::find(r.config->device); !there)
-                    r.port = without_device(r, there.error());
             if (!r.has_no_device()) polled.push_back(r.in_plan());
         }
         return queues_.share_rx(polled);
@@ -185,10 +191,14 @@ class ports::prepared_ports : public prepared_change {
                                         [&](const auto& p) { return p->name == name; });
         return there == of_.open_.end() ? nullptr : *there;
     }
-    /// A port that waits for its device.
-    std::shared_ptr<open_port> without_device(const row& r, const error& why) const {
+    /// A port of this name that has no device, with its index and MAC address; null: none.
+    std::shared_ptr<open_port> lost_port(const std::string& name) const {
         for (const auto& p : of_.open_)
-            if (p->lost && p->name == r.name) return p;
+            if (p->lost && p->name == name) return p;
+        return nullptr;
+    }
+    /// A port whose device was never there.
+    std::shared_ptr<open_port> without_device(const row& r, const error& why) const {
         auto port = std::make_shared<open_port>(rxtx::port::without_device(std::string(r.name)));
         port->name = r.name;
         port->port_index = r.port_index;
@@ -200,11 +210,13 @@ class ports::prepared_ports : public prepared_change {
             {{"what", "absent"}, {"port", std::string(r.name)}, {"device", r.config->device}});
         return port;
     }
-    /// The one that the device had; for a device that was never there, one by the port's name.
+    /// The one that the device had; for a device that was never there, one by machine and port.
     [[nodiscard]] mac_address mac_without_device(const row& r) const {
         if (c_.running != nullptr && c_.running->port[r.port_index].state == &r.port->state)
             return c_.running->port[r.port_index].mac;
-        const uint64_t hash = fnv1a(r.name);
+        std::string machine;
+        std::ifstream("/etc/machine-id") >> machine;
+        const uint64_t hash = fnv1a(machine + "/" + std::string(r.name));
         mac_address out{{2}};  // locally administered
         std::memcpy(&out.bytes[1], &hash, sizeof out.bytes - 1);
         return out;

@@ -20,6 +20,7 @@ rte_ring* ring_of(const context& c, punt_class of) noexcept {
             return c.routing_to_control;
         case punt_class::sessions:
             return c.sessions_to_control;
+        case punt_class::replies:
         case punt_class::neighbours:
             return c.neighbours_to_control;
         default:
