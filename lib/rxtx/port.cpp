@@ -141,7 +141,15 @@ port port::without_device(const std::string& name) {
 
 result<void> port::find(const std::string& device) {
     if (find_port(device)) return {};
-    if (is_missing(device)) return fail(ENXIO, "", "device '" + device + "' is not there");
+    if (is_missing(device)) {
+        const std::string interface = missing_interface(device);
+        return fail(
+            ENXIO, "",
+            "device '" + device + "' cannot be opened: " +
+                (interface.empty() ? "it is not there"
+                                   : "there is no interface '" + interface +
+                                         "' in this network namespace (ip link shows them)"));
+    }
     const driver_messages log;
     const auto id = probe(device, log);
     if (!id) return tl::unexpected<error>(id.error());

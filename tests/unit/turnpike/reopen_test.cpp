@@ -194,7 +194,6 @@ TEST(reopen, an_optional_device_may_be_missing) {
     const auto again = reload(",bogus=1");
     ASSERT_TRUE(again) << again.error().message();
     EXPECT_TRUE(again->empty()) << again->text();
-    look();
     EXPECT_EQ(l.port("north").life, life);
     expect_missing();
     const auto refused = l.become(l.with(",bogus=1"), {.all = true});
