@@ -62,7 +62,7 @@ class port {
     [[nodiscard]] static port without_device(const std::string& name);
     /// Whether the device is there, and a driver takes it: EAL has it, or a probe succeeds, after which it is removed again.
     ///
-    /// Errors  ENODEV...: the probe's
+    /// Errors  ENXIO: its interface or PCI address is not there, found without a probe; ENODEV...: the probe's
     /// Threads as open()
     [[nodiscard]] static result<void> find(const std::string& device);
     /// Check whether the device, with its arguments, would support these settings. It does not
@@ -70,8 +70,7 @@ class port {
     ///
     /// Errors  EINVAL: it does not support the settings
     [[nodiscard]] result<void> could_have(const port_settings& settings) const;
-    /// The driver reported removal (RTE_ETH_EVENT_INTR_RMV: unplugged, or unbound), or a reset by the physical function
-    /// (RTE_ETH_EVENT_INTR_RESET), after which the device works only if it is opened anew.
+    /// The driver reported removal (RTE_ETH_EVENT_INTR_RMV): unplugged, or unbound.
     [[nodiscard]] bool vanished() const noexcept;
     /// Receive these multicast addresses; a driver without such a filter uses all-multicast mode.
     void listen_to(std::span<const packet::mac_address> groups) noexcept;
