@@ -266,7 +266,6 @@ is_another() { case $(systemctl show -P MainPID turnpike) in 0 | $pid) return 1;
 until_true is_another && answers && echo restarted
 systemctl stop turnpike
 systemctl show -P Result turnpike
-systemctl reset-failed turnpike
 echo 'ports: [broken' >/etc/turnpike/turnpike.yaml
 systemctl start turnpike || echo start refused
 sleep 1
