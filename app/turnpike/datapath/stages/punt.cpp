@@ -23,9 +23,15 @@ rte_ring* ring_of(const context& c, punt_class of) noexcept {
         case punt_class::replies:
         case punt_class::neighbours:
             return c.neighbours_to_control;
-        default:
+        case punt_class::local:
+        case punt_class::icmp_error:
+        case punt_class::too_big:
+        case punt_class::resolve:
+        case punt_class::other:
+        case punt_class::count_:
             return c.to_control;
     }
+    return c.to_control;
 }
 
 }  // namespace
