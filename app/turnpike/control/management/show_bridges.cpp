@@ -118,7 +118,10 @@ json show_neigh_suppress(controller& c, const request_fields& f) {
     }
     // Clients of earlier releases ask for "heard".
     const char* const name = f.text("what") == "heard" ? "heard" : "bindings";
-    return {{name, std::move(list)}, {"next", std::move(next)}};
+    const auto* const table = c.bridges().addresses();
+    return {{name, std::move(list)},
+            {"next", std::move(next)},
+            {"refused", table != nullptr ? table->refused() : 0}};
 }
 
 json show_bridges(controller& c, const request_fields&) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/neighbours/neigh_binding_table.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "hash/table_dpdk.hpp"
@@ -31,9 +32,11 @@ result<std::unique_ptr<neigh_binding_table>> neigh_binding_table::create(rcu::qs
 
 bool neigh_binding_table::has_room(const address_key& address,
                                    const bound_address& who) const noexcept {
+    const uint64_t of_domain = of_domain_[domain_of(address)], all = table_->size();
+    if (of_domain >= max_of_domain || all >= most) return false;
     const auto at = of_station_.find(station_of(address, who));
-    return of_domain_[domain_of(address)] < max_of_domain &&
-           (at == of_station_.end() || at->second < max_of_station);
+    if (at == of_station_.end() || at->second < least_of_station) return true;
+    return at->second < std::min(max_of_domain - of_domain, most - all) / share_of_station;
 }
 
 void neigh_binding_table::count(const address_key& address, const bound_address& who) {
@@ -57,9 +60,13 @@ void neigh_binding_table::learn(const address_key& address, const bound_address&
             return;
         }
         if (before) forget(address);
-        if (!has_room(address, who)) return;
+        if (!has_room(address, who)) {
+            ++refused_;
+            return;
+        }
         count(address, who);
     } catch (const std::bad_alloc&) {
+        ++refused_;
         return;
     }
     try {
@@ -67,6 +74,7 @@ void neigh_binding_table::learn(const address_key& address, const bound_address&
     } catch (const std::bad_alloc&) {
     }
     uncount(address, who);
+    ++refused_;
 }
 
 void neigh_binding_table::forget(const address_key& address) noexcept {

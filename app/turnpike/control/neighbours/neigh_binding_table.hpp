@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // IP-to-MAC bindings from ARP and ND in bridges with neigh_suppress (RFC 9161 section 3.1): workers look up which
 // requests need not be flooded into tunnels, and control answers them. A binding lasts as long as its station's FDB
-// entry. The numbers of bindings of a station and of a domain are limited: a station can announce any addresses.
+// entry. The numbers of bindings of a station and of a domain are limited: a station can announce any addresses. A
+// station's limit is a share of the free bindings: one router, proxy or container host can have thousands, while
+// many such stations still leave room for others.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +25,8 @@ class neigh_binding_table {
     static constexpr uint32_t most = 65536;
     /// Maximum of a domain.
     static constexpr uint32_t max_of_domain = most / 2;
-    /// Maximum of a MAC address in a domain: a router can have many addresses.
-    static constexpr uint32_t max_of_station = 64;
+    /// Limit of a MAC address in a domain: this share of the free bindings, at least `least_of_station`.
+    static constexpr uint32_t share_of_station = 8, least_of_station = 64;
 
     /// Errors  as hash::table's
     [[nodiscard]] static result<std::unique_ptr<neigh_binding_table>> create(rcu::qsbr& rcu);
@@ -36,6 +38,8 @@ class neigh_binding_table {
     /// Periodically removes bindings without an FDB entry.
     void tick(uint64_t now_ms, const datapath::fdb_table& fdb_entries);
     [[nodiscard]] const datapath::address_table& table() const noexcept { return *table_; }
+    /// Bindings that were not learned for lack of room.
+    [[nodiscard]] uint64_t refused() const noexcept { return refused_; }
 
     static ip_address address_of(const datapath::address_key& k) noexcept {
         if ((k.network & 1) == 0) return ip_address::from_v4(static_cast<uint32_t>(k.address[0]));
@@ -63,6 +67,7 @@ class neigh_binding_table {
     /// Numbers of bindings.
     std::unordered_map<datapath::fdb_key, uint32_t> of_station_{};
     std::vector<uint32_t> of_domain_ = std::vector<uint32_t>(datapath::max_domains);
+    uint64_t refused_ = 0;
     uint64_t next_look_ms_ = 0;
 };
 
