@@ -177,7 +177,7 @@ TEST(tunnel_reports, answer_queries_within_the_time_that_they_give) {
     EXPECT_TRUE(l.igmp(1000).empty()) << "another host's report";
 }
 
-/// A query of version 1 has no Router Alert: a remote node can send one to our address, with TTL 1 here.
+/// A remote node can send a query to our address, with TTL 1 here. Some switches query from a management address.
 TEST(tunnel_reports, remote_queriers_set_no_older_version) {
     group_reports_lab l(with_groups(first_group));
     l.igmp(5000);
@@ -185,6 +185,8 @@ TEST(tunnel_reports, remote_queriers_set_no_older_version) {
         l.ask(general_1, packet::ipv4_all_hosts, source);
         EXPECT_TRUE(l.igmp(10'000).empty());
     }
+    l.ask(general_2, packet::ipv4_all_hosts, 0xc633'6407U);
+    EXPECT_EQ(l.igmp(10'000), one(older(group_a, igmp_older::report_2))) << "it is answered";
     l.ask(general_3, packet::ipv4_all_hosts);
     EXPECT_EQ(l.igmp(1000), one(report_3({group_a}, group_record::is_exclude)));
 }

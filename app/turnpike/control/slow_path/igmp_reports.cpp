@@ -12,10 +12,10 @@ using packet::group_record;
 
 namespace {
 
-/// A query of version 1 has no Router Alert, and a sender that knows its distance can choose the TTL: queries from
-/// other links would set an older version (RFC 3376 section 9.1). Connected networks are in the published snapshot,
-/// which is readable during a loan. On an interface without a network any source may be the querier's.
-bool may_be_querier(const datapath::interface& on, const ip_address& source) noexcept {
+/// A sender that knows its distance can choose the TTL: queries from other links would set an older version (RFC 3376
+/// section 9.1). Connected networks are in the published snapshot, which is readable during a loan. On an interface
+/// without a network any source may be of the link.
+bool may_be_of_link(const datapath::interface& on, const ip_address& source) noexcept {
     if (source == ip_address::from_v4(0)) return true;
     bool any = false;
     for (const ip_prefix& network : on.addresses->prefixes) {
@@ -33,11 +33,14 @@ bool igmp_reports::process_query(const owned_mbuf& p) {
     if (context_.interface(ifindex).addresses->v4_groups.empty()) return false;
     const packet::parsed& h = p.about().parsed;
     const auto query = packet::read_igmp_query(p.lead(), h);
-    if (query && may_be_querier(context_.interface(ifindex), address_at(p, h.source_offset()))) {
-        const auto group =
-            query->group == 0 ? std::nullopt : std::optional(ip_address::from_v4(query->group));
-        queried(ifindex, {query->version, query->max_response_ms, group});
-    }
+    if (!query) return true;
+    const bool of_link =
+        may_be_of_link(context_.interface(ifindex), address_at(p, h.source_offset()));
+    // Without a Router Alert option, which versions 2 and 3 require, any unicast packet could be a query.
+    if (query->version == 1 && !of_link) return true;
+    const auto group =
+        query->group == 0 ? std::nullopt : std::optional(ip_address::from_v4(query->group));
+    queried(ifindex, {query->version, query->max_response_ms, group, of_link});
     return true;
 }
 

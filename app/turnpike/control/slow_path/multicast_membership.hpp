@@ -25,6 +25,7 @@ struct group_query {
     unsigned version;
     uint32_t max_response_ms;
     std::optional<ip_address> group;  ///< none: general query
+    bool of_link = true;              ///< its source is certainly a node of the link
 };
 
 /// Threads  control.
@@ -63,10 +64,11 @@ class multicast_membership {
     struct due_report {
         uint64_t at_ms;
         packet::group_record kind;
+        unsigned version;  ///< at most
     };
     [[nodiscard]] bool is_in(uint16_t interface, const ip_address& group) const;
     [[nodiscard]] unsigned version_of(uint16_t interface) const noexcept;
-    void report(uint16_t interface, packet::group_record kind);
+    void report(uint16_t interface, packet::group_record kind, unsigned version);
     void send_twice(uint16_t interface, const ip_address& group, packet::group_record kind);
 
     unsigned newest_;
