@@ -134,7 +134,7 @@ constexpr field<bridge> bridge_rows[] = {
      access<&bridge::reserved, &reserved_groups::lldp>(), is_always_compared},
     {"reserved.other", reserved_type, "Frames to the other addresses up to 01-80-c2-00-00-0f",
      access<&bridge::reserved, &reserved_groups::other>(), is_always_compared},
-    {"damping.moves", number_type(0, 1'000'000),
+    {"damping.moves", number_type(0, move_damping::max_moves),
      "Moves of a MAC address, within within_s, before it stays on its port; 0: no limit",
      access<&bridge::damping, &move_damping::moves>(), is_always_compared},
     {"damping.within_s", number_type(1, 3600, "s"), "Time in which moves are counted",

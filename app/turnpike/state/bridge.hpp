@@ -81,6 +81,7 @@ struct reserved_groups {
 /// Dampening of MAC address moves: a MAC address that moves more often stays on its port for a while, and
 /// frames from it on other ports are dropped. This limits loops.
 struct move_damping {
+    static constexpr uint32_t max_moves = 65'534;
     uint32_t moves = 5;  ///< 0: no limit
     uint32_t within_s = 1;
     uint32_t hold_s = 10;

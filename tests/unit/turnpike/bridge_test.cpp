@@ -209,6 +209,19 @@ TEST(bridge, holds_who_moves_too_often) {
     EXPECT_EQ(l.learnt(), "p1 01");
 }
 
+/// The frames that a hold drops keep the entry, though its station is silent: the host that took its address would be learnt.
+TEST(bridge, an_entry_that_is_held_does_not_age) {
+    lab l(three + "    ageing_s: 10\n    damping: {moves: 2, within_s: 5, hold_s: 40}\n");
+    for (const uint16_t port : std::initializer_list<uint16_t>{0, 1, 2, 1})
+        l.egress_ports(port, frame(fdb_entry(9), fdb_entry(1)));
+    EXPECT_EQ(l.learnt(), "p0 01!");
+    l.seconds(25);
+    EXPECT_EQ(l.egress_ports(1, frame(fdb_entry(9), fdb_entry(1))), "");
+    EXPECT_EQ(l.learnt(), "p0 01!");
+    l.seconds(30);
+    EXPECT_EQ(l.learnt(), "") << "after its hold it ages as others do";
+}
+
 /// A lab whose clock a test sets to a part of a second.
 class bridge_at : public bridge_lab {
   public:

@@ -167,7 +167,7 @@ void bridges::move(uint32_t number, uint16_t to) {
         e.moves_since_ms = now_ms_;
         e.moves = 0;
     }
-    ++e.moves;
+    if (e.moves < UINT16_MAX) ++e.moves;
     ++row.numbers.moves;
     const bool too_often = limit.moves != 0 && e.moves > limit.moves;
     const uint16_t from = e.ifindex;
@@ -264,7 +264,7 @@ void bridges::sweep_entry(uint32_t number) noexcept {
     bridge_row* const row = row_of(domain_of(e.key));
     if ((talked_[number / 64] >> number % 64 & 1) != 0)
         e.heard_s = now;
-    else if (now - e.heard_s >= row->ageing_s) {
+    else if (!e.dampened && now - e.heard_s >= row->ageing_s) {
         ++row->numbers.aged;
         return remove(number);
     }

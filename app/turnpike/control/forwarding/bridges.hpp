@@ -101,7 +101,8 @@ class bridges : public config_handler {
                  home = 0;  ///< home: the interface where it last stayed (bridges::move)
         kind is = kind::free;
         bool dampened = false;
-        uint16_t moves = 0;
+        uint16_t moves = 0;  ///< in the current period
+        static_assert(state::move_damping::max_moves < UINT16_MAX);
         uint32_t heard_s = 0, dampened_until_s = 0;
         uint64_t moves_since_ms = 0;
         uint64_t moved_ms = 0;  ///< its last move, or the end of its hold
