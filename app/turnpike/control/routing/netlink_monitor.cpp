@@ -220,6 +220,7 @@ void netlink_monitor::read(socket_read& r) noexcept {
                 to.is = socket_read::datagram::drained;
                 return;
             }
+            to.is = socket_read::datagram::not_stored;
             to.bytes.assign(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(*got));
             to.is = socket_read::datagram::messages;
             bytes += *got;
@@ -257,15 +258,17 @@ void netlink_monitor::apply(const netlink::message& m) {
 
 void netlink_monitor::end_reply(int code) {
     interrupted_ |= code != 0 && !means_none(code);
-    if (!interrupted_ && !all_again_ && must_wait()) {
-        static_cast<void>(known_.end_part(false));
-        phase_ = phase::idle;  // asked again
-        repeats_ = false;
-        return;
-    }
+    if (!interrupted_ && !all_again_ && must_wait()) return lose_reply();
     const bool ends = known_.end_part(!interrupted_ && !all_again_);
     phase_ = ends ? phase::sweeping : phase::idle;
     repeats_ = !ends;
+}
+
+/// The part is asked for again.
+void netlink_monitor::lose_reply() {
+    static_cast<void>(known_.end_part(false));
+    phase_ = phase::idle;
+    repeats_ = false;
 }
 
 /// All differences are applied.
@@ -304,7 +307,9 @@ netlink_monitor::next_datagram netlink_monitor::receive_datagram() {
     if (!read_.empty()) {
         const socket_read::datagram d = std::move(read_.front());
         read_.pop_front();
-        if (d.is == socket_read::datagram::lost) return next_datagram::lost;
+        if (d.is == socket_read::datagram::not_stored && phase_ == phase::asked) lose_reply();
+        if (d.is == socket_read::datagram::lost || d.is == socket_read::datagram::not_stored)
+            return next_datagram::lost;
         if (d.is == socket_read::datagram::drained)
             is_drained_ = true;
         else

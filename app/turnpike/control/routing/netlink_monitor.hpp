@@ -52,9 +52,10 @@ class netlink_monitor {
     /// One use of the socket by another thread: requests a dump, if `asks`, and receives datagrams.
     struct socket_read {
         struct datagram {
-            enum : uint8_t { messages, lost, drained } is = messages;
-            std::vector<uint8_t>
-                bytes{};  ///< messages; else notifications were lost, or the queue was empty, at this place
+            /// At this place notifications were lost, a datagram was received and not stored, which may have had the
+            /// end of a reply, or the queue was empty.
+            enum : uint8_t { messages, lost, not_stored, drained } is = messages;
+            std::vector<uint8_t> bytes{};  ///< messages
         };
         /// Each notification is one datagram; the datagrams of a reply have up to 32 KiB.
         static constexpr size_t max_datagrams = 4096, max_bytes = 4U << 20;
@@ -118,6 +119,7 @@ class netlink_monitor {
     [[nodiscard]] next_datagram receive_datagram();
     void apply(const netlink::message& m);
     void end_reply(int code);
+    void lose_reply();
     void end_part();
     void lost();
 
