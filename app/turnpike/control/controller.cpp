@@ -244,21 +244,24 @@ void controller::receive_punted() noexcept {
 void controller::detect_vanished() {
     for (const auto& port : ports_->open()) {
         if (!port->device.vanished()) continue;
+        missed_links_ |= uint32_t{1} << port->port_index;
         static_cast<void>(withdraw({port}, managed_ ? &vanished_ : nullptr));
         any_vanished_.store(managed_, std::memory_order_release);
         events_.device_gone(port->name, port->config.device, port->config.optional);
-        link_changed(port->port_index, false);
+        follow_link(port->port_index);
     }
 }
 
 void controller::poll_links(uint64_t now_ms) {
     slow_path_context_->now_ms = now_ms;
+    follow_missed_links();
     for (const auto& port : ports_->open()) note_link(*port, port->link_up(), now_ms);
     follow_links_of_groups();
 }
 
 /// As poll_links(), but the other thread reads the links.
 void controller::poll_links_beside(uint64_t now_ms) {
+    follow_missed_links();
     if (now_ms >= next_link_look_ms_ && links_.idle()) {
         const bool prompt = host_->runs() || snapshot_->groups;
         next_link_look_ms_ = now_ms + (prompt ? prompt_link_look_ms : link_look_ms);
@@ -281,8 +284,21 @@ void controller::note_link(open_port& port, bool up, uint64_t now_ms) {
     const bool was = port.state.link_up.exchange(up, std::memory_order_relaxed);
     if (up == was) return;
     events_.link(port.name, up, now_ms);
-    link_changed(port.port_index, up);
+    follow_link(port.port_index);
+}
+
+/// Out of memory: std::bad_alloc; the next poll repeats it.
+void controller::follow_link(uint16_t port) {
+    const uint32_t one = uint32_t{1} << port;
+    missed_links_ |= one;
+    link_changed(port, is_up(port));
     host_->links_changed();
+    missed_links_ &= ~one;
+}
+
+void controller::follow_missed_links() {
+    datapath::for_each(missed_links_,
+                       [&](uint32_t port) { follow_link(static_cast<uint16_t>(port)); });
 }
 
 void controller::follow_links_of_groups() {
@@ -317,6 +333,7 @@ bool controller::comes_by(uint16_t bridge, uint16_t port, uint16_t ifindex) cons
     return (by.possible_ports & one) != 0 && !with_link_.test(ifindex);
 }
 
+/// Can be repeated, if memory ended in it.
 void controller::link_changed(uint16_t port, bool up) {
     // Its stations may be reachable by another member (IEEE 802.1Q-2018 section 8.8.3).
     if (const uint16_t member = snapshot_->port[port].untagged;
@@ -347,19 +364,19 @@ bool controller::has_new_port(const datapath::interface& i,
 }
 
 void controller::lose_link(uint16_t interface) {
-    with_link_.reset(interface);
     dad_->forget(interface);
     igmp_->forget(interface);
     routing_->neighbours().flush_by_ticks({.interface = interface},
                                           datapath::drop_reason::port_down);
+    with_link_.reset(interface);
 }
 
 /// Send gratuitous ARP and unsolicited neighbour advertisements.
 void controller::send_gratuitous_arp_and_na(uint16_t interface, std::span<const ipv6_address> had) {
-    with_link_.set(interface);
     dad_->begin(interface, had);
     igmp_->begin(interface);
     slow_path::announce(*slow_path_context_, *dad_, interface);
+    with_link_.set(interface);
 }
 
 /// After a change: interfaces whose link is up and that are new, have other addresses, or another MAC address (RFC 4861

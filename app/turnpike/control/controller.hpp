@@ -290,6 +290,8 @@ class controller {
     void detect_vanished();
     void poll_links_beside(uint64_t now_ms);
     void note_link(open_port& port, bool up, uint64_t now_ms);
+    void follow_link(uint16_t port);
+    void follow_missed_links();
     void follow_links_of_groups();
     [[nodiscard]] bool incomplete() const noexcept;
     void complete();
@@ -343,6 +345,7 @@ class controller {
     std::atomic<const datapath::snapshot*> published_{nullptr};
     std::unique_ptr<datapath::snapshot> snapshot_;
     std::bitset<datapath::max_interfaces> with_link_;  ///< whose addresses were announced
+    uint32_t missed_links_ = 0;  ///< ports whose links' changes are not followed yet: out of memory
     // rcu_ is destroyed before the objects that its deferred frees refer to: declared last of these
     // members.
     std::unique_ptr<next_hops> nexthops_;

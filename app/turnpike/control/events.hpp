@@ -9,21 +9,22 @@
 
 namespace turnpike::control {
 
-/// Threads  control. Times in milliseconds of a monotonic clock.
+/// Threads  control. Times in milliseconds of a monotonic clock. Out of memory: the line is lost, and counted.
 class events {
   public:
-    void link(const std::string& port, bool up, uint64_t now_ms);
+    void link(const std::string& port, bool up, uint64_t now_ms) noexcept;
     /// A port's device was removed without a configuration change.
     /// optional  turnpike opens it again by itself
-    static void device_gone(const std::string& port, const std::string& device, bool optional);
+    static void device_gone(const std::string& port, const std::string& device,
+                            bool optional) noexcept;
     /// on  name of the interface
-    void neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms);
+    void neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms) noexcept;
     /// Another host sends ARP messages from an address of ours (RFC 5227 section 2.4), or advertises it.
     void address_conflict(const std::string& on, const ip_address& address, const mac_address& by,
-                          uint64_t now_ms);
+                          uint64_t now_ms) noexcept;
     /// An FDB entry is dampened: it moved between two members of a bridge too often.
     void fdb_entry_held(const std::string& mac, const std::string& held_at,
-                        const std::string& other, uint32_t hold_s, uint64_t now_ms);
+                        const std::string& other, uint32_t hold_s, uint64_t now_ms) noexcept;
     /// Call often.
     void poll(uint64_t now_ms) noexcept;
 

@@ -144,6 +144,47 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
     l.worker().finish();
 }
 
+/// The effects of a link's change on neighbours, addresses and bridges: the next poll repeats them.
+TEST(control_faults, every_allocation_of_a_links_change_may_fail) {
+    path_lab l(
+        "ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"]}\n"
+        "  - {name: p, device: d1}\n"
+        "bridges: [{name: lan, members: [{port: p}], addresses: [10.0.3.254/24]}]\n");
+    l.links(true);
+    const auto frames = [&] {
+        size_t n = 0;
+        for (const uint16_t port : std::initializer_list<uint16_t>{0, 1}) n += l.sent(port).size();
+        return n;
+    };
+    const auto turn = [&](bool up, long nth) {
+        fail_at(nth);
+        try {
+            l.links(up);
+        } catch (const std::bad_alloc&) {
+        }
+        const bool failed = failed_meanwhile();
+        l.links(up);
+        l.worker().poll();
+        return failed;
+    };
+    constexpr long none = 1'000'000;
+    turn(false, none);
+    frames();
+    turn(true, none);
+    const size_t announced = frames();
+    ASSERT_GT(announced, 3U);
+    long nth = 1;
+    for (bool failed = true; failed; ++nth) {
+        ASSERT_LT(nth, 10'000);
+        turn(false, none);
+        frames();
+        failed = turn(true, nth);
+        ASSERT_GE(frames(), announced) << nth;
+    }
+    EXPECT_GT(nth, 3);
+    l.worker().finish();
+}
+
 /// With many interfaces, a transaction would hold up control. Management applies the kernel's change, as a whole or not at
 /// all, and is asked again.
 TEST(control_faults, every_allocation_of_what_management_learns_may_fail) {
