@@ -71,14 +71,15 @@ void console::write(const std::shared_ptr<shared>& s) noexcept {
         s->changed.wait(hold, [&] {
             return s->stop || !s->lines.empty() || s->lines_lost != 0 || !s->table.empty();
         });
-        const auto lines = std::exchange(s->lines, {});
+        s->being_written.swap(s->lines);
         const std::string table = std::exchange(s->table, {});
         const uint64_t lost = std::exchange(s->lines_lost, 0);
         const uint64_t skipped = std::exchange(s->tables_skipped, 0);
         s->busy = true;
         const bool last = s->stop;
         hold.unlock();
-        write_lines(lines, lost);
+        write_lines(s->being_written, lost);
+        s->being_written.clear();
         if (skipped != 0)
             std::fprintf(stdout, "(%llu tables skipped: the reader is too slow)\n",
                          static_cast<unsigned long long>(skipped));

@@ -44,6 +44,7 @@ class console {
         std::mutex lock;
         std::condition_variable changed;
         std::deque<log_line> lines;
+        std::deque<log_line> being_written;  ///< the thread's; a new one would allocate
         std::string table;
         uint64_t lines_lost = 0, tables_skipped = 0;
         bool stop = false, ended = false, busy = false;

@@ -26,7 +26,7 @@ struct http_request {
 
 struct http_answer {
     unsigned status = 200;
-    std::string_view type = "text/plain; charset=utf-8";  ///< a literal
+    const char* type = "text/plain; charset=utf-8";  ///< a literal
     std::string body{};
 };
 

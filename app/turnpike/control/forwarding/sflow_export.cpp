@@ -208,26 +208,48 @@ class sflow_export::session {
     }
 
   private:
-    void run() {
+    void run() noexcept {
         begun_ = last_sent_ = clock::now();
         next_counters_ = begun_;
         std::unique_lock hold(lock_);
         while (!stop_) {
-            const auto now = clock::now();
-            if (config_.counters_s != 0 && now >= next_counters_) {
-                next_counters_ = now + std::chrono::seconds(config_.counters_s);
-                wants_counters_.store(true, std::memory_order_release);
-            }
-            if (std::exchange(has_counters_, false)) send_counters();
             hold.unlock();
-            const bool more = receive_samples(records_a_round);
-            if (!building_.empty() && clock::now() - last_sent_ >= max_delay) send();
+            const bool more = with_memory([this] { return export_some(); });
             hold.lock();
             if (!more) wake_.wait_for(hold, poll_interval, [&] { return stop_; });
         }
         hold.unlock();
-        receive_samples(SIZE_MAX);  // the last ones
-        if (!building_.empty()) send();
+        with_memory([this] {
+            receive_samples(SIZE_MAX);  // the last ones
+            if (!building_.empty()) send();
+            return false;
+        });
+    }
+    /// Out of memory: the datagram is lost, and counted.
+    template <class Call>
+    bool with_memory(const Call& call) noexcept {
+        try {
+            return call();
+        } catch (const std::exception&) {
+            building_.clear();
+            unsent_.add(1);
+            return false;
+        }
+    }
+    /// Answers  whether more samples may be there
+    bool export_some() {
+        const auto now = clock::now();
+        if (config_.counters_s != 0 && now >= next_counters_) {
+            next_counters_ = now + std::chrono::seconds(config_.counters_s);
+            wants_counters_.store(true, std::memory_order_release);
+        }
+        {
+            const std::lock_guard hold(lock_);
+            if (std::exchange(has_counters_, false)) send_counters();
+        }
+        const bool more = receive_samples(records_a_round);
+        if (!building_.empty() && clock::now() - last_sent_ >= max_delay) send();
+        return more;
     }
     /// At most `most` records of each producer, so that none keeps others and the ports' counters waiting.
     /// Answers  whether more may be there
