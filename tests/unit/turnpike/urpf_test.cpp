@@ -5,6 +5,7 @@
 #include <map>
 
 #include "lib/eal.hpp"
+#include "lib/own_namespace.hpp"
 #include "lib/path_lab.hpp"
 
 namespace turnpike::control {
@@ -143,6 +144,35 @@ TEST_F(urpf, bfd_echo_is_forwarded_back_and_nothing_else_that_is_from_its_destin
         EXPECT_FALSE(back(0x86dd, six("2001:db8:a::1", 53)));
         EXPECT_EQ(lab_.dropped(drop_reason::ipv6_source_is_destination) - same6, 2U);
     }
+}
+
+/// The neighbour sends back the echoes of a daemon here, which reads them from its host interface.
+TEST(bfd_echo, of_a_daemon_here_is_passed_to_the_kernel) {
+    own_namespace apart;
+    running_lab l("control_plane: {netlink: true}\n" + asks("strict", ", host_interface: true"));
+    const auto returned = [&](uint16_t type, const byte_vector& packet) {
+        l.offer(0, ethernet(type, packet));
+        l.settle();
+    };
+    const auto data = [](uint16_t port) {
+        return be(uint16_t{49152}) + be(port) + be(uint16_t{20}) + zeros(2) + counted(12);
+    };
+    const auto before = l.controller().report().total();
+    for (const uint16_t port : {uint16_t{3785}, uint16_t{3784}}) {
+        returned(0x0800,
+                 ipv4({.ttl = 254, .source = 0x0a0001fe, .destination = 0x0a0001fe}, data(port)));
+        const auto us = *parse_address("2001:db8:1::fe");
+        const byte_vector bytes{us.bytes.begin(), us.bytes.end()};
+        returned(0x86dd,
+                 ipv6({.hop_limit = 254, .source = bytes, .destination = bytes}, data(port)));
+    }
+    const auto after = l.controller().report().total();
+    EXPECT_EQ(after.consumed - before.consumed, 2U);
+    EXPECT_EQ(after.drops - before.drops, 2U) << "BFD control";
+    EXPECT_EQ(l.dropped(drop_reason::ipv4_source_is_destination), 1U);
+    EXPECT_EQ(l.dropped(drop_reason::ipv6_source_is_destination), 1U);
+    for (uint16_t p = 0; p < 3; ++p) (void)l.sent(p);
+    l.check_balance();
 }
 
 TEST_F(urpf, loose_takes_what_is_anywhere) {

@@ -135,19 +135,30 @@ __attribute__((noinline)) verdict classify_ipv4_group(const uint8_t* frame, cons
     return {otherwise};
 }
 
-/// Whether a packet with equal source and destination is a BFD echo that leaves by the interface that it came by: its
-/// sender wants it back (RFC 5880 section 6.4, RFC 5881 section 4, RFC 9747).
-template <class Fib, class Address>
-__attribute__((noinline)) bool is_bfd_echo(const packet::parsed& p, const Fib& fib,
-                                           const Address& destination, const interface& in,
-                                           const snapshot& v) noexcept {
+/// A BFD echo has its sender's address as source and as destination: RFC 5880 section 6.4, RFC 5881 section 4, RFC 9747.
+bool is_bfd_echo(const packet::parsed& p) noexcept {
     constexpr uint16_t bfd_echo_port = 3785;
-    if (p.is(packet::flag_fragment) || p.upper_protocol != packet::protocol_udp ||
-        p.destination_port != bfd_echo_port)
-        return false;
+    return !p.is(packet::flag_fragment) && p.upper_protocol == packet::protocol_udp &&
+           p.destination_port == bfd_echo_port;
+}
+
+/// Whether a packet with equal source and destination is a BFD echo that leaves by the interface that it came by: its
+/// sender wants it back.
+template <class Fib, class Address>
+__attribute__((noinline)) bool is_echo_of_neighbour(const packet::parsed& p, const Fib& fib,
+                                                    const Address& destination, const interface& in,
+                                                    const snapshot& v) noexcept {
+    if (!is_bfd_echo(p)) return false;
     uint64_t nexthop = 0;
     fib.lookup_bulk({&destination, 1}, {&nexthop, 1});
     return leads_back(v, static_cast<uint32_t>(nexthop), in, true);
+}
+
+/// Whether a packet with equal source and destination is a BFD echo of a daemon here, which the neighbour sent back.
+template <class Address>
+__attribute__((noinline)) bool is_our_echo(const packet::parsed& p, const Address& destination,
+                                           const interface& in, const own_addresses& own) noexcept {
+    return in.to_host && is_bfd_echo(p) && own.has(destination);
 }
 
 /// Whether a packet from an address to itself may be a BFD echo. A link-local address is only a neighbour's, to which the
@@ -178,10 +189,13 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
         packet::is_source_routed(frame + p.l2_bytes, p.ipv4_header_bytes)) [[unlikely]]
         return {drop_reason::ipv4_source_routed};
     if (const drop_reason why = drop_reason_of(packet::check_ipv4_addresses(source, destination));
-        why != drop_reason::none && !is_for_us_on_link(source, destination, own)) [[unlikely]]
+        why != drop_reason::none && !is_for_us_on_link(source, destination, own)) [[unlikely]] {
+        if (source == destination && is_our_echo(p, destination, in, own))
+            return {.punted = true, .punt = punt_reason::local};
         if (source != destination || !may_be_bfd_echo(destination, in) ||
-            !is_bfd_echo(p, *v.vrf[in.vrf].fib4, destination, in, v))
+            !is_echo_of_neighbour(p, *v.vrf[in.vrf].fib4, destination, in, v))
             return classify_ipv4_group(frame, p, in, v, why);
+    }
     // The source is a broadcast address, or one of our own (RFC 1812 section 5.3.7).
     if (own.has(source)) return {drop_reason::ipv4_source};
     // RFC 1812 section 5.3.4: a link-layer broadcast or multicast is never forwarded, and an IP
@@ -198,9 +212,12 @@ verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const inter
     if (packet::is_nd(p)) return {.punted = true, .punt = punt_reason::nd};
     if (packet::is_ipv6_martian(ip.source) && !packet::is_link_local(ip.source))
         return {drop_reason::ipv6_source};
-    if (ip.source == ip.destination && !is_bfd_echo(p, *v.vrf[in.vrf].fib6, ip.destination, in, v))
-        [[unlikely]]
-        return {drop_reason::ipv6_source_is_destination};
+    if (ip.source == ip.destination) [[unlikely]] {
+        if (is_our_echo(p, ip.destination, in, own))
+            return {.punted = true, .punt = punt_reason::local};
+        if (!is_echo_of_neighbour(p, *v.vrf[in.vrf].fib6, ip.destination, in, v))
+            return {drop_reason::ipv6_source_is_destination};
+    }
     if (own.has(ip.source)) return {drop_reason::ipv6_source};
     // RFC 6085: the frame's destination may be a unicast address.
     if (packet::is_multicast(ip.destination)) {
