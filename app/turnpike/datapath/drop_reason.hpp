@@ -23,7 +23,7 @@
       "Set the interface up (`ip link set INTERFACE up`, or `no shutdown` in the daemon), or set " \
       "`control_plane: {follow_admin_status: false}` to forward regardless.") \
     X(too_many_passes, "passed through more than the maximum of tunnels and routed bridges", \
-      "Remove the loop between tunnels and bridges, or nest fewer of them: at most four passes are possible.") \
+      "Remove the loop between tunnels and bridges, or nest fewer of them: at most six passes are possible.") \
     /* IPv4 */ \
     X(ipv4_source_routed, "source route option on an interface that rejects it (RFC 7126)", \
       "Set `accept_source_route: true` on the interface if a measurement needs source routes; else leave them " \

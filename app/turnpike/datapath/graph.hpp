@@ -181,9 +181,9 @@ void complete_paths(snapshot& v) noexcept;
 /// Answers  their new mask
 packet_mask compact(burst& b, packet_mask packets) noexcept;
 
-/// VXLAN, a bridge, its routing interface and another VXLAN tunnel need three: each tunnel end and
-/// each bridge that routes adds one.
-inline constexpr unsigned max_recirculations = 3;
+/// Each tunnel end and each bridge that routes adds one, and an access list behind a tunnel another: routing between two
+/// VXLAN segments with lists, over an underlay by a bridge, needs four.
+inline constexpr unsigned max_recirculations = 5;
 
 /// Run a burst through the stages of a table, starting with the stages in `live`.
 /// mark(stage index, packets)  is called after each stage

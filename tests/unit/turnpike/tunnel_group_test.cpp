@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A multicast group of VTEPs (RFC 7348 section 4.2): flooded frames are sent to it once, and VTEPs' packets to it
 // arrive from their own tunnels.
+#include "lib/own_namespace.hpp"
 #include "tunnel_lab.hpp"
 
 namespace turnpike {
@@ -92,6 +93,27 @@ TEST(tunnel_group, lets_nothing_of_strangers_in) {
     none(in_ipv4(vxlan(f), {.destination = group4}), drop_reason::ipv4_destination, 4);
     EXPECT_EQ(l.learnt(), "");
     EXPECT_EQ(l.send(2, by_group(f))[0], one(f)) << "all of them were of no group's making";
+}
+
+/// While its interface is set down, flooded frames do not leave by another route, to a neighbour that is not of the group.
+TEST(tunnel_group, goes_nowhere_without_its_interface) {
+    own_namespace apart;
+    lab l("control_plane: {netlink: true}\n" + ports(1) +
+          "  - {name: other, device: d1, addresses: [10.0.8.1/24]}\n"
+          "  - {name: up, device: d2, addresses: [10.0.9.1/24], host_interface: true}\n"
+          "neighbours:\n  static: [{address: 10.0.8.2, mac: \"02:00:00:00:09:02\"}]\n"
+          "routes: [{to: 0.0.0.0/0, via: 10.0.8.2}]\ntunnels:\n" +
+          to_group() + bridge("{port: p0}, {port: g}"));
+    const byte_vector f = frame(everybody, fdb_entry(7));
+    const auto sent_by = [&](uint16_t port) { return l.send(0, f)[port].size(); };
+    EXPECT_EQ(sent_by(2), 1U);
+    state::learned kernel;
+    kernel.admin_down = {"up"};
+    l.worker().pause();
+    ASSERT_TRUE(l.controller().learn(kernel));
+    l.worker().resume();
+    EXPECT_EQ(l.send(0, f), (lab::outputs{{}, {}, {}}));
+    EXPECT_EQ(l.dropped(drop_reason::route_unreachable), 1U);
 }
 
 TEST(tunnel_group, is_joined_on_its_interface_alone) {

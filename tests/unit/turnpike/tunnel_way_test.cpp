@@ -95,6 +95,38 @@ TEST(tunnel, routes_between_networks) {
     EXPECT_EQ(load_be<uint32_t>(&replies[0].at(50 + 38)), 1450U);
 }
 
+/// As many passes as such a router needs: from the underlay's bridge, out of the tunnel with its list, from the first
+/// bridge, into the second tunnel.
+TEST(tunnel, routes_between_networks_over_a_bridge_with_lists) {
+    for (const char* list : {"", ", acl: {in: all}"}) {
+        lab l(ports(3) +
+              "neighbours:\n  static:\n"
+              "    - {address: 10.0.9.2, mac: \"02:00:00:00:09:02\"}\n"
+              "    - {address: 10.0.9.3, mac: \"02:00:00:00:09:03\"}\n"
+              "    - {address: 10.2.0.6, mac: \"02:00:00:01:00:06\"}\n"
+              "acl:\n  - {name: all, default: permit, rules: [{action: permit}]}\n"
+              "tunnels:\n" +
+              one_tunnel("t2", "10.0.9.2", list) +
+              "  - {name: t3, vni: 200, local: 10.0.9.1, remote: 10.0.9.3, mtu: 1500}\n"
+              "bridges:\n"
+              "  - {name: under, members: [{port: p2}], addresses: [10.0.9.1/24], mac: "
+              "\"02:00:00:00:00:0d\"}\n"
+              "  - {name: one, members: [{port: p0}, {port: t2}], addresses: [10.1.0.254/24], mac: "
+              "\"02:00:00:00:ff:01\"}\n"
+              "  - {name: two, members: [{port: p1}, {port: t3}], addresses: [10.2.0.254/24], mac: "
+              "\"02:00:00:00:ff:02\"}\n");
+        l.send(2, in_ipv4(vxlan(frame(everybody, fdb_entry(6)), {.network = 200 << 8}),
+                          {.source = three4}, up_mac, three_mac));
+        const auto out = l.send(
+            2, in_ipv4(vxlan(ethernet(
+                   type4, ipv4({.source = 0x0a010005, .destination = 0x0a020006}, udp(counted(20))),
+                   {2, 0, 0, 0, 0xff, 1}, fdb_entry(5)))))[2];
+        EXPECT_EQ(l.dropped(drop_reason::too_many_passes), 0U) << list;
+        ASSERT_EQ(out.size(), 1U) << list;
+        EXPECT_EQ(load_be<uint32_t>(&out[0].at(46)), 200U << 8);
+    }
+}
+
 /// The underlay is a bridge that floods, and the tunnel's own frames were flooded before: copies of copies.
 TEST(tunnel, goes_by_a_bridge_that_floods) {
     lab l(ports(4) +

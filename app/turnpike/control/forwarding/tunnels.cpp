@@ -184,7 +184,12 @@ class tunnels::prepared_tunnels : public prepared_change {
             const std::pair to(vrf, t.remote);
             if (paths_.contains(to)) continue;
             const datapath::interface& by = c.snapshot->interfaces[c.ifindex_of.at(t.interface)];
-            if (by.admin_down) continue;
+            // Not by another route, such as the default route, whose neighbour would get the flooded frames.
+            if (by.admin_down) {
+                c.derived[vrf][{t.remote, static_cast<uint8_t>(t.remote.bits())}] =
+                    datapath::fixed_nexthop::unreachable;
+                continue;
+            }
             path_to_group path{.out = by.out(), .vlan = by.vlan, .mac = by.mac, .mtu = by.mtu};
             const auto was = of_.paths_.find(to);
             if (was != of_.paths_.end() && was->second.leads_as(path)) {
