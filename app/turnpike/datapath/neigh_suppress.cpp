@@ -87,8 +87,9 @@ class binding_listener {
         static_cast<void>(t_.addresses->lookup({&key, 1}, {&value, 1}));
         return bound_address(value);
     }
-    /// Whether the requested address has a binding and its MAC an FDB entry; if behind a member
-    /// with neigh_suppress, control answers.
+    /// Whether the requested address has a binding and its MAC an FDB entry behind a member with neigh_suppress, for which
+    /// control answers, or behind a port, which floods reach. Others must be flooded to: a tunnel without neigh_suppress,
+    /// and a station with an address of the routing interface (VRRP's, of which another router may be the owner).
     bool is_known(const address_key& requested, uint32_t i) noexcept {
         answered_ = false;
         const bound_address has = find(requested);
@@ -98,7 +99,7 @@ class binding_listener {
         static_cast<void>(t_.fdb_entries->lookup({&key, 1}, {&value, 1}));
         const uint16_t ifindex = fdb_entry(value).ifindex();
         answered_ = t_.members[ifindex].neigh_suppress;
-        return ifindex != 0;
+        return answered_ || t_.exits[ifindex].is == bridge_exit::member;
     }
     /// Send a copy to control. False: rate limit, or no buffer.
     bool report(uint32_t i) noexcept {

@@ -82,6 +82,43 @@ TEST(neigh_suppress, who_is_known_is_answered_for) {
     EXPECT_EQ(counted_out(l.send(2, in_ipv4(vxlan(question(7, 2)), {.source = three4}))), "110");
 }
 
+/// A VTEP behind a multicast group gets flooded frames by the group: its neigh_suppress is the group's.
+TEST(neigh_suppress, of_a_group_is_of_its_vteps) {
+    const auto with_group = [](const char* of_vtep, const char* of_group) {
+        return underlay() + suppressed_tunnels + one_tunnel("g", "239.1.2.3", ", interface: up") +
+               bridge(std::string("{port: p0}, {port: p1}, {port: t2") + of_vtep +
+                      "}, {port: t3}, {port: g" + of_group + "}");
+    };
+    lab l(with_group("", ", neigh_suppress: true"));
+    EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "011") << "nobody knows";
+    l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
+    EXPECT_EQ(l.send(1, question(4, 2)),
+              (lab::outputs{one(question(4, 2)), one(arp_answer(2, 4)), {}}));
+    // The group alone gets floods: nothing is gained by the VTEP's.
+    ASSERT_TRUE(l.apply(with_group(", neigh_suppress: true", "")));
+    l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
+    EXPECT_EQ(counted_out(l.send(1, question(4, 2))), "111");
+}
+
+/// An address of VRRP whose owner is behind a tunnel, while this router has the virtual MAC address as backup.
+TEST(neigh_suppress, requests_for_another_owner_of_our_mac_are_flooded) {
+    const std::string virtual_mac = "00:00:5e:00:01:0a";
+    lab l(underlay() + suppressed_tunnels +
+          bridge("{port: p0}, {port: p1}, {port: t2, neigh_suppress: true}, {port: t3, "
+                 "neigh_suppress: true}",
+                 "    addresses: [10.1.0.253/24]\n    extra_macs: [\"" + virtual_mac + "\"]\n"));
+    const mac_address mac = *parse_mac(virtual_mac);
+    const byte_vector from(mac.bytes, mac.bytes + sizeof mac.bytes);
+    l.send(2, in_ipv4(vxlan(ethernet(0x0806,
+                                     arp({.operation = 1,
+                                          .sender_mac = from,
+                                          .sender_ip = ip_of(10),
+                                          .target_mac = zeros(6),
+                                          .target_ip = ip_of(10)}),
+                                     everybody, from))));
+    EXPECT_EQ(counted_out(l.send(0, question(1, 10))), "012");
+}
+
 TEST(neigh_suppress, probes_and_announcements_go_to_all) {
     lab l(suppressed);
     EXPECT_EQ(counted_out(l.send(2, in_ipv4(vxlan(arp_frame(1, 2, ip_of(2), ip_of(2)))))), "110");
