@@ -61,6 +61,8 @@ class sampler {
     void end_punted(const burst& b, packet_mask packets) noexcept;
     /// members  to which a bridge sends each of the packets
     void end_flooded(const burst& b, packet_mask packets, uint16_t members) noexcept;
+    /// Copies left by a port, and the packets themselves go to the router, which may have no use for them.
+    void end_copied(const burst& b, packet_mask packets, uint16_t port) noexcept;
     /// Hand all records to the consumer: no packet is awaited any more.
     void commit() noexcept;
 

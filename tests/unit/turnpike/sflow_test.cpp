@@ -223,7 +223,7 @@ TEST_F(sampled, drops_have_the_tag_that_was_removed) {
 TEST_F(sampled, paths_have_their_first_end) {
     using end = datapath::sampled_path::end;
     datapath::sampler s({.one_in = 1, .header_bytes = 32, .drops_per_s = 10, .tsc_hz = 1000}, 1);
-    ASSERT_TRUE(s.sample_received(b_, datapath::all_of(7), 5));
+    ASSERT_TRUE(s.sample_received(b_, datapath::all_of(8), 5));
     b_.out[5] = {.port = 9, .interface = 1};
     b_.punt[3] = datapath::punt_reason::icmp_error;
     b_.punt[4] = datapath::punt_reason::local;
@@ -234,6 +234,8 @@ TEST_F(sampled, paths_have_their_first_end) {
     s.sample_dropped(*v_, b_, 0b10, 5);
     s.end_flooded(b_, 0b000100, 4);
     s.end_flooded(b_, 0b000001, 1);
+    s.end_copied(b_, 0b10000000, 7);
+    s.end_dropped(b_, 0b10000000);  // by the router
     s.end_punted(b_, 0b1011000);
     EXPECT_EQ(s.ring().front(), nullptr);
     s.commit();
@@ -250,7 +252,8 @@ TEST_F(sampled, paths_have_their_first_end) {
                                       {end::dropped, 0, no_route},
                                       {end::to_router, 0, none},
                                       {end::sent, 9, none},
-                                      {end::sent, 8, none}}));
+                                      {end::sent, 8, none},
+                                      {end::sent, 7, none}}));
     // The next burst's mbufs may be the same.
     s.end_dropped(b_, datapath::all_of(32));
     s.sample_dropped(*v_, b_, 0b1, 5);

@@ -95,9 +95,14 @@ class flooder {
             last = to;
             ++members;
         }
-        if (c_.awaiting != nullptr) [[unlikely]]
-            c_.awaiting->end_flooded(b_, same, members);
-        if (group && d.routing != 0 && d.routing != in) {
+        const bool routed = group && d.routing != 0 && d.routing != in;
+        if (c_.awaiting != nullptr) [[unlikely]] {
+            if (routed && members == 1 && t_.exits[last].is == bridge_exit::member)
+                c_.awaiting->end_copied(b_, same, t_.exits[last].port);
+            else
+                c_.awaiting->end_flooded(b_, same, members);
+        }
+        if (routed) {
             if (last != 0) copy(same, last);
             for_each(same, [&](uint32_t i) { b_.in[i] = d.routing; });
             b_.recirculated |= same;

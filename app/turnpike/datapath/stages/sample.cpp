@@ -130,6 +130,14 @@ void sampler::end_flooded(const burst& b, packet_mask packets, uint16_t members)
     });
 }
 
+void sampler::end_copied(const burst& b, packet_mask packets, uint16_t port) noexcept {
+    end(b, packets, [&](uint32_t, capture_record& r) {
+        r.path.out = port;
+        r.path.how = sampled_path::end::sent;
+        return true;
+    });
+}
+
 void sampler::commit() noexcept {
     if (uncommitted_) ring_.commit();
     awaiting_ = 0;
