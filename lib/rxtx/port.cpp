@@ -91,7 +91,7 @@ bool is_missing(const std::string& device) {
 /// Why EAL's probe of a device failed.
 error probe_error(int code, const std::string& device, const driver_messages& log) {
     if (code == EFAULT)  // rte_devargs_parse(): no bus takes the name
-        return {ENODEV, "",
+        return {code, "",
                 "device '" + device_name(device) +
                     "' is neither a virtual device of a driver that is loaded, as net_xsk0 or "
                     "net_af_packet0, nor a bus address, as 0000:3b:00.0"};

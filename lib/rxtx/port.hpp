@@ -62,7 +62,8 @@ class port {
     [[nodiscard]] static port without_device(const std::string& name);
     /// Whether the device is there, and a driver takes it: EAL has it, or a probe succeeds, after which it is removed again.
     ///
-    /// Errors  ENXIO: its interface or PCI address is not there, found without a probe; ENODEV...: the probe's
+    /// Errors  ENXIO: its interface or PCI address is not there, found without a probe; EFAULT: no bus and no loaded
+    /// driver takes the name; else the probe's
     /// Threads as open()
     [[nodiscard]] static result<void> find(const std::string& device);
     /// Check whether the device, with its arguments, would support these settings. It does not

@@ -199,6 +199,14 @@ TEST(reopen, an_optional_device_may_be_missing) {
     const auto refused = l.become(l.with(",bogus=1"), {.all = true});
     ASSERT_FALSE(refused) << "not optional";
     expect_missing();
+    auto mistyped = wanted("");
+    mistyped->ports.find("north")->device = "net_nul7";
+    const auto unknown = l.become(std::move(mistyped), {.all = true});
+    ASSERT_FALSE(unknown) << "no device that may come is called so";
+    EXPECT_NE(unknown.error().text.find("'net_nul7' is neither a virtual device"),
+              std::string::npos)
+        << unknown.error().text;
+    expect_missing();
     ASSERT_TRUE(reload(""));
     l.expect_open("north", "", 1);
 

@@ -95,6 +95,9 @@ class ports::prepared_ports : public prepared_change {
             std::optional<error> absent;
             if (r.port == nullptr && config.optional)
                 if (const auto there = rxtx::port::find(config.device); !there) {
+                    if (there.error().code == EFAULT)  // a typing error
+                        return fail(EINVAL, config.where.text,
+                                    fmt::format("port '{}': {}", name, there.error().text));
                     absent = there.error();
                     r.port = lost_port(name);
                 }
