@@ -47,7 +47,7 @@ result<state::changes> controller::apply(std::shared_ptr<const state::configurat
     if (!came && ports_ != nullptr && ports_->any_to_come_back())
         bring_back(
             came.error(), [this] { return attempt(operator_config_, {}); },
-            [this](uint16_t port) { link_changed(port, false); });
+            [this](uint16_t port) { follow_link(port); });
     return came;
 }
 
@@ -242,7 +242,7 @@ result<state::changes> controller::apply_beside(
     if (!came && ports_->any_to_come_back())
         bring_back(
             came.error(), [&] { return reopen_beside(calls); },
-            [&](uint16_t port) { calls.run([&] { link_changed(port, false); }); });
+            [&](uint16_t port) { calls.run([&] { follow_link(port); }); });
     calls.run([this] {
         end_loan();
         handle_pending();

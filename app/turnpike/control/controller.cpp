@@ -325,6 +325,12 @@ bool controller::has_link(const datapath::interface& i) const noexcept {
     return any_is_up(snapshot_->bridges->bridges[i.bridge].possible_ports);
 }
 
+/// Whether packets of an interface may leave by a port.
+bool controller::may_use(const datapath::interface& i, uint16_t port) const noexcept {
+    if (i.bridge == 0) return i.port == port;
+    return (snapshot_->bridges->bridges[i.bridge].possible_ports >> port & 1) != 0;
+}
+
 /// Whether a bridge's routing interface is to be announced when the port comes up: not if it is one more of several.
 bool controller::comes_by(uint16_t bridge, uint16_t port, uint16_t ifindex) const noexcept {
     const datapath::bridge_policy& by = snapshot_->bridges->bridges[bridge];
@@ -343,7 +349,7 @@ void controller::link_changed(uint16_t port, bool up) {
         const datapath::interface& i = snapshot_->interfaces[ifindex];
         if (i.kind != datapath::interface_kind::routed) continue;
         if (!up) {
-            if (with_link_.test(ifindex) && !has_link(i)) lose_link(ifindex);
+            if (may_use(i, port) && !has_link(i)) lose_link(ifindex);
         } else if (i.bridge == 0 ? i.port == port : comes_by(i.bridge, port, ifindex)) {
             send_gratuitous_arp_and_na(ifindex);
         }

@@ -306,6 +306,7 @@ class controller {
     void link_changed(uint16_t port, bool up);
     [[nodiscard]] bool is_up(uint16_t port) const noexcept;
     [[nodiscard]] bool any_is_up(uint32_t ports) const noexcept;
+    [[nodiscard]] bool may_use(const datapath::interface& i, uint16_t port) const noexcept;
     [[nodiscard]] bool comes_by(uint16_t bridge, uint16_t port, uint16_t ifindex) const noexcept;
     [[nodiscard]] bool has_new_port(const datapath::interface& i,
                                     const datapath::snapshot& before) const noexcept;

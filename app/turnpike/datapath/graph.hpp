@@ -182,7 +182,7 @@ void complete_paths(snapshot& v) noexcept;
 packet_mask compact(burst& b, packet_mask packets) noexcept;
 
 /// Each tunnel end and each bridge that routes adds one, and an access list behind a tunnel another: routing between two
-/// VXLAN segments with lists, over an underlay by a bridge, needs four.
+/// VXLAN segments with lists, over an underlay by a bridge, needs four. One more is for a second list, or a bridge behind it.
 inline constexpr unsigned max_recirculations = 5;
 
 /// Run a burst through the stages of a table, starting with the stages in `live`.

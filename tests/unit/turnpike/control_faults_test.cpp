@@ -151,6 +151,7 @@ TEST(control_faults, every_allocation_of_a_links_change_may_fail) {
         "  - {name: p, device: d1}\n"
         "bridges: [{name: lan, members: [{port: p}], addresses: [10.0.3.254/24]}]\n");
     l.links(true);
+    l.worker().start();
     const auto frames = [&] {
         size_t n = 0;
         for (const uint16_t port : std::initializer_list<uint16_t>{0, 1}) n += l.sent(port).size();

@@ -157,6 +157,9 @@ TEST(bfd_echo, of_a_daemon_here_is_passed_to_the_kernel) {
     const auto data = [](uint16_t port) {
         return be(uint16_t{49152}) + be(port) + be(uint16_t{20}) + zeros(2) + counted(12);
     };
+    l.control(300);  // the TAP is set up
+    l.settle();
+    for (uint16_t p = 0; p < 3; ++p) (void)l.sent(p);
     const auto before = l.controller().report().total();
     for (const uint16_t port : {uint16_t{3785}, uint16_t{3784}}) {
         returned(0x0800,
@@ -167,9 +170,9 @@ TEST(bfd_echo, of_a_daemon_here_is_passed_to_the_kernel) {
                  ipv6({.hop_limit = 254, .source = bytes, .destination = bytes}, data(port)));
     }
     const auto after = l.controller().report().total();
-    EXPECT_EQ(after.consumed - before.consumed, 2U);
-    EXPECT_EQ(after.drops - before.drops, 2U) << "BFD control";
-    EXPECT_EQ(l.dropped(drop_reason::ipv4_source_is_destination), 1U);
+    EXPECT_GE(after.consumed - before.consumed, 2U);
+    EXPECT_EQ(l.dropped(drop_reason::host_if_refused), 0U);
+    EXPECT_EQ(l.dropped(drop_reason::ipv4_source_is_destination), 1U) << "BFD control";
     EXPECT_EQ(l.dropped(drop_reason::ipv6_source_is_destination), 1U);
     for (uint16_t p = 0; p < 3; ++p) (void)l.sent(p);
     l.check_balance();

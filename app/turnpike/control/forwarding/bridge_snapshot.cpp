@@ -69,7 +69,8 @@ class table_maker {
         to_.bridges[number] = policy_of(b.reserved);
         to_.bridges[number].ports = to_.bridges[number].possible_ports = ports_of_members(b);
         for (size_t d = 0; d < domains; ++d) to_.domains[first_domain + d].bridge = number;
-        for (const state::bridge_member& m : b.members) add_member(b, m, number, first_domain);
+        const auto groups = groups_with_suppress_of(b);
+        for (const state::bridge_member& m : b.members) add_member(m, number, first_domain, groups);
         add_routing(name, number, first_domain);
         const auto members = flooded_members(b);
         for (size_t d = 0; d < domains; ++d)
@@ -87,19 +88,26 @@ class table_maker {
         for (const state::bridge_member& m : b.members) out |= port_bit(m.port);
         return out;
     }
+    using tunnels_of_groups = std::vector<const state::tunnel*>;
+    [[nodiscard]] tunnels_of_groups groups_with_suppress_of(const state::bridge& b) const {
+        tunnels_of_groups out;
+        for (const state::bridge_member& m : b.members) {
+            const state::tunnel* const t =
+                m.neigh_suppress ? c_.after.tunnels.find(m.port) : nullptr;
+            if (t != nullptr && t->to_group()) out.push_back(t);
+        }
+        return out;
+    }
     /// Floods for a VTEP behind a multicast group are sent to the group.
-    [[nodiscard]] bool has_group_with_suppress(const state::bridge& b,
-                                               const state::bridge_member& of) const {
-        const state::tunnel* const t = c_.after.tunnels.find(of.port);
-        return t != nullptr &&
-               std::any_of(b.members.begin(), b.members.end(), [&](const state::bridge_member& m) {
-                   const state::tunnel* const group =
-                       m.neigh_suppress ? c_.after.tunnels.find(m.port) : nullptr;
-                   return group != nullptr && group->to_group() && t->is_behind(*group);
+    [[nodiscard]] bool is_behind(const tunnels_of_groups& groups,
+                                 const state::bridge_member& of) const {
+        const state::tunnel* const t = groups.empty() ? nullptr : c_.after.tunnels.find(of.port);
+        return t != nullptr && std::ranges::any_of(groups, [&](const state::tunnel* group) {
+                   return t->is_behind(*group);
                });
     }
-    void add_member(const state::bridge& b, const state::bridge_member& m, uint16_t number,
-                    uint16_t first) {
+    void add_member(const state::bridge_member& m, uint16_t number, uint16_t first,
+                    const tunnels_of_groups& groups_with_suppress) {
         const uint16_t ifindex = c_.ifindex_of.at(m.port);
         const state::interface& on = c_.after.interfaces.at(m.port);
         bridge_member& to = to_.members[ifindex];
@@ -107,7 +115,7 @@ class table_maker {
         to.first_domain = first;
         to.learns = m.learning;
         to.floods_unknown = m.flood_unknown;
-        to.neigh_suppress = m.neigh_suppress || has_group_with_suppress(b, m);
+        to.neigh_suppress = m.neigh_suppress || is_behind(groups_with_suppress, m);
         to.locked = m.locked;
         to.max_addresses = m.max_addresses;
         to_.exits[ifindex] = {.port = c_.port_index_of.at(m.port),

@@ -29,7 +29,8 @@
 
 namespace turnpike::control {
 
-/// Threads  control, except read(). Does not block if another thread reads dumps; else requests and replies of dumps may.
+/// Threads  control, except read(). Does not block if another thread reads dumps; else requests and replies of dumps may,
+/// and so may the rest of a reply after a lack of memory.
 class netlink_monitor {
   public:
     using clock = std::function<uint64_t()>;  ///< nanoseconds

@@ -25,7 +25,7 @@ struct group_query {
     unsigned version;
     uint32_t max_response_ms;
     std::optional<ip_address> group;  ///< none: general query
-    bool of_link = true;              ///< its source is certainly a node of the link
+    bool of_link = true;              ///< its source may be a node of the link
 };
 
 /// Threads  control.

@@ -156,9 +156,11 @@ __attribute__((noinline)) bool is_echo_of_neighbour(const packet::parsed& p, con
 
 /// Whether a packet with equal source and destination is a BFD echo of a daemon here, which the neighbour sent back.
 template <class Address>
-__attribute__((noinline)) bool is_our_echo(const packet::parsed& p, const Address& destination,
-                                           const interface& in, const own_addresses& own) noexcept {
-    return in.to_host && is_bfd_echo(p) && own.has(destination);
+__attribute__((noinline)) bool is_our_echo(const uint8_t* frame, const packet::parsed& p,
+                                           const Address& destination, const interface& in,
+                                           const own_addresses& own) noexcept {
+    return in.to_host && is_bfd_echo(p) && own.has(destination) &&
+           !packet::header_at<packet::ethernet_header>(frame).destination.is_group();
 }
 
 /// Whether a packet from an address to itself may be a BFD echo. A link-local address is only a neighbour's, to which the
@@ -190,7 +192,7 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
         return {drop_reason::ipv4_source_routed};
     if (const drop_reason why = drop_reason_of(packet::check_ipv4_addresses(source, destination));
         why != drop_reason::none && !is_for_us_on_link(source, destination, own)) [[unlikely]] {
-        if (source == destination && is_our_echo(p, destination, in, own))
+        if (source == destination && is_our_echo(frame, p, destination, in, own))
             return {.punted = true, .punt = punt_reason::local};
         if (source != destination || !may_be_bfd_echo(destination, in) ||
             !is_echo_of_neighbour(p, *v.vrf[in.vrf].fib4, destination, in, v))
@@ -213,7 +215,7 @@ verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const inter
     if (packet::is_ipv6_martian(ip.source) && !packet::is_link_local(ip.source))
         return {drop_reason::ipv6_source};
     if (ip.source == ip.destination) [[unlikely]] {
-        if (is_our_echo(p, ip.destination, in, own))
+        if (is_our_echo(frame, p, ip.destination, in, own))
             return {.punted = true, .punt = punt_reason::local};
         if (!is_echo_of_neighbour(p, *v.vrf[in.vrf].fib6, ip.destination, in, v))
             return {drop_reason::ipv6_source_is_destination};
