@@ -73,6 +73,11 @@ void check_cores(const machine& m, const plan& p, std::vector<diagnosis>& out) {
                        .subject = p.unread_lcores,
                        .text = "is no list of lcores: no check of cores says anything of them",
                        .remedy = {"-l 0,2-3, --lcores 0@2,1@3 or -c 0xd"}});
+    if (!p.worker_fault.empty())
+        out.push_back({.level = severity::error,
+                       .subject = "workers",
+                       .text = p.worker_fault,
+                       .remedy = {"workers: [...] with lcores of EAL (-l) but the main one"}});
     if (!missing.empty())
         out.push_back({.level = severity::error,
                        .subject = "cpu " + list_text(missing),

@@ -48,6 +48,7 @@ struct plan {
     std::vector<port> ports{};
     std::set<unsigned> cpus{};     ///< of lcores
     std::set<unsigned> workers{};  ///< CPUs of workers
+    std::string worker_fault{};    ///< of `workers` (state/lcores.hpp); empty: none
     std::string unread_lcores{};   ///< an option of EAL whose syntax is unknown here; empty: none
     bool hugepages_required = true;
     bool configured = false;

@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
     if (!r.fix.empty() && m->is_replay())
         return complain("--fix changes this machine: it does not go with --replay");
     const auto wanted =
-        r.config.empty() ? result<doctor::plan>(doctor::plan{}) : doctor::plan_of(r.config);
+        r.config.empty() ? result<doctor::plan>(doctor::plan{}) : doctor::plan_of(*m, r.config);
     if (!wanted) return complain(wanted.error().message());
     const auto found = doctor::examine(*m, *wanted);
     if (!r.record.empty() && !record(*m, r.record))

@@ -9,7 +9,8 @@
 
 namespace turnpike::doctor {
 
+/// m  for its CPUs: without an option for lcores, EAL has an lcore for each
 /// Errors: as sources::load().
-[[nodiscard]] result<plan> plan_of(const std::filesystem::path& configuration);
+[[nodiscard]] result<plan> plan_of(const machine& m, const std::filesystem::path& configuration);
 
 }  // namespace turnpike::doctor

@@ -112,6 +112,25 @@ def test_the_main_lcore_is_that_of_eal():
     has(found, "smt", "note", "cpu 2", "other thread, cpu 1")
 
 
+def test_workers_are_lcores_of_eal_but_the_main_one():
+    """As turnpike refuses them. Without an option for lcores EAL has one for each CPU, and the workers' CPUs are judged as with one."""
+    ports = {"west": "0000:3b:00.0"}
+    for eal, workers, text in (("-l 0-1", "[5]", "names lcore 5, which EAL is not given (-l 0-1)"), ("--no-pci", "[99]", "names lcore 99, and this machine has no CPU 99"),
+                               ("-l 2-4", "[2, 3]", "names lcore 2, the main lcore"), ("--lcores=3@1,4@2", "[2]", "names lcore 2, which EAL is not given"),
+                               ("--no-pci", "[0, 2]", "names lcore 0, the main lcore")):
+        found, code = examined("xeon-tuned", ports, eal, more=f"workers: {workers}\n")
+        assert code == 1, found
+        has(found, "cores", "error", f"workers: {text}", "workers: [...]")
+    for eal, workers in (("-l 2", "[2]"), ("-l 2-4 --main-lcore 4", "[2, 3]"), ("--lcores=3@1,4@2", "[4]"), ("-l 4-5 -R", "[1]"), ("-l 0-x", "[9]"), ("--no-pci", "[2]")):
+        assert ("cores", "error") not in examined("xeon-tuned", ports, eal, more=f"workers: {workers}\n")[0], (eal, workers)
+    found, _code = examined("xeon-tuned", ports, "--no-pci", more="workers: [2, 3]\n")
+    has(found, "isolation", "ok", "cpu 2-3: isolated, without a tick")
+    has(found, "interrupts", "ok", "cpu 2-3")
+    has(found, "numa", "ok", "0000:3b:00.0", "as its workers")
+    found, _code = examined("xeon-tuned", ports, "--no-pci")
+    has(found, "isolation", "warning", "on these workers' cores")
+
+
 def test_only_threads_that_can_go_offline_are_told_to():
     """Linux has no `online` file of a CPU that always runs, as CPU 0 of x86."""
     ports, folder = {"west": "0000:3b:00.0"}, "/sys/devices/system/cpu"

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace turnpike::state {
@@ -118,6 +119,49 @@ std::vector<lcore> lcores_of(const std::vector<std::string>& options) {
         else if (i + 1 < options.size())
             value = options[i + 1];
         return mask ? lcore_mask(value) : lcore_list(value).lcores();
+    }
+    return {};
+}
+
+unsigned main_lcore_of(const std::vector<std::string>& options, const std::vector<lcore>& lcores) {
+    constexpr std::string_view name = "--main-lcore";
+    for (size_t i = 0; i < options.size(); ++i) {
+        const std::string_view word = options[i];
+        if (word.substr(0, word.find('=')) != name) continue;
+        const std::string_view value = word.size() > name.size() ? word.substr(name.size() + 1)
+                                       : i + 1 < options.size()  ? options[i + 1]
+                                                                 : std::string_view();
+        unsigned id = 0;
+        if (std::from_chars(value.data(), value.data() + value.size(), id).ec == std::errc())
+            return id;
+    }
+    const auto lowest = std::min_element(lcores.begin(), lcores.end(),
+                                         [](const auto& a, const auto& b) { return a.id < b.id; });
+    return lowest == lcores.end() ? 0 : lowest->id;
+}
+
+std::string worker_fault(const std::vector<unsigned>& workers,
+                         const std::vector<std::string>& options, std::string_view online) {
+    // EAL numbers the lcores anew (DPDK 25.11).
+    if (std::any_of(options.begin(), options.end(), [](const std::string& word) {
+            return word.starts_with("-R") || word.starts_with("--remap-lcore-ids");
+        }))
+        return {};
+    const std::string named = lcores_option(options);
+    // All CPUs of the process' affinity, which another one's service need not have.
+    const std::vector<lcore> lcores =
+        named.empty() ? lcore_list(online).lcores() : lcores_of(options);
+    if (lcores.empty()) return {};  // in a syntax that only EAL parses
+    const unsigned main = main_lcore_of(options, lcores);
+    for (const unsigned id : workers) {
+        const std::string text = "names lcore " + std::to_string(id);
+        if (std::none_of(lcores.begin(), lcores.end(), [&](const lcore& l) { return l.id == id; }))
+            return text + (named.empty() ? ", and this machine has no CPU " + std::to_string(id)
+                                         : ", which EAL is not given (" + named + ")");
+        if (id == main && workers.size() > 1)
+            return text +
+                   ", the main lcore, which runs control; it can only be a worker when it is the "
+                   "only one";
     }
     return {};
 }

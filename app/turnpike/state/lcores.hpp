@@ -23,6 +23,17 @@ struct lcore {
 /// Their CPUs.
 [[nodiscard]] std::vector<unsigned> cpus_of_lcores(const std::vector<std::string>& options);
 
+/// EAL's main lcore: --main-lcore, else the lowest ID (rte_eal_init()).
+[[nodiscard]] unsigned main_lcore_of(const std::vector<std::string>& options,
+                                     const std::vector<lcore>& lcores);
+
+/// Why `workers` cannot name these lcores, such as "names lcore 5, which EAL is not given (-l 0-1)"; empty: they can, or EAL
+/// alone knows its lcores.
+/// online  the machine's CPUs, as the kernel lists them: without an option for lcores, EAL takes these
+[[nodiscard]] std::string worker_fault(const std::vector<unsigned>& workers,
+                                       const std::vector<std::string>& options,
+                                       std::string_view online);
+
 /// The option that cpus_of_lcores() reads, as in "-l 2,4-5"; empty if there is none.
 [[nodiscard]] std::string lcores_option(const std::vector<std::string>& options);
 

@@ -81,6 +81,12 @@ TEST(check_workers, lcores_that_eal_is_not_given) {
     EXPECT_EQ(complaint({7}, {"--lcores=0@1,7@4"}), "") << "an lcore's number is no CPU's";
     EXPECT_EQ(complaint({4}, {"--lcores=0@1,7@4"}),
               "workers names lcore 4, which EAL is not given (--lcores=0@1,7@4)");
+    const std::string main =
+        ", the main lcore, which runs control; it can only be a worker when it is the only one";
+    EXPECT_EQ(complaint({1, 4}, {"-l", "4,1"}), "workers names lcore 1" + main);
+    EXPECT_EQ(complaint({1, 4}, {"-l", "1,4-5", "--main-lcore", "5"}), "");
+    EXPECT_EQ(complaint({0, 1}, {}), "workers names lcore 0" + main);
+    EXPECT_EQ(complaint({0}, {}), "");
     EXPECT_EQ(complaint({9}, {"-l", "what EAL knows"}), "");
     EXPECT_EQ(complaint({1}, {"-l", "4-5", "-R"}), "") << "EAL numbers them anew";
     std::filesystem::remove_all(root);

@@ -196,30 +196,11 @@ result<void> check_lcores(const std::vector<std::string>& options, const std::st
 
 result<void> check_workers(const state::configuration& config,
                            const std::vector<std::string>& options, const std::string& root) {
-    // EAL numbers the lcores anew (DPDK 25.11).
-    if (std::ranges::any_of(options, [](const std::string& word) {
-            return word.starts_with("-R") || word.starts_with("--remap-lcore-ids");
-        }))
-        return {};
-    std::vector<unsigned> ids;
-    for (const state::lcore& one : state::lcores_of(options)) ids.push_back(one.id);
-    const std::string named = state::lcores_option(options);
-    if (ids.empty() && !named.empty()) return {};  // in a syntax that only EAL parses
-    if (ids.empty()) {  // all CPUs of the process' affinity, which another one's service need not have
-        std::string online;
-        std::getline(std::ifstream(root + "/sys/devices/system/cpu/online") >> std::ws, online);
-        ids = state::cpus_of_list(online);
-        if (ids.empty()) return {};
-    }
-    for (const unsigned lcore : config.workers)
-        if (std::find(ids.begin(), ids.end(), lcore) == ids.end())
-            return fail(EINVAL, config.workers_where.text,
-                        named.empty()
-                            ? fmt::format("workers names lcore {}, and this machine has no CPU {}",
-                                          lcore, lcore)
-                            : fmt::format("workers names lcore {}, which EAL is not given ({})",
-                                          lcore, named));
-    return {};
+    std::string online;
+    std::getline(std::ifstream(root + "/sys/devices/system/cpu/online") >> std::ws, online);
+    const std::string fault = state::worker_fault(config.workers, options, online);
+    if (fault.empty()) return {};
+    return fail(EINVAL, config.workers_where.text, "workers " + fault);
 }
 
 result<void> check_eal(const state::configuration& config,

@@ -31,7 +31,8 @@ void prefer_in_memory(std::vector<std::string>& options);
 /// Errors  EINVAL with the CPUs
 [[nodiscard]] result<void> check_lcores(const std::vector<std::string>& options,
                                         const std::string& root);
-/// Whether EAL is given the lcores of `workers`; without an option for lcores, whether the machine has their CPUs.
+/// Whether EAL is given the lcores of `workers`; without an option for lcores, whether the machine has their CPUs. The main
+/// lcore may not be one of several.
 /// root    as for check_lcores()
 /// Errors  EINVAL with the lcore
 [[nodiscard]] result<void> check_workers(const state::configuration& config,
