@@ -39,6 +39,12 @@ struct diagnosis {
     std::vector<file_change> changes{};  ///< the part of the remedy that --fix can do
 };
 
+enum class hugepage_use : uint8_t {
+    required,
+    optional,  ///< eal: {hugepages: optional}
+    none,      ///< --no-huge
+};
+
 /// The ports and CPUs to judge. Without a configuration both are empty: all devices, and no particular core.
 struct plan {
     struct port {
@@ -50,7 +56,7 @@ struct plan {
     std::set<unsigned> workers{};  ///< CPUs of workers
     std::string worker_fault{};    ///< of `workers` (state/lcores.hpp); empty: none
     std::string unread_lcores{};   ///< an option of EAL whose syntax is unknown here; empty: none
-    bool hugepages_required = true;
+    hugepage_use hugepages = hugepage_use::required;
     bool configured = false;
 };
 

@@ -7,6 +7,7 @@
 
 #include "examine.hpp"
 #include "hugepage_limits.hpp"
+#include "state/hugetlb.hpp"
 
 namespace turnpike::doctor {
 namespace {
@@ -18,7 +19,8 @@ constexpr uint64_t needed_kb = wanted_pages * kb_of_small_pages / 2;
 struct pool {
     std::string folder{};
     uint64_t page_kb = 0, total = 0, free = 0;
-    uint64_t held = 0;  ///< by a running turnpike
+    uint64_t held = 0;      ///< by a running turnpike
+    uint64_t reserved = 0;  ///< free pages of mappings that have not accessed them yet
 };
 
 /// Pages of a running turnpike.
@@ -35,6 +37,13 @@ uint64_t held_by_turnpike(const machine& m, const std::string& node, uint64_t pa
     return out;
 }
 
+/// name  "hugepages-2048kB"
+uint64_t reserved_of(const machine& m, const std::string& name, uint64_t free_here) {
+    const std::string all = "/sys/kernel/mm/hugepages/" + name;
+    return state::reserved_pages(m.number(all + "/resv_hugepages").value_or(0),
+                                 m.number(all + "/free_hugepages").value_or(0), free_here);
+}
+
 /// node  "node0", or "machine"
 std::vector<pool> pools_in(const machine& m, const std::string& node) {
     const std::string folder = node == "machine"
@@ -47,9 +56,9 @@ std::vector<pool> pools_in(const machine& m, const std::string& node) {
         if (name.compare(0, prefix.size(), prefix) != 0) continue;
         std::from_chars(name.data() + prefix.size(), name.data() + name.size(), kb);
         const std::string at = folder + "/" + name;
-        out.push_back({at, kb, m.number(at + "/nr_hugepages").value_or(0),
-                       m.number(at + "/free_hugepages").value_or(0),
-                       held_by_turnpike(m, node, kb)});
+        const uint64_t free = m.number(at + "/free_hugepages").value_or(0);
+        out.push_back({at, kb, m.number(at + "/nr_hugepages").value_or(0), free,
+                       held_by_turnpike(m, node, kb), reserved_of(m, name, free)});
     }
     return out;
 }
@@ -76,8 +85,8 @@ std::vector<std::string> nodes_of(const machine& m, const plan& p) {
 
 /// Sums over the pools of a node.
 struct node_memory {
-    uint64_t total_kb = 0,
-             usable_kb = 0;  ///< usable: free, or held by turnpike, which frees it before a start
+    uint64_t total_kb = 0, reserved_kb = 0;
+    uint64_t usable_kb = 0;  ///< free and unreserved, or turnpike's, which a start frees before
     std::string text{};
 };
 
@@ -85,10 +94,14 @@ node_memory memory_of(const std::vector<pool>& pools) {
     node_memory out;
     for (const pool& one : pools) {
         out.total_kb += one.total * one.page_kb;
-        out.usable_kb += std::min(one.total, one.free + one.held) * one.page_kb;
+        out.reserved_kb += one.reserved * one.page_kb;
+        out.usable_kb += std::min(one.total, one.free - one.reserved + one.held) * one.page_kb;
         if (one.total == 0) continue;
         out.text += fmt::format("{}{} of {} pages of {} free", out.text.empty() ? "" : ", ",
                                 one.free, one.total, size_text(one.page_kb));
+        if (one.reserved > 0)
+            out.text +=
+                fmt::format(", {} of these reserved by mappings (resv_hugepages)", one.reserved);
         if (one.held > 0) out.text += fmt::format(" and {} in use by turnpike", one.held);
     }
     return out;
@@ -110,6 +123,10 @@ void add_reservation(const std::vector<pool>& pools, uint64_t usable_kb, diagnos
         "line");
 }
 
+severity level_of_missing(const plan& p) {
+    return p.hugepages == hugepage_use::required ? severity::error : severity::warning;
+}
+
 void judge_node(const machine& m, const plan& p, const std::string& node,
                 const std::vector<pool>& pools, std::vector<diagnosis>& out) {
     const node_memory memory = memory_of(pools);
@@ -119,7 +136,7 @@ void judge_node(const machine& m, const plan& p, const std::string& node,
     }
     const auto in_use = m.read(machine::turnpike_hugepages);
     const bool is_counted = in_use && in_use->find("unread") == std::string::npos;
-    if (memory.total_kb >= needed_kb && !is_counted) {
+    if (memory.total_kb - memory.reserved_kb >= needed_kb && !is_counted) {
         out.push_back(
             {.level = severity::note,
              .subject = node,
@@ -130,7 +147,7 @@ void judge_node(const machine& m, const plan& p, const std::string& node,
         return;
     }
     diagnosis f{
-        .level = memory.total_kb == 0 && p.hugepages_required ? severity::error : severity::warning,
+        .level = memory.total_kb == 0 ? level_of_missing(p) : severity::warning,
         .subject = node,
         .text = memory.total_kb == 0
                     ? "no hugepages are reserved"
@@ -202,7 +219,7 @@ void judge_cgroup(const machine& m, const plan& p, const std::vector<pool>& pool
     if (where.empty()) return;
     f.text = where;
     if (allowed_kb < needed_kb && allowed_kb < total_kb) {
-        f.level = p.hugepages_required ? severity::error : severity::warning;
+        f.level = level_of_missing(p);
         f.text += ": turnpike needs some 512 MB";
         f.reason = "a page beyond the limit ends the program by SIGBUS";
     } else if (unused_kb < needed_kb && unused_kb < total_kb) {
@@ -218,6 +235,15 @@ void judge_cgroup(const machine& m, const plan& p, const std::vector<pool>& pool
 }  // namespace
 
 void check_hugepages(const machine& m, const plan& p, std::vector<diagnosis>& out) {
+    if (p.hugepages == hugepage_use::none) {
+        out.push_back({.level = severity::note,
+                       .subject = "EAL options",
+                       .text = "--no-huge: turnpike uses no hugepages, and none are judged",
+                       .reason = "without hugepages, each packet costs TLB misses",
+                       .remedy = {"eal: {args: ...} without --no-huge; eal: {hugepages: optional} "
+                                  "uses hugepages if there are enough"}});
+        return;
+    }
     std::vector<pool> all;
     for (const std::string& node : nodes_of(m, p)) {
         const auto pools = pools_in(m, node);

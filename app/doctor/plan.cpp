@@ -39,7 +39,10 @@ result<plan> plan_of(const machine& m, const std::filesystem::path& file) {
     for (const state::lcore& one : lcores) out.cpus.insert(one.cpu);
     out.workers = cpus_of_workers(*loaded, options, lcores);
     out.worker_fault = state::worker_fault(loaded->workers, options, online);
-    out.hugepages_required = !loaded->fixed.eal_options.hugepages_optional;
+    const bool none = std::find(options.begin(), options.end(), "--no-huge") != options.end();
+    out.hugepages = none                                           ? hugepage_use::none
+                    : loaded->fixed.eal_options.hugepages_optional ? hugepage_use::optional
+                                                                   : hugepage_use::required;
     return out;
 }
 

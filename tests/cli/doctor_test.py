@@ -359,6 +359,10 @@ def test_a_container_without_hugepages_of_its_own():
     assert code == 1
     has(found, "hugepages", "error", "cgroup", "at most 0 MB in pages of 2 MB", "/sys/fs/cgroup/kubepods.slice/pod1/hugetlb.2MB.max", "hugepages-2Mi")
     has(found, "limits", "note", "at most 0 MB may be locked")
+    found, code = examined("pod", {"west": "net_memif0"}, "-l 1-2 --no-huge -m 512")
+    assert code == 0, found
+    has(found, "hugepages", "note", "--no-huge: turnpike uses no hugepages")
+    assert [key for key in found if key[0] == "hugepages"] == [("hugepages", "note")], found
 
 
 def test_hugepages_of_a_running_turnpike():
@@ -421,6 +425,18 @@ def test_hugepages_that_others_have():
         (pages.parents[1] / "cpulist").write_text("0-1\n", encoding="utf-8")
         done = run("--root", folder, "--fix", "hugepages")
         assert "may be turnpike's" not in done.stdout and "+1024" in done.stdout + done.stderr, done.stdout + done.stderr
+        # Free, but reserved by mappings: the kernel counts these for all nodes.
+        machine = pathlib.Path(folder, "sys/kernel/mm/hugepages/hugepages-2048kB")
+        machine.mkdir(parents=True)
+        for free, reserved, said, change in (("512", "500", "512 of 512 pages of 2 MB free, 500 of these reserved by mappings (resv_hugepages)", "+1012"),
+                                             ("512", "100", "512 of 512 pages of 2 MB free, 100 of these reserved", None),
+                                             ("1024", "500", "node0: 512 of 512 pages of 2 MB free", None)):  # another node has enough for them
+            (pages / "free_hugepages").write_text("512\n", encoding="utf-8")
+            (machine / "free_hugepages").write_text(free + "\n", encoding="utf-8")
+            (machine / "resv_hugepages").write_text(reserved + "\n", encoding="utf-8")
+            shown, done = run("--root", folder).stdout, run("--root", folder, "--fix", "hugepages").stdout
+            assert said in shown and ("reserved by" in shown) == ("reserved" in said), shown
+            assert change + "\n" in done if change else done == "nothing to change\n", done
 
 
 def test_limits_of_control_groups():

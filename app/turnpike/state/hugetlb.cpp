@@ -65,6 +65,11 @@ std::optional<uint64_t> page_bytes_of(std::string_view name, const hugetlb_group
     return value << shift;
 }
 
+uint64_t reserved_pages(uint64_t reserved, uint64_t free, uint64_t free_here) noexcept {
+    const uint64_t free_elsewhere = free - std::min(free, free_here);
+    return std::min(free_here, reserved - std::min(reserved, free_elsewhere));
+}
+
 std::string use_file_of(std::string_view limit_file, const hugetlb_group& group) {
     return std::string(limit_file.substr(0, limit_file.size() - group.limit.size()))
         .append(group.use);

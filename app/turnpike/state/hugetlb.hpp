@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files of control groups that limit a process's hugepages: the hugetlb controller, version 2 or 1.
-//   Source  Linux Documentation/admin-guide/cgroup-v2.rst, HugeTLB; cgroup-v1/hugetlb.rst
+// Hugepages that a process cannot have: files of control groups that limit them (the hugetlb controller, version 2 or 1), and
+// pages reserved by mappings.
+//   Source  Linux Documentation/admin-guide/cgroup-v2.rst, HugeTLB; cgroup-v1/hugetlb.rst; mm/hugetlbpage.rst
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,13 @@ struct hugetlb_group {
 /// The page size of a limit's file, in bytes; nullopt: another file.
 [[nodiscard]] std::optional<uint64_t> page_bytes_of(std::string_view name,
                                                     const hugetlb_group& group);
+
+/// The free pages of a node that mappings have reserved and not accessed yet. The kernel counts these by page size, not by node:
+/// the free pages of other nodes may serve them, too.
+/// reserved, free  resv_hugepages and free_hugepages of /sys/kernel/mm/hugepages
+/// free_here       free_hugepages of the node
+[[nodiscard]] uint64_t reserved_pages(uint64_t reserved, uint64_t free,
+                                      uint64_t free_here) noexcept;
 
 /// "hugetlb.2MB.current" of "hugetlb.2MB.max".
 [[nodiscard]] std::string use_file_of(std::string_view limit_file, const hugetlb_group& group);

@@ -9,6 +9,7 @@
 
 #include "control/eal/eal.hpp"
 #include "control/eal/hugepages.hpp"
+#include "state/hugetlb.hpp"
 #include "state/lcores.hpp"
 
 namespace turnpike::control {
@@ -265,6 +266,13 @@ TEST_F(sysfs, a_kernel_without_numa) {
     std::ofstream(folder / "free_hugepages") << "5\n";
     ASSERT_EQ(hugepage_pools(root).size(), 1U);
     EXPECT_EQ(hugepage_pools(root)[0].free_pages, 5U);
+    std::ofstream(folder / "resv_hugepages") << "2\n";
+    EXPECT_EQ(hugepage_pools(root)[0].free_pages, 3U) << "mappings have reserved two";
+    // The free pages of other nodes may serve them.
+    EXPECT_EQ(state::reserved_pages(10, 100, 100), 10U);
+    EXPECT_EQ(state::reserved_pages(10, 100, 95), 5U);
+    EXPECT_EQ(state::reserved_pages(10, 100, 90), 0U);
+    EXPECT_EQ(state::reserved_pages(10, 0, 5), 5U) << "never more than are free";
 }
 
 TEST_F(sysfs, the_node_of_a_cpu) {

@@ -34,11 +34,20 @@ uint64_t read_number(const fs::path& file) {
     return value;
 }
 
-void add_pools(const fs::path& folder, unsigned node, std::vector<hugepage_pool>& into) {
+/// all  the folder with the pools of all nodes
+void add_pools(const fs::path& folder, const fs::path& all, unsigned node,
+               std::vector<hugepage_pool>& into) {
     std::error_code none;
-    for (const auto& entry : fs::directory_iterator(folder, none))
-        if (const auto kb = number_after(entry.path().filename(), "hugepages-"))
-            into.push_back({node, *kb << 10, read_number(entry.path() / "free_hugepages")});
+    for (const auto& entry : fs::directory_iterator(folder, none)) {
+        const fs::path name = entry.path().filename();
+        const auto kb = number_after(name, "hugepages-");
+        if (!kb) continue;
+        const uint64_t free = read_number(entry.path() / "free_hugepages");
+        const uint64_t reserved =
+            state::reserved_pages(read_number(all / name / "resv_hugepages"),
+                                  read_number(all / name / "free_hugepages"), free);
+        into.push_back({node, *kb << 10, free - reserved});
+    }
 }
 
 void note_limit(const fs::path& file, uint64_t page_bytes, uint64_t free_bytes,
@@ -57,11 +66,12 @@ uint64_t megabytes(uint64_t bytes) noexcept { return (bytes + (1u << 20) - 1) >>
 
 std::vector<hugepage_pool> hugepage_pools(const fs::path& root) {
     std::vector<hugepage_pool> pools;
+    const fs::path all = root / "sys/kernel/mm/hugepages";
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(root / "sys/devices/system/node", none))
         if (const auto node = number_after(entry.path().filename(), "node"))
-            add_pools(entry.path() / "hugepages", static_cast<unsigned>(*node), pools);
-    if (pools.empty()) add_pools(root / "sys/kernel/mm/hugepages", 0, pools);
+            add_pools(entry.path() / "hugepages", all, static_cast<unsigned>(*node), pools);
+    if (pools.empty()) add_pools(all, all, 0, pools);
     return pools;
 }
 

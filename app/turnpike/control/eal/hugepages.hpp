@@ -12,7 +12,7 @@ namespace turnpike::control {
 struct hugepage_pool {
     unsigned node;
     uint64_t page_bytes;
-    uint64_t free_pages;
+    uint64_t free_pages;  ///< not reserved by mappings
 };
 
 /// Every pool of every node, from sysfs (`root` is "/" except in tests).
