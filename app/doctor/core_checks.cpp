@@ -22,6 +22,14 @@ std::set<unsigned> online(const machine& m) {
     return parse_list(m.text(fmt::format("{}/online", cpu_folder)));
 }
 
+/// Isolated by the kernel's command line, or as a partition of cgroup v2, which not every kernel lists in sysfs.
+/// Source  Linux Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.isolated
+std::set<unsigned> isolated_cpus(const machine& m) {
+    auto out = parse_list(m.text(fmt::format("{}/isolated", cpu_folder)));
+    out.merge(parse_list(m.text("/sys/fs/cgroup/cpuset.cpus.isolated")));
+    return out;
+}
+
 /// The lcores' CPUs; without a plan, all.
 std::set<unsigned> of_interest(const machine& m, const plan& p) {
     return p.cpus.empty() ? online(m) : p.cpus;
@@ -90,7 +98,7 @@ void check_cores(const machine& m, const plan& p, std::vector<diagnosis>& out) {
 }
 
 void check_isolation(const machine& m, const plan& p, std::vector<diagnosis>& out) {
-    const auto isolated = parse_list(m.text(fmt::format("{}/isolated", cpu_folder)));
+    const auto isolated = isolated_cpus(m);
     if (p.cpus.empty()) {
         out.push_back(
             {.level = isolated.empty() ? severity::note : severity::ok,
@@ -145,7 +153,8 @@ void check_interrupts(const machine& m, const plan& p, std::vector<diagnosis>& o
         .reason =
             "an interrupt costs a worker some microseconds, and its caches (section 10.1, 1.3)"};
     std::vector<std::string> irqs, managed;
-    const auto others = minus(online(m), workers);
+    const auto others = minus(online(m), workers), shared = minus(others, isolated_cpus(m));
+    const std::string targets = list_text(shared.empty() ? others : shared);
     for (const std::string& irq : m.names("/proc/irq")) {
         const std::string folder = "/proc/irq/" + irq;
         // The affinity allows a CPU; the effective one is where interrupts go.
@@ -158,8 +167,7 @@ void check_interrupts(const machine& m, const plan& p, std::vector<diagnosis>& o
             continue;
         }
         irqs.push_back(irq);
-        if (!others.empty())
-            f.changes.push_back({folder + "/smp_affinity_list", allowed, list_text(others)});
+        if (!others.empty()) f.changes.push_back({folder + "/smp_affinity_list", allowed, targets});
     }
     if (!managed.empty()) out.push_back(managed_interrupts(workers, managed));
     if (irqs.empty()) {
@@ -172,12 +180,12 @@ void check_interrupts(const machine& m, const plan& p, std::vector<diagnosis>& o
     f.remedy = {
         fmt::format("echo {} > /proc/irq/N/smp_affinity_list for each; and stop irqbalance, or set "
                     "its banned CPUs",
-                    others.empty() ? "LIST" : list_text(others))};
+                    targets.empty() ? "LIST" : targets)};
     out.push_back(std::move(f));
 }
 
 void check_smt(const machine& m, const plan& p, std::vector<diagnosis>& out) {
-    const auto isolated = parse_list(m.text(fmt::format("{}/isolated", cpu_folder)));
+    const auto isolated = isolated_cpus(m);
     bool alone = !p.cpus.empty();
     for (const unsigned cpu : p.cpus) {
         const auto siblings = parse_list(m.text(of_cpu(cpu, "topology/thread_siblings_list")));

@@ -178,6 +178,16 @@ def test_managed_interrupts_are_the_kernels():
         done = run("--root", root, "--config", configuration(folder, ports, "-l 1-2"), "--fix", "interrupts", "--yes")
         assert done.returncode == 0 and "irq/30/smp_affinity_list: managed by the kernel (EIO)" in done.stdout, done.stdout + done.stderr
         assert (root / "proc/irq/31/smp_affinity_list").read_text("utf-8") == "0-1,3\n"
+        # CPUs isolated for another program, of either kind, get none; if no other CPU is left, they do.
+        partition = root / "sys/fs/cgroup/cpuset.cpus.isolated"
+        partition.parent.mkdir(parents=True)
+        for isolated, partitions, cpus in (("2-3", "", "0-1"), ("2", "1-2", "0,3"), ("0-3", "", "0-1,3")):
+            (root / "sys/devices/system/cpu/isolated").write_text(isolated + "\n", encoding="utf-8")
+            partition.write_text(partitions + "\n", encoding="utf-8")
+            shown = run("--root", root, "--config", configuration(folder, ports, "-l 1-2"))
+            assert f"echo {cpus} > /proc/irq/N/smp_affinity_list" in shown.stdout, shown.stdout
+            run("--root", root, "--config", configuration(folder, ports, "-l 1-2"), "--fix", "interrupts", "--yes")
+            assert (root / "proc/irq/31/smp_affinity_list").read_text("utf-8") == f"{cpus}\n", (isolated, partitions)
 
 
 def test_the_tick_is_what_the_kernel_lists():
