@@ -78,8 +78,25 @@ std::string cpu_list_text(const std::vector<unsigned>& cpus) {
     return fmt::format("{}", fmt::join(cpus, ","));
 }
 
+std::vector<unsigned> isolated_cpus(const fs::path& folder) {
+    constexpr const char* partitions = "../../../fs/cgroup/cpuset.cpus.isolated";
+    std::vector<unsigned> out = list_at(folder / "isolated");
+    const std::vector<unsigned> more = list_at((folder / partitions).lexically_normal());
+    out.insert(out.end(), more.begin(), more.end());
+    std::ranges::sort(out);
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+}
+
+bool are_isolated(const std::vector<unsigned>& cpus, const fs::path& folder) {
+    const std::vector<unsigned> isolated = isolated_cpus(folder);
+    return !cpus.empty() && std::ranges::all_of(cpus, [&](unsigned cpu) {
+        return std::ranges::binary_search(isolated, cpu);
+    });
+}
+
 std::vector<unsigned> default_cpus(const fs::path& folder) {
-    const std::vector<unsigned> isolated = list_at(folder / "isolated");
+    const std::vector<unsigned> isolated = isolated_cpus(folder);
     if (!isolated.empty()) return isolated;
     std::vector<unsigned> all = list_at(folder / "online"),
                           first = list_at(of_cpu(folder, 0) / "topology/thread_siblings_list");

@@ -24,6 +24,13 @@ inline const std::filesystem::path cpu_folder = "/sys/devices/system/cpu";
 /// "0,2,3"
 [[nodiscard]] std::string cpu_list_text(const std::vector<unsigned>& cpus);
 
+/// Isolated CPUs, by the kernel's command line or as a partition of cgroup v2, which not every kernel lists in `folder`; in
+/// ascending order. Source: Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.isolated
+[[nodiscard]] std::vector<unsigned> isolated_cpus(const std::filesystem::path& folder = cpu_folder);
+/// Whether every CPU of these is isolated.
+[[nodiscard]] bool are_isolated(const std::vector<unsigned>& cpus,
+                                const std::filesystem::path& folder = cpu_folder);
+
 /// The CPUs that a device may use: isolated ones; if none is, all but those of CPU 0's core.
 [[nodiscard]] std::vector<unsigned> default_cpus(const std::filesystem::path& folder = cpu_folder);
 

@@ -5,6 +5,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 
 #include "../bench/eal_options.hpp"
 #include "comparison.hpp"
+#include "cpus.hpp"
 #include "isa/cpu_name.hpp"
 #include "options.hpp"
 #include "paper.hpp"
@@ -78,18 +80,33 @@ bool start_eal(const std::vector<std::string>& given, const char* program, unsig
     return false;
 }
 
+/// The CPUs of this thread, which sends and receives: those of EAL's main lcore.
+std::vector<unsigned> senders_cpus() {
+    std::vector<unsigned> out;
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return out;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+        if (CPU_ISSET(cpu, &set)) out.push_back(cpu);
+    return out;
+}
+
 /// A figure of shared CPUs is functional: the sender, the device and other programs compete for them.
 void describe_setup(json& out) {
-    const std::string isolated = line_of("/sys/devices/system/cpu/isolated", "");
+    const std::string isolated = cpu_list_text(isolated_cpus());
+    const std::vector<unsigned> own = senders_cpus();
+    const bool is_isolated = are_isolated(own);
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const std::string cpu = isa::cpu_name();
     out["host"] = {
         {"cpu", cpu}, {"cpus", cpus}, {"isolated_cpus", isolated}, {"tsc_hz", rte_get_tsc_hz()}};
-    out["kind"] = isolated.empty() ? "functional rate" : "rate";
+    out["kind"] = is_isolated ? "rate" : "functional rate";
+    const std::string shared =
+        (isolated.empty()
+             ? "none isolated"
+             : "isolated: " + isolated + ", and not the sender's " + cpu_list_text(own)) +
+        ": the sender, the device and other programs compete for them, and for their caches";
     out["setup"] = fmt::format("sender and receiver on one thread, {} CPUs ({}), {}", cpus, cpu,
-                               isolated.empty() ? "none isolated: the sender, the device and other "
-                                                  "programs compete for them, and for their caches"
-                                                : "isolated: " + isolated);
+                               is_isolated ? "isolated: " + isolated : shared);
 }
 
 json describe_capture(const run& r, unsigned port) {

@@ -19,11 +19,12 @@ class fake_cpus {
   public:
     explicit fake_cpus(const std::string& online, const std::string& isolated = "") {
         std::string name = fs::temp_directory_path() / "turnpike-cpus-XXXXXX";
-        folder = ::mkdtemp(name.data());
+        root = ::mkdtemp(name.data());
+        folder = root / "sys/devices/system/cpu";
         write("online", online);
         write("isolated", isolated);
     }
-    ~fake_cpus() { fs::remove_all(folder); }
+    ~fake_cpus() { fs::remove_all(root); }
     fake_cpus(const fake_cpus&) = delete;
     fake_cpus& operator=(const fake_cpus&) = delete;
 
@@ -53,7 +54,7 @@ class fake_cpus {
         }
         return out;
     }
-    fs::path folder;
+    fs::path root, folder;
 };
 
 TEST(cpus_test, lists_of_the_kernel_are_read) {
@@ -71,6 +72,19 @@ TEST(cpus_test, the_device_gets_isolated_cpus_else_all_but_the_first_core) {
     EXPECT_EQ(default_cpus(plain.folder), (std::vector<unsigned>{1, 2, 3, 5, 6, 7}));
     EXPECT_EQ(default_cpus(fake_cpus("0-7", "2-3").folder), (std::vector<unsigned>{2, 3}));
     EXPECT_EQ(default_cpus(fake_cpus("0-1").folder), (std::vector<unsigned>{1}));
+}
+
+/// An isolated CPU elsewhere leaves the sender's CPU to other programs.
+TEST(cpus_test, the_senders_cpus_are_isolated_or_not) {
+    const fake_cpus machine("0-7", "2-3");
+    EXPECT_TRUE(are_isolated({2}, machine.folder));
+    EXPECT_FALSE(are_isolated({0}, machine.folder));
+    EXPECT_FALSE(are_isolated({0, 2}, machine.folder));
+    EXPECT_FALSE(are_isolated({}, machine.folder)) << "unknown";
+    machine.write("../../../fs/cgroup/cpuset.cpus.isolated", "3,6-7");
+    EXPECT_EQ(isolated_cpus(machine.folder), (std::vector<unsigned>{2, 3, 6, 7}));
+    EXPECT_TRUE(are_isolated({6, 2}, machine.folder));
+    EXPECT_EQ(default_cpus(machine.folder), (std::vector<unsigned>{2, 3, 6, 7}));
 }
 
 TEST(cpus_test, threads_of_a_core_are_together) {
