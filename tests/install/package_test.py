@@ -290,7 +290,7 @@ answers && echo comes with its interface
 
 @tap.limit(420)
 def test_an_upgrade_restarts_the_service_and_a_removal_stops_it():
-    """Under systemd, enabled; after a purge neither user, group nor link is left, although an operator is in the group."""
+    """Under systemd, enabled; after a purge neither user, group, link nor folder in /run is left, although an operator is in the group."""
     packages = debs("turnpike", "dpdk-turnpike-drivers")
     out = under_systemd(f"""
 dpkg -i {packages} >/dev/null
@@ -318,7 +318,7 @@ third=$(systemctl show -P MainPID turnpike)
 dpkg --remove turnpike
 [ ! -e /proc/$third ] && echo it was stopped
 dpkg --purge turnpike
-getent passwd turnpike || getent group turnpike || [ -e /etc/systemd/system/multi-user.target.wants/turnpike.service ] || echo nothing is left
+getent passwd turnpike || getent group turnpike || [ -e /run/turnpike ] || [ -e /etc/systemd/system/multi-user.target.wants/turnpike.service ] || echo nothing is left
 """, 120)
     for line in ("it runs", "it was restarted", "it stays stopped", "it was stopped", "nothing is left"):
         assert f"{line}\n" in out, f"no '{line}': {out}"
@@ -454,7 +454,9 @@ dpkg -i {everything} >/dev/null
 cat /etc/default/turnpike /etc/turnpike/turnpike.yaml
 dpkg --remove {" ".join(NAMES)} >/dev/null
 test -e /etc/turnpike/turnpike.yaml
+mkdir /run/turnpike  # as a service leaves it
 dpkg --purge {" ".join(NAMES)} >/dev/null
+test ! -e /run/turnpike
 list >/tmp/after
 diff /tmp/before /tmp/after
 diff /tmp/passwd /etc/passwd
