@@ -119,8 +119,12 @@ class management_tasks {
             calls_, [this] { return std::make_unique<observe::report>(controller_.report()); });
         if (last_) observe::the_console().table(observe::to_table(*now, last_.get()));
         last_ = std::move(now);
-        next_table_ += std::chrono::duration_cast<clock::duration>(
+        const auto interval = std::chrono::duration_cast<clock::duration>(
             std::chrono::duration<double>(chosen_.stats_interval_s));
+        const auto ended = clock::now();
+        next_table_ += interval;
+        // After a stall: rates of the tiny intervals until it has caught up would mean nothing.
+        if (next_table_ <= ended) next_table_ = ended + interval;
     }
 
     const options& chosen_;

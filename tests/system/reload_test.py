@@ -196,6 +196,28 @@ def test_a_pager_that_is_not_read_stops_nothing():
             assert process.wait(20) == 0, said()
 
 
+def test_tables_after_a_stall_are_of_whole_intervals():
+    """None of the intervals that passed meanwhile is caught up."""
+    interval = 0.2
+    with Lab() as lab:
+        running = Turnpike(lab, lab.host("dut"), patch_config("net_null0", "net_null1"), options=["--stats-interval", str(interval)])
+
+        def tables():
+            return running.output().count("\nbalance  rx ")
+
+        wait_until(lambda: tables() > 1, "tables are printed", seconds=20)
+        running.process.send_signal(signal.SIGSTOP)
+        before = tables()
+        time.sleep(10 * interval)
+        start = time.monotonic()
+        running.process.send_signal(signal.SIGCONT)
+        time.sleep(1.5 * interval)
+        more = tables() - before
+        assert more <= 2 + (time.monotonic() - start) / interval, more
+        wait_until(lambda: tables() > before + 3, "they go on", seconds=20)
+        running.stop()
+
+
 def test_pcie_profiles_are_read_again():
     """By their contents: a changed text in the same file is a change, an unchanged one is none."""
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
