@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -20,6 +22,9 @@ constexpr int max_accepted = 8;
 constexpr size_t read_bytes = 64 * 1024, write_bytes = 256 * 1024;
 
 constexpr std::chrono::seconds between_lines{1};
+
+/// Until the next attempt to accept a connection for which there was no descriptor or memory.
+constexpr std::chrono::seconds accept_pause{1};
 
 socket_peer peer_of(int fd) {
     socket_peer out;
@@ -141,6 +146,7 @@ void line_socket::listen_by(listener next) noexcept {
     } catch (const std::exception&) {  // no memory: the connection is closed
     }
     std::swap(listening_, next);
+    pause_end_ = {};  // epoll has the new one's events
 }
 
 void line_socket::serve(std::chrono::milliseconds wait) noexcept {
@@ -155,8 +161,10 @@ void line_socket::poll(std::chrono::milliseconds wait) {
     std::array<epoll_event, max_events> events;
     const int n =
         ::epoll_wait(epoll_.get(), events.data(), max_events, static_cast<int>(wait.count()));
-    if (n <= 0 && clients_.empty() && unlogged_ == 0) return;
+    const bool is_paused = pause_end_ != clock::time_point{};
+    if (n <= 0 && clients_.empty() && unlogged_ == 0 && !is_paused) return;
     now_ = clock::now();
+    if (is_paused && now_ >= pause_end_ && await_connections(true)) pause_end_ = {};
     if (unlogged_ != 0 && now_ - logged_at_ >= between_lines) {
         --unlogged_;
         log_disconnect(std::exchange(unsaid_why_, {}));
@@ -185,10 +193,30 @@ void line_socket::poll(std::chrono::milliseconds wait) {
 bool line_socket::accept_some() {
     for (int i = 0; i < max_accepted; ++i) {
         owned_fd fd(::accept4(listening_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (fd.get() < 0) return false;
+        if (fd.get() < 0) {
+            pause_accept(errno);
+            return false;
+        }
+        no_connections_ = false;
         adopt(std::move(fd));
     }
     return true;
+}
+
+/// Stops listening for a while if accept4() lacks descriptors or memory: the connection stays pending, and its level-triggered
+/// event would be repeated at once.
+void line_socket::pause_accept(int why) {
+    constexpr int shortages[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
+    if (std::find(std::begin(shortages), std::end(shortages), why) == std::end(shortages)) return;
+    if (await_connections(false)) pause_end_ = clock::now() + accept_pause;
+    if (std::exchange(no_connections_, true)) return;
+    around_.log(std::string("control socket: no connection can be accepted: ") +
+                std::strerror(why));
+}
+
+bool line_socket::await_connections(bool on) noexcept {
+    epoll_event event{.events = on ? uint32_t{EPOLLIN} : 0U, .data = {.ptr = nullptr}};
+    return ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listening_.fd(), &event) == 0;
 }
 
 /// Closes the client that has been idle for the longest to accept a new one, so that idle clients do not block

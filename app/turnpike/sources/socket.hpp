@@ -71,7 +71,7 @@ class line_socket {
         std::function<std::string(const error&)> refusal{};
         /// Called when a client that sent a request is gone; may be empty.
         std::function<void(const socket_peer&)> gone{};
-        /// Logs closed connections, at most one line per second.
+        /// Logs closed connections, at most one line per second, and a shortage that keeps connections from being accepted, once.
         std::function<void(const std::string&)> log{};
     };
 
@@ -137,6 +137,8 @@ class line_socket {
     [[nodiscard]] client_list::iterator next_asked() noexcept;
     /// Returns whether more may be pending.
     bool accept_some();
+    void pause_accept(int why);
+    bool await_connections(bool on) noexcept;
     bool make_room();
     bool receive_from(client& c);
     bool speak(client& c);
@@ -153,6 +155,8 @@ class line_socket {
     listener listening_{};
     client_list clients_{};  ///< the next one to be answered is first
     clock::time_point now_{}, logged_at_{};
+    clock::time_point pause_end_{};  ///< of a pause in accepting connections; zero: there is none
+    bool no_connections_ = false;    ///< since the last one was accepted; logged
     uint64_t unlogged_ = 0, connections_ = 0;
     std::string unsaid_why_{};  ///< of the last suppressed line
 };

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <pwd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -469,6 +470,53 @@ TEST_F(socket_file, errors_say_what_is_wrong) {
     ASSERT_FALSE(owner);
     EXPECT_NE(owner.error().object.find("no-such-user"), std::string::npos);
     EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+/// As many descriptors as the process has open, until its end.
+class no_more_descriptors {
+  public:
+    no_more_descriptors() {
+        ::getrlimit(RLIMIT_NOFILE, &usual_);
+        const owned_fd next(::dup(STDERR_FILENO));  // the lowest free one
+        rlimit few = usual_;
+        few.rlim_cur = static_cast<rlim_t>(next.get());
+        ::setrlimit(RLIMIT_NOFILE, &few);
+    }
+    no_more_descriptors(const no_more_descriptors&) = delete;
+    no_more_descriptors& operator=(const no_more_descriptors&) = delete;
+    ~no_more_descriptors() { ::setrlimit(RLIMIT_NOFILE, &usual_); }
+
+  private:
+    rlimit usual_{};
+};
+
+/// EMFILE leaves a connection pending: its event must not be repeated at once.
+TEST_F(socket_file, waits_without_a_descriptor_for_a_connection) {
+    ASSERT_TRUE(socket_->listen(path_, ""));
+    asker before{connect()};
+    rounds();
+    EXPECT_EQ(before.received(), "hello\n");
+    asker a{connect()};
+    ASSERT_GE(a.fd(), 0);
+    {
+        const no_more_descriptors limit;
+        socket_->serve();
+        const auto start = std::chrono::steady_clock::now();
+        socket_->serve(milliseconds(50));
+        socket_->serve(milliseconds(50));
+        EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds(90)) << "no busy loop";
+        EXPECT_EQ(ask(before, "one\n"), "<one>\n") << "others are served";
+        for (int i = 0; i < 12; ++i) socket_->serve(milliseconds(100));  // tried again
+        EXPECT_EQ(socket_->clients(), 1U);
+    }
+    EXPECT_EQ(log_, "control socket: no connection can be accepted: Too many open files\n");
+    std::string greeting;
+    for (int i = 0; i < 30 && greeting.empty(); ++i) {
+        socket_->serve(milliseconds(100));
+        greeting = a.received();
+    }
+    EXPECT_EQ(greeting, "hello\n");
+    EXPECT_EQ(ask(a, "two\n"), "<two>\n");
 }
 
 /// Far more than there is place for, and one that works all the while.
