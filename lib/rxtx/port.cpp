@@ -378,6 +378,7 @@ void port::empty_receive_rings() noexcept {
             freed += n;
         }
     rte_eth_stats_reset(id_);
+    losses_ = {};
 }
 
 void port::stop() noexcept {
@@ -417,6 +418,7 @@ port& port::operator=(port&& other) noexcept {
     tx_offloads_ = other.tx_offloads_;
     several_buffers_ = other.several_buffers_;
     keeps_sent_ = other.keeps_sent_;
+    losses_ = other.losses_;
     descriptors_rx_ = other.descriptors_rx_;
     descriptors_tx_ = other.descriptors_tx_;
     name_ = std::move(other.name_);
@@ -476,9 +478,12 @@ uint32_t port::link_mbps() const noexcept {
 }
 
 port::rx_losses port::losses() const noexcept {
+    if (id_ == none) return {};
     rte_eth_stats stats{};
-    if (id_ == none || rte_eth_stats_get(id_, &stats) != 0) return {};
-    return {.missed = stats.imissed, .no_buffer = stats.rx_nombuf};
+    // The registers of a device that is gone read as all ones.
+    if (!vanished() && rte_eth_stats_get(id_, &stats) == 0)
+        losses_ = {.missed = stats.imissed, .no_buffer = stats.rx_nombuf};
+    return losses_;
 }
 
 std::map<std::string, uint64_t> port::xstats(std::string_view prefix) const {

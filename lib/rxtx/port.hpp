@@ -132,6 +132,7 @@ class port {
         uint64_t no_buffer =
             0;  ///< failed allocations of buffers, which may be repeated for one packet
     };
+    /// A device that does not answer, or is gone, has the last known losses.
     [[nodiscard]] rx_losses losses() const noexcept;
     /// The driver's extended statistics whose names begin with `prefix`.
     [[nodiscard]] std::map<std::string, uint64_t> xstats(std::string_view prefix) const;
@@ -156,6 +157,7 @@ class port {
     uint64_t rx_offloads_ = 0, tx_offloads_ = 0;
     bool several_buffers_ = false;
     bool keeps_sent_ = false;
+    mutable rx_losses losses_{};  ///< the last known ones
     std::string name_{}, where_{}, device_{}, driver_{};
 };
 

@@ -14,8 +14,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "lib/eal.hpp"
 #include "rxtx/driver_facts.hpp"
@@ -218,6 +220,37 @@ TEST_F(ports, mbuf_fast_free_only_where_every_packet_has_one_segment) {
         EXPECT_EQ(conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE,
                   several ? 0 : RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
     }
+}
+
+/// Counters do not fall to 0 where a driver fails, or the device is gone.
+TEST_F(ports, losses_of_a_device_that_does_not_answer_are_the_last_ones) {
+    static eth_dev_ops failing;
+    static int code = 0;
+    static uint64_t missed = 0;
+    auto p = port::open(settings("net_null0"));
+    ASSERT_TRUE(p && p->start());
+    rte_eth_dev& device = rte_eth_devices[p->id()];
+    const auto* const usual = device.dev_ops;
+    failing = *usual;
+    failing.stats_get = [](rte_eth_dev*, rte_eth_stats* to, auto...) {
+        to->imissed = missed;
+        return code;
+    };
+    device.dev_ops = &failing;
+    missed = 7;
+    EXPECT_EQ(p->losses().missed, 7U);
+    missed = 9, code = -EIO;
+    EXPECT_EQ(p->losses().missed, 7U);
+    port moved = std::move(*p);
+    EXPECT_EQ(moved.losses().missed, 7U);
+    code = 0;
+    EXPECT_EQ(moved.losses().missed, 9U);
+    rte_eth_dev_callback_process(&device, RTE_ETH_EVENT_INTR_RMV, nullptr);
+    missed = UINT32_MAX;  // a removed register
+    EXPECT_EQ(moved.losses().missed, 9U);
+    device.dev_ops = usual;
+    moved.close();
+    EXPECT_EQ(moved.losses().missed, 0U);
 }
 
 /// Sends UDP datagrams to 127.0.0.1 until its end.
