@@ -32,6 +32,8 @@ class binary_controller {
             settings_.start_fps != 0 ? settings_.start_fps : settings_.limits.max_fps / 10;
         double next = std::clamp(start, settings_.limits.min_fps, settings_.limits.max_fps);
         while (step(next)) next = next_load();
+        // The lower of the two bounds above the throughput is the reason for it.
+        out_.sender_limited = ceiling_ && (!out_.failed_fps || *ceiling_ < *out_.failed_fps);
         return std::move(out_);
     }
 
@@ -46,7 +48,6 @@ class binary_controller {
                 out_.failed_fps = load;
                 break;
             case verdict::not_offered:
-                out_.sender_limited = true;
                 ceiling_ = load;
                 break;
             case verdict::stopped:

@@ -79,6 +79,24 @@ TEST(binary_search_test, a_load_that_the_sender_does_not_reach_is_no_failure_of_
     EXPECT_NEAR(*found->throughput_fps, 5e6, 0.1e6);
 }
 
+/// The search starts above the device's limit and the sender's.
+TEST(binary_search_test, the_lower_limit_is_that_of_the_device_or_of_the_sender) {
+    for (const auto& [device_fps, sender_fps] :
+         {std::pair{3e6, 8e6}, {8e6, 3e6}, {3e6, 20e6}, {1.0, 5e6}}) {
+        simulated_device d{.capacity_fps = device_fps};
+        binary_settings s = paper(14.88e6);
+        s.start_fps = s.limits.max_fps;
+        const double limit = sender_fps;
+        const auto found = search_binary(s, [&](const trial_input& in) -> result<trial_output> {
+            if (in.load_fps > limit) return trial_output{.rate_held = false};
+            return d(in);
+        });
+        ASSERT_TRUE(found);
+        EXPECT_EQ(found->sender_limited, sender_fps < device_fps) << device_fps;
+        EXPECT_EQ(found->failed_fps.has_value(), device_fps < sender_fps) << device_fps;
+    }
+}
+
 /// The measurer repeats trials. Its failure is final.
 TEST(binary_search_test, does_not_repeat_a_trial_that_missed_its_rate) {
     simulated_device d{.capacity_fps = 9e6};
