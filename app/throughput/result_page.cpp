@@ -26,10 +26,20 @@ std::string size_name(const json& size) {
     return name == "imix" ? "IMIX" : name + " bytes";
 }
 
+/// ", does not count" behind a figure of a trial at another load, or of which the tester lost frames itself.
+std::string counts_mark(const json& row) {
+    return row.value("counts", true) ? "" : ", does not count";
+}
+
+std::string soft_line(const std::string& text) {
+    return "<p class=\"soft\">" + html_text(text) + "</p>";
+}
+
 /// Throughput by frame size; the first series is the line rate.
 std::string throughput_section(const json& sizes) {
     std::vector<std::string> series{"line rate"};
     std::vector<bar_group> groups;
+    std::string remarks;
     const auto value_of = [&](bar_group& g, const std::string& name, double value) {
         size_t at = 0;
         while (at < series.size() && series[at] != name) ++at;
@@ -37,30 +47,44 @@ std::string throughput_section(const json& sizes) {
         g.values.resize(std::max(g.values.size(), at + 1), -1);
         g.values[at] = value;
     };
+    const auto add_remark = [&remarks](const bar_group& g, const std::string& name,
+                                       const json& found) {
+        if (const std::string text = throughput_remark(found); !text.empty())
+            remarks += soft_line(fmt::format("{}, {}: {}", g.name, name, text));
+    };
     for (const json& size : sizes) {
         bar_group g{.name = size_name(size)};
         value_of(g, "line rate", number_or(size, "line_rate_fps", -1));
         if (const auto t = size.find("throughput"); t != size.end()) {
-            if (t->at("method") == "rfc2544")
+            if (t->at("method") == "rfc2544") {
                 value_of(g, "RFC 2544 throughput", number_or(*t, "throughput_fps", -1));
-            else
-                for (const json& goal : t->at("goals"))
-                    value_of(g, goal.at("name").get<std::string>() + ", conditional throughput",
+                add_remark(g, "RFC 2544 throughput", *t);
+            } else {
+                for (const json& goal : t->at("goals")) {
+                    const auto name = goal.at("name").get<std::string>();
+                    value_of(g, name + ", conditional throughput",
                              number_or(goal, "conditional_throughput_fps", -1));
+                    add_remark(g, name, goal);
+                }
+            }
         }
         groups.push_back(std::move(g));
     }
     return section("throughput", "Throughput by frame size",
-                   grouped_bars("frames per second", series, groups));
+                   grouped_bars("frames per second", series, groups) + remarks);
 }
 
 std::string loss_section(const json& sizes) {
     std::vector<chart_series> all;
     for (const json& size : sizes) {
-        chart_series s{.name = size_name(size)};
+        chart_series s{.name = size_name(size)},
+            others{.name = size_name(size) + ", does not count", .line = false};
         for (const json& r : size.value("frame_loss", json::array()))
-            s.points.emplace_back(number_or(r, "load_fps", 0), 100 * number_or(r, "loss_ratio", 0));
-        if (!s.points.empty()) all.push_back(std::move(s));
+            (r.value("counts", true) ? s : others)
+                .points.emplace_back(number_or(r, "load_fps", 0),
+                                     100 * number_or(r, "loss_ratio", 0));
+        for (chart_series* one : {&s, &others})
+            if (!one->points.empty()) all.push_back(std::move(*one));
     }
     if (all.empty()) return {};
     return section("loss", "Frame loss rate",
@@ -72,7 +96,8 @@ std::string latency_table(const json& sizes) {
     std::vector<table_row> rows;
     for (const json& size : sizes)
         for (const json& r : size.value("latency", json::array())) {
-            table_row row{size_name(size), fmt::format("{} %", r.at("percent").get<unsigned>()),
+            table_row row{size_name(size),
+                          fmt::format("{} %{}", r.at("percent").get<unsigned>(), counts_mark(r)),
                           fmt::format("{:.6f}", number_or(r, "load_fps", 0) / 1e6)};
             for (const char* figure : {"min_us", "mean_us", "p50_us", "p90_us", "p99_us",
                                        "p99_9_us", "max_us", "pdv_us", "tester_us"}) {
@@ -97,8 +122,8 @@ std::string latency_section(const json& sizes, const json& method) {
     for (const json& size : sizes) {
         std::vector<chart_series> all;
         for (const json& r : size.value("latency", json::array())) {
-            chart_series s{
-                .name = fmt::format("at {} % of the throughput", r.at("percent").get<unsigned>())};
+            chart_series s{.name = fmt::format("at {} % of the throughput{}",
+                                               r.at("percent").get<unsigned>(), counts_mark(r))};
             for (const auto& [key, nines] : percentiles)
                 s.points.emplace_back(nines, number_or(r, key, 0));
             all.push_back(std::move(s));
@@ -109,9 +134,7 @@ std::string latency_section(const json& sizes, const json& method) {
     }
     if (!body.empty()) body += latency_table(sizes);
     if (!body.empty() && method.is_string())
-        body +=
-            "<p class=\"soft\">The tester's own latency: " + html_text(method.get<std::string>()) +
-            ".</p>";
+        body += soft_line("The tester's own latency: " + method.get<std::string>() + ".");
     return body.empty() ? "" : section("latency", "Latency", body);
 }
 
@@ -130,7 +153,7 @@ std::string back_to_back_section(const json& sizes) {
              number_or(*b, "corrected_buffer_us", -1) < 0 ? "-" : frames("corrected_buffer_us"),
              fmt::format("{:.0f}{}{}", number_or(*b, "repeats", 0),
                          b->at("limited").get<bool>() ? ", limited by max_frames" : "",
-                         b->value("counts", true) ? "" : ", does not count")});
+                         counts_mark(*b))});
     }
     if (rows.empty()) return {};
     return section("back-to-back", "Back-to-back frames",
@@ -152,8 +175,9 @@ std::string recovery_section(const json& sizes) {
             std::string trials;
             for (const json& r : t->at("results"))
                 trials +=
-                    fmt::format("{}{:.3f}{}", trials.empty() ? "" : ", ", number_or(r, figure, 0),
-                                r.at("recovered").get<bool>() ? "" : " (not recovered)");
+                    fmt::format("{}{:.3f}{}{}", trials.empty() ? "" : ", ", number_or(r, figure, 0),
+                                r.at("recovered").get<bool>() ? "" : " (not recovered)",
+                                r.value("counts", true) ? "" : " (does not count)");
             const double mean = number_or(*t, "mean_ms", -1);
             rows.push_back({size_name(size), name, mean < 0 ? "-" : fmt::format("{:.3f}", mean),
                             trials.empty() ? "-" : trials});
@@ -206,7 +230,7 @@ std::string setup_section(const json& result) {
     }
     return section("setup", "Ports and traffic",
                    table("Ports", {"port", "driver", "device", "#link", "RX timestamps"}, rows) +
-                       "<p class=\"soft\">" + html_text(traffic) + "</p>");
+                       soft_line(traffic));
 }
 
 /// A value of each step for each size, in the sizes' order.
@@ -277,8 +301,7 @@ std::string scale_section(const json& steps, const std::string& unit) {
                             fmt::format("{:g}", step.at("units").get<double>()), "-", "-", "-", "-",
                             "-", "-", "-"});
     std::string notes;
-    for (const std::string& note : notes_of(steps))
-        notes += "<p class=\"soft\">" + html_text(note) + "</p>";
+    for (const std::string& note : notes_of(steps)) notes += soft_line(note);
     const std::string units = "#" + html_text(unit);
     return section(
         "steps", "Setups of the device",

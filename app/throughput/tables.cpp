@@ -21,16 +21,13 @@ std::string throughput_text(const json& size) {
     if (found->at("method") == "rfc2544")
         return fmt::format("{:>6}  {:<12} {:>12} {:>12}  {}\n", name, "rfc2544",
                            mega(found->at("throughput_fps")), mega(found->at("failed_fps")),
-                           !found->at("complete").get<bool>()        ? "stopped"
-                           : found->at("sender_limited").get<bool>() ? "limited by the sender"
-                                                                     : "");
+                           throughput_remark(*found));
     std::string out;
     for (const json& g : found->at("goals"))
-        out += fmt::format(
-            "{:>6}  {:<12} {:>12} {:>12}  {}\n", name, g.at("name").get<std::string>(),
-            mega(g.at("conditional_throughput_fps")), mega(g.at("relevant_upper_bound_fps")),
-            g.at("regular").get<bool>() ? ""
-                                        : "irregular: " + g.at("irregularity").get<std::string>());
+        out +=
+            fmt::format("{:>6}  {:<12} {:>12} {:>12}  {}\n", name, g.at("name").get<std::string>(),
+                        mega(g.at("conditional_throughput_fps")),
+                        mega(g.at("relevant_upper_bound_fps")), throughput_remark(g));
     return out;
 }
 
@@ -105,6 +102,15 @@ std::string times_text(const json& size, const char* procedure) {
 double number_or(const json& of, const char* member, double otherwise) {
     const auto at = of.find(member);
     return at != of.end() && at->is_number() ? at->get<double>() : otherwise;
+}
+
+std::string throughput_remark(const json& found) {
+    if (found.contains("regular"))
+        return found["regular"].get<bool>()
+                   ? ""
+                   : "irregular: " + found.at("irregularity").get<std::string>();
+    if (!found.value("complete", true)) return "stopped";
+    return found.value("sender_limited", false) ? "limited by the sender" : "";
 }
 
 std::string timestamps_of(const json& result) {

@@ -10,6 +10,11 @@ namespace turnpike::throughput {
 /// A member that is a number; else `otherwise`.
 [[nodiscard]] double number_or(const nlohmann::json& of, const char* member, double otherwise);
 
+/// The reason that a throughput is not the device's, such as "limited by the sender" or "irregular: max_load_lower"; empty: it is.
+///
+/// found  of RFC 2544's search, or a goal
+[[nodiscard]] std::string throughput_remark(const nlohmann::json& found);
+
 /// How the tester's own latency was found; null: the result has no latency, or is of an earlier version.
 [[nodiscard]] nlohmann::json tester_method_of(const nlohmann::json& result);
 

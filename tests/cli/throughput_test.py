@@ -192,6 +192,37 @@ def test_back_to_back_frames_that_do_not_count():
         assert ("9, does not count" in page_of(one)) == (counts is False), counts
 
 
+def recovery(*results):
+    """A system recovery of trials (ms, whether the trial counts)."""
+    return {"overload_fps": 1e6, "then_fps": 5e5, "overload_s": 1, "mean_ms": 12.0, "min_ms": 12.0, "max_ms": 12.0, "complete": True,
+            "results": [{"recovery_ms": ms, "overloaded": True, "recovered": True, "counts": counted} for ms, counted in results]}
+
+
+def test_the_page_marks_figures_that_do_not_count():
+    one = result()
+    size = one["sizes"][0]
+    size["latency"][1]["counts"] = False
+    size["frame_loss"] += [{"percent": 90, "load_fps": 9e5, "loss_ratio": 0.3, "counts": False}]
+    size["system_recovery"] = recovery((12, True), (700, False))
+    page = page_of(one)
+    for mark in ("at 100 % of the throughput, does not count", "100 %, does not count<", "64 bytes, does not count<", "700.000 (does not count)<"):
+        assert mark in page, mark
+        assert mark not in page_of(result()), mark
+    # The line of the loss has one of its two points.
+    assert page.count("<polyline") == page_of(result()).count("<polyline"), page
+
+
+def test_the_page_names_throughputs_that_are_not_the_device_s():
+    one = result()
+    assert "limited by the sender" not in page_of(one) and "irregular" not in page_of(one)
+    one["sizes"][0]["throughput"]["sender_limited"] = True
+    one["sizes"][1]["throughput"]["goals"][0].update(regular=False, irregularity="max_load_lower")
+    page = page_of(one)
+    table = run("--result", files=(one,)).stdout
+    for remark, where in (("limited by the sender", "64 bytes, RFC 2544 throughput: "), ("irregular: max_load_lower", "IMIX, ndr: ")):
+        assert where + remark + "<" in page and f"  {remark}\n" in table, (remark, table)
+
+
 def test_an_earlier_result_is_shown_as_tables():
     done = run("--result", files=(result(),))
     assert done.returncode == 0 and "rfc2544" in done.stdout and "0.500000" in done.stdout, (done.stdout, done.stderr)
