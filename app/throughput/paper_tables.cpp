@@ -64,6 +64,11 @@ double fps_of(const json* step) {
     return number_or(step->at("sizes").front(), "throughput_fps", 0);
 }
 
+/// The sender limited it, or the search was irregular.
+bool is_lower_bound(const json* step) {
+    return fps_of(step) > 0 && step->at("sizes").front().value("at_least", false);
+}
+
 double score_of(const json* step) { return step == nullptr ? 0 : number_or(*step, "score", 0); }
 
 /// Frames per second, or a score.
@@ -79,9 +84,12 @@ std::string positive(double value, int digits) { return value > 0 ? fixed(value,
 std::string figure_cell(const json* step, const char* figure, int digits) {
     return fps_of(step) > 0 ? figure_text(*step, figure, digits) : "n/a";
 }
+/// ">= 2.00", "<= 2.00" where one of the two is a lower bound; of two there is no ratio.
 std::string ratio(const json* of, const json* to) {
     const double n = work_of(of), base = work_of(to);
-    return n > 0 && base > 0 ? fixed(n / base, 2) : "n/a";
+    const bool low = is_lower_bound(of), low_base = is_lower_bound(to);
+    if (n <= 0 || base <= 0 || (low && low_base && of != to)) return "n/a";
+    return (low == low_base ? "" : low ? ">= " : "<= ") + fixed(n / base, 2);
 }
 
 std::string at_frequency(unsigned mhz) { return mhz == 0 ? "" : fmt::format(", {} MHz", mhz); }
@@ -100,11 +108,16 @@ paper_table efficiency_table(const paper_steps& s, unsigned mhz) {
         std::string (*cell)(const json*);
     };
     static constexpr column columns[] = {
-        {"Mfps", [](const json* step) { return positive(fps_of(step) / 1e6, 3); }},
+        {"Mfps",
+         [](const json* step) {
+             return (is_lower_bound(step) ? ">= " : "") + positive(fps_of(step) / 1e6, 3);
+         }},
         {"IPP", [](const json* step) { return figure_cell(step, "ipp", 0); }},
         {"IPC", [](const json* step) { return figure_cell(step, "ipc", 2); }},
         {"CPP", [](const json* step) { return figure_cell(step, "cpp", 0); }},
-        {"Hz/fps", [](const json* step) { return positive(cycles_by_rate(step), 0); }}};
+        {"Hz/fps", [](const json* step) {
+             return (is_lower_bound(step) ? "<= " : "") + positive(cycles_by_rate(step), 0);
+         }}};
     for (const column& c : columns)
         for (const bool smt : modes(s)) t.headings.push_back(c.name + suffix(smt));
     for (const std::string& w : s.workloads) {
@@ -341,11 +354,13 @@ std::string speedup_chart(const paper_steps& s) {
     for (const bool smt : modes(s))
         for (const std::string& w : s.workloads) {
             html::chart_series line{.name = w + suffix(smt)};
-            const double base = work_of(s.find(w, s.cores[0], smt, s.frequencies[0]));
+            // A line of bounds would be taken for the device's: the table has them.
+            const json* first = s.find(w, s.cores[0], smt, s.frequencies[0]);
             for (const unsigned n : s.cores)
-                if (const double work = work_of(s.find(w, n, smt, s.frequencies[0]));
-                    work > 0 && base > 0)
-                    line.points.emplace_back(n, work / base);
+                if (const json* step = s.find(w, n, smt, s.frequencies[0]);
+                    work_of(step) > 0 && work_of(first) > 0 && !is_lower_bound(step) &&
+                    !is_lower_bound(first))
+                    line.points.emplace_back(n, work_of(step) / work_of(first));
             if (line.points.size() > 1) all.push_back(std::move(line));
         }
     if (all.empty()) return {};

@@ -262,19 +262,20 @@ std::string speedup_section(const json& steps, const std::string& unit) {
     chart_series linear{.name = "linear"};
     for_each_size(steps, [&](const json& step, const json& size) {
         const double units = step.at("units").get<double>();
-        const auto add = [&](const std::string& name, double value) {
+        const bool at_least = size.value("at_least", false);
+        if (const double speedup = number_or(size, "speedup", -1); speedup >= 0) {
+            const std::string name = size_name(size) + (at_least ? ", at least" : "");
             auto s = std::ranges::find(all, name, &chart_series::name);
-            if (s == all.end()) s = all.insert(s, {.name = name});
-            s->points.emplace_back(units, value);
-        };
-        add(size_name(size), number_or(size, "speedup", 0));
+            if (s == all.end()) s = all.insert(s, {.name = name, .line = !at_least});
+            s->points.emplace_back(units, speedup);
+        }
         const auto first_done =
             std::ranges::find_if(steps, [](const json& s) { return !s.at("sizes").empty(); });
         const double first = first_done->at("units").get<double>();
         if (linear.points.empty() || linear.points.back().first != units)
             linear.points.emplace_back(units, units / first);
     });
-    if (linear.points.size() < 2) return {};
+    if (linear.points.size() < 2 || all.empty()) return {};
     all.push_back(std::move(linear));
     return section("speedup", "Speedup",
                    line_chart("Speedup over the first step", {.title = unit},
@@ -282,18 +283,16 @@ std::string speedup_section(const json& steps, const std::string& unit) {
 }
 
 std::string scale_section(const json& steps, const std::string& unit) {
-    const auto figure = [](const json& of, const char* name, int digits) {
-        const double n = number_or(of, name, -1);
-        return n < 0 ? std::string("-") : fmt::format("{:.{}f}", n, digits);
+    const auto figure = [](const json& of, const char* name, int digits, double per = 1) {
+        return html_text(size_text(of, name, digits, per));
     };
     std::vector<table_row> rows;
     for_each_size(steps, [&](const json& step, const json& size) {
         rows.push_back({html_text(step.at("name").get<std::string>()),
                         fmt::format("{:g}", step.at("units").get<double>()), size_name(size),
-                        fmt::format("{:.6f}", number_or(size, "throughput_fps", 0) / 1e6),
-                        figure(size, "speedup", 2), figure(size, "efficiency", 2),
-                        figure_text(step, "cpp", 0), figure_text(step, "ipp", 0),
-                        figure_text(step, "ipc", 2)});
+                        figure(size, "throughput_fps", 6, 1e6), figure(size, "speedup", 2),
+                        figure(size, "efficiency", 2), figure_text(step, "cpp", 0),
+                        figure_text(step, "ipp", 0), figure_text(step, "ipc", 2)});
     });
     for (const json& step : steps)
         if (step.at("sizes").empty())

@@ -62,7 +62,7 @@ struct scale_plan {
 [[nodiscard]] std::vector<scale_step> steps_of(const sweep& s, const scale_step& like);
 
 /// Add a step to a result: its rates, of all directions, their speedup against the first step's, and cycles and instructions of
-/// turnpike's report.
+/// turnpike's report. A rate that the sender limited, or of an irregular goal, is `at_least`: a lower bound, with its reason.
 ///
 /// run     turnpike.throughput/1
 /// report  turnpike.report/2; null: the device has none
@@ -77,7 +77,10 @@ void add_reason(nlohmann::json& out, const scale_step& step, const std::string& 
 [[nodiscard]] nlohmann::json first_result(const nlohmann::json& steps);
 /// A step's figure of the report as text, or the reason in two words: "no PMU", "no report".
 [[nodiscard]] std::string figure_text(const nlohmann::json& step, const char* figure, int digits);
-/// Sentences on the steps without figures, each once.
+/// A size's rate, speedup or efficiency as text: ">= 2.00" where the rate is a lower bound, "-" without a figure.
+[[nodiscard]] std::string size_text(const nlohmann::json& size, const char* figure, int digits,
+                                    double unit = 1);
+/// Sentences on the steps without figures, and on lower bounds, each once.
 [[nodiscard]] std::vector<std::string> notes_of(const nlohmann::json& steps);
 
 /// scaled  turnpike.throughput-scale/1

@@ -13,15 +13,17 @@ namespace {
 
 using nlohmann::json;
 
-/// The first goal's, or RFC 2544's, of one stream.
-double throughput_of(const json& size) {
-    const auto t = size.find("throughput");
-    if (t == size.end()) return 0;
-    if (t->value("method", "") == "rfc2544") return number_or(*t, "throughput_fps", 0);
-    const auto goals = t->find("goals");
-    return goals == t->end() || goals->empty()
-               ? 0
-               : number_or(goals->front(), "conditional_throughput_fps", 0);
+/// RFC 2544's throughput, or the first goal; null: none was searched.
+json found_of(const json& size) {
+    const json t = size.value("throughput", json());
+    if (!t.is_object() || t.value("method", "") == "rfc2544") return t;
+    const json goals = t.value("goals", json::array());
+    return goals.empty() ? json(nullptr) : goals.front();
+}
+
+/// Frames per second of one stream.
+double throughput_of(const json& found) {
+    return number_or(found, "throughput_fps", number_or(found, "conditional_throughput_fps", 0));
 }
 
 /// The mean over the workers, by their packets; null without any.
@@ -84,6 +86,22 @@ void add_frequency(json& row, const scale_step& step, const json& run, const jso
     row["core_hz_source"] = source == nullptr ? json(nullptr) : json(source);
 }
 
+/// A ratio to a lower bound is none: the first step's true throughput is unknown.
+void add_speedup(json& figure, double units, const json& base) {
+    for (const json& first : base.at("sizes")) {
+        if (first.at("size") != figure.at("size")) continue;
+        if (first.value("at_least", false)) {
+            if (figure["why"].is_null())
+                figure["why"] = "the first step's throughput is a lower bound";
+        } else if (const double fps = number_or(first, "throughput_fps", 0); fps > 0) {
+            const double speedup = number_or(figure, "throughput_fps", 0) / fps;
+            figure["speedup"] = speedup;
+            figure["efficiency"] = speedup * base.at("units").get<double>() / units;
+        }
+        return;
+    }
+}
+
 /// Members of a sweep's step.
 void add_setup(json& row, const cpu_setup& s) {
     row.update({{"workload", s.workload},
@@ -126,23 +144,18 @@ void add_step(json& out, const scale_step& step, const json& run, const json& re
     const auto first_done = std::ranges::find_if(steps, [&workload](const json& s) {
         return !s.at("sizes").empty() && s.value("workload", "") == workload;
     });
+    const bool is_first = first_done == steps.end();
     for (const json& size : run.value("sizes", json::array())) {
-        const double fps = number_or(size, "streams", 1) * throughput_of(size);
-        json figure{{"size", size.at("size")},
-                    {"throughput_fps", fps},
-                    {"speedup", nullptr},
-                    {"efficiency", nullptr}};
-        const bool is_first = first_done == steps.end();
-        const json& base = is_first ? row : *first_done;
-        double first = is_first ? fps : 0;
-        for (const json& s : base.at("sizes"))
-            if (s.at("size") == size.at("size")) first = number_or(s, "throughput_fps", 0);
-        if (first > 0) {
-            const double speedup = fps / first;
-            figure["speedup"] = speedup;
-            figure["efficiency"] = speedup * base.at("units").get<double>() / step.units;
-        }
-        row["sizes"].push_back(std::move(figure));
+        const json found = found_of(size);
+        const std::string remark = found.is_object() ? throughput_remark(found) : "";
+        const double fps = number_or(size, "streams", 1) * throughput_of(found);
+        row["sizes"].push_back({{"size", size.at("size")},
+                                {"throughput_fps", fps},
+                                {"at_least", !remark.empty() && fps > 0},
+                                {"speedup", nullptr},
+                                {"efficiency", nullptr},
+                                {"why", remark.empty() ? json(nullptr) : json(remark)}});
+        add_speedup(row["sizes"].back(), step.units, is_first ? row : *first_done);
     }
     for (const char* figure : {"cpp", "ipp", "ipc"})
         row[figure] = report.is_object() ? of_workers(report, figure) : json(nullptr);
@@ -172,6 +185,13 @@ std::string figure_text(const json& step, const char* figure, int digits) {
     return figure == std::string_view("cpp") ? "-" : "no PMU";
 }
 
+std::string size_text(const json& size, const char* figure, int digits, double unit) {
+    const json value = size.value(figure, json());
+    if (!value.is_number()) return "-";
+    return (size.value("at_least", false) ? ">= " : "") +
+           decimals(value.get<double>() / unit, digits);
+}
+
 namespace {
 
 /// A setup that the machine does not have is the same for all workloads.
@@ -180,6 +200,32 @@ std::string setup_name(const json& step) {
     const std::string workload = step.value("workload", "") + ", ";
     const bool failed = step.at("why").get<std::string>().starts_with("failed");
     return !failed && name.starts_with(workload) ? name.substr(workload.size()) : name;
+}
+
+}  // namespace
+
+namespace {
+
+/// The sizes whose throughput is a lower bound, or that have no speedup, by their reason.
+void add_bounds(const json& steps, std::vector<std::string>& notes) {
+    std::vector<std::pair<std::string, std::string>> by_reason;
+    for (const json& step : steps)
+        for (const json& size : step.at("sizes")) {
+            const json why = size.value("why", json());
+            if (!why.is_string()) continue;
+            const std::string reason =
+                (size.value("at_least", false)              ? ">= (a lower bound), "
+                 : number_or(size, "throughput_fps", 0) > 0 ? "no speedup, "
+                                                            : "no throughput, ") +
+                why.get<std::string>();
+            auto at =
+                std::ranges::find(by_reason, reason, &std::pair<std::string, std::string>::first);
+            if (at == by_reason.end()) at = by_reason.insert(at, {reason, ""});
+            at->second +=
+                fmt::format("{}{} ({})", at->second.empty() ? "" : ", ",
+                            step.at("name").get<std::string>(), size.at("size").get<std::string>());
+        }
+    for (const auto& [reason, names] : by_reason) notes.push_back(reason + ": " + names);
 }
 
 }  // namespace
@@ -199,6 +245,7 @@ std::vector<std::string> notes_of(const json& steps) {
         else
             add(setup_name(step) + ": " + why.get<std::string>());
     }
+    add_bounds(steps, out);
     return out;
 }
 
@@ -216,12 +263,12 @@ std::string scale_text(const json& scaled) {
             out += fmt::format("{:<24} {:>8}  {:>7} {:>12}\n", step.at("name").get<std::string>(),
                                fmt::format("{:g}", step.at("units").get<double>()), "-", "-");
         for (const json& size : step.at("sizes"))
-            out += fmt::format("{:<24} {:>8}  {:>7} {:>12.6f} {:>8} {:>10} {:>9} {:>9} {:>9}{}\n",
+            out += fmt::format("{:<24} {:>8}  {:>7} {:>12} {:>8} {:>10} {:>9} {:>9} {:>9}{}\n",
                                step.at("name").get<std::string>(),
                                fmt::format("{:g}", step.at("units").get<double>()),
                                size.at("size").get<std::string>(),
-                               size.at("throughput_fps").get<double>() / 1e6,
-                               decimals(size.at("speedup"), 2), decimals(size.at("efficiency"), 2),
+                               size_text(size, "throughput_fps", 6, 1e6),
+                               size_text(size, "speedup", 2), size_text(size, "efficiency", 2),
                                figure_text(step, "cpp", 0), figure_text(step, "ipp", 0),
                                figure_text(step, "ipc", 2),
                                step.at("complete").get<bool>() ? "" : "  not complete");

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """turnpike-throughput's results as a user looks at them: tables, comparison and page. throughput_test.py PROGRAM [TEST...]"""
 import copy
+import html
 import html.parser
 import json
 import os
@@ -229,6 +230,36 @@ def test_an_earlier_result_is_shown_as_tables():
     assert re.search(r" 100 % +1\.000000 .* 200\.0 +85\.0 +-\n", done.stdout), done.stdout
 
 
+def scaled(*sizes):
+    """turnpike.throughput-scale/1 of steps whose only size has these figures: throughput, speedup, reason for a lower bound."""
+    names = ("one", "two", "four")
+    return {"schema": "turnpike.throughput-scale/1", "version": "1", "name": "x", "complete": True, "stopped": None, "unit": "workers",
+            "steps": [{"name": name, "units": 2**i, "complete": True, "result": result(), "why": None, "cpp": 50, "ipp": 90, "ipc": 1.8,
+                       "sizes": [{"size": "64", "throughput_fps": fps, "speedup": speedup, "efficiency": speedup and speedup / 2**i,
+                                  "at_least": bool(why) and "first" not in why, "why": why}]}
+                      for i, (name, (fps, speedup, why)) in enumerate(zip(names, sizes))]}
+
+
+def test_speedups_of_lower_bounds_are_marked():
+    limited = "limited by the sender"
+    one = scaled((1e6, 1, None), (1.9e6, 1.9, None), (2.5e6, 2.5, limited))
+    done = run("--result", files=(one,))
+    assert done.returncode == 0, done.stderr
+    lines = [re.split("  +", line.strip()) for line in done.stdout.splitlines()]
+    assert ["two", "2", "64", "1.900000", "1.90", "0.95", "50", "90", "1.80"] in lines, done.stdout
+    assert ["four", "4", "64", ">= 2.500000", ">= 2.50", ">= 0.62", "50", "90", "1.80"] in lines, done.stdout
+    note = ">= (a lower bound), limited by the sender: four (64)"
+    page = page_of(one)
+    assert f"\n{note}\n" in done.stdout and html.escape(note) in page and "64 bytes, at least<" in page, page
+    assert page.count("&gt;= 2.50") == 2, page  # Mfps and speedup
+    # A ratio to a lower bound is none.
+    base = "the first step's throughput is a lower bound"
+    one = scaled((1e6, None, limited), (1.9e6, None, base))
+    done = run("--result", files=(one,))
+    assert re.search(r"two +2 +64 +1\.900000 +- +- ", done.stdout) and f"\nno speedup, {base}: two (64)\n" in done.stdout, done.stdout
+    assert "Speedup over" not in page_of(one)
+
+
 # Table 4 (2.2 GHz) and table 5 (3.2 GHz) of the paper: Mpps, instructions per packet and per cycle, cycles per packet, each
 # without and with SMT.
 TABLES = {2200: {"DPDK-Testpmd L2 Loop": ((34.6, 92, 1.4, 64), (44.9, 97, 2.0, 49)),
@@ -281,6 +312,24 @@ def test_the_paper_s_tables_come_out_of_the_paper_s_figures():
     assert not Nesting(page).outside and "<script" not in page
     for part in ("functional rate", "34.600", "instructions per packet", "instructions per cycle", "linear", "no second core"):
         assert part in page, part
+
+
+def test_lower_bounds_of_the_paper_s_tables_are_marked():
+    one = paper_result()
+    for step in one["steps"]:
+        if step["sizes"] and step["smt"]:
+            step["sizes"][0].update(at_least=True, why="limited by the sender")
+    done = run("--result", files=(one,))
+    assert done.returncode == 0, done.stderr
+    sections = dict(section.split("\n", 1) for section in done.stdout.split("\n\n") if "\n" in section)
+    shown = {cells[0]: cells[1:] for cells in (re.split("  +", line) for line in sections["Performance and efficiency of one core, 2200 MHz"].splitlines())}
+    cells = shown["VPP IPv4 Routing"]
+    assert cells[:2] == ["10.500", ">= 12.200"] and cells[-1] == "<= 180" and not cells[-2].startswith("<"), cells
+    assert ">= 1.16" in sections["Speedup with SMT, one core"], sections
+    cores = [line.split("  ")[-1].strip() for line in sections["Speedup over 1 core, SMT, 2200 MHz"].splitlines()[1:]]
+    assert cores == ["n/a", "n/a", "2.00"], cores
+    assert ">= (a lower bound), limited by the sender: DPDK-Testpmd L2 Loop, 1 (64), VPP" in done.stdout, done.stdout
+    assert "&gt;= 12.200" in page_of(one)
 
 
 def test_bad_input_is_named():

@@ -5,6 +5,7 @@ import ipaddress
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import struct
@@ -651,8 +652,9 @@ def test_scale():
     result, out, _errors = scale.end()
     assert result["schema"] == "turnpike.throughput-scale/1" and result["complete"] and result["unit"] == "workers", result
     one, four = result["steps"]
-    assert one["sizes"] == [{"size": "64", "throughput_fps": 10000, "speedup": 1, "efficiency": 1}], one["sizes"]
-    assert four["sizes"] == [{"size": "64", "throughput_fps": 20000, "speedup": 2, "efficiency": 0.5}], four["sizes"]
+    exact = {"size": "64", "at_least": False, "why": None}
+    assert one["sizes"] == [{**exact, "throughput_fps": 10000, "speedup": 1, "efficiency": 1}], one["sizes"]
+    assert four["sizes"] == [{**exact, "throughput_fps": 20000, "speedup": 2, "efficiency": 0.5}], four["sizes"]
     for step in (one, four):
         assert (step["cpp"], step["ipp"], step["ipc"]) == (65, 90, 1.8) and step["result"]["complete"], step
     rows = [line.split() for line in out.splitlines() if line.startswith(("one", "four"))]
@@ -668,6 +670,19 @@ def test_scale():
         assert file.read() == page
     refused = subprocess.run([PROGRAM, "--compare", scale.output, scale.output], capture_output=True, text=True, check=False)
     assert refused.returncode == 2 and "is not a result" in refused.stderr, refused
+
+
+def test_scale_of_a_lower_bound():
+    """MLRsearch ends at the maximum, which the device forwards: its throughput is at least that, and the second step has no speedup."""
+    scale = Scale()
+    scale.write("a.yaml", 'ports: [{name: l, device: "net_simnic0,wire=peer:net_simnic1"}, '
+                '{name: r, device: "net_simnic1,wire=peer:net_simnic0"}]\ntraffic: {flows: 10}\n'
+                f"rate: {{max: 10k, {ANY_LAG}}}\nthroughput: {{method: mlrsearch, goals: [{{name: ndr, trial_ms: 50, sum_ms: 50}}]}}\n")
+    result, out, _errors = scale.end()
+    (one,), (four,) = (step["sizes"] for step in result["steps"])
+    assert one["at_least"] and one["why"] == "irregular: max_load_lower" and one["throughput_fps"] == 10000, one
+    assert four["speedup"] is None and not four["at_least"] and four["why"] == "the first step's throughput is a lower bound", four
+    assert re.search(r"one +1 +64 +>= 0\.010000 +- +- ", out) and ">= (a lower bound), irregular: max_load_lower: one (64)\n" in out, out
 
 
 def test_scale_of_devices_that_fail():
