@@ -17,13 +17,18 @@ namespace {
 
 using nlohmann::json;
 
-/// A figure of one result. noise: absolute, of this result alone; none: unknown. counts: false for a trial at another load.
+/// A figure of one result.
 struct figure {
     std::string size, name, unit;
     double value = 0;
-    std::optional<double> noise{};
-    bool counts = true;
+    std::optional<double> noise{};  ///< absolute, of this result alone; none: unknown
+    std::string why{};              ///< the reason that it has no verdict; empty: it has one
+    double load_fps = 0;            ///< of a figure at one load
 };
+
+std::string why_of(const json& measured) {
+    return measured.value("counts", true) ? "" : "does not count";
+}
 
 /// A search knows its figure up to the load that failed.
 std::optional<double> interval(const json& of, const char* below, const char* above) {
@@ -61,14 +66,14 @@ void add_others(std::vector<figure>& out, const std::string& name, const json& s
             out.push_back({name,
                            fmt::format("latency {} at {} %", std::string(key, std::strlen(key) - 3),
                                        r.at("percent").get<unsigned>()),
-                           "us", number_or(r, key, 0), std::nullopt, r.value("counts", true)});
+                           "us", number_or(r, key, 0), std::nullopt, why_of(r)});
     for (const json& r : size.value("frame_loss", json::array())) {
         const double p = number_or(r, "loss_ratio", 0), n = frames_at(size, r);
         out.push_back({name, fmt::format("frame loss at {} %", r.at("percent").get<unsigned>()),
                        "%", 100 * p,
                        n > 0 ? std::optional(300 * std::sqrt(std::max(p * (1 - p), 1 / n) / n))
                              : std::nullopt,
-                       r.value("counts", true)});
+                       why_of(r), number_or(r, "load_fps", 0)});
     }
     if (const auto b = size.find("back_to_back"); b != size.end()) {
         const double repeats = number_or(*b, "repeats", 0);
@@ -76,7 +81,7 @@ void add_others(std::vector<figure>& out, const std::string& name, const json& s
                        repeats > 1 ? std::optional(3 * number_or(*b, "deviation_frames", 0) /
                                                    std::sqrt(repeats))
                                    : std::nullopt,
-                       b->value("counts", true)});
+                       b->value("limited", false) ? "limited by max_frames" : why_of(*b)});
     }
 }
 
@@ -88,6 +93,49 @@ std::vector<figure> figures_of(const json& result) {
         add_others(out, name, size);
     }
     return out;
+}
+
+/// The conditions of a size's procedures, by the run file's names. Precisions are part of the noise.
+json conditions_of(const json& size) {
+    json out = json::object();
+    out["rate.max"] = size.value("max_rate_fps", json());
+    const auto add = [&out](const std::string& name, const json& of, auto... keys) {
+        for (const char* key : {keys...})
+            if (const auto at = of.find(key); at != of.end()) out[name + "." + key] = *at;
+    };
+    const json t = size.value("throughput", json::object());
+    add("throughput", t, "method", "loss_ratio", "trial_s", "trials_per_load");
+    for (const json& g : t.value("goals", json::array()))
+        add(g.at("name").get<std::string>(), g, "goal_loss_ratio", "goal_exceed_ratio",
+            "goal_final_trial_duration_s", "goal_duration_sum_s");
+    for (const json& one : size.value("trials", json::array()))
+        for (const char* procedure : {"latency", "frame loss rate"})
+            if (one.at("procedure") == procedure) add(procedure, one, "duration_s");
+    add("back_to_back", size.value("back_to_back", json::object()), "max_burst_frames");
+    return out;
+}
+
+/// A result without a procedure, or of an earlier version, lacks its conditions: no difference.
+void add_conditions(const json& a, const json& b, std::vector<std::string>& out) {
+    const auto check = [&out](const std::string& name, const json& x, const json& y) {
+        if (!x.is_null() && !y.is_null() && x != y)
+            out.push_back(fmt::format("{}: {}, {}", name, x.dump(), y.dump()));
+    };
+    for (const json& s : a.at("sizes"))
+        for (const json& other : b.at("sizes")) {
+            if (s.at("size") != other.at("size")) continue;
+            const json x = conditions_of(s), y = conditions_of(other);
+            for (const auto& [name, value] : x.items())
+                check(s.at("size").get<std::string>() + " " + name, value, y.value(name, json()));
+        }
+    const json p = a.value("ports", json::array()), q = b.value("ports", json::array());
+    for (size_t i = 0; i < std::min(p.size(), q.size()); ++i)
+        check(fmt::format("ports[{}].rx_timestamps", i), p[i].value("rx_timestamps", json()),
+              q[i].value("rx_timestamps", json()));
+    const json x = a.value("tester_latency", json::object()),
+               y = b.value("tester_latency", json::object());
+    for (const char* key : {"method", "devices"})
+        check(std::string("tester_latency.") + key, x.value(key, json()), y.value(key, json()));
 }
 
 /// Members of the setup that differ, as "traffic.flows: 50, 100".
@@ -112,20 +160,26 @@ std::vector<std::string> differences(const json& a, const json& b) {
         for (const char* key : {"driver", "device", "link_mbps"})
             check(fmt::format("ports[{}].{}", i, key), p[i].value(key, none),
                   q[i].value(key, none));
+    add_conditions(a, b, out);
     return out;
 }
 
 json row_of(const figure& a, const figure& b) {
     const double change = b.value - a.value;
-    json row{{"size", a.size}, {"figure", a.name},  {"unit", a.unit},  {"a", a.value},
-             {"b", b.value},   {"change", nullptr}, {"noise", nullptr}};
+    json row{{"size", a.size}, {"figure", a.name},  {"unit", a.unit},   {"a", a.value},
+             {"b", b.value},   {"change", nullptr}, {"noise", nullptr}, {"why", nullptr}};
     if (a.value != 0) row["change"] = change / a.value;
-    if (!a.counts || !b.counts) {
-        row["verdict"] = "unknown";
+    const std::string why = !a.why.empty()             ? a.why
+                            : !b.why.empty()           ? b.why
+                            : a.load_fps != b.load_fps ? "another load"
+                                                       : "";
+    if (!why.empty()) {
+        row.update({{"verdict", "unknown"}, {"why", why}});
         return row;
     }
     if (!a.noise || !b.noise) {
         row["verdict"] = change == 0 ? "same" : "unknown";
+        if (change != 0) row["why"] = "noise unknown";
         return row;
     }
     const double noise = *a.noise + *b.noise;
@@ -172,11 +226,13 @@ std::string comparison_text(const json& c) {
     for (const json& r : c.at("rows")) {
         std::string noise = percent(r.at("noise"));
         if (noise.front() == '+') noise.erase(0, 1);
-        out += fmt::format("{:>6}  {:<28} {:>14.6g} {:>14.6g} {:<7} {:>9} {:>9}  {}\n",
+        const json& why = r.at("why");
+        out += fmt::format("{:>6}  {:<28} {:>14.6g} {:>14.6g} {:<7} {:>9} {:>9}  {}{}\n",
                            r.at("size").get<std::string>(), r.at("figure").get<std::string>(),
                            r.at("a").get<double>(), r.at("b").get<double>(),
                            r.at("unit").get<std::string>(), percent(r.at("change")), noise,
-                           r.at("verdict").get<std::string>());
+                           r.at("verdict").get<std::string>(),
+                           why.is_string() ? ": " + why.get<std::string>() : "");
     }
     for (const json& one : c.at("missing")) out += one.get<std::string>() + "\n";
     return out;

@@ -215,6 +215,7 @@ class size_procedures {
             for (const double x : lengths) squares += (x - mean(lengths)) * (x - mean(lengths));
             out_["back_to_back"] = {
                 {"repeats", lengths.size()},
+                {"max_burst_frames", p.max_frames},
                 {"mean_frames", mean(lengths)},
                 {"min_frames", *least},
                 {"max_frames", *most},

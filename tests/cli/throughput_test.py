@@ -137,6 +137,47 @@ def test_setups_and_figures_that_differ_are_named():
     assert "imix ndr conditional throughput: not in the second file" in done.stdout, done.stdout
 
 
+def test_conditions_that_differ_are_named():
+    """The rate, the trials, the goals and the latency of two results differ."""
+    def with_conditions(rate, seconds, ppm, source, method, burst):
+        one = result()
+        first, second = one["sizes"]
+        first.update(max_rate_fps=rate)
+        first["throughput"].update(loss_ratio=ppm / 1e6, trial_s=seconds, trials_per_load=1)
+        first["trials"] += [{**trial(procedure, 1e6), "duration_s": seconds} for procedure in ("latency", "frame loss rate")]
+        first["back_to_back"]["max_burst_frames"] = burst
+        second["throughput"]["goals"][0].update(goal_loss_ratio=ppm / 1e6, goal_exceed_ratio=ppm / 1e5,
+                                                goal_final_trial_duration_s=seconds, goal_duration_sum_s=2 * seconds)
+        one["ports"][1]["rx_timestamps"] = source
+        one["tester_latency"] = {"method": method}
+        return one
+    a = with_conditions(1e6, 1.5, 0, "software", "not measured", 100)
+    assert not rows(a, copy.deepcopy(a))[1]["differs"]
+    # Another release's result, without the members.
+    assert not rows(a, result())[1]["differs"] and not rows(result(), a)[1]["differs"]
+    differs = rows(a, with_conditions(2e6, 3.0, 5, "hardware", "subtracted", 200))[1]["differs"]
+    for one in ("64 rate.max: 1000000.0, 2000000.0", "64 throughput.loss_ratio: 0.0, 5e-06", "64 throughput.trial_s: 1.5, 3.0",
+                "64 latency.duration_s: 1.5, 3.0", "64 frame loss rate.duration_s: 1.5, 3.0", "64 back_to_back.max_burst_frames: 100, 200",
+                "imix ndr.goal_loss_ratio: 0.0, 5e-06", "imix ndr.goal_exceed_ratio: 0.0, 5e-05",
+                "imix ndr.goal_final_trial_duration_s: 1.5, 3.0", "imix ndr.goal_duration_sum_s: 3.0, 6.0",
+                'ports[1].rx_timestamps: "software", "hardware"', 'tester_latency.method: "not measured", "subtracted"'):
+        assert one in differs, (one, differs)
+    assert len(differs) == 12, differs
+
+
+def test_figures_under_other_conditions_have_no_verdict():
+    later = result()
+    later["sizes"][0]["frame_loss"][0].update(load_fps=2e6, loss_ratio=0.5)
+    row = rows(result(), later)[0]["64", "frame loss at 100 %"]
+    assert (row["verdict"], row["why"], row["noise"]) == ("unknown", "another load", None), row
+    for first, second in ((True, False), (False, True), (True, True)):
+        one, later = result(), result()
+        one["sizes"][0]["back_to_back"]["limited"], later["sizes"][0]["back_to_back"]["limited"] = first, second
+        row = rows(one, later)[0]["64", "back-to-back"]
+        assert (row["verdict"], row["why"], row["noise"]) == ("unknown", "limited by max_frames", None), row
+    assert "unknown: limited by max_frames\n" in run("--compare", files=(one, later)).stdout
+
+
 class Nesting(html.parser.HTMLParser):
     ALONE = {"meta", "link"}
 
