@@ -5,6 +5,11 @@
 
 namespace turnpike::throughput {
 
+double burst_sending_s(uint64_t frames, double accepted_s, double line_rate_fps) noexcept {
+    if (frames < 2 || line_rate_fps <= 0) return accepted_s;
+    return std::max(accepted_s, static_cast<double>(frames - 1) / line_rate_fps);
+}
+
 result<longest_burst> search_longest_burst(uint32_t max_frames, const burst_measurer& measure) {
     constexpr uint32_t first_frames = 16;
     longest_burst longest;

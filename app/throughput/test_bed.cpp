@@ -125,6 +125,7 @@ void test_bed::select(const frame_size& size, double learning_fps) {
         streams_.push_back(
             source_of(run_.traffic, static_cast<uint8_t>(i), size, ports_[i].mac(), to, routed));
     }
+    size_ = size;
     learning_fps_ = learning_fps;
     learning_end_.reset();
 }

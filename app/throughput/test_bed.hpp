@@ -59,7 +59,7 @@ struct trial_report {
     trial_plan plan{};
     std::vector<stream_counts> streams{};
     double offered_fps = 0;       ///< measured, of each stream
-    double sending_s = 0;         ///< from the first frame to the last
+    double sending_s = 0;         ///< from the first frame to the last; of a burst on the wire
     double max_lag_s = 0;         ///< the latest frame's delay against its time
     uint64_t misdirected = 0;     ///< frames of ours at another port than their stream's
     uint64_t late = 0;            ///< frames of an earlier trial
@@ -146,6 +146,8 @@ class test_bed {
     [[nodiscard]] bool wait_for_frames() noexcept;
     [[nodiscard]] std::vector<drop_counter> read_drops() const;
     [[nodiscard]] schedule schedule_of(const trial_plan& plan) const noexcept;
+    /// The line rate of the selected size; 0: the port does not report its link's speed.
+    [[nodiscard]] double line_rate_fps(unsigned port) const noexcept;
     [[nodiscard]] loss_places losses_of(const std::vector<sender>& senders) const noexcept;
     [[nodiscard]] trial_report report_of(const trial_plan& plan,
                                          const std::vector<sender>& senders);
@@ -161,6 +163,7 @@ class test_bed {
     std::vector<std::optional<rxtx::device_clock>> clocks_{};  ///< by port, if it has RX timestamps
     uint64_t timestamp_flag_ = 0;
     unsigned timestamp_at_ = 0;
+    frame_size size_{};
     double learning_fps_ = 0;
     std::optional<uint64_t> learning_end_{};  ///< TSC; nullopt: the device has yet to learn
     uint16_t trial_ = 0;

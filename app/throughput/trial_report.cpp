@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "burst_search.hpp"
 #include "test_bed.hpp"
 
 namespace turnpike::throughput {
@@ -41,6 +42,11 @@ loss_places test_bed::losses_of(const std::vector<sender>& senders) const noexce
     return p;
 }
 
+double test_bed::line_rate_fps(unsigned port) const noexcept {
+    return size_.line_rate_fps(ports_[port].link_mbps() * 1e6,
+                               run_.ports[port].encapsulation_bytes());
+}
+
 trial_report test_bed::report_of(const trial_plan& plan, const std::vector<sender>& senders) {
     trial_report r;
     r.plan = plan;
@@ -57,7 +63,8 @@ trial_report test_bed::report_of(const trial_plan& plan, const std::vector<sende
         r.streams.push_back(
             {s.next, a.received, s.next - arrived, a.duplicated, a.reordered, damaged_[s.port]});
         whole &= s.next == s.times.total;
-        const double took = static_cast<double>(s.last - s.first) / hz_;
+        double took = static_cast<double>(s.last - s.first) / hz_;
+        if (plan.burst_frames != 0) took = burst_sending_s(s.next, took, line_rate_fps(s.port));
         r.sending_s = std::max(r.sending_s, took);
         double rate = plan.rate_fps;
         if (s.next > 1 && took > 0)

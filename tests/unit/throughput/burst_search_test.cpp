@@ -56,6 +56,16 @@ TEST(burst_search_test, a_loss_of_the_device_below_the_tester_s_bound_counts) {
     }
 }
 
+/// A port that accepts all frames at once into its descriptors, and one that is slower than its line.
+TEST(burst_search_test, a_burst_takes_at_least_its_time_on_the_wire) {
+    constexpr double line_fps = 1e6;
+    EXPECT_DOUBLE_EQ(burst_sending_s(1000, 20e-6, line_fps), 999e-6);
+    EXPECT_DOUBLE_EQ(burst_sending_s(1000, 2e-3, line_fps), 2e-3);
+    EXPECT_DOUBLE_EQ(burst_sending_s(1000, 20e-6, 0), 20e-6) << "an unknown line rate";
+    for (const uint64_t frames : {0u, 1u}) EXPECT_EQ(burst_sending_s(frames, 0, line_fps), 0);
+    EXPECT_DOUBLE_EQ(burst_sending_s(2, 0, line_fps), 1e-6);
+}
+
 TEST(burst_search_test, ends_with_the_measurer_s_error) {
     const auto found = search_longest_burst(max_frames, [](uint32_t n) -> result<burst_trial> {
         if (n > 64) return fail(ENETDOWN, "port left", "its link is down");
