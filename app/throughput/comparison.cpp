@@ -61,12 +61,14 @@ double frames_at(const json& size, const json& row) {
 }
 
 void add_others(std::vector<figure>& out, const std::string& name, const json& size) {
-    for (const json& r : size.value("latency", json::array()))
+    for (const json& r : size.value("latency", json::array())) {
+        if (number_or(r, "frames", 1) == 0) continue;
         for (const char* key : {"p50_us", "p99_us", "p99_9_us"})
             out.push_back({name,
                            fmt::format("latency {} at {} %", std::string(key, std::strlen(key) - 3),
                                        r.at("percent").get<unsigned>()),
                            "us", number_or(r, key, 0), std::nullopt, why_of(r)});
+    }
     for (const json& r : size.value("frame_loss", json::array())) {
         const double p = number_or(r, "loss_ratio", 0), n = frames_at(size, r);
         out.push_back({name, fmt::format("frame loss at {} %", r.at("percent").get<unsigned>()),

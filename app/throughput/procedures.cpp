@@ -61,9 +61,13 @@ class size_procedures {
     }
     [[nodiscard]] double us(double cycles) const { return cycles / hz_ * 1e6; }
 
+    /// Null figures if no frame arrived.
     /// own  cycles of the tester, which are subtracted
     json latency_json(const latency_histogram& h, double own) const {
-        const auto less = [&](double cycles) { return us(std::max(0.0, cycles - own)); };
+        const auto figure = [&](double cycles) {
+            return h.count() == 0 ? json(nullptr) : json(us(cycles));
+        };
+        const auto less = [&](double cycles) { return figure(std::max(0.0, cycles - own)); };
         return {{"frames", h.count()},
                 {"min_us", less(static_cast<double>(h.min()))},
                 {"mean_us", less(h.mean())},
@@ -72,7 +76,7 @@ class size_procedures {
                 {"p99_us", less(h.percentile(99))},
                 {"p99_9_us", less(h.percentile(99.9))},
                 {"max_us", less(static_cast<double>(h.max()))},
-                {"pdv_us", us(h.percentile(99.9) - static_cast<double>(h.min()))}};
+                {"pdv_us", figure(h.percentile(99.9) - static_cast<double>(h.min()))}};
     }
 
     search::measurer measure(const char* procedure) {
@@ -172,6 +176,7 @@ class size_procedures {
             json row = latency_json(r->latency, own->value_or(0));
             row.update({{"percent", percent},
                         {"load_fps", rate},
+                        {"loss_ratio", r->loss_ratio()},
                         {"counts", r->unheld.empty()},
                         {"tester_us", *own ? json(us(**own)) : json(nullptr)}});
             out_["latency"].push_back(std::move(row));

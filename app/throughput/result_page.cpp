@@ -96,11 +96,12 @@ std::string latency_table(const json& sizes) {
     std::vector<table_row> rows;
     for (const json& size : sizes)
         for (const json& r : size.value("latency", json::array())) {
+            const std::string remark = latency_remark(r);
             table_row row{size_name(size),
-                          fmt::format("{} %{}", r.at("percent").get<unsigned>(), counts_mark(r)),
+                          fmt::format("{} %{}{}", r.at("percent").get<unsigned>(),
+                                      remark.empty() ? "" : ", ", remark),
                           fmt::format("{:.6f}", number_or(r, "load_fps", 0) / 1e6)};
-            for (const char* figure : {"min_us", "mean_us", "p50_us", "p90_us", "p99_us",
-                                       "p99_9_us", "max_us", "pdv_us", "tester_us"}) {
+            for (const char* figure : latency_figures) {
                 const double us = number_or(r, figure, -1);
                 row.push_back(us < 0 ? "-" : fmt::format("{:.1f}", us));
             }
@@ -122,6 +123,7 @@ std::string latency_section(const json& sizes, const json& method) {
     for (const json& size : sizes) {
         std::vector<chart_series> all;
         for (const json& r : size.value("latency", json::array())) {
+            if (number_or(r, "frames", 1) == 0) continue;
             chart_series s{.name = fmt::format("at {} % of the throughput{}",
                                                r.at("percent").get<unsigned>(), counts_mark(r))};
             for (const auto& [key, nines] : percentiles)

@@ -38,16 +38,14 @@ std::string microseconds(const json& row, const char* figure) {
 
 std::string latency_text(const json& size) {
     std::string out;
-    for (const json& r : size.value("latency", json::array()))
-        out += fmt::format(
-            "{:>6}  {:>4} % {:>12} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} "
-            "{:>9.1f} {:>9} {:>9}{}\n",
-            size.at("size").get<std::string>(), r.at("percent").get<unsigned>(),
-            mega(r.at("load_fps")), r.at("min_us").get<double>(), r.at("mean_us").get<double>(),
-            r.at("p50_us").get<double>(), r.at("p90_us").get<double>(),
-            r.at("p99_us").get<double>(), r.at("p99_9_us").get<double>(),
-            r.at("max_us").get<double>(), microseconds(r, "pdv_us"), microseconds(r, "tester_us"),
-            r.at("counts").get<bool>() ? "" : "  does not count");
+    for (const json& r : size.value("latency", json::array())) {
+        out += fmt::format("{:>6}  {:>4} % {:>12}", size.at("size").get<std::string>(),
+                           r.at("percent").get<unsigned>(), mega(r.at("load_fps")));
+        for (const char* figure : latency_figures)
+            out += fmt::format(" {:>9}", microseconds(r, figure));
+        const std::string remark = latency_remark(r);
+        out += (remark.empty() ? "" : "  " + remark) + "\n";
+    }
     return out;
 }
 
@@ -111,6 +109,13 @@ std::string throughput_remark(const json& found) {
                    : "irregular: " + found.at("irregularity").get<std::string>();
     if (!found.value("complete", true)) return "stopped";
     return found.value("sender_limited", false) ? "limited by the sender" : "";
+}
+
+std::string latency_remark(const json& row) {
+    if (!row.value("counts", true)) return "does not count";
+    if (number_or(row, "frames", 1) == 0) return "no frame arrived";
+    const double loss = number_or(row, "loss_ratio", 0);
+    return loss > 0 ? fmt::format("{:.3g} % lost", 100 * loss) : "";
 }
 
 std::string timestamps_of(const json& result) {

@@ -7,6 +7,10 @@
 
 namespace turnpike::throughput {
 
+/// Members of a row of latency, in the order of the tables' columns.
+constexpr const char* latency_figures[] = {"min_us",   "mean_us", "p50_us", "p90_us",   "p99_us",
+                                           "p99_9_us", "max_us",  "pdv_us", "tester_us"};
+
 /// A member that is a number; else `otherwise`.
 [[nodiscard]] double number_or(const nlohmann::json& of, const char* member, double otherwise);
 
@@ -14,6 +18,9 @@ namespace turnpike::throughput {
 ///
 /// found  of RFC 2544's search, or a goal
 [[nodiscard]] std::string throughput_remark(const nlohmann::json& found);
+
+/// The remark on a row of latency: "no frame arrived", "does not count", lost frames, or empty.
+[[nodiscard]] std::string latency_remark(const nlohmann::json& row);
 
 /// How the tester's own latency was found; null: the result has no latency, or is of an earlier version.
 [[nodiscard]] nlohmann::json tester_method_of(const nlohmann::json& result);

@@ -265,6 +265,22 @@ def test_the_page_names_throughputs_that_are_not_the_device_s():
         assert where + remark + "<" in page and f"  {remark}\n" in table, (remark, table)
 
 
+def test_a_latency_of_no_frame_is_none():
+    one = result()
+    lost = one["sizes"][0]["latency"][1]
+    lost.update({key: None for key in lost if key.endswith("_us")}, frames=0, loss_ratio=1.0)
+    one["sizes"][0]["latency"][0].update(frames=990, loss_ratio=0.01)
+    done = run("--result", files=(one,))
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["64", "100", "%", "1.000000", *["-"] * 9, "no", "frame", "arrived"] in lines, done.stdout
+    assert ["64", "50", "%", "0.500000", "5.0"] in [line[:5] for line in lines] and "  1 % lost\n" in done.stdout, done.stdout
+    page = page_of(one)
+    assert "100 %, no frame arrived<" in page and "50 %, 1 % lost<" in page and "at 100 % of the throughput" not in page, page
+    found, compared = rows(result(), one)
+    assert ("64", "latency p50 at 50 %") in found and "64 latency p50 at 100 %: not in the second file" in compared["missing"], compared
+
+
 def test_an_earlier_result_is_shown_as_tables():
     done = run("--result", files=(result(),))
     assert done.returncode == 0 and "rfc2544" in done.stdout and "0.500000" in done.stdout, (done.stdout, done.stderr)

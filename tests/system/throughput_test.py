@@ -505,6 +505,18 @@ def test_a_clock_of_timestamps_that_steps():
     assert not size["latency"][0]["counts"] and "does not count" in out, out
 
 
+def test_a_latency_of_no_frame_is_none():
+    """The device loses every second frame, and each trial of latency has one."""
+    result, out, _errors = Run("throughput: {method: rfc2544, trial_ms: 50, loss_ppm: 600000}\n"
+                               "latency: {trial_ms: 1, percent: [10, 20, 30, 40]}", right=",loss_every=2", rate=f"max: 2k, {ANY_LAG}").end()
+    lost = [row for row in result["sizes"][0]["latency"] if row["frames"] == 0]
+    arrived = [row for row in result["sizes"][0]["latency"] if row["frames"] == 1]
+    assert lost and arrived and len(lost) + len(arrived) == 4, result["sizes"][0]["latency"]
+    assert all(row["counts"] and row["loss_ratio"] == 1 and row["min_us"] is None and row["pdv_us"] is None for row in lost), lost
+    assert all(row["loss_ratio"] == 0 and row["min_us"] > 0 for row in arrived), arrived
+    assert out.count("  no frame arrived\n") == len(lost), out
+
+
 def test_software_timestamps_without_latency_or_offload():
     for procedures, right, expected in (("back_to_back: {repeats: 1, max_frames: 10}", ",profile=i40e", None),
                                         ("throughput: {method: rfc2544, trial_ms: 50}\nlatency: {trial_ms: 50}", "", "software")):
