@@ -180,6 +180,9 @@ std::string recovery_section(const json& sizes) {
                     fmt::format("{}{:.3f}{}{}", trials.empty() ? "" : ", ", number_or(r, figure, 0),
                                 r.at("recovered").get<bool>() ? "" : " (not recovered)",
                                 r.value("counts", true) ? "" : " (does not count)");
+            if (const std::string remark = trials_without(*t, "overloaded", "not overloaded");
+                !remark.empty())
+                trials += "; " + remark;
             const double mean = number_or(*t, "mean_ms", -1);
             rows.push_back({size_name(size), name, mean < 0 ? "-" : fmt::format("{:.3f}", mean),
                             trials.empty() ? "-" : trials});

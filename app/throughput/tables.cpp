@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace turnpike::throughput {
@@ -71,19 +72,6 @@ std::string back_to_back_text(const json& size) {
                        b->value("counts", true) ? "" : "  does not count");
 }
 
-/// The trials that the figures of a system recovery or reset leave out.
-std::string left_out(const json& times) {
-    const json& results = times.at("results");
-    std::string out;
-    for (const auto& [flag, text] :
-         {std::pair{"recovered", "not recovered"}, {"counts", "rate missed"}}) {
-        size_t n = 0;
-        for (const json& row : results) n += row.at(flag).get<bool>() ? 0 : 1;
-        if (n != 0) out += fmt::format("  {}: {} of {} trials", text, n, results.size());
-    }
-    return out;
-}
-
 /// System recovery or reset.
 std::string times_text(const json& size, const char* procedure) {
     const auto t = size.find(procedure);
@@ -91,8 +79,15 @@ std::string times_text(const json& size, const char* procedure) {
     const auto ms = [&](const char* key) {
         return t->at(key).is_number() ? fmt::format("{:.3f}", t->at(key).get<double>()) : "-";
     };
-    return fmt::format("{:>6}  {:>12} {:>12} {:>12}{}\n", size.at("size").get<std::string>(),
-                       ms("mean_ms"), ms("min_ms"), ms("max_ms"), left_out(*t));
+    std::string out = fmt::format("{:>6}  {:>12} {:>12} {:>12}", size.at("size").get<std::string>(),
+                                  ms("mean_ms"), ms("min_ms"), ms("max_ms"));
+    // The figures leave out the first two.
+    for (const auto& [flag, text] : {std::pair{"recovered", "not recovered"},
+                                     {"counts", "rate missed"},
+                                     {"overloaded", "not overloaded"}})
+        if (const std::string remark = trials_without(*t, flag, text); !remark.empty())
+            out += "  " + remark;
+    return out + "\n";
 }
 
 }  // namespace
@@ -116,6 +111,13 @@ std::string latency_remark(const json& row) {
     if (number_or(row, "frames", 1) == 0) return "no frame arrived";
     const double loss = number_or(row, "loss_ratio", 0);
     return loss > 0 ? fmt::format("{:.3g} % lost", 100 * loss) : "";
+}
+
+std::string trials_without(const json& times, const char* flag, const char* text) {
+    const json& results = times.at("results");
+    const auto n =
+        std::ranges::count_if(results, [flag](const json& row) { return !row.value(flag, true); });
+    return n == 0 ? "" : fmt::format("{}: {} of {} trials", text, n, results.size());
 }
 
 std::string timestamps_of(const json& result) {

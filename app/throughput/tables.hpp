@@ -22,6 +22,10 @@ constexpr const char* latency_figures[] = {"min_us",   "mean_us", "p50_us", "p90
 /// The remark on a row of latency: "no frame arrived", "does not count", lost frames, or empty.
 [[nodiscard]] std::string latency_remark(const nlohmann::json& row);
 
+/// "not recovered: 1 of 2 trials", of a system recovery or reset; empty: all trials have the flag, or the procedure has none.
+[[nodiscard]] std::string trials_without(const nlohmann::json& times, const char* flag,
+                                         const char* text);
+
 /// How the tester's own latency was found; null: the result has no latency, or is of an earlier version.
 [[nodiscard]] nlohmann::json tester_method_of(const nlohmann::json& result);
 

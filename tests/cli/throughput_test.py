@@ -254,6 +254,18 @@ def test_the_page_marks_figures_that_do_not_count():
     assert page.count("<polyline") == page_of(result()).count("<polyline"), page
 
 
+def test_recoveries_without_an_overload_are_named():
+    """RFC 2544 section 26.5 overloads the device: a trial that lost no frame has the time 0, and measured no recovery."""
+    one = result()
+    one["sizes"][0]["system_recovery"] = recovery((12, True), (0, True), (0, True))
+    remark = "not overloaded: 2 of 3 trials"
+    assert remark not in run("--result", files=(one,)).stdout and remark not in page_of(one)
+    for row in one["sizes"][0]["system_recovery"]["results"][1:]:
+        row["overloaded"] = False
+    done = run("--result", files=(one,))
+    assert f"12.000  {remark}\n" in done.stdout and f"12.000, 0.000, 0.000; {remark}<" in page_of(one), done.stdout
+
+
 def test_the_page_names_throughputs_that_are_not_the_device_s():
     one = result()
     assert "limited by the sender" not in page_of(one) and "irregular" not in page_of(one)
