@@ -109,7 +109,7 @@ class size_procedures {
                               {"failed_fps", or_null(found->failed_fps)},
                               {"sender_limited", found->sender_limited},
                               {"complete", !found->stopped}};
-        throughput_fps_ = found->throughput_fps.value_or(0);
+        throughput_fps_ = buffer_fps_ = found->throughput_fps.value_or(0);
         if (found->stopped) return tl::unexpected<error>(*found->stopped);
         return {};
     }
@@ -141,6 +141,10 @@ class size_procedures {
                               {"search_duration_s", trials_.duration_s() - before_s},
                               {"complete", !found->stopped}};
         throughput_fps_ = found->goals.front().relevant_lower_fps.value_or(0);
+        const auto lossless = std::ranges::find(goals, 0, &search::goal::loss_ratio);
+        const size_t by =
+            lossless == goals.end() ? 0 : static_cast<size_t>(lossless - goals.begin());
+        buffer_fps_ = found->goals[by].relevant_lower_fps.value_or(0);
         if (found->stopped) return tl::unexpected<error>(*found->stopped);
         return {};
     }
@@ -203,7 +207,8 @@ class size_procedures {
         return {};
     }
 
-    /// RFC 9004: the longest burst without loss, several times; the device forwards during the burst, which is taken off.
+    /// RFC 9004: the longest burst without loss, several times; the device forwards during the burst, which is taken off: the
+    /// buffer is null without a throughput.
     result<void> measure_back_to_back() {
         const back_to_back_plan& p = run_.back_to_back;
         std::vector<double> lengths, buffers, implied_us, corrected_us;
@@ -225,9 +230,9 @@ class size_procedures {
                 {"min_frames", *least},
                 {"max_frames", *most},
                 {"deviation_frames", std::sqrt(squares / static_cast<double>(lengths.size()))},
-                {"buffer_frames", mean(buffers)},
+                {"buffer_frames", buffer_fps_ > 0 ? json(mean(buffers)) : json(nullptr)},
                 {"implied_buffer_us", mean(implied_us)},
-                {"corrected_buffer_us", mean(corrected_us)},
+                {"corrected_buffer_us", buffer_fps_ > 0 ? json(mean(corrected_us)) : json(nullptr)},
                 {"limited", limited},
                 {"counts", counts},
                 {"complete", complete}};
@@ -243,7 +248,7 @@ class size_procedures {
             limited |= longest->frames == p.max_frames;
             counts &= longest->counts;
             lengths.push_back(frames);
-            buffers.push_back(std::max(0.0, frames - throughput_fps_ * sending_s));
+            buffers.push_back(std::max(0.0, frames - buffer_fps_ * sending_s));
             // RFC 9004 section 6.4: the burst's duration, and the share of it that filled the buffer.
             implied_us.push_back(sending_s * 1e6);
             corrected_us.push_back(frames == 0 ? 0 : implied_us.back() * buffers.back() / frames);
@@ -264,7 +269,8 @@ class size_procedures {
     json& out_;
     trial_recorder trials_;
     std::optional<trial_recorder> tester_{};
-    double throughput_fps_ = 0;
+    double throughput_fps_ = 0;  ///< 0: unknown
+    double buffer_fps_ = 0;      ///< of the first goal without loss, if there is one; 0: unknown
 };
 
 }  // namespace

@@ -101,10 +101,7 @@ std::string latency_table(const json& sizes) {
                           fmt::format("{} %{}{}", r.at("percent").get<unsigned>(),
                                       remark.empty() ? "" : ", ", remark),
                           fmt::format("{:.6f}", number_or(r, "load_fps", 0) / 1e6)};
-            for (const char* figure : latency_figures) {
-                const double us = number_or(r, figure, -1);
-                row.push_back(us < 0 ? "-" : fmt::format("{:.1f}", us));
-            }
+            for (const char* figure : latency_figures) row.push_back(decimal_or_dash(r, figure));
             rows.push_back(std::move(row));
         }
     return table("Latency, in microseconds",
@@ -146,16 +143,13 @@ std::string back_to_back_section(const json& sizes) {
     for (const json& size : sizes) {
         const auto b = size.find("back_to_back");
         if (b == size.end()) continue;
-        const auto frames = [&b](const char* figure) {
-            return fmt::format("{:.1f}", number_or(*b, figure, 0));
-        };
-        rows.push_back(
-            {size_name(size), frames("mean_frames"), frames("min_frames"), frames("max_frames"),
-             frames("deviation_frames"), frames("buffer_frames"),
-             number_or(*b, "corrected_buffer_us", -1) < 0 ? "-" : frames("corrected_buffer_us"),
-             fmt::format("{:.0f}{}{}", number_or(*b, "repeats", 0),
-                         b->at("limited").get<bool>() ? ", limited by max_frames" : "",
-                         counts_mark(*b))});
+        const auto frames = [&b](const char* figure) { return decimal_or_dash(*b, figure); };
+        rows.push_back({size_name(size), frames("mean_frames"), frames("min_frames"),
+                        frames("max_frames"), frames("deviation_frames"), frames("buffer_frames"),
+                        frames("corrected_buffer_us"),
+                        fmt::format("{:.0f}{}{}", number_or(*b, "repeats", 0),
+                                    b->at("limited").get<bool>() ? ", limited by max_frames" : "",
+                                    counts_mark(*b))});
     }
     if (rows.empty()) return {};
     return section("back-to-back", "Back-to-back frames",

@@ -32,18 +32,13 @@ std::string throughput_text(const json& size) {
     return out;
 }
 
-std::string microseconds(const json& row, const char* figure) {
-    const double us = number_or(row, figure, -1);
-    return us < 0 ? "-" : fmt::format("{:.1f}", us);
-}
-
 std::string latency_text(const json& size) {
     std::string out;
     for (const json& r : size.value("latency", json::array())) {
         out += fmt::format("{:>6}  {:>4} % {:>12}", size.at("size").get<std::string>(),
                            r.at("percent").get<unsigned>(), mega(r.at("load_fps")));
         for (const char* figure : latency_figures)
-            out += fmt::format(" {:>9}", microseconds(r, figure));
+            out += fmt::format(" {:>9}", decimal_or_dash(r, figure));
         const std::string remark = latency_remark(r);
         out += (remark.empty() ? "" : "  " + remark) + "\n";
     }
@@ -63,11 +58,11 @@ std::string frame_loss_text(const json& size) {
 std::string back_to_back_text(const json& size) {
     const auto b = size.find("back_to_back");
     if (b == size.end()) return {};
-    return fmt::format("{:>6}  {:>12.1f} {:>10.0f} {:>10.0f} {:>16.1f} {:>12}{}{}\n",
+    return fmt::format("{:>6}  {:>12.1f} {:>10.0f} {:>10.0f} {:>16} {:>12}{}{}\n",
                        size.at("size").get<std::string>(), b->at("mean_frames").get<double>(),
                        b->at("min_frames").get<double>(), b->at("max_frames").get<double>(),
-                       b->at("buffer_frames").get<double>(),
-                       microseconds(*b, "corrected_buffer_us"),
+                       decimal_or_dash(*b, "buffer_frames"),
+                       decimal_or_dash(*b, "corrected_buffer_us"),
                        b->at("limited").get<bool>() ? "  limited by max_frames" : "",
                        b->value("counts", true) ? "" : "  does not count");
 }
@@ -95,6 +90,11 @@ std::string times_text(const json& size, const char* procedure) {
 double number_or(const json& of, const char* member, double otherwise) {
     const auto at = of.find(member);
     return at != of.end() && at->is_number() ? at->get<double>() : otherwise;
+}
+
+std::string decimal_or_dash(const json& of, const char* member) {
+    const double value = number_or(of, member, -1);
+    return value < 0 ? "-" : fmt::format("{:.1f}", value);
 }
 
 std::string throughput_remark(const json& found) {

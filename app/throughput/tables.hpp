@@ -14,6 +14,9 @@ constexpr const char* latency_figures[] = {"min_us",   "mean_us", "p50_us", "p90
 /// A member that is a number; else `otherwise`.
 [[nodiscard]] double number_or(const nlohmann::json& of, const char* member, double otherwise);
 
+/// A figure with one decimal; "-": the member is no number.
+[[nodiscard]] std::string decimal_or_dash(const nlohmann::json& of, const char* member);
+
 /// The reason that a throughput is not the device's, such as "limited by the sender" or "irregular: max_load_lower"; empty: it is.
 ///
 /// found  of RFC 2544's search, or a goal

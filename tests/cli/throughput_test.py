@@ -232,6 +232,10 @@ def test_back_to_back_frames_that_do_not_count():
         done = run("--result", files=(one,))
         assert done.returncode == 0 and ("  does not count\n" in done.stdout) == (counts is False), (counts, done.stdout)
         assert ("9, does not count" in page_of(one)) == (counts is False), counts
+    # Without a throughput the buffer is not known.
+    one["sizes"][0]["back_to_back"].update(buffer_frames=None, corrected_buffer_us=None)
+    done = run("--result", files=(one,))
+    assert done.returncode == 0 and re.search(r" 103 +- +-  does not count\n", done.stdout) and "<td" in page_of(one), (done.stdout, done.stderr)
 
 
 def recovery(*results):
