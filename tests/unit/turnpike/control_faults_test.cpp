@@ -146,12 +146,10 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
 
 /// The effects of a link's change on neighbours, addresses and bridges: the next poll repeats them.
 TEST(control_faults, every_allocation_of_a_links_change_may_fail) {
-    path_lab l(
+    running_lab l(
         "ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"]}\n"
         "  - {name: p, device: d1}\n"
         "bridges: [{name: lan, members: [{port: p}], addresses: [10.0.3.254/24]}]\n");
-    l.links(true);
-    l.worker().start();
     const auto frames = [&] {
         size_t n = 0;
         for (const uint16_t port : std::initializer_list<uint16_t>{0, 1}) n += l.sent(port).size();
@@ -165,7 +163,7 @@ TEST(control_faults, every_allocation_of_a_links_change_may_fail) {
         }
         const bool failed = failed_meanwhile();
         l.links(up);
-        l.worker().poll();
+        l.settle();
         return failed;
     };
     constexpr long none = 1'000'000;
@@ -183,7 +181,6 @@ TEST(control_faults, every_allocation_of_a_links_change_may_fail) {
         ASSERT_GE(frames(), announced) << nth;
     }
     EXPECT_GT(nth, 3);
-    l.worker().finish();
 }
 
 /// With many interfaces, a transaction would hold up control. Management applies the kernel's change, as a whole or not at
