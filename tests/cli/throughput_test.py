@@ -315,16 +315,16 @@ def scaled(*sizes):
 
 def test_speedups_of_lower_bounds_are_marked():
     limited = "limited by the sender"
-    one = scaled((1e6, 1, None), (1.9e6, 1.9, None), (2.5e6, 2.5, limited))
+    one = scaled((1e6, 1, None), (1.9e6, 1.9, None), (2.6e6, 2.6, limited))
     done = run("--result", files=(one,))
     assert done.returncode == 0, done.stderr
     lines = [re.split("  +", line.strip()) for line in done.stdout.splitlines()]
     assert ["two", "2", "64", "1.900000", "1.90", "0.95", "50", "90", "1.80"] in lines, done.stdout
-    assert ["four", "4", "64", ">= 2.500000", ">= 2.50", ">= 0.62", "50", "90", "1.80"] in lines, done.stdout
+    assert ["four", "4", "64", ">= 2.600000", ">= 2.60", ">= 0.65", "50", "90", "1.80"] in lines, done.stdout
     note = ">= (a lower bound), limited by the sender: four (64)"
     page = page_of(one)
     assert f"\n{note}\n" in done.stdout and html.escape(note) in page and "64 bytes, at least<" in page, page
-    assert page.count("&gt;= 2.50") == 2, page  # Mfps and speedup
+    assert page.count("&gt;= 2.60") == 2, page  # Mfps and speedup
     # A ratio to a lower bound is none.
     base = "the first step's throughput is a lower bound"
     one = scaled((1e6, None, limited), (1.9e6, None, base))
