@@ -14,7 +14,7 @@ struct http_server::callbacks {
         MHD_Response* const r = MHD_create_response_from_buffer(
             a.body.size(), const_cast<char*>(a.body.data()), MHD_RESPMEM_MUST_COPY);
         if (r == nullptr) return MHD_NO;
-        MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, a.type);
+        MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, a.type.data());
         MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
         MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
         MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");

@@ -26,7 +26,7 @@ struct http_request {
 
 struct http_answer {
     unsigned status = 200;
-    const char* type = "text/plain; charset=utf-8";  ///< a literal
+    std::string_view type = "text/plain; charset=utf-8";  ///< a literal: ends in 0
     std::string body{};
 };
 

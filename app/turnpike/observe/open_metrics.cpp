@@ -334,7 +334,7 @@ unsigned quality_of(std::string_view accept, std::string_view type) noexcept {
 
 }  // namespace
 
-const char* content_type(exposition_format f) noexcept {
+std::string_view content_type(exposition_format f) noexcept {
     return f == exposition_format::open_metrics_1_0
                ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                : "text/plain; version=0.0.4; charset=utf-8";

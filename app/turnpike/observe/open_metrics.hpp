@@ -19,7 +19,7 @@ inline constexpr size_t max_collected_rules = max_listed_rules + 2;
 enum class exposition_format : uint8_t { prometheus_0_0_4, open_metrics_1_0 };
 
 /// The value of Content-Type.
-[[nodiscard]] const char* content_type(exposition_format f) noexcept;
+[[nodiscard]] std::string_view content_type(exposition_format f) noexcept;
 /// The format for the value of Accept (RFC 9110 section 12.5.1): OpenMetrics if its quality is at least that of
 /// text/plain, otherwise, and for an empty value, 0.0.4.
 [[nodiscard]] exposition_format format_of(std::string_view accept) noexcept;
