@@ -81,7 +81,8 @@ void controller::tick_lent(uint64_t now_ms) noexcept {
 void controller::hold(rte_mbuf* m) noexcept {
     using datapath::punt_reason;
     const datapath::punted& about = datapath::punted_of(m);
-    const bool of_neighbour = about.why == punt_reason::arp || about.why == punt_reason::nd;
+    const bool of_neighbour = about.why == punt_reason::arp || about.why == punt_reason::nd ||
+                              about.why == punt_reason::neigh_suppress;
     const bool answered = of_neighbour && slow_path_.answer(m, *slow_path_context_);
     std::vector<held_packet>& to = of_neighbour ? held_neighbours_ : held_;
     if (to.size() < max_held_) return to.push_back({m, answered});

@@ -24,7 +24,13 @@ using namespace test;
 using control::control_calls;
 
 class loan : public testing::Test {
+  public:
+    loan()
+        : loan(router("{to: 10.9.0.0/16, via: 10.0.2.2}",
+                      "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n")) {}
+
   protected:
+    explicit loan(const std::string& configuration) : l_(configuration) {}
     static constexpr uint32_t us = 0x0a0001fe;
     /// Replies at west by kind.
     struct replies {
@@ -98,8 +104,7 @@ class loan : public testing::Test {
     const byte_vector to_no_port_ = ethernet(0x0800, ipv4({.destination = us}, udp(counted(4))));
     const byte_vector arp_request_ =
         ethernet(0x0806, arp({}), {0xff, 0xff, 0xff, 0xff, 0xff, 0xff});
-    lab l_{router("{to: 10.9.0.0/16, via: 10.0.2.2}",
-                  "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n")};
+    lab l_;
     control_calls calls_{};
     replies got_{};
 };
@@ -114,6 +119,47 @@ TEST_F(loan, answers_pings_and_arp_meanwhile_and_learns_afterwards) {
     EXPECT_EQ(meanwhile.ttl, 1U);
     EXPECT_EQ(meanwhile.arp, 1U);
     EXPECT_EQ(got_.echo, 1U);
+    EXPECT_EQ(got_.arp, 1U) << "answered once";
+}
+
+/// West is a port of a bridge, and its tunnel has neigh_suppress.
+class loan_of_a_bridge : public loan {
+  public:
+    loan_of_a_bridge()
+        : loan(
+              "ports:\n  - {name: west, device: d0}\n"
+              "  - {name: east, device: d1, addresses: [10.0.9.1/24]}\n"
+              "neighbours:\n  static: [{address: 10.0.9.2, mac: \"02:00:00:00:09:02\"}]\n"
+              "tunnels:\n  - {name: t2, vni: 100, local: 10.0.9.1, remote: 10.0.9.2}\n"
+              "bridges:\n  - {name: lan, members: [{port: west}, {port: t2, neigh_suppress: "
+              "true}]}\n") {}
+};
+
+TEST_F(loan_of_a_bridge, requests_are_answered_meanwhile_for_a_host_behind_a_tunnel) {
+    constexpr uint32_t asker = 0x0a010001, far = 0x0a010002;
+    const byte_vector far_mac{2, 0, 0, 0, 1, 2}, everybody(6, 0xff);
+    const auto message = [&](uint32_t from, uint32_t to, const byte_vector& mac) {
+        return ethernet(0x0806,
+                        arp({.operation = 1,
+                             .sender_mac = mac,
+                             .sender_ip = from,
+                             .target_mac = zeros(6),
+                             .target_ip = to}),
+                        everybody, mac);
+    };
+    const byte_vector inner = message(far, far, far_mac);
+    EXPECT_TRUE(
+        l_.offer(1, ethernet(0x0800,
+                             ipv4({.source = 0x0a000902, .destination = 0x0a000901},
+                                  be(uint16_t{50000}) + be(uint16_t{4789}) +
+                                      be(static_cast<uint16_t>(16 + inner.size())) + zeros(2) +
+                                      be(uint32_t{0x0800'0000}) + be(uint32_t{100 << 8}) + inner),
+                             {2, 0, 0, 0, 0, 0x0c}, {2, 0, 0, 0, 9, 2})));
+    l_.settle();
+    const replies meanwhile = during_a_loan([&] {
+        EXPECT_TRUE(l_.offer(0, message(asker, far, {2, 0, 0, 0, 1, 1})));
+    });
+    EXPECT_EQ(meanwhile.arp, 1U);
     EXPECT_EQ(got_.arp, 1U) << "answered once";
 }
 

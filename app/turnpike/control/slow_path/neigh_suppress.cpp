@@ -30,64 +30,100 @@ mac_address mac_of_bound(const bound_address& who) noexcept {
     return out;
 }
 
+/// A message as read_headers() and the protocol's checks take it.
+bool is_message(const owned_mbuf& p, packet::parsed& h) {
+    if (!datapath::read_headers(p.get(), h) || h.l3_drop != packet::drop_reason::none) return false;
+    if (h.l3 == packet::l3_kind::arp)
+        return packet::check_arp(
+                   packet::header_at<packet::arp_message>(p.lead().data() + h.l2_bytes), {}) ==
+               packet::drop_reason::none;
+    const mac_address* link = nullptr;
+    return packet::is_nd(h) && packet::check_nd(p.lead(), h, link) == packet::drop_reason::none;
+}
+
+/// The link-layer address in a message that check_nd() accepts; null: none.
+const mac_address* link_address_of(const owned_mbuf& p, const packet::parsed& h) {
+    const mac_address* link = nullptr;
+    static_cast<void>(packet::check_nd(p.lead(), h, link));
+    return link;
+}
+
 }  // namespace
 
 /// The packet is a copy: the original has been forwarded.
 void neigh_suppress::handle(owned_mbuf p) {
     packet::parsed h;
     if (bridges_.addresses() != nullptr &&
-        (p.get()->nb_segs == 1 || rte_pktmbuf_linearize(p.get()) == 0) &&
-        datapath::read_headers(p.get(), h) && h.l3_drop == packet::drop_reason::none) {
-        if (h.l3 == packet::l3_kind::arp) handle_arp(p, h);
-        if (packet::is_nd(h)) handle_nd(p, h);
+        (p.get()->nb_segs == 1 || rte_pktmbuf_linearize(p.get()) == 0) && is_message(p, h)) {
+        if (h.l3 == packet::l3_kind::arp)
+            learn_from_arp(p, h);
+        else
+            learn_from_nd(p, h);
+        if (!context_.answered)
+            static_cast<void>(h.l3 == packet::l3_kind::arp ? answer_arp(p, h) : answer_nd(p, h));
     }
     p.consume();
 }
 
-void neigh_suppress::handle_arp(const owned_mbuf& p, const packet::parsed& h) {
-    const auto& arp = packet::header_at<packet::arp_message>(p.lead().data() + h.l2_bytes);
-    if (packet::check_arp(arp, {}) != packet::drop_reason::none) return;
-    const uint16_t domain = p.about().domain;
-    const uint32_t sender = arp.sender_ip, target = arp.target_ip;
-    if (sender == 0)
-        return;  // a probe has no binding, and must reach the address's owner (RFC 5227)
-    if (arp.sender_mac == ethernet_of(p).source)
-        bridges_.addresses()->learn(address_key_of(sender, domain),
-                                    bound_address(arp.sender_mac, 0));
-    if (arp.operation != packet::arp_request || sender == target) return;
-    const bound_address who = to_be_named(p, address_key_of(target, domain));
-    if (!who) return;
-    std::array<uint8_t, packet::arp_frame_bytes> frame;
-    if (packet::write_arp_reply(frame, {mac_of_bound(who), target}, {arp.sender_mac, sender}) != 0)
-        send_reply(p, frame);
+/// By workers' tables: control's may be lent.
+bool neigh_suppress::answer(const owned_mbuf& p) {
+    packet::parsed h;
+    if (p.get()->nb_segs != 1 || !is_message(p, h)) return false;
+    return h.l3 == packet::l3_kind::arp ? answer_arp(p, h) : answer_nd(p, h);
 }
 
-void neigh_suppress::handle_nd(const owned_mbuf& p, const packet::parsed& h) {
-    const mac_address* link = nullptr;
-    if (packet::check_nd(p.lead(), h, link) != packet::drop_reason::none) return;
+void neigh_suppress::learn_from_arp(const owned_mbuf& p, const packet::parsed& h) {
+    const auto& arp = packet::header_at<packet::arp_message>(p.lead().data() + h.l2_bytes);
+    // A probe has no binding (RFC 5227).
+    if (arp.sender_ip != 0 && arp.sender_mac == ethernet_of(p).source)
+        bridges_.addresses()->learn(address_key_of(uint32_t{arp.sender_ip}, p.about().domain),
+                                    bound_address(arp.sender_mac, 0));
+}
+
+bool neigh_suppress::answer_arp(const owned_mbuf& p, const packet::parsed& h) {
+    const auto& arp = packet::header_at<packet::arp_message>(p.lead().data() + h.l2_bytes);
+    const uint32_t sender = arp.sender_ip, target = arp.target_ip;
+    // A probe must reach the address's owner (RFC 5227).
+    if (arp.operation != packet::arp_request || sender == 0 || sender == target) return false;
+    const bound_address who = to_be_named(p, address_key_of(target, p.about().domain));
+    if (!who) return false;
+    std::array<uint8_t, packet::arp_frame_bytes> frame;
+    if (packet::write_arp_reply(frame, {mac_of_bound(who), target}, {arp.sender_mac, sender}) == 0)
+        return false;
+    send_reply(p, frame);
+    return true;
+}
+
+void neigh_suppress::learn_from_nd(const owned_mbuf& p, const packet::parsed& h) {
+    const auto& nd = packet::header_at<packet::nd_message>(p.lead().data() + h.upper_offset);
+    const mac_address* const link = link_address_of(p, h);
+    const mac_address from = ethernet_of(p).source;
+    // Only a binding that its owner sends: RFC 9161 section 3.1.
+    if (h.icmp_type == packet::icmp6_neighbour_advertisement && link != nullptr && *link == from)
+        bridges_.addresses()->learn(address_key_of(nd.target, p.about().domain),
+                                    bound_address(from, uint32_t{nd.icmp.rest}));
+}
+
+bool neigh_suppress::answer_nd(const owned_mbuf& p, const packet::parsed& h) {
     const uint8_t* const frame = p.lead().data();
     const auto source = packet::header_at<packet::ipv6_header>(frame + h.l2_bytes).source;
     const auto& nd = packet::header_at<packet::nd_message>(frame + h.upper_offset);
-    const auto key = address_key_of(nd.target, p.about().domain);
-    const mac_address from = ethernet_of(p).source;
-    if (h.icmp_type == packet::icmp6_neighbour_advertisement) {
-        // Only a binding that its owner sends: RFC 9161 section 3.1.
-        if (link != nullptr && *link == from)
-            bridges_.addresses()->learn(key, bound_address(from, uint32_t{nd.icmp.rest}));
-        return;
-    }
     if (h.icmp_type != packet::icmp6_neighbour_solicitation || source == packet::ipv6_unspecified)
-        return;
-    const bound_address who = to_be_named(p, key);
-    if (!who) return;
+        return false;
+    const bound_address who = to_be_named(p, address_key_of(nd.target, p.about().domain));
+    if (!who) return false;
+    const mac_address* const link = link_address_of(p, h);
     std::array<uint8_t, packet::nd_frame_bytes> advertisement;
     const uint32_t bytes = packet::write_neighbour_advertisement(
-        advertisement, {mac_of_bound(who), nd.target}, {link != nullptr ? *link : from, source},
+        advertisement, {mac_of_bound(who), nd.target},
+        {link != nullptr ? *link : ethernet_of(p).source, source},
         packet::nd_flag_solicited | who.flags());
-    if (bytes != 0) send_reply(p, std::span(advertisement).first(bytes));
+    if (bytes == 0) return false;
+    send_reply(p, std::span(advertisement).first(bytes));
+    return true;
 }
 
-/// The worker's check (datapath/neigh_suppress.cpp), repeated with current tables.
+/// The worker's check (datapath/neigh_suppress.cpp), repeated.
 bound_address neigh_suppress::to_be_named(const owned_mbuf& p,
                                           const datapath::address_key& asked) const {
     constexpr bound_address none(0);
@@ -96,9 +132,14 @@ bound_address neigh_suppress::to_be_named(const owned_mbuf& p,
     if (v.bridges == nullptr || v.bridges->addresses == nullptr || !group ||
         v.bridges->exits[p.about().in_interface].is != datapath::bridge_exit::member)
         return none;
-    const bound_address who = bridges_.addresses()->find(asked);
-    const uint16_t ifindex = who ? bridges_.ifindex_of(who.mac(), p.about().domain) : uint16_t{0};
-    return v.bridges->members[ifindex].neigh_suppress ? who : none;
+    uint64_t bound = 0;
+    static_cast<void>(v.bridges->addresses->lookup({&asked, 1}, {&bound, 1}));
+    const bound_address who(bound);
+    if (!who) return none;
+    const datapath::fdb_key key = who.mac() | uint64_t{p.about().domain} << 48;
+    uint32_t entry = 0;
+    static_cast<void>(v.bridges->fdb_entries->lookup({&key, 1}, {&entry, 1}));
+    return v.bridges->members[datapath::fdb_entry(entry).ifindex()].neigh_suppress ? who : none;
 }
 
 void neigh_suppress::send_reply(const owned_mbuf& p, std::span<const uint8_t> frame) {

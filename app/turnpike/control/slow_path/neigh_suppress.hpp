@@ -12,10 +12,13 @@ class neigh_suppress : public handler {
   public:
     neigh_suppress(slow_path_context& t, bridges& b) : handler(t), bridges_(b) {}
     void handle(owned_mbuf p) override;
+    bool answer(const owned_mbuf& p) override;
 
   private:
-    void handle_arp(const owned_mbuf& p, const packet::parsed& h);
-    void handle_nd(const owned_mbuf& p, const packet::parsed& h);
+    void learn_from_arp(const owned_mbuf& p, const packet::parsed& h);
+    void learn_from_nd(const owned_mbuf& p, const packet::parsed& h);
+    bool answer_arp(const owned_mbuf& p, const packet::parsed& h);
+    bool answer_nd(const owned_mbuf& p, const packet::parsed& h);
     /// The binding to answer with; none: no binding, or the requester receives the request's own
     /// answer.
     [[nodiscard]] datapath::bound_address to_be_named(const owned_mbuf& p,
