@@ -259,8 +259,19 @@ int session::add_to_candidate(const command_line& line, const json& edits,
         candidate_.pop_back();
         return code_;
     }
+    note_running(*result, candidate_.size() == 1);
     print_invalid(*result, says, request);
     return 0;
+}
+
+/// The edits mean the configuration that the operator saw: a rule's place is another rule's after another operator's change.
+/// compared  the operator sees the candidate's effect on the running one
+void session::note_running(const json& result, bool compared) {
+    const auto id = result.value("id", uint64_t{0});
+    if (compared)
+        seen_id_ = id;
+    else if (id != seen_id_)
+        std::puts("the running configuration was changed meanwhile: compare before you commit");
 }
 
 /// Why turnpike would refuse a commit of the candidate as it is.
@@ -328,10 +339,14 @@ int session::send_candidate(bool dry, json with) {
         std::puts("the candidate has no changes");
         return 0;
     }
-    if (dry) with["dry"] = true;
+    if (dry)
+        with["dry"] = true;
+    else if (seen_id_ != 0)
+        with["unless_changed"] = seen_id_;
     const auto [request, says] = candidate_request(std::move(with));
     const auto result = result_of(request, says);
     if (!result) return code_;
+    if (dry) note_running(*result, true);
     std::fputs(((dry ? "would change: " : "changed: ") + changes_text(*result)).c_str(), stdout);
     if (dry) {
         print_invalid(*result, says, request);

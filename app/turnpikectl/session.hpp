@@ -58,6 +58,7 @@ class session {
     int configure();
     int add_to_candidate(const command_line& line, const nlohmann::json& edits,
                          const std::string& text);
+    void note_running(const nlohmann::json& result, bool compared);
     static void print_invalid(const nlohmann::json& result, const given& says,
                               const nlohmann::json& request);
     int commit(const std::vector<std::string>& words);
@@ -75,6 +76,8 @@ class session {
     [[nodiscard]] std::vector<std::string_view> own_first_words() const;
 
     std::vector<std::pair<std::string_view, std::vector<std::string>>> options_;  ///< by name
+    uint64_t seen_id_ =
+        0;  ///< of the running configuration that the candidate was compared with; 0: unknown
     uint64_t pending_id_ = 0;  ///< of the change that the last commit began to wait with; 0: none
     int code_ = 0;
     bool configures_ = false, refused_to_leave_ = false;

@@ -27,6 +27,7 @@ class Box:
     def __init__(self):
         self.state = {"states": [], "unsaved": False, "undone_in_s": None}
         self.refuse = self.invalid = self.silent_about = None
+        self.running = None  # the id of the running configuration
         self.text = "ports: []\n"
         self.server = Server(*[self.answer] * 90)
 
@@ -43,6 +44,11 @@ class Box:
                 self.state["unsaved"] = True
                 self.state["undone_in_s"] = request.get("confirm")
             result = dict(CHANGED["result"])
+            if self.running and request.get("dry"):
+                result["id"] = self.running
+            if request.get("unless_changed", self.running) != self.running:
+                return {"error": {"code": "EBUSY", "where": "unless_changed",
+                                  "what": "the running configuration was changed meanwhile, by uid 0 (process 7): change"}}
             if kind == "change" and request.get("dry") and self.invalid:
                 result["invalid"] = self.invalid
             if request.get("confirm"):
@@ -424,6 +430,26 @@ def test_a_candidate():
     terminal.line("set port west mtu 1400", "# ")
     assert "forgotten: 1 change" in terminal.line("abort")
     assert all(r.get("dry") for r in box.changes()[before:])
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_a_candidate_is_of_the_configuration_that_was_compared():
+    """A rule's place is another rule's after another operator's change."""
+    box = Box()
+    box.running = 5
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    terminal.line("configure", "(candidate: 0)# ")
+    terminal.line("rule del edge 3", "(candidate: 1)# ")
+    box.running = 6
+    shown = terminal.line("set port west mtu 9000", "(candidate: 2)# ")
+    assert "changed meanwhile: compare before you commit" in shown, shown
+    shown = terminal.line("commit", "(candidate: 2)# ")
+    assert "changed meanwhile, by uid 0 (process 7)" in shown, shown
+    terminal.line("compare", "(candidate: 2)# ")
+    terminal.line("commit", "turnpike (unsaved)> ")
+    assert [r.get("unless_changed") for r in box.changes() if not r.get("dry")] == [5, 6], box.changes()
     terminal.type("exit\n")
     assert terminal.end() == 0
 

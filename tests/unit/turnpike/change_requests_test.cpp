@@ -257,6 +257,21 @@ TEST_F(change_requests, a_text_of_an_earlier_configuration_undoes_no_change) {
     EXPECT_NE(runs(), now);
 }
 
+/// The edits of a candidate are made to the configuration that its operator saw.
+TEST_F(change_requests, edits_are_refused_if_another_configuration_runs) {
+    const std::string edit = R"([{"set": {"port": {"name": "west", "mtu": 1400}}}])";
+    const auto seen = changed(edit, {{"dry", true}})["id"];
+    EXPECT_EQ(seen, states()["states"][0]["id"]);
+    changed(R"([{"set": {"tx": {"drain_us": 300}}}])");
+    const std::string now = runs();
+    const json error = change(edit, {{"unless_changed", seen}})["error"];
+    EXPECT_EQ(error["code"], "EBUSY");
+    EXPECT_EQ(error["where"], "unless_changed");
+    EXPECT_EQ(runs(), now);
+    changed(edit, {{"unless_changed", changed(edit, {{"dry", true}})["id"]}});
+    EXPECT_NE(runs(), now);
+}
+
 TEST_F(change_requests, have_comments) {
     changed(seven, {{"comment", "for Ω, ticket 7"}});
     EXPECT_EQ(states()["states"][0]["comment"], "for Ω, ticket 7");

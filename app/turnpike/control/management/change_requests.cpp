@@ -180,13 +180,18 @@ json change_requests::with_undo(json changes) const {
     return changes;
 }
 
-json change_requests::apply(const request_fields& f, const peer& from) {
-    f.expect("text name file confirm comment base");
-    if (const past_state& now = history_.states().front();
-        f.has("base") && f.number_or("base", 0, 1, UINT64_MAX) != now.id)
-        throw error{EBUSY, "base",
+/// member  has the id of the running configuration, if the request has the member: else another one runs meanwhile
+void change_requests::expect_running(const request_fields& f, const char* member) const {
+    const past_state& now = history_.states().front();
+    if (f.has(member) && f.number_or(member, 0, 1, UINT64_MAX) != now.id)
+        throw error{EBUSY, member,
                     fmt::format("the running configuration was changed meanwhile, by {}: {}",
                                 now.cause.by, printable(now.cause.what))};
+}
+
+json change_requests::apply(const request_fields& f, const peer& from) {
+    f.expect("text name file confirm comment base");
+    expect_running(f, "base");
     auto config = std::make_shared<const state::configuration>(config_of_request(f, from));
     log_old_keys(*config);
     const change_cause cause{who_is(from), "apply " + config->file, comment_of(f)};
@@ -206,7 +211,8 @@ const past_state* change_requests::base_of(const request_fields& f) const {
 
 /// Edit one object or several, all or none: of the running configuration, or of `base`, an earlier one.
 json change_requests::change(const request_fields& f, const peer& from) {
-    f.expect("do confirm dry base comment");
+    f.expect("do confirm dry base unless_changed comment");
+    expect_running(f, "unless_changed");
     const std::string list = f.json_text("do");
     const past_state* const base = base_of(f);
     auto config = copy_of(base != nullptr ? *base->state : *running());
@@ -219,6 +225,7 @@ json change_requests::change(const request_fields& f, const peer& from) {
         state::validate(*config).map_error([&](const error& e) { return of_edits(e, source); });
     if (f.truth_or("dry", false)) {
         json out = compared(*running(), *config);
+        out["id"] = history_.states().front().id;
         if (!valid) out["invalid"] = error_json(valid.error());  // later edits may complete it
         return out;
     }

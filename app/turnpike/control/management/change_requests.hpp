@@ -65,6 +65,7 @@ class change_requests {
     [[nodiscard]] json with_undo(json changes) const;
     /// The state that the edits of a request change; null: the running one.
     [[nodiscard]] const past_state* base_of(const request_fields& f) const;
+    void expect_running(const request_fields& f, const char* member) const;
     [[nodiscard]] std::shared_ptr<const state::configuration> running() const {
         return history_.states().front().state;
     }
