@@ -92,11 +92,12 @@ class tx_queue {
 
   private:
     static uint64_t bytes_of(rte_mbuf* const* packets, uint16_t n) noexcept {
-        uint64_t sum = 0;
+        static_assert(burst <= 256);  // of frames of less than 16 MB
+        uint32_t sum = 0;
         uint16_t i = 0;
         for (; i + 4 <= n; i = static_cast<uint16_t>(i + 4))  // unrolled by hand: compilers do not
-            sum += uint64_t{packets[i]->pkt_len} + packets[i + 1]->pkt_len +
-                   packets[i + 2]->pkt_len + packets[i + 3]->pkt_len;
+            sum += packets[i]->pkt_len + packets[i + 1]->pkt_len + packets[i + 2]->pkt_len +
+                   packets[i + 3]->pkt_len;
         for (; i < n; ++i) sum += packets[i]->pkt_len;
         return sum;
     }

@@ -21,15 +21,19 @@ inline uint32_t find_burst(const turnpike::tunnel::last_endpoints& last, const u
     uint64_t found = 0;
     for (uint32_t i = 0; i < n; i += block) {
         V wanted[block_vectors<V>], seen[block_vectors<V>];
+        // Unrolled: arrays with a variable index would be in memory.
+#pragma GCC unroll 4
         for (uint32_t k = 0; k < block_vectors<V>; ++k) {
             wanted[k] = V::load(mark + i + k * V::lanes);
             seen[k] = V::all(0);
         }
         for (uint32_t e = 0; e < last.used; ++e) {
             const V its_mark = V::all(marks[e]), its_value = V::all(values[e]);
+#pragma GCC unroll 4
             for (uint32_t k = 0; k < block_vectors<V>; ++k)
                 seen[k] = V::pick(seen[k], wanted[k], its_mark, its_value);
         }
+#pragma GCC unroll 4
         for (uint32_t k = 0; k < block_vectors<V>; ++k) {
             V::store(value + i + k * V::lanes, seen[k]);
             found |= uint64_t{V::nonzero(seen[k])} << (i + k * V::lanes);

@@ -51,10 +51,12 @@ struct acl_keys {
     void add(const burst& b, uint32_t i) noexcept {
         const packet::parsed& p = b.parsed[i];
         const auto* l3 = rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, p.l2_bytes);
-        write_upper(begin(l3, vlan_of(b, i, p.vlan_tags != 0), i), p, l3);
+        write_upper(begin(l3, vlan_of(b, i, p.vlan_tags != 0), i, n++), p, l3);
     }
-    /// Add a fast-path packet, without a tag in its frame. False: neither TCP nor UDP, or a fragment.
-    bool add_fast(const fast_burst& b, const uint8_t* l3, uint32_t l3_bytes, uint32_t i) noexcept {
+    /// Write the key of a fast-path packet, without a tag in its frame. False: neither TCP nor UDP, or a fragment. The caller
+    /// counts the keys: `n` would be read again behind each write of a key.
+    bool write_fast(const fast_burst& b, const uint8_t* l3, uint32_t l3_bytes, uint32_t i,
+                    uint32_t at) noexcept {
         constexpr uint32_t header_bytes =
             v4 ? sizeof(packet::ipv4_header) : sizeof(packet::ipv6_header);
         const uint8_t protocol = l3[v4 ? 9 : 6];
@@ -68,7 +70,7 @@ struct acl_keys {
                  l3_bytes < header_bytes + sizeof(packet::udp_header))
             return false;
         const bool tagged = (b.tagged >> i & 1) != 0;
-        Key& k = begin(l3, tagged ? vlan_of(b.tag[i]) : uint16_t{0}, i);
+        Key& k = begin(l3, tagged ? vlan_of(b.tag[i]) : uint16_t{0}, i, at);
         std::memcpy(&k.source_port, header, sizeof k.source_port + sizeof k.destination_port);
         k.protocol = protocol;
         k.tcp_flags = static_cast<uint16_t>(flags);
@@ -77,14 +79,47 @@ struct acl_keys {
 
   private:
     /// Begins the key of packet i.
-    Key& begin(const uint8_t* l3, uint16_t vlan, uint32_t i) noexcept {
-        Key& k = of_packet[n];
+    Key& begin(const uint8_t* l3, uint16_t vlan, uint32_t i, uint32_t at) noexcept {
+        Key& k = of_packet[at];
         begin_key(k, l3, vlan);
-        keys[n] = &k;
-        packet[n++] = static_cast<uint8_t>(i);
+        keys[at] = &k;
+        packet[at] = static_cast<uint8_t>(i);
         return k;
     }
 };
+
+/// Count the hits of a list with one category. Most lists have a rule that most packets meet: its counters are written once.
+/// found  0: the default rule
+/// Answers  the denied packets
+template <class Key>
+packet_mask count_hits(rte_mbuf* const* packet, const acl_keys<Key>& q, const uint32_t* found,
+                       const acl_list& list, acl_counter* counters) noexcept {
+    const auto verdict_of = [&](uint32_t hit) { return hit != 0 ? hit : list.default_hit(); };
+    uint32_t differ = 0;
+    for (uint32_t k = 1; k < q.n; ++k) differ |= found[k] ^ found[0];
+    packet_mask denied = 0;
+    if (differ == 0) {
+        const uint32_t verdict = verdict_of(found[0]);
+        uint64_t bytes = 0;
+        packet_mask all = 0;
+        for (uint32_t k = 0; k < q.n; ++k) {
+            bytes += packet[q.packet[k]]->pkt_len;
+            all |= packet_mask{1} << q.packet[k];
+        }
+        acl_counter& of = counters[acl_id(verdict)];
+        of.packets.add(q.n);
+        of.bytes.add(bytes);
+        return acl_denies(verdict) ? all : 0;
+    }
+    for (uint32_t k = 0; k < q.n; ++k) {
+        const uint32_t i = q.packet[k], verdict = verdict_of(found[k]);
+        acl_counter& of = counters[acl_id(verdict)];
+        of.packets.add(1);
+        of.bytes.add(packet[i]->pkt_len);
+        denied |= static_cast<packet_mask>(acl_denies(verdict)) << i;
+    }
+    return denied;
+}
 
 template <class Key>
 packet_mask classify(rte_mbuf* const* packet, const acl_keys<Key>& q, const bound_acl& by,
@@ -96,6 +131,7 @@ packet_mask classify(rte_mbuf* const* packet, const acl_keys<Key>& q, const boun
     list.classifier(static_cast<const Key*>(nullptr))
         .classify({q.keys.data(), q.n}, {results.data(), size_t{q.n} * categories}, categories);
     acl_counter* counters = by.counters[worker].get();
+    if (categories == 1) return count_hits(packet, q, results.data(), list, counters);
     packet_mask denied = 0;
     for (uint32_t k = 0; k < q.n; ++k) {
         const uint32_t* found = &results[size_t{k} * categories];
@@ -132,10 +168,14 @@ acl_verdict classify_fast(const fast_burst& b, packet_mask packets, uint8_t* con
                           const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
     acl_keys<Key> q;
     packet_mask asked = 0;
+    uint32_t n = 0;
     for_each(packets, [&](uint32_t i) {
-        const bool fast = q.add_fast(b, frame[i] + sizeof(packet::ethernet_header), l3_bytes[i], i);
+        const bool fast =
+            q.write_fast(b, frame[i] + sizeof(packet::ethernet_header), l3_bytes[i], i, n);
+        n += uint32_t{fast};
         asked |= packet_mask{fast} << i;
     });
+    q.n = n;
     const packet_mask denied = classify(b.packet, q, by, worker);
     return {.permitted = asked & ~denied, .denied = denied};
 }

@@ -20,7 +20,7 @@ struct fast_burst {
     const uint16_t* tag;                   ///< TCI of `tagged` packets
     egress* out;
     uint32_t count;
-    packet_mask tagged;  ///< the ACL's key has the VLAN ID of tag[]
+    packet_mask tagged;  ///< a tag was removed; the ACL's key has the VLAN ID of tag[]
 };
 
 /// frame     [i] Ethernet in one segment, untagged or with a tag that is in b.tag, followed by an IPv4 header without

@@ -23,14 +23,20 @@ struct fast_verdict {
     }
 };
 
+/// An element that is not cleared when its array is made.
+union unset_egress {
+    egress is;
+    unset_egress() noexcept {}
+};
+
 /// Packets of one family, side by side, so that its kernels run over no others.
 struct part {
     frames f{frames::empty{}};
     alignas(16) std::array<uint32_t, burst_max> single_segment_bytes;
     std::array<rte_mbuf*, burst_max> packet;
     std::array<uint16_t, burst_max> tag;
-    std::array<egress, burst_max> out;
-    std::array<uint8_t, burst_max> at;  ///< index in the burst
+    std::array<unset_egress, burst_max> out;  ///< of packets that are sent
+    std::array<uint8_t, burst_max> at;        ///< index in the burst
     uint32_t n = 0;
     packet_mask in_burst = 0, tagged = 0;
 
@@ -56,7 +62,7 @@ fast_verdict put_back(burst& b, const part& p, const fast_verdict& done) noexcep
         for_each(packets, [&](uint32_t k) { out |= packet_mask{1} << p.at[k]; });
         return out;
     };
-    for_each(done.sent, [&](uint32_t k) { b.out[p.at[k]] = p.out[k]; });
+    for_each(done.sent, [&](uint32_t k) { b.out[p.at[k]] = p.out[k].is; });
     return {in_burst(done.sent), in_burst(done.denied), in_burst(done.tagged)};
 }
 

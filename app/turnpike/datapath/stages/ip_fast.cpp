@@ -131,8 +131,8 @@ fast_verdict send_by_nexthops(const Nexthops nexthops, const ingress& from, cons
         for_each(open, [&](uint32_t i) {
             if (nexthops.out(i).interface == from.in.ifindex) open &= ~(packet_mask{1} << i);
         });
-    if (nexthops.tags())
-        for_each(open, [&](uint32_t i) {
+    if (nexthops.tags())  // where a tag was removed, there is room for one
+        for_each(open & ~b.tagged, [&](uint32_t i) {
             const bool room = rte_pktmbuf_headroom(b.packet[i]) >= sizeof(packet::vlan_tag);
             open &= ~(packet_mask{!room} << i);
         });
@@ -261,13 +261,13 @@ __attribute__((noinline)) fast_verdict forward_part(const ingress& from, burst& 
         p.f.fill_up<4>(p.n);
     else
         p.f.fill_up<16>(p.n);
-    if (from.in.acl_in != nullptr)
+    if ((b.tagged & packets) != 0)
         for (uint32_t k = 0; k < p.n; ++k) {
             p.tag[k] = b.tag[p.at[k]];
             p.tagged |= (b.tagged >> p.at[k] & 1) << k;
         }
     const fast_burst some{
-        p.packet.data(), p.single_segment_bytes.data(), p.tag.data(), p.out.data(), p.n, p.tagged};
+        p.packet.data(), p.single_segment_bytes.data(), p.tag.data(), &p.out[0].is, p.n, p.tagged};
     return put_back(b, p, forward_family(from, some, all_of(p.n), p.f, six));
 }
 
@@ -359,7 +359,7 @@ stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
         count_sent_tagged(c, b, all.tagged);
     const packet_mask left = packets & ~all.sent & ~all.denied;
     return go_on_output(*c.snapshot, b, all.sent & ~all.tagged, stage::acl_out) |
-           go_on_output(*c.snapshot, b, all.tagged, stage::vlan_push) |
+           (all.tagged != 0 ? go_on_output(*c.snapshot, b, all.tagged, stage::vlan_push) : 0) |
            (left != 0 ? go_on_input(*c.snapshot, b, left, stage::ip_fast) : 0) |
            enqueue(b, all.denied, stage::drop);
 }
