@@ -138,6 +138,27 @@ void check_vrfs(const configuration& in, errors& found) {
                              v.table, there->second));
 }
 
+/// The first key of a port that applies to routed packets only; empty: none.
+std::string_view routing_key_of(const interface& i) {
+    if (!i.acl_in.empty() || !i.acl_out.empty()) return "acl";
+    if (!i.vrf.empty()) return "vrf";
+    if (i.urpf != reverse_path::off) return "urpf";
+    if (!i.extra_macs.empty()) return "extra_macs";
+    if (i.send_redirects) return "send_redirects";
+    if (i.accept_source_route) return "accept_source_route";
+    return {};
+}
+
+/// A port without addresses, for VLANs or copies of mirrors: a filter that it does not apply must not look configured.
+result<void> check_port_without_ip(const std::string& name, const interface& i) {
+    if (const std::string_view key = routing_key_of(i); !key.empty())
+        return refuse(i.where,
+                      "port '{0}' has {1}, which needs addresses: interfaces of the port's VLANs "
+                      "have their own {1}",
+                      name, key);
+    return {};
+}
+
 /// Checks the use of a port: routed, patched or bridged.
 result<void> check_use(const configuration& in, const std::string& name, const interface& i) {
     if (in.is_tunnel(i) && (!i.addresses.empty() || i.host_interface))
@@ -150,7 +171,8 @@ result<void> check_use(const configuration& in, const std::string& name, const i
                       name, i.bridge);
     const bool carries =
         !i.port.empty() && i.vlan == 0 && (has_vlans(in, i.port) || has_copies(in, i.port));
-    if (i.kind == interface_kind::routed && !i.has_ip() && !carries && !in.is_tunnel(i))
+    const bool has_no_ip = i.kind == interface_kind::routed && !i.has_ip() && !in.is_tunnel(i);
+    if (has_no_ip && !carries)
         return refuse(i.where,
                       "port '{}' has no addresses and is in no patch, no bridge and no mirror: "
                       "nothing could be done with its packets",
@@ -182,7 +204,8 @@ result<void> check_use(const configuration& in, const std::string& name, const i
             i.where,
             "port '{}' has an mtu of {}; with IPv6 it should be at least 1280 (RFC 8200 section 5)",
             name, mtu);
-    return check_lists(in, name, i);
+    if (auto good = check_lists(in, name, i); !good) return good;
+    return has_no_ip ? check_port_without_ip(name, i) : result<void>{};
 }
 
 std::string twice_or_overlaps(const std::string& name, const ip_prefix& a,

@@ -54,6 +54,14 @@ std::string bridge(const std::string& members, const std::string& more = "") {
 const std::string others =  // ports that a test does not use are to have a use
     "  - {name: other, members: [{port: b}, {port: c}, {port: up}]}\n";
 
+/// A port with a VLAN interface.
+std::string vlan_port(const std::string& keys) {
+    return "ports:\n  - {name: up, device: d0, " + keys +
+           "}\ninterfaces: [{port: up, vlan: 7, addresses: [10.0.7.1/24]}]\n"
+           "acl: [{name: all, rules: []}]\nvrfs: [{name: red}]\n"
+           "control_plane: {netlink: true}\n";
+}
+
 class refused_bridge : public ::testing::TestWithParam<complaint_row> {};
 TEST_P(refused_bridge, says_where_and_why) { expect_complaint(GetParam()); }
 
@@ -143,6 +151,31 @@ INSTANTIATE_TEST_SUITE_P(
                       "f.yaml:9: bridges[0].acl needs addresses"},
         complaint_row{"a look-up without addresses", bridge("{port: a}", "    urpf: strict\n"),
                       "f.yaml:9: bridges[0].urpf needs addresses"},
+        complaint_row{"a list on a carrier of vlans", vlan_port("acl: {in: all}"),
+                      "f.yaml:2: port 'up' has acl, which needs addresses: interfaces of"},
+        complaint_row{"a list out of a carrier", vlan_port("acl: {out: all}"),
+                      "f.yaml:2: port 'up' has acl, which needs addresses"},
+        complaint_row{"a vrf of a carrier", vlan_port("vrf: red"),
+                      "f.yaml:2: port 'up' has vrf, which needs addresses"},
+        complaint_row{"a look-up on a carrier", vlan_port("urpf: strict"),
+                      "f.yaml:2: port 'up' has urpf, which needs addresses"},
+        complaint_row{"an address of a carrier", vlan_port("extra_macs: [\"00:00:5e:00:01:01\"]"),
+                      "f.yaml:2: port 'up' has extra_macs, which needs addresses"},
+        complaint_row{"redirects of a carrier", vlan_port("send_redirects: true"),
+                      "f.yaml:2: port 'up' has send_redirects, which needs addresses"},
+        complaint_row{"source routes on a carrier", vlan_port("accept_source_route: true"),
+                      "f.yaml:2: port 'up' has accept_source_route, which needs addresses"},
+        complaint_row{"a carrier that may get addresses",
+                      vlan_port("host_interface: true, acl: {in: all}, vrf: red, urpf: strict"),
+                      "none"},
+        complaint_row{"a carrier with addresses",
+                      vlan_port("addresses: [10.0.0.1/24], acl: {in: all}, urpf: strict"), "none"},
+        complaint_row{"a list on the port of a mirror's copies",
+                      "acl: [{name: all, rules: []}]\n"
+                      "ports:\n  - {name: a, device: d0, addresses: [10.0.0.1/24]}\n"
+                      "  - {name: up, device: d1, acl: {out: all}}\n"
+                      "mirrors: [{name: m, ports: [a], to: up}]\n",
+                      "f.yaml:4: port 'up' has acl, which needs addresses"},
         complaint_row{"a group's address",
                       "ports: [{name: a, device: d0, extra_macs: [\"01:00:5e:00:01:01\"]}]\n",
                       "f.yaml:1: ports[0].extra_macs[0] should be one station's"},
