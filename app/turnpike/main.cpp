@@ -24,6 +24,7 @@
 #include "control/eal/syscall_filter.hpp"
 #include "control/management/management.hpp"
 #include "control/management/metrics_source.hpp"
+#include "control/management/pcie_bill.hpp"
 #include "observe/console.hpp"
 #include "observe/metrics_pages.hpp"
 #include "observe/report.hpp"
@@ -302,6 +303,8 @@ int run(int argc, char** argv) {
         observe::log(observe::log_level::warning, line);
     if (chosen.check) {
         if (auto good = control::check_eal(*config, chosen.eal); !good)
+            return complain(good.error(), exit_refused);
+        if (auto good = control::check_pcie(*config); !good)
             return complain(good.error(), exit_refused);
         std::printf("%s: valid\n", chosen.config.c_str());
         return 0;

@@ -266,10 +266,11 @@ def test_pcie_bill_of_a_named_profile():
 
 
 def test_wrong_pcie_profile_and_link_name_the_port():
-    refused_at_start(patch_config({"device": "net_ring0", "pcie": {"profile": "nic"}}, "net_null0"),
-                     "port 'west'", "ixgbe")
-    refused_at_start(patch_config({"device": "net_ring0", "pcie": {"link": "gen9x8"}}, "net_null0"),
-                     "port 'west'", "generations are 1 to 6")
+    for pcie, word in (({"profile": "nic"}, "ixgbe"), ({"link": "gen9x8"}, "generations are 1 to 6")):
+        config = patch_config({"device": "net_ring0", "pcie": pcie}, "net_null0")
+        refused_at_start(config, "port 'west'", word)
+        code, _report, said = run_for(config, options=("--check",))
+        assert code == 2 and "port 'west'" in said and word in said, (code, said)
 
 
 def test_a_pool_that_does_not_fit():

@@ -552,6 +552,10 @@ TEST_F(change_requests, a_rehearsal_of_an_invalid_configuration_says_why) {
     EXPECT_FALSE(rehearsed["compare"].empty());
     EXPECT_EQ(change(alone)["error"]["what"], rehearsed["invalid"]["what"]);
     EXPECT_FALSE(change(seven, {{"dry", true}})["result"].contains("invalid"));
+    const json no_link =
+        change(R"([{"replace": {"port": {"name": "west", "pcie": {"link": "x"}}}}])",
+               {{"dry", true}})["result"];
+    EXPECT_TRUE(no_link.contains("invalid")) << no_link;
 }
 
 /// The line of a file that another object came from is no place in the request.

@@ -387,6 +387,13 @@ TEST_F(requests, what_is_refused_changes_nothing_and_says_where) {
         EXPECT_EQ(e["code"], "EINVAL");
         EXPECT_TRUE(e["where"].get<std::string>().starts_with("w.yaml:")) << e;
     }
+    std::string no_link = named(router());
+    no_link.insert(no_link.find("device: "), "pcie: {link: gen9x8}, ");
+    for (const char* how : {"check", "diff", "apply"})
+        EXPECT_TRUE(refused({{"request", how}, {"text", no_link}, {"name", "w.yaml"}})["where"]
+                        .get<std::string>()
+                        .ends_with("port 'west': pcie"))
+            << how;
     const std::string restart = "workers: [1, 2]\n" + router();
     EXPECT_EQ(refused({{"request", "apply"}, {"text", restart}, {"name", "w.yaml"}})["code"],
               "EBUSY");

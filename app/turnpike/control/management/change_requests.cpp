@@ -10,6 +10,7 @@
 
 #include "base/fnv1a.hpp"
 #include "base/printable.hpp"
+#include "control/management/pcie_bill.hpp"
 #include "observe/console.hpp"
 #include "sources/compare.hpp"
 #include "sources/edits.hpp"
@@ -111,7 +112,9 @@ state::configuration config_of_request(const request_fields& f,
         out = f.has("file") ? sources::load_whole(name)
                             : sources::load_whole_text(is_sent ? sent : f.text("text"), name);
     }));
-    return taken(std::move(out));
+    state::configuration config = taken(std::move(out));
+    taken(check_pcie(config));
+    return config;
 }
 
 void log_old_keys(const state::configuration& of) {
@@ -221,8 +224,9 @@ json change_requests::change(const request_fields& f, const peer& from) {
         sources::with_file_access_of(from, [&] { made = sources::edit_unchecked(*config, list); }));
     taken(made);
     const std::string source = config->file;
-    const auto valid =
-        state::validate(*config).map_error([&](const error& e) { return of_edits(e, source); });
+    const auto valid = state::validate(*config)
+                           .and_then([&] { return check_pcie(*config); })
+                           .map_error([&](const error& e) { return of_edits(e, source); });
     if (f.truth_or("dry", false)) {
         json out = compared(*running(), *config);
         out["id"] = history_.states().front().id;

@@ -168,6 +168,12 @@ result<std::vector<pcie::nic_profile>> pcie_profiles(const state::configuration&
     return profiles;
 }
 
+result<void> check_pcie(const state::configuration& config) {
+    if (const auto profiles = pcie_profiles(config); !profiles)
+        return tl::unexpected<error>(profiles.error());
+    return {};
+}
+
 void fill_pcie_bill(observe::port_report& port, const state::pcie& config,
                     const std::string& pci_address, const std::vector<pcie::nic_profile>& profiles,
                     const machine_counters::port_counts& root) {

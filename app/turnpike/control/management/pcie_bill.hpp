@@ -18,6 +18,8 @@ namespace turnpike::control {
 /// Errors  of the profiles' file, or EINVAL with the port's place
 [[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles(
     const state::configuration& config);
+/// The same checks, without a start: of --check, `check` and dry runs.
+[[nodiscard]] result<void> check_pcie(const state::configuration& config);
 /// Fill port.pcie: modelled from the port's traffic, its driver's profile and its link; counted
 /// from the driver's counters (port.pcie.counts); measured by the counters of the PCIe root port
 /// above it; with the relative differences of numbers that two of them have.
