@@ -226,7 +226,10 @@ void edit_fdb(configuration& into, verb v, const reader& from) {
 
 void edit_vrf(configuration& into, verb v, const reader& from) {
     const std::string name = checked_name(from, v, into.vrfs, "VRF");
-    if (v != del) return read_vrf(from, into, v == replace);
+    if (v != del) {
+        read_vrf(from, into, v == replace);
+        return assign_tables(into);
+    }
     for (const auto& [interface, i] : into.interfaces)
         if (i.vrf == name)
             refuse(from, EBUSY, "VRF '{}' has the interface '{}'; take that out first", name,

@@ -177,12 +177,9 @@ target mirror_target(configuration& in, const reader& from) {
 }
 
 target vrf_target(configuration& in, const reader& from) {
-    state::vrf& v = named_object(from.at("name"), in.vrfs, "a VRF");
     target out({"name"});
-    out.add(vrf_fields(), of_vrf, in, v);
-    out.then([&](const reader&) {
-        if (v.table == 0) v.table = first_free_table(in);
-    });
+    out.add(vrf_fields(), of_vrf, in, named_object(from.at("name"), in.vrfs, "a VRF"));
+    out.then([&](const reader&) { assign_tables(in); });
     return out;
 }
 

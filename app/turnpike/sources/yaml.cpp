@@ -40,6 +40,7 @@ configuration read_all(const reader& from, const std::string& name) {
     if (from.has("acl")) from.attempt([&] { read_lists(from.at("acl"), out); });
     const size_t complaints = from.complaints();
     read_list(from, "vrfs", "VRFs", [&](const reader& one) { read_vrf(one, out); });
+    assign_tables(out);  // behind all tables that the file gives: `vrfs` has no order
     from.attempt([&] { (void)from.at("ports"); });
     read_list(from, "ports", "ports", [&](const reader& one) { read_port(one, out); });
     read_list(from, "interfaces", "VLANs of ports",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "sources/fields.hpp"
 #include "sources/route_file.hpp"
@@ -240,19 +241,22 @@ void read_vrf(const reader& from, configuration& into, bool replace) {
     state::vrf* const there = into.vrfs.find(name);
     if (there != nullptr && !replace)
         from.at("name").refuse("is '{}' again; VRF names are unique", name);
-    if (there == nullptr)
-        into.vrfs.add(name, {.table = first_free_table(into), .where = {from.where()}});
+    if (there == nullptr) into.vrfs.add(name, {.where = {from.where()}});
     read_fields(from, vrf_fields(), of_vrf, into, *into.vrfs.find(name));
 }
 
-uint32_t first_free_table(const configuration& in) {
-    const auto is_taken = [&](uint32_t t) {
-        return std::any_of(in.vrfs.begin(), in.vrfs.end(),
-                           [&](const auto& v) { return v.second.table == t; });
-    };
+void assign_tables(configuration& in) {
+    std::set<uint32_t> taken{253, 254, 255};
+    std::vector<std::string> without;
+    for (const auto& [name, v] : in.vrfs) {
+        taken.insert(v.table);
+        if (v.table == 0) without.push_back(name);
+    }
     uint32_t table = 1;
-    while (is_taken(table) || (table >= 253 && table <= 255)) ++table;
-    return table;
+    for (const std::string& name : without) {
+        while (taken.contains(table)) ++table;
+        in.vrfs.find(name)->table = table++;
+    }
 }
 
 std::string read_vrf_of_routes(const reader& from, const configuration& in) {

@@ -22,9 +22,9 @@ std::vector<ip_prefix> read_addresses(const yaml::reader& from);
 
 /// The VRF name of an interface; "main" is the empty name.
 std::string read_vrf_of(const yaml::reader& from);
-/// vrfs[]
-/// The lowest table number without a VRF.
-uint32_t first_free_table(const state::configuration& in);
+/// Gives VRFs without a table the lowest free numbers, in their order.
+void assign_tables(state::configuration& in);
+/// vrfs[], without a table where none is given
 void read_vrf(const yaml::reader& from, state::configuration& into, bool replace = false);
 
 // The following require the interfaces.

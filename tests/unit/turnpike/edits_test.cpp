@@ -149,6 +149,24 @@ routes:
     EXPECT_EQ(again.interfaces.at("east.5").vrf, "blue");
 }
 
+/// A file gives its tables first, in any order of its VRFs.
+TEST(vrf_tables, free_ones_follow_the_given_ones) {
+    state::configuration d =
+        loaded(R"(vrfs: [{name: a}, {name: b, table: 1}, {name: c}, {name: d, table: 3}]
+ports: [{name: west, device: net_ring0, addresses: [10.0.1.1/24]}]
+)");
+    const auto table_of = [&](const char* name) { return d.vrfs.at(name).table; };
+    EXPECT_EQ(table_of("a"), 2U);
+    EXPECT_EQ(table_of("b"), 1U);
+    EXPECT_EQ(table_of("c"), 4U);
+    EXPECT_EQ(table_of("d"), 3U);
+    ASSERT_TRUE(edit(d, R"([{"add": {"vrf": {"name": "e"}}}, {"replace": {"vrf": {"name": "c"}}},
+        {"add": {"vrf": {"name": "f", "table": 7}}}])"));
+    EXPECT_EQ(table_of("e"), 5U);
+    EXPECT_EQ(table_of("c"), 4U) << "a VRF keeps its table";
+    EXPECT_EQ(table_of("f"), 7U);
+}
+
 TEST(yaml_writer, shared_routes_come_back) {
     const state::configuration d = loaded(R"(ports:
   - {name: west, device: net_ring0, addresses: [10.0.1.1/24, "2001:db8:1::1/64"]}
