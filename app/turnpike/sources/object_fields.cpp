@@ -121,6 +121,11 @@ std::vector<std::string> read_names(const reader& from, const value_type& type) 
     return out;
 }
 
+/// A null takes the access list away, as with acl.in of a port.
+std::string read_list_name(const reader& from, const value_type& type) {
+    return from.is_nothing() ? std::string() : read_text(from, type);
+}
+
 constexpr std::string_view direction_words[] = {"both", "in", "out"};
 constexpr accessor<mirror> direction_access() {
     return {
@@ -146,7 +151,8 @@ constexpr field<mirror> mirror_rows[] = {
      direction_access(), is_always_compared},
     {"vlan", vlan_type, "Copies only frames with this outer VLAN ID", access<&mirror::vlan>()},
     {"list", text_type("the name of an access list", any_length, "LIST"),
-     "Copies only frames that this access list permits", access<&mirror::list>()},
+     "Copies only frames that this access list permits",
+     access<member<&mirror::list>, read_list_name>()},
     {"sample", number_type(1, 1'000'000'000), "Copies one frame of so many",
      access<&mirror::sample>(), is_always_compared},
     {"length", number_type(64, 65'535, "bytes"), "Cuts copies to this length",

@@ -16,6 +16,15 @@ namespace {
 
 std::string as_json_text(std::string_view text) { return quoted(std::string(text)); }
 
+/// Types of a text: the reader takes 27, 0x8863 or a name of digits as one, and other programs read a number there.
+/// Addresses and devices are never numbers.
+std::string text_types(const value_type& type, std::string_view more = {}) {
+    const bool never_number =
+        type.kind == "ADDRESS" || type.kind == "CIDRS" || type.kind == "DEVICE";
+    if (never_number && more.empty()) return R"("string")";
+    return fmt::format("[{}{}{}]", R"("string")", never_number ? "" : R"(, "integer")", more);
+}
+
 /// The members of a schema that describe a type.
 std::string type_members(const value_type& type) {
     switch (type.form) {
@@ -34,16 +43,16 @@ std::string type_members(const value_type& type) {
         case value_form::text:
             // A null takes an ACL away.
             return fmt::format(R"("type": {}{})",
-                               type.kind == "LIST" ? R"(["string", "null"])" : R"("string")",
+                               text_types(type, type.kind == "LIST" ? R"(, "null")" : ""),
                                type.most <= 65535 ? fmt::format(R"(, "maxLength": {})", type.most)
                                                   : std::string());
         case value_form::list:
             return fmt::format(
                 R"("type": {}, "items": {{{}}}{})",
-                type.or_one ? R"(["array", "string"])" : R"("array")",
+                type.or_one ? text_types(type, R"(, "array")") : R"("array")",
                 type.kind == "PAIRS" || type.kind == "VLANS" ? std::string()
                 : type.max_element == 0
-                    ? std::string(R"("type": "string")")
+                    ? R"("type": )" + text_types(type)
                     : fmt::format(R"("type": "integer", "minimum": {}, "maximum": {})", type.least,
                                   type.max_element),
                 type.most == 0 ? std::string() : fmt::format(R"(, "maxItems": {})", type.most));
@@ -143,15 +152,16 @@ std::string object_schema(const object_facts& of) {
         add({list.key, list_of(list.of, list.meaning), list.required});
     const std::string map = map_schema(all, required, "    ");
     // A member may be its name alone.
-    return of.name == "member" ? fmt::format(R"({{"anyOf": [{{"type": "string"}}, {}]}})", map)
-                               : map;
+    return of.name == "member"
+               ? fmt::format(R"({{"anyOf": [{{"type": ["string", "integer"]}}, {}]}})", map)
+               : map;
 }
 
 /// Objects that are not flat have their schemas here: access lists with their rules, routes, and cross-connects.
 constexpr std::string_view other_definitions = R"json(
   "rule": {"type": "object", "additionalProperties": false, "required": ["action"], "properties": {
       "action": {"enum": ["permit", "deny", "count"], "description": "Action on a packet that matches; count: only counted"},
-      "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]*$", "description": "Unique in the list"},
+      "name": {"type": ["string", "integer"], "pattern": "^[A-Za-z0-9_.-]*$", "description": "Unique in the list"},
       "family": {"enum": ["ipv4", "ipv6"], "description": "Packets of this family only"},
       "protocol": {"type": ["string", "integer"], "description": "A number, or icmp, igmp, tcp, udp, gre, esp, ospf, icmpv6, sctp, udp-lite"},
       "source": {"type": "string", "description": "A prefix, or the address of a host"},
@@ -171,7 +181,7 @@ constexpr std::string_view other_definitions = R"json(
       "lines": {"type": "string", "description": "A block of rules in ClassBench format, all with this action"}
     }},
   "acl": {"type": "object", "additionalProperties": false, "required": ["name", "rules"], "properties": {
-      "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]*$"},
+      "name": {"type": ["string", "integer"], "pattern": "^[A-Za-z0-9_.-]*$"},
       "layer": {"enum": [2, 3], "default": 3, "description": "2: rules of MAC addresses and Ethertypes; 3: of IP packets"},
       "default": {"enum": ["permit", "deny"], "default": "deny", "description": "Action on a packet that no rule matches"},
       "memory_mb": {"type": "integer", "minimum": 1, "maximum": 65536, "default": 256, "description": "Maximum memory of the lookup tables", "x-unit": "MB"},
@@ -179,16 +189,16 @@ constexpr std::string_view other_definitions = R"json(
     }},
   "next_hop": {"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": false, "required": ["via"], "properties": {
       "via": {"type": "string", "description": "A gateway"},
-      "port": {"type": "string", "description": "Interface of the gateway"},
+      "port": {"type": ["string", "integer"], "description": "Interface of the gateway"},
       "weight": {"type": "integer", "minimum": 1, "maximum": 256, "default": 1, "description": "Share of the flows"},
       "onlink": {"type": "boolean", "default": false, "description": "The gateway is on the link, whatever the addresses of the interface"}
     }}]},
   "route": {"type": "object", "additionalProperties": false, "properties": {
       "to": {"type": "string", "description": "A prefix, the address of a host, or default"},
       "via": {"description": "A gateway, or several of them, for ECMP", "anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/definitions/next_hop"}}]},
-      "port": {"type": "string", "description": "Interface of the gateway; without via, its destinations are neighbours on it"},
+      "port": {"type": ["string", "integer"], "description": "Interface of the gateway; without via, its destinations are neighbours on it"},
       "type": {"enum": ["unicast", "blackhole", "unreachable", "prohibit"], "default": "unicast", "description": "All but unicast discard their packets"},
-      "vrf": {"type": "string", "description": "The VRF of the route; without it, the main table"},
+      "vrf": {"type": ["string", "integer"], "description": "The VRF of the route; without it, the main table"},
       "onlink": {"type": "boolean", "default": false, "description": "The gateway is on the link, whatever the addresses of the interface"},
       "recursive": {"type": "boolean", "default": false, "description": "Other routes resolve the gateway"},
       "mtu": {"type": "integer", "minimum": 68, "maximum": 65535, "description": "Longest packet of the route", "x-unit": "bytes"},
@@ -200,7 +210,7 @@ constexpr std::pair<std::string_view, std::string_view> other_keys[] = {
     {"routes",
      R"({"anyOf": [{"type": "array", "items": {"$ref": "#/definitions/route"}}, {"$ref": "#/definitions/route"}]})"},
     {"xconnects",
-     R"({"description": "Pairs of cross-connected ports", "type": "array", "items": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}})"}};
+     R"({"description": "Pairs of cross-connected ports", "type": "array", "items": {"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2, "maxItems": 2}})"}};
 
 }  // namespace
 

@@ -539,6 +539,43 @@ TEST(fields, the_schema_has_each_key_with_its_type) {
     EXPECT_EQ(property_of(schema["definitions"]["interface"], "mtu"), nlohmann::json());
 }
 
+/// Whether a key's schema includes the type of a value. Programs with a schema read a plain 27 as a number.
+bool schema_takes(const nlohmann::json& one, const nlohmann::json& value) {
+    nlohmann::json types = one.at("type");
+    if (!types.is_array()) types = nlohmann::json::array({types});
+    const std::string type = value.is_number_integer() ? "integer" : value.type_name();
+    if (std::find(types.begin(), types.end(), nlohmann::json(type)) == types.end()) return false;
+    return !value.is_array() || std::all_of(value.begin(), value.end(), [&](const auto& element) {
+        return schema_takes(one.at("items"), element);
+    });
+}
+
+TEST(fields, the_schema_takes_numbers_and_nulls_that_the_reader_takes) {
+    const auto schema = nlohmann::json::parse(json_schema());
+    const auto port = schema["definitions"]["port"], mirror = schema["definitions"]["mirror"];
+    struct {
+        const nlohmann::json& object;
+        const char *key, *value;
+    } const rows[] = {{schema, "metrics.listen", "9417"},
+                      {schema, "metrics.listen", "[9417]"},
+                      {schema, "control.group", "27"},
+                      {port, "host_pass", "[34915]"},
+                      {port, "description", "100"},
+                      {port, "vrf", "7"},
+                      {port, "acl.in", "7"},
+                      {port, "acl.in", "null"},
+                      {mirror, "list", "null"},
+                      {mirror, "ports", "[1, \"a\"]"},
+                      {mirror, "remote", "\"10.0.0.1\""},
+                      {port, "name", "7"}};
+    for (const auto& row : rows)
+        EXPECT_TRUE(
+            schema_takes(property_of(row.object, row.key), nlohmann::json::parse(row.value)))
+            << row.key << ": " << row.value;
+    EXPECT_FALSE(schema_takes(property_of(mirror, "remote"), 7));
+    EXPECT_EQ(error_of("list: null", mirror_fields(), of_mirror), "none: list: null");
+}
+
 /// Lists, rules, routes and next hops: the schema has the keys that the reader names for an unknown key.
 TEST(fields, the_schema_of_other_objects_has_the_readers_keys) {
     const auto schema = nlohmann::json::parse(json_schema());
