@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace turnpike::state {
 namespace {
@@ -67,6 +68,22 @@ result<void> check_groups(const configuration& in, const std::string& name, cons
     return {};
 }
 
+/// Frames to the bridge's routed interfaces are the router's: it has no static FDB entry for their MAC addresses.
+result<void> check_own_stations(const configuration& in, const std::string& name, const bridge& b) {
+    for (const auto& [routing, i] : in.interfaces) {
+        if (!i.port.empty() || i.bridge != name) continue;
+        std::vector<mac_address> own = i.extra_macs;
+        if (b.mac) own.push_back(*b.mac);
+        for (const mac_address& mac : own)
+            if (b.fixed.contains({mac, i.vlan}))
+                return refuse(b.where,
+                              "bridge '{}': station {} has the MAC address of the routing "
+                              "interface '{}'",
+                              name, mac.text(), routing);
+    }
+    return {};
+}
+
 result<void> check_bridge(const configuration& in, const std::string& name, const bridge& b) {
     if (b.members.empty()) return refuse(b.where, "bridge '{}' has no members", name);
     for (const bridge_member& m : b.members)
@@ -87,6 +104,7 @@ result<void> check_bridge(const configuration& in, const std::string& name, cons
                           fdb_entry.mac.text(), fdb_entry.vlan != 0 ? "has" : "should have",
                           b.vlan_aware() ? "is" : "is not");
     }
+    if (auto good = check_own_stations(in, name, b); !good) return good;
     for (const auto& [routing, i] : in.interfaces)
         if (i.port.empty() && i.bridge == name && (i.vlan != 0) != b.vlan_aware())
             return refuse(b.where, "bridge '{}' {} VLAN-aware: its routing interface '{}' {}", name,

@@ -133,6 +133,31 @@ INSTANTIATE_TEST_SUITE_P(
             bridge("{port: a, mode: access, vlan: 5}",
                    "    fdb: [{mac: \"02:00:00:00:00:01\", vlan: 6, port: a}]\n" + others),
             "f.yaml:7: bridge 'lan': station 02:00:00:00:00:01 is behind 'a', which has no"},
+        complaint_row{"a station with the bridge's address",
+                      bridge("{port: a}",
+                             "    mac: \"02:00:00:00:00:01\"\n    addresses: [10.0.0.1/24]\n"
+                             "    fdb: [{mac: \"02:00:00:00:00:01\", port: a}]\n" +
+                                 others),
+                      "f.yaml:7: bridge 'lan': station 02:00:00:00:00:01 has the MAC address of "
+                      "the routing interface 'lan'"},
+        complaint_row{"a station with the address of a bridge that does not route",
+                      bridge("{port: a}",
+                             "    mac: \"02:00:00:00:00:01\"\n"
+                             "    fdb: [{mac: \"02:00:00:00:00:01\", port: a}]\n" +
+                                 others),
+                      "none"},
+        complaint_row{"a station with an additional address of a vlan",
+                      bridge("{port: a, mode: trunk}",
+                             "    fdb: [{mac: \"00:00:5e:00:01:07\", vlan: 7, port: a},\n"
+                             "          {mac: \"00:00:5e:00:01:08\", vlan: 8, port: a}]\n"
+                             "    interfaces:\n"
+                             "      - {vlan: 7, addresses: [10.0.7.1/24],\n"
+                             "         extra_macs: [\"00:00:5e:00:01:08\"]}\n"
+                             "      - {vlan: 8, addresses: [10.0.8.1/24],\n"
+                             "         extra_macs: [\"00:00:5e:00:01:08\"]}\n" +
+                                 others),
+                      "f.yaml:7: bridge 'lan': station 00:00:5e:00:01:08 has the MAC address of "
+                      "the routing interface 'lan.8'"},
         complaint_row{"a name twice",
                       bridge("{port: a}", "  - {name: lan, members: [{port: b}]}\n"),
                       "f.yaml:9: bridges[1].name is 'lan', which a bridge, a port, a tunnel or"},
