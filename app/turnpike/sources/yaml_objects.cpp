@@ -95,8 +95,12 @@ void read_tunnel(const reader& from, configuration& into, bool replace) {
         if (!from.has(key)) find_row(tunnel_fields(), of_tunnel, key)->at.reset(t);
     if (from.complaints() == complaints) from.attempt([&] { check_tunnel(from, t); });
     if (state::tunnel* const there = into.tunnels.find(name); there != nullptr && replace) {
+        state::interface& on_it = *into.interfaces.find(name);
+        for (const field<state::interface>& f : interface_fields())
+            if ((f.kinds & of_tunnel) != 0) f.at.reset(on_it);
+        on_it.where = t.where;
         *there = std::move(t);
-        read_fields(from, interface_fields(), of_tunnel, into, *into.interfaces.find(name));
+        read_fields(from, interface_fields(), of_tunnel, into, on_it);
         return;
     }
     state::interface on_it;

@@ -251,6 +251,17 @@ TEST(tunnel_edits, one_by_one) {
         "done");
     EXPECT_TRUE(loaded->tunnels.at("u").vni == 9 && loaded->tunnels.at("u").mtu == 900);
     EXPECT_EQ(loaded->interfaces.at("u").bridge, "lan");
+    EXPECT_EQ(change(R"({"add": {"acl": {"name": "l", "rules": []}}},
+            {"replace": {"tunnel": {"name": "u", "vni": 9, "local": "10.0.9.1", "remote": "10.0.9.3", "acl": {"in": "l"}}}})"),
+              "done");
+    EXPECT_EQ(loaded->interfaces.at("u").acl_in, "l");
+    EXPECT_EQ(loaded->interfaces.at("u").where.text, loaded->tunnels.at("u").where.text);
+    EXPECT_EQ(
+        change(
+            R"({"replace": {"tunnel": {"name": "u", "vni": 9, "local": "10.0.9.1", "remote": "10.0.9.3"}}})"),
+        "done");
+    EXPECT_EQ(loaded->interfaces.at("u").acl_in, "") << "the keys of `replace` are complete";
+    EXPECT_EQ(loaded->interfaces.at("u").bridge, "lan");
     EXPECT_NE(change(R"({"del": {"tunnel": {"name": "u"}}})")
                   .find("is a member of bridge 'lan'; del that first"),
               std::string::npos);
