@@ -237,6 +237,12 @@ void check_networks(const configuration& in, errors& found) {
 }
 
 void check_interfaces(const configuration& in, errors& found) {
+    if (in.interfaces.size() > max_interfaces)
+        return add_error(found,
+                         fail(EINVAL, in.file,
+                              fmt::format("has {} interfaces: ports, VLANs, tunnels and routing "
+                                          "interfaces of bridges; at most {} are possible",
+                                          in.interfaces.size(), max_interfaces)));
     for (const auto& [name, i] : in.interfaces) add_error(found, check_use(in, name, i));
     check_networks(in, found);
 }

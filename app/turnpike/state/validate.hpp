@@ -19,8 +19,12 @@ struct wrong_route {
 };
 [[nodiscard]] std::optional<wrong_route> find_wrong_route(const configuration& in);
 
+inline constexpr size_t max_interfaces =
+    1023;  ///< of all kinds; datapath::max_interfaces has one unused
+
 /// Checks that every port has one use; devices, addresses and networks are unique; objects referenced by routes,
-/// neighbours and bindings exist; buffers are large enough for originated packets.
+/// neighbours and bindings exist; buffers are large enough for originated packets;
+/// numbers of objects are within their limits.
 /// Errors  EINVAL, with the location
 [[nodiscard]] result<void> validate(const configuration& in);
 /// Every error that validate() would find, up to max_errors.

@@ -177,6 +177,17 @@ TEST(config, static_neighbours) {
     }
 }
 
+TEST(config, interfaces_are_bounded) {
+    std::string text = "ports: [{name: p, device: d0}]\ninterfaces:\n";
+    for (int vlan = 1; vlan <= 1022; ++vlan)
+        text += "  - {port: p, vlan: " + std::to_string(vlan) + ", addresses: [10." +
+                std::to_string(vlan / 256) + "." + std::to_string(vlan % 256) + ".1/24]}\n";
+    EXPECT_EQ(complaint_about(text), "none");
+    EXPECT_EQ(complaint_about(text + "  - {port: p, vlan: 1023, addresses: [10.9.0.1/24]}\n"),
+              "f.yaml: has 1024 interfaces: ports, VLANs, tunnels and routing interfaces of "
+              "bridges; at most 1023 are possible");
+}
+
 TEST(config, nesting_is_bounded) {
     for (const size_t levels : {size_t{33}, size_t{10'000}, size_t{200'000}}) {
         const std::string expected_text = complaint_about(std::string(levels, '['));

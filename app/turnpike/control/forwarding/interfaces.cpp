@@ -8,11 +8,14 @@
 #include "control/routing/special_purpose.hpp"
 #include "packet/ipv6.hpp"
 #include "state/tunnel_rules.hpp"
+#include "state/validate.hpp"
 
 namespace turnpike::control {
 namespace {
 
 using datapath::interface_addresses;
+
+static_assert(state::max_interfaces + 1 == datapath::max_interfaces);
 
 constexpr ipv6_address all_routers{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}},
     all_routers_of_site{{0xff, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}};
@@ -118,7 +121,9 @@ class interfaces::prepared_interfaces : public prepared_change {
                                          std::find(used.begin(), used.end(), false) - used.begin());
             if (free == used.size())
                 return fail(ENOSPC, config.where.text,
-                            fmt::format("more than {} interfaces", used.size() - 1));
+                            fmt::format("more than {} interfaces at a time: interfaces that this "
+                                        "change removes count until its end; remove them first",
+                                        state::max_interfaces));
             used[free] = true;
             ifindexes_.emplace(name, free);
         }
