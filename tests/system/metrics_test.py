@@ -275,6 +275,15 @@ def test_listeners_change_while_it_runs():
         subprocess.run([*ctl, "127.0.0.1:9601"], check=True, timeout=30, stdout=subprocess.DEVNULL)
         assert fetched(connected(dut, ("127.0.0.1", 9601)))[0] == 200
         assert not os.path.exists(path)
+        # All addresses need the port of the one: the remedy is named, and it helps.
+        wider = subprocess.run([*ctl, "0.0.0.0:9601"], timeout=30, capture_output=True, text=True, check=False)
+        assert wider.returncode != 0 and "listener 127.0.0.1:9601 has the port" in wider.stderr, wider
+        assert "set metrics.listen none" in wider.stderr, wider
+        for listen in ("none", "0.0.0.0:9601"):
+            subprocess.run([*ctl, listen], check=True, timeout=30, stdout=subprocess.DEVNULL)
+        assert fetched(connected(dut, ("127.0.0.1", 9601)))[0] == 200
+        both = subprocess.run([*ctl, "0.0.0.0:9602,127.0.0.1:9602"], timeout=30, capture_output=True, text=True, check=False)
+        assert "0.0.0.0:9602 of the same list overlaps it" in both.stderr, both
         subprocess.run([*ctl, "none"], check=True, timeout=30, stdout=subprocess.DEVNULL)
         try:
             connected(dut, ("127.0.0.1", 9601))

@@ -48,10 +48,33 @@ result<owned_fd> listen_on_tcp(const state::listen_address& at) {
     constexpr int backlog = 32;
     if (bound != 0 || ::listen(fd.get(), backlog) != 0)
         return fail(errno, {},
-                    errno == EADDRINUSE ? "cannot be listened on: another socket has the port, "
-                                          "maybe turnpike's own on an overlapping address"
+                    errno == EADDRINUSE ? "cannot be listened on: another socket has the port"
                                         : "cannot be listened on");
     return fd;
+}
+
+/// Whether two listeners cannot be open at a time. IPv6 sockets are without IPv4 (IPV6_V6ONLY).
+bool overlap(const state::listen_address& a, const state::listen_address& b) {
+    if (!a.path.empty() || !b.path.empty() || a.port != b.port || a.address.v6 != b.address.v6)
+        return false;
+    const ip_address any{.v6 = a.address.v6};
+    return a.address == any || b.address == any;
+}
+
+/// The error of a new listener. A listener that a change closes is open until the change cannot fail any more.
+error with_own_listener(error e, const state::listen_address& at, const transaction& c) {
+    if (e.code != EADDRINUSE) return e;
+    for (const state::listen_address& other : c.before.metrics.listen)
+        if (overlap(at, other)) {
+            e.text = "cannot be listened on: turnpike's listener " + other.text() +
+                     " has the port until this change ends; close it first (turnpikectl set "
+                     "metrics.listen none)";
+            return e;
+        }
+    for (const state::listen_address& other : c.after.metrics.listen)
+        if (overlap(at, other) && other != at)
+            e.text = "cannot be listened on: " + other.text() + " of the same list overlaps it";
+    return e;
 }
 
 }  // namespace
@@ -126,9 +149,10 @@ result<std::unique_ptr<prepared_change>> metrics_server::prepare(transaction& c)
             continue;
         }
         auto opened = listener::open(at, mailbox_);
-        if (!opened)
-            return fail(opened.error().code, config.where.text,
-                        "metrics.listen: " + name + ": " + opened.error().text);
+        if (!opened) {
+            const error why = with_own_listener(opened.error(), at, c);
+            return fail(why.code, config.where.text, "metrics.listen: " + name + ": " + why.text);
+        }
         next.emplace(name, std::move(*opened));
     }
     return std::make_unique<prepared_listeners>(*this, std::move(next));
