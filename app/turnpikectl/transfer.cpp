@@ -15,6 +15,7 @@
 #include "base/printable.hpp"
 #include "connection.hpp"
 #include "print.hpp"
+#include "sources/saved_file.hpp"
 #include "text_file.hpp"
 #include "yaml/byte_order_mark.hpp"
 #include "yaml/write_file.hpp"
@@ -148,14 +149,12 @@ int save(const given& g) {
     auto asked = connect(g);
     if (!asked) return complain(asked.error(), exit_no_connection);
     int code = 0;
-    std::string file = g.value("FILE");
+    std::string file = g.value("FILE"), old;
     if (file.empty()) {
         const auto saved = result_of(*asked, {{"request", "save"}}, code);
         if (!saved) return code;
         file = saved->value("saved", std::string());
-        if (const std::string old = saved->value("old", std::string());
-            !old.empty() && !g.as_json())
-            std::printf("the file before, with its comments, is %s\n", old.c_str());
+        old = saved->value("old", std::string());
     } else {
         if (file != "-") {
             const auto history = result_of(*asked, {{"request", "history"}}, code);
@@ -173,13 +172,21 @@ int save(const given& g) {
             std::fputs((g.as_json() ? json_line({{"text", text}}) : text).c_str(), stdout);
             return 0;
         }
+        const auto kept =
+            sources::back_up_operators_file(file, "move the file away, or name another");
+        if (!kept) return complain(kept.error(), exit_refused);
+        if (*kept) old = file + ".old";
         if (const auto written = yaml::write_file(file, text); !written)
             return complain(written.error(), exit_refused);
     }
-    if (!g.as_json())
-        std::printf("saved as %s\n", file.c_str());
-    else
-        std::printf("%s\n", json{{"saved", file}}.dump().c_str());
+    if (g.as_json()) {
+        json out = {{"saved", file}};
+        if (!old.empty()) out["old"] = old;
+        std::printf("%s\n", out.dump().c_str());
+        return 0;
+    }
+    if (!old.empty()) std::printf("the file before, with its comments, is %s\n", old.c_str());
+    std::printf("saved as %s\n", file.c_str());
     return 0;
 }
 

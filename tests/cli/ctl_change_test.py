@@ -359,11 +359,14 @@ def test_save():
         assert output(server, "save", path) == f"saved as {path}\n"
         assert [r.get("from") for r in server.asked] == [None, None, 6]
         assert pathlib.Path(path).read_text(encoding="utf-8") == "# one\ntwo: ü\n"
-        # An existing file is replaced as a whole and keeps its mode; a symbolic link is followed.
+        # An existing file is replaced as a whole and keeps its mode; a symbolic link is followed. An operator's file is kept.
         os.chmod(path, 0o640)
         link = os.path.join(folder, "link.yaml")
         os.symlink(path, link)
-        assert output(Server(settled, {"result": {"text": "x\n", "next": None}}), "save", link) == f"saved as {link}\n"
+        kept = f"the file before, with its comments, is {link}.old\nsaved as {link}\n"
+        assert output(Server(settled, {"result": {"text": "x\n", "next": None}}), "save", link) == kept
+        assert pathlib.Path(f"{link}.old").read_text(encoding="utf-8") == "# one\ntwo: ü\n"
+        assert stat.S_IMODE(os.stat(f"{link}.old").st_mode) == 0o640
         assert os.path.islink(link) and pathlib.Path(path).read_text(encoding="utf-8") == "x\n"
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o640
         # A save that is refused half-way leaves the old contents.
@@ -374,7 +377,7 @@ def test_save():
         assert waits.returncode == 1 and f"save {path}: a change awaits confirmation" in waits.stderr, waits
         nowhere = Server(settled, *pages).run("save", os.path.join(folder, "none", "x"))
         assert nowhere.returncode == 1 and "No such file" in nowhere.stderr, nowhere
-        assert sorted(os.listdir(folder)) == ["link.yaml", "saved.yaml"]
+        assert sorted(os.listdir(folder)) == ["link.yaml", "link.yaml.old", "saved.yaml"]
     assert output(Server(*pages), "save", "-") == "# one\ntwo: ü\n"
     for words in (["save", "-"], ["show", "running-config"]):
         assert json.loads(output(Server(*pages), *words, "--json")) == {"text": "# one\ntwo: ü\n"}, words
@@ -384,6 +387,38 @@ def test_save():
             done = subprocess.run([PROGRAM, "--socket", server.path, *words], stdout=full, stderr=subprocess.PIPE, text=True,
                                   timeout=20, check=False)
             assert done.returncode == 1 and done.stderr == "turnpikectl: standard output: No space left on device\n", (words, done)
+
+
+def written(text):
+    """As turnpike writes it: with the FNV-1a of the text in the first line."""
+    checksum = 0xcbf29ce484222325
+    for byte in text.encode():
+        checksum = ((checksum ^ byte) * 0x100000001b3) & 0xffffffffffffffff
+    return f"# Written by turnpike 1.0, FNV-1a {checksum:016x}.\n{text}"
+
+
+def test_save_keeps_only_an_operators_file():
+    settled = {"result": {"states": [], "undone_in_s": None}}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "saved.yaml")
+
+        def save(text, *options):
+            return Server(settled, {"result": {"text": written(text), "next": None}}).run("save", path, *options)
+
+        for text in ("one: 1\n", "two: 2\n"):
+            assert save(text).stdout == f"saved as {path}\n"
+        assert os.listdir(folder) == ["saved.yaml"]
+        edited = written("two: 2\n") + "# our uplink comes in May\n"
+        pathlib.Path(path).write_text(edited, encoding="utf-8")
+        assert json.loads(save("three: 3\n", "--json").stdout) == {"saved": path, "old": f"{path}.old"}
+        assert pathlib.Path(f"{path}.old").read_text(encoding="utf-8") == edited
+        # Where no copy can be made, the file stays.
+        pathlib.Path(path).write_text(edited, encoding="utf-8")
+        os.remove(f"{path}.old")
+        os.mkdir(f"{path}.old")
+        refused = save("four: 4\n")
+        assert refused.returncode == 1 and f"would replace the operator's file {path}: move the file away" in refused.stderr, refused
+        assert pathlib.Path(path).read_text(encoding="utf-8") == edited
 
 
 def test_wrong_words_ask_nothing():

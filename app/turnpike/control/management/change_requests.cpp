@@ -4,19 +4,16 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
-#include "base/fnv1a.hpp"
 #include "base/printable.hpp"
 #include "control/management/pcie_bill.hpp"
 #include "observe/console.hpp"
 #include "sources/compare.hpp"
 #include "sources/edits.hpp"
 #include "sources/file_access.hpp"
+#include "sources/saved_file.hpp"
 #include "sources/yaml.hpp"
-#include "sources/yaml_writer.hpp"
 #include "state/validate.hpp"
 #include "version.hpp"
 #include "yaml/write_file.hpp"
@@ -329,57 +326,18 @@ json change_requests::states(const request_fields& f) const {
             {"undone_in_s", left ? json(left->count()) : json(nullptr)}};
 }
 
-namespace {
-
-/// The first line has a checksum of the others, by which an operator's edit is found.
-std::string file_text(const state::configuration& d) {
-    const std::string text = sources::to_yaml(d);
-    return fmt::format("# Written by turnpike {}, FNV-1a {:016x}.\n", version, fnv1a(text)) + text;
-}
-
-/// Whether a text is as turnpike wrote it.
-bool is_unedited(std::string_view text) {
-    const std::string_view first = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(first.size() + 1, text.size()));
-    constexpr std::string_view sum = ", FNV-1a ";  // none in the files of earlier releases
-    return first.starts_with("# Written by turnpike ") &&
-           (first.find(sum) == first.npos ||
-            first.ends_with(fmt::format("{}{:016x}.", sum, fnv1a(text))));
-}
-
-/// A file with an operator's edits, comments and order is kept beside the one that turnpike writes. Returns whether a copy
-/// was made.
-bool back_up_operators_file(const std::string& file) {
-    std::error_code none;
-    if (!std::filesystem::is_regular_file(file, none) && !none) return false;
-    const auto refuse = [&](const error& why) {
-        throw error{
-            why.code, why.object,
-            fmt::format("{}; `save` would replace the operator's file {}: give turnpike's user "
-                        "access, move the file away, or `turnpikectl save FILE`",
-                        why.text, file)};
-    };
-    const auto text = yaml::read_file(file);
-    if (!text && text.error().code == ENOENT) return false;
-    if (!text) refuse(text.error());
-    if (is_unedited(*text)) return false;
-    if (const auto kept = yaml::write_file(file + ".old", *text, file); !kept) refuse(kept.error());
-    return true;
-}
-
-}  // namespace
-
 json change_requests::save(const request_fields& f, const peer& from) {
     f.expect("");
     taken(history_.settled());  // a pending change must not become the next start's configuration
-    const std::string text = file_text(*running());
+    const std::string text = sources::saved_text(*running(), version);
     if (text.size() > max_file_bytes_)  // the next start would refuse it
         throw error{
             EFBIG, file_,
             fmt::format("the configuration has {} bytes as text, more than the maximum of {} "
                         "bytes; keep routes in a separate file",
                         text.size(), max_file_bytes_)};
-    const bool kept = back_up_operators_file(file_);
+    const bool kept = taken(sources::back_up_operators_file(
+        file_, "give turnpike's user access, move the file away, or `turnpikectl save FILE`"));
     taken(yaml::write_file(file_, text));
     history_.saved();
     observe::log(observe::log_level::notice, who_is(from) + ": saved as " + file_,
@@ -393,7 +351,7 @@ std::shared_ptr<const change_requests::written> change_requests::write_running()
     const auto now = running();
     for (const auto& [connection, one] : read_)
         if (one->of.lock() == now) return one;
-    return std::make_shared<const written>(written{now, file_text(*now)});
+    return std::make_shared<const written>(written{now, sources::saved_text(*now, version)});
 }
 
 /// The text that save() would write, by the page.
