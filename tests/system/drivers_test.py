@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -161,6 +162,29 @@ def test_memif_between_two_processes():
         links("down")
         for t in running.values():
             t.stop()
+
+
+def test_a_killed_memif_server_listens_again():
+    """The file of its socket stays, which two ports share by their ids. No frames move (test_memif)."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-socket-") as folder:
+        def memif(n, role):
+            return f"net_memif{n},role={role},id={n},socket={folder}/socket,socket-abstract=no"
+
+        def started(role):
+            return Turnpike(lab, dut, patch_config(memif(0, role), memif(1, role), eal="-l 0 --no-pci --in-memory",
+                                                   mempool={"buffers": 8192}, control={"socket": f"{folder}/{role}"}))
+
+        dut = lab.host("dut")
+        killed = started("server")
+        killed.process.send_signal(signal.SIGKILL)
+        killed.process.wait()
+        assert os.path.exists(f"{folder}/socket")
+        server, client = started("server"), started("client")
+        for t in (server, client):
+            for port in ("west", "east"):
+                t.wait_for(f"'{port}': link up")
+        client.stop()
+        server.stop()
 
 
 def test_virtio_user_with_vhost():

@@ -57,11 +57,26 @@ std::string interface_taken_by(std::string_view device) {
     return std::string(device_argument(device, "iface"));
 }
 
-std::string vhost_socket_of(std::string_view device) {
-    constexpr std::string_view driver = "net_vhost";
-    if (device.substr(0, driver.size()) != driver || device_argument(device, "client") == "1")
+std::string listening_socket_of(std::string_view device) {
+    const auto is_of = [&](std::string_view driver) {
+        return device.substr(0, driver.size()) == driver;
+    };
+    if (is_of("net_vhost"))
+        return device_argument(device, "client") == "1"
+                   ? std::string()
+                   : std::string(device_argument(device, "iface"));
+    if (is_of("net_virtio_user") || is_of("virtio_user"))
+        return device_argument(device, "server") == "1"
+                   ? std::string(device_argument(device, "path"))
+                   : std::string();
+    if (!is_of("net_memif")) return {};
+    // The defaults of rte_eth_memif.c: a client, and an abstract address.
+    const std::string_view role = device_argument(device, "role");
+    if ((role != "server" && role != "master") ||
+        device_argument(device, "socket-abstract") != "no")
         return {};
-    return std::string(device_argument(device, "iface"));
+    const std::string_view path = device_argument(device, "socket");
+    return path.empty() ? "/run/memif.sock" : std::string(path);
 }
 
 }  // namespace turnpike::state

@@ -19,8 +19,9 @@ namespace turnpike::state {
 /// device  an EAL device string
 [[nodiscard]] std::string interface_taken_by(std::string_view device);
 
-/// The path of the socket on which a vhost-user device listens; empty: it connects, or is another device.
-[[nodiscard]] std::string vhost_socket_of(std::string_view device);
+/// The path of the socket on which a device of vhost-user, virtio-user or memif listens; empty: it connects, its socket
+/// has no file, or it is another device.
+[[nodiscard]] std::string listening_socket_of(std::string_view device);
 
 /// The value of an argument of a device string, "net_xsk0,iface=eth0"; empty: it has none.
 [[nodiscard]] std::string_view device_argument(std::string_view device,

@@ -46,11 +46,22 @@ TEST(default_route, only_devices_that_take_all_packets_matter) {
     EXPECT_EQ(interface_taken_by("net_xsk0"), "");
 }
 
-TEST(devices, a_vhost_device_that_listens_has_a_path) {
-    EXPECT_EQ(vhost_socket_of("net_vhost0,iface=/run/guest,queues=2"), "/run/guest");
-    EXPECT_EQ(vhost_socket_of("net_vhost0,client=0,iface=/run/guest"), "/run/guest");
-    EXPECT_EQ(vhost_socket_of("net_vhost0,iface=/run/guest,client=1"), "");
-    EXPECT_EQ(vhost_socket_of("net_virtio_user0,iface=v0,path=/run/guest"), "");
+TEST(devices, those_that_listen_have_a_path) {
+    EXPECT_EQ(listening_socket_of("net_vhost0,iface=/run/guest,queues=2"), "/run/guest");
+    EXPECT_EQ(listening_socket_of("net_vhost0,client=0,iface=/run/guest"), "/run/guest");
+    EXPECT_EQ(listening_socket_of("net_vhost0,iface=/run/guest,client=1"), "");
+    EXPECT_EQ(listening_socket_of("net_virtio_user0,iface=v0,path=/run/guest"), "");
+    EXPECT_EQ(listening_socket_of("net_virtio_user0,path=/run/guest,server=0"), "");
+    EXPECT_EQ(listening_socket_of("net_virtio_user0,path=/run/guest,server=1"), "/run/guest");
+    EXPECT_EQ(listening_socket_of("virtio_user0,server=1,path=/run/guest"), "/run/guest");
+    EXPECT_EQ(listening_socket_of("net_memif0,role=server,socket=/run/m,socket-abstract=no"),
+              "/run/m");
+    EXPECT_EQ(listening_socket_of("net_memif0,socket-abstract=no,id=3,role=master"),
+              "/run/memif.sock");
+    EXPECT_EQ(listening_socket_of("net_memif0,role=client,socket=/run/m,socket-abstract=no"), "");
+    EXPECT_EQ(listening_socket_of("net_memif0,socket=/run/m,socket-abstract=no"), "");
+    EXPECT_EQ(listening_socket_of("net_memif0,role=server,socket=/run/m"), "");
+    EXPECT_EQ(listening_socket_of("net_tap0,iface=t0"), "");
 }
 
 constexpr uint32_t first_if = 2, second_if = 3, third_if = 4;

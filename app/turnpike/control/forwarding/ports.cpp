@@ -294,17 +294,37 @@ class ports::prepared_ports : public prepared_change {
         return fail(EPERM, fmt::format("{}: port '{}'", r.config->where.text, r.name), why);
     }
 
+    /// A killed process leaves the file of its socket, on which DPDK's drivers then cannot listen.
+    result<void> clear_socket(const row& r) const {
+        const std::string path = state::listening_socket_of(r.config->device);
+        if (path.empty() || shares_socket(r.config->device, path)) return {};
+        auto removed = sources::remove_stale_socket(path);
+        if (removed) return removed;
+        return fail(removed.error().code,
+                    fmt::format("{}: port '{}'", r.config->where.text, r.name),
+                    fmt::format("{}: {}", path, removed.error().text));
+    }
+
+    /// Ports of net_memif with different ids may have one socket, on which the driver listens for all of them.
+    bool shares_socket(std::string_view device, const std::string& path) const {
+        const auto is_memif = [](std::string_view d) { return d.substr(0, 9) == "net_memif"; };
+        const auto has_it = [&](const std::shared_ptr<open_port>& p, std::string_view d) {
+            return p != nullptr && !p->lost && is_memif(d) && state::listening_socket_of(d) == path;
+        };
+        return is_memif(device) &&
+               (std::any_of(of_.open_.begin(), of_.open_.end(),
+                            [&](const auto& p) { return has_it(p, p->config.device); }) ||
+                std::any_of(rows_.begin(), rows_.end(), [&](const row& other) {
+                    return has_it(other.port, other.config->device);
+                }));
+    }
+
     result<void> open(row& r) {
         // The device of a port that comes back has run beside the default route.
         const state::port* const was = c_.before.ports.find(r.name);
         if (was == nullptr || was->device != r.config->device)
             if (auto good = check_default_route(r); !good) return good;
-        // A killed process leaves the file of its socket, on which DPDK's vhost library then cannot listen.
-        if (const std::string path = state::vhost_socket_of(r.config->device); !path.empty())
-            if (auto removed = sources::remove_stale_socket(path); !removed)
-                return fail(removed.error().code,
-                            fmt::format("{}: port '{}'", r.config->where.text, r.name),
-                            fmt::format("{}: {}", path, removed.error().text));
+        if (auto good = clear_socket(r); !good) return good;
         auto device = rxtx::port::open(settings_of(r));
         if (!device) return tl::unexpected<error>(device.error());
         auto port = std::make_shared<open_port>(std::move(*device));
