@@ -3,10 +3,10 @@
 // hardware in other words.
 #pragma once
 
-#include <net/if.h>
-
 #include <string>
 #include <string_view>
+
+#include "base/ifindex.hpp"
 
 namespace turnpike {
 
@@ -27,8 +27,8 @@ namespace turnpike {
 /// Whether two names are of one interface, which may have alternative names.
 [[nodiscard]] inline bool same_interface(const std::string& a, const std::string& b) {
     if (a == b) return true;
-    const unsigned index = ::if_nametoindex(a.c_str());
-    return index != 0 && index == ::if_nametoindex(b.c_str());
+    const unsigned index = ifindex_of(a);
+    return index != 0 && index == ifindex_of(b);
 }
 
 /// Whether two device strings name hardware that only one port can use: the same device, or the same interface of

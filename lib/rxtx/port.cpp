@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rxtx/port.hpp"
 
-#include <net/if.h>
 #include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "base/hardware.hpp"
+#include "base/ifindex.hpp"
 #include "rxtx/driver_facts.hpp"
 #include "rxtx/driver_messages.hpp"
 #include "rxtx/frame_room.hpp"
@@ -74,7 +74,7 @@ std::string missing_interface(const std::string& device) {
     for (const std::string_view maker : {"net_tap", "net_virtio_user", "virtio_user"})
         if (device.starts_with(maker)) return {};
     std::string name = kernel_interface_of(device);
-    return ::if_nametoindex(name.c_str()) == 0 ? name : std::string();
+    return ifindex_of(name) == 0 ? name : std::string();
 }
 
 /// Whether a device's interface or PCI address is not there: known without a probe, whose failure EAL logs.

@@ -16,6 +16,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/ifindex.hpp"
 #include "netlink/link_socket.hpp"
 #include "netlink/parse.hpp"
 #include "state/default_route.hpp"
@@ -115,10 +116,9 @@ bool is_default_route(const netlink::route& r) { return r.to.length == 0 && r.ty
 std::string conflict_at(const std::string& device, std::string taken) {
     // sysfs has an interface's first name; a device may have an alternative one.
     std::array<char, IF_NAMESIZE> name{};
-    if (::if_indextoname(::if_nametoindex(taken.c_str()), name.data()) != nullptr)
-        taken = name.data();
+    if (::if_indextoname(ifindex_of(taken), name.data()) != nullptr) taken = name.data();
     for (const std::string& interface : with_upper_interfaces("/sys", taken)) {
-        const uint32_t index = ::if_nametoindex(interface.c_str());
+        const uint32_t index = ifindex_of(interface);
         if (index == 0) continue;  // another network namespace has it
         const auto routes = read_default_routes(index);
         if (!routes)

@@ -20,16 +20,17 @@ constexpr uint64_t introduce_ms = 200;  ///< from an interface's creation until 
 
 }  // namespace
 
+/// By index: for a name that no interface has, the kernel runs modprobe, and control would wait for it (lib/base/ifindex.hpp).
 bool host_stack::is_lost(const attached& a) const noexcept {
     ifreq r{};
-    a.name.copy(r.ifr_name, IFNAMSIZ - 1);
-    return ::ioctl(netns_->any.get(), SIOCGIFINDEX, &r) != 0 ||
-           static_cast<uint32_t>(r.ifr_ifindex) != a.device.index();
+    r.ifr_ifindex = static_cast<int>(a.device.index());
+    return ::ioctl(netns_->any.get(), SIOCGIFNAME, &r) != 0 || a.name != r.ifr_name;
 }
 
 /// Reads the kernel's flags, not a notification: after the TAP was set up here, no earlier state can be seen.
 bool host_stack::is_admin_down(const attached& a) const noexcept {
     if (!a.settings.up) return false;
+    if (is_lost(a)) return a.admin_down;
     ifreq r{};
     a.name.copy(r.ifr_name, IFNAMSIZ - 1);
     if (::ioctl(netns_->any.get(), SIOCGIFFLAGS, &r) != 0) return a.admin_down;
