@@ -2,6 +2,7 @@
 // One port: an interface, the XDP program attached to it, and one AF_XDP socket per queue.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,6 +29,13 @@ struct as_found {
     std::optional<packet::mac_address> mac{};  ///< set if the driver changed it
 };
 
+/// A failed reopen of an interface that returned.
+struct failed_reopen {
+    unsigned ifindex = 0;  ///< 0: none
+    std::chrono::steady_clock::time_point retry_at{};
+    std::chrono::milliseconds interval{};
+};
+
 struct device {
     device_arguments arguments;
     std::string name;  ///< the DPDK device's name, for messages
@@ -46,6 +54,7 @@ struct device {
     bool started = false;
     bool complained = false;  ///< a failed reopen was logged already
     uint32_t busy_looks = 0;  ///< polls that found a queue of the returned interface busy
+    xsk::failed_reopen failed_reopen{};
     uint32_t seen_mtu = 0, seen_queues = 0;
     xsk::interface::reception reception {};
     bool sets_mtu = false;  ///< the application set the MTU, maybe to the interface's own

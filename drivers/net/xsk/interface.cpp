@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/ifindex.hpp"
+
 namespace turnpike::xsk {
 namespace {
 
@@ -78,10 +80,11 @@ result<void> interface::check_namespace() const {
 
 interface_state interface::state_now() const noexcept {
     interface_state s;
+    // First: the requests below, by a name that no interface has, run modprobe.
+    s.index = index_now();
+    if (s.index == 0) return s;
     const int fd = control_.get();
     ifreq r = request_for(name_);
-    if (ioctl(fd, SIOCGIFINDEX, &r) != 0) return s;
-    s.index = static_cast<unsigned>(r.ifr_ifindex);
     if (ioctl(fd, SIOCGIFFLAGS, &r) == 0) {
         s.up = (r.ifr_flags & IFF_UP) != 0;
         s.running = s.up && (r.ifr_flags & IFF_RUNNING) != 0;
@@ -109,10 +112,7 @@ interface_state interface::state_now() const noexcept {
     return s;
 }
 
-unsigned interface::index_now() const noexcept {
-    ifreq r = request_for(name_);
-    return ioctl(control_.get(), SIOCGIFINDEX, &r) == 0 ? static_cast<unsigned>(r.ifr_ifindex) : 0;
-}
+unsigned interface::index_now() const noexcept { return ifindex_of(control_.get(), name_); }
 
 interface_speed interface::speed() const noexcept {
     // Room for the three link mode masks after the settings; this code does not read them.

@@ -49,7 +49,7 @@ class interface {
     [[nodiscard]] result<void> check_namespace() const;
     [[nodiscard]] interface_state state_now() const noexcept;
     [[nodiscard]] interface_speed speed() const noexcept;
-    /// The interface's index; 0: there is none. Does not wait for RTNL.
+    /// The interface's index; 0: there is none. Waits neither for RTNL nor for modprobe.
     [[nodiscard]] unsigned index_now() const noexcept;
     /// The name of its kernel driver: "veth", "ice".
     [[nodiscard]] std::string driver() const;

@@ -86,6 +86,7 @@ int start(rte_eth_dev* dev) noexcept {
         d.started = true;
         d.complained = false;
         d.busy_looks = 0;
+        d.failed_reopen = {};
         d.seen_mtu = d.seen_queues = 0;
         return {};
     });

@@ -5,7 +5,9 @@
 #include <ethdev_driver.h>
 #include <rte_alarm.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <system_error>
 
@@ -48,6 +50,7 @@ void release_vanished(rte_eth_dev* dev) {
     detach_program(d);
     d.complained = false;
     d.busy_looks = 0;
+    d.failed_reopen = {};
 }
 
 result<void> reattach(rte_eth_dev* dev, const interface_state& now) {
@@ -68,10 +71,26 @@ bool worth_saying(device& d, int code) noexcept {
     return true;
 }
 
+/// An attempt loads the BPF program and has RTNL several times, and link_update() may be called every few milliseconds: a busy
+/// queue is retried ten times a second, and another failure at intervals that double.
+void defer_reopen(device& d, unsigned ifindex, int code,
+                  std::chrono::steady_clock::time_point now) noexcept {
+    constexpr std::chrono::milliseconds first{90};  // less than the watch's period
+    constexpr std::chrono::milliseconds longest{5000};
+    failed_reopen& f = d.failed_reopen;
+    const bool repeats = f.ifindex == ifindex && code != EBUSY;
+    f.interval = repeats ? std::min(2 * f.interval, longest) : first;
+    f.ifindex = ifindex;
+    f.retry_at = now + f.interval;
+}
+
 void come_back(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
+    const auto begun = std::chrono::steady_clock::now();
+    if (d.failed_reopen.ifindex == now.index && begun < d.failed_reopen.retry_at) return;
     attempt coming([&d] { detach_program(d); });
     if (auto done = reattach(dev, now); !done) {
+        defer_reopen(d, now.index, done.error().code, begun);
         if (worth_saying(d, done.error().code))
             XSK_LOG(ERR, "%s: interface %s is back, but: %s\n", d.name.c_str(),
                     d.arguments.iface.c_str(), done.error().message().c_str());
@@ -79,6 +98,7 @@ void come_back(rte_eth_dev* dev, const interface_state& now) {
     }
     coming.done();
     d.complained = false;
+    d.failed_reopen = {};
     XSK_LOG(NOTICE, "%s: interface %s is back\n", d.name.c_str(), d.arguments.iface.c_str());
 }
 

@@ -24,6 +24,9 @@ namespace {
 
 std::atomic<bool> queues_are_busy{false}, sends_fail{false}, zero_copy{false}, virtio{false};
 std::atomic<uint32_t> bind_flags{0};
+std::atomic<int> bind_error{0};
+std::atomic<unsigned> binds{0},
+    unknown_names{0};  ///< of AF_XDP sockets; requests by a name that no interface has
 
 int failed(int code) noexcept {
     errno = code;
@@ -38,7 +41,10 @@ extern "C" {
 int bind(int fd, const sockaddr* address, socklen_t bytes) noexcept {
     if (address->sa_family == AF_XDP) {
         turnpike::test::bind_flags = reinterpret_cast<const sockaddr_xdp*>(address)->sxdp_flags;
+        ++turnpike::test::binds;
         if (turnpike::test::queues_are_busy) return turnpike::test::failed(EBUSY);
+        if (const int code = turnpike::test::bind_error; code != 0)
+            return turnpike::test::failed(code);
     }
     return static_cast<int>(syscall(SYS_bind, fd, address, bytes));
 }
@@ -63,6 +69,7 @@ int ioctl(int fd, unsigned long request, ...) noexcept {
     void* const argument = va_arg(arguments, void*);
     va_end(arguments);
     const auto code = static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
+    if (code != 0 && errno == ENODEV && request != SIOCGIFNAME) ++turnpike::test::unknown_names;
     if (request == SIOCETHTOOL && turnpike::test::virtio) {
         auto* const info =
             reinterpret_cast<ethtool_drvinfo*>(static_cast<ifreq*>(argument)->ifr_data);
@@ -80,6 +87,7 @@ class xsk_failures : public xsk_port {
   protected:
     void TearDown() override {
         queues_are_busy = sends_fail = zero_copy = virtio = false;
+        bind_error = 0;
         xsk_port::TearDown();
     }
 };
@@ -194,6 +202,42 @@ TEST_F(xsk_failures, a_queue_that_is_taken_keeps_no_other_alarm_waiting) {
     EXPECT_TRUE(within(2, [&] { return p.link_up(); }));
     ASSERT_TRUE(wire.send(make_frame(100, 1)));
     EXPECT_EQ(p.receive(), make_frame(100, 1));
+}
+
+/// The kernel runs modprobe for each, and waits for it.
+TEST_F(xsk_failures, an_interface_that_is_away_is_not_asked_for_by_its_name) {
+    cable wire("near");
+    port p("net_xsk0", wire, pool);
+    p.start();
+    wire.cut();
+    ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
+    unknown_names = 0;
+    EXPECT_FALSE(within(0.5, [&] { return p.link_up(); }));
+    EXPECT_EQ(unknown_names, 0u);
+    wire.lay();
+    EXPECT_TRUE(within(2, [&] { return p.link_up(); }));
+}
+
+TEST_F(xsk_failures, an_interface_that_cannot_be_used_is_tried_ever_less_often) {
+    cable wire("near");
+    port p("net_xsk0", wire, pool);
+    p.start();
+    wire.cut();
+    ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
+    bind_error = EOPNOTSUPP;
+    binds = 0;
+    ::testing::internal::CaptureStderr();
+    wire.lay();
+    EXPECT_FALSE(within(3, [&] { return p.link_up(); }));
+    fflush(stderr);
+    const std::string message = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(message.find("interface near is back, but: "), std::string::npos) << message;
+    EXPECT_GE(binds, 3u);
+    EXPECT_LE(binds, 12u);
+    wire.cut();
+    bind_error = 0;
+    wire.lay();
+    EXPECT_TRUE(within(1, [&] { return p.link_up(); })) << "another interface is tried at once";
 }
 
 size_t open_files() {
