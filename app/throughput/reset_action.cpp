@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <system_error>
 
 #include "child.hpp"
 
@@ -26,7 +27,12 @@ void use_every_cpu() {
 }  // namespace
 
 reset_action::reset_action(std::string command, double after_s) : command_(std::move(command)) {
-    thread_ = std::thread([this, after_s] { perform(after_s); });
+    try {
+        thread_ = std::thread([this, after_s] { perform(after_s); });
+    } catch (const std::system_error& e) {
+        failed_ = error{e.code().value(), "reset.command", "there is no thread to run it"};
+        done_ = true;
+    }
 }
 
 reset_action::~reset_action() {
@@ -35,7 +41,7 @@ reset_action::~reset_action() {
         cancelled_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
 }
 
 void reset_action::perform(double after_s) {

@@ -24,7 +24,7 @@ class reset_action {
 
     /// Wait for the command's end.
     ///
-    /// Errors  EIO: it failed; ETIMEDOUT: it did not end within `patience_s`
+    /// Errors  EAGAIN: no thread; EIO: it failed; ETIMEDOUT: it did not end within `patience_s`
     [[nodiscard]] result<void> finish(double patience_s);
 
   private:

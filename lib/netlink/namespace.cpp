@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include <exception>
+#include <system_error>
 #include <thread>
 
 #include "base/owned_fd.hpp"
@@ -22,7 +23,7 @@ result<void> in_namespace(const std::string& name, const std::function<result<vo
             fmt::format("cannot open the network namespace; `ip netns add {}` creates it", name));
     result<void> done;
     std::exception_ptr thrown;
-    std::thread([&] {
+    const auto enter = [&] {
         try {
             if (::setns(there.get(), CLONE_NEWNET) != 0)
                 done = fail(errno, path,
@@ -32,7 +33,16 @@ result<void> in_namespace(const std::string& name, const std::function<result<vo
         } catch (...) {
             thrown = std::current_exception();
         }
-    }).join();
+    };
+    std::thread helper;
+    try {
+        helper = std::thread(enter);
+    } catch (const std::system_error& e) {
+        return fail(e.code().value(), path,
+                    "there is no thread to enter the network namespace: the limit of processes or "
+                    "memory is reached");
+    }
+    helper.join();
     if (thrown) std::rethrow_exception(thrown);
     return done;
 }

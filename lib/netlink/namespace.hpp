@@ -14,7 +14,7 @@ namespace turnpike::netlink {
 /// Run a function in a namespace of `ip netns add NAME`; an empty name: in the current one.
 ///
 /// Threads  any; `act` runs on a helper thread
-/// Errors   ENOENT, EPERM, ... of the namespace, with a remedy; errors of `act`
+/// Errors   ENOENT, EPERM, ... of the namespace, with a remedy; EAGAIN: no helper thread; errors of `act`
 [[nodiscard]] result<void> in_namespace(const std::string& name,
                                         const std::function<result<void>()>& act);
 

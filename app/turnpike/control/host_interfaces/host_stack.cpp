@@ -121,7 +121,7 @@ class host_stack::prepared_stack : public prepared_change {
     void settle() noexcept override {
         try {
             of_.settle(operators_before_, beside_ || !of_.upkeep_.connected());
-        } catch (const std::bad_alloc&) {
+        } catch (const std::exception&) {  // no memory
             observe::log(observe::log_level::error,
                          "out of memory: the kernel's interfaces were not updated; reload");
         }
