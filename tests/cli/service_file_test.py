@@ -74,6 +74,11 @@ def test_sockets_of_others_outlast_a_restart():
     assert re.search("^RuntimeDirectoryPreserve=yes$", unit(), re.MULTILINE)
 
 
+def test_the_oom_killer_prefers_other_processes():
+    values = dict(line.split("=", 1) for line in unit().splitlines() if re.match(r"\w+=", line))
+    assert -1000 < int(values["OOMScoreAdjust"]) <= -900, values
+
+
 def test_a_refused_configuration_is_not_tried_again():
     """Its exit code is the one that systemd does not start again; any other failure is tried until it succeeds."""
     values = dict(line.split("=", 1) for line in unit().splitlines() if re.match(r"\w+=", line))
