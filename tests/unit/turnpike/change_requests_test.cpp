@@ -305,7 +305,8 @@ TEST_F(change_requests, unconfirmed_it_is_undone) {
     EXPECT_EQ(shown("route", {{"address", "10.9.0.1"}})["reason"], "no_route");
     EXPECT_EQ(states()["undone_in_s"], 1);
     EXPECT_EQ(change(seven)["error"]["code"], "EBUSY") << "nothing else meanwhile";
-    EXPECT_EQ(refused({{"request", "reload"}})["where"], "confirm");
+    std::ofstream(file_) << "ports: [broken\n";
+    EXPECT_EQ(refused({{"request", "reload"}})["where"], "confirm") << "it is not read meanwhile";
     asked_.tick();
     EXPECT_EQ(states()["undone_in_s"], 1) << "not before its time";
     wait_a_second();

@@ -277,6 +277,11 @@ json change_requests::reload(const request_fields& f, const peer& from) {
 tl::expected<state::changes, state::errors> change_requests::reload(const std::string& by,
                                                                     const std::string& comment) {
     const change_cause cause{by, "reload " + file_, comment};
+    // Before the file is read, which may wait for its disk: the pending change would not roll back in time.
+    if (const auto waits = history_.settled(); !waits) {
+        log_change(tl::unexpected<error>(waits.error()), cause, running()->file, file_);
+        return tl::unexpected<state::errors>({waits.error()});
+    }
     auto config = sources::load_whole(file_);
     if (!config) {
         for (const error& e : config.error())
