@@ -52,7 +52,8 @@ result<state::changes> controller::apply(std::shared_ptr<const state::configurat
 }
 
 result<bool> controller::learn(state::learned now) noexcept {
-    if (to_learn_) return false;
+    const bool reclaims = to_learn_.has_value();
+    if (reclaims && !reclaim_learning()) return false;
     if (not_learned_) return tl::unexpected<error>(*std::exchange(not_learned_, std::nullopt));
     state::learned before = std::exchange(learned_, std::move(now));
     size_t changed = 0;
@@ -62,9 +63,12 @@ result<bool> controller::learn(state::learned now) noexcept {
         return false;
     }
     if (!is_direct && routing_->groups().has_ahead()) is_direct = learn_routes(before, changed);
-    if (!is_direct && leaves_to_management(changed)) {
+    if (!is_direct && !reclaims && leaves_to_management(changed)) {
         std::swap(learned_, before);
         to_learn_.emplace(std::move(before));
+        // A long transaction on control is no more than a twentieth of its time.
+        learn_by_ms_ = slow_path_context_->now_ms +
+                       std::max(management_patience_ms, 20 * transaction_us(changed) / 1000);
         learn_due_.store(true, std::memory_order_release);
         return false;
     }
@@ -77,21 +81,43 @@ result<bool> controller::learn(state::learned now) noexcept {
     return tl::unexpected<error>(came.error());
 }
 
-/// Whether a transaction would hold up ARP, ND and BFD: it takes some 0.1 ms for each interface, and 1 us for each route.
+/// How long a transaction takes, about.
+uint64_t controller::transaction_us(size_t changed_routes) const noexcept {
+    constexpr uint64_t interface_us = 100, route_us = 1;
+    return interface_us * running_->interfaces.size() + route_us * changed_routes;
+}
+
+/// Whether a transaction would hold up ARP, ND and BFD.
 bool controller::leaves_to_management(size_t changed_routes) const noexcept {
-    constexpr size_t interface_us = 100, route_us = 1, limit_us = 5000;
-    return managed_ &&
-           interface_us * running_->interfaces.size() + route_us * changed_routes > limit_us;
+    constexpr uint64_t limit_us = 5000, limit_if_late_us = 100'000;
+    const bool is_late = management_late_.load(std::memory_order_relaxed);
+    return managed_ && transaction_us(changed_routes) > (is_late ? limit_if_late_us : limit_us);
+}
+
+/// Changes that wait for management too long are control's again: packets would be sent by withdrawn routes.
+/// Returns  false: management applies them, or still has time to begin
+bool controller::reclaim_learning() noexcept {
+    if (learning_ || slow_path_context_->now_ms < learn_by_ms_) return false;
+    learn_due_.store(false, std::memory_order_relaxed);
+    to_learn_.reset();
+    if (!management_late_.exchange(true, std::memory_order_relaxed))
+        observe::log(observe::log_level::warning,
+                     "a request, or access to a file, keeps the management thread busy: the "
+                     "control thread applies the kernel's changes itself");
+    return true;
 }
 
 /// Called before management's transaction: the kernel's state that it applies is the learned one now.
-void controller::begin_to_learn() {
-    if (to_learn_) std::swap(learned_, *to_learn_);
+/// Returns  false: control has reclaimed it
+bool controller::begin_to_learn() noexcept {
+    if (!to_learn_) return false;
+    if (!std::exchange(learning_, true)) std::swap(learned_, *to_learn_);
+    return true;
 }
 
 void controller::end_learning(const result<state::changes>& came) noexcept {
+    if (!std::exchange(learning_, false)) return;
     learn_due_.store(false, std::memory_order_relaxed);
-    if (!to_learn_) return;
     if (came) {
         ++learned_batches_.all;
         ++learned_batches_.transactions;
@@ -99,6 +125,13 @@ void controller::end_learning(const result<state::changes>& came) noexcept {
         std::swap(learned_, *to_learn_);
         not_learned_ = came.error();
     }
+    to_learn_.reset();
+}
+
+void controller::set_managed(bool on) noexcept {
+    managed_ = on;
+    if (on) return;
+    if (std::exchange(learning_, false)) std::swap(learned_, *to_learn_);
     to_learn_.reset();
 }
 

@@ -53,6 +53,8 @@ void controller::lend() noexcept {
 void controller::end_loan() noexcept {
     rcu_->offline(control_reader());
     lent_ = false;
+    // Management is not blocked.
+    learn_by_ms_ = std::max(learn_by_ms_, slow_path_context_->now_ms + management_patience_ms);
     slow_path_context_->lent = false;
 }
 
@@ -202,17 +204,19 @@ void controller::open_absent(control_calls& calls) {
 
 /// Retries compare all objects: with a full FIB, that takes long.
 void controller::repeat_beside(control_calls& calls) {
+    management_late_.store(false, std::memory_order_relaxed);
     const bool left_out = retry_due_.exchange(false, std::memory_order_acquire),
-               refused = complete_due_.exchange(false, std::memory_order_acquire),
-               learns = learn_due_.load(std::memory_order_acquire);
+               refused = complete_due_.exchange(false, std::memory_order_acquire);
+    bool learns = learn_due_.load(std::memory_order_acquire);
     if (!left_out && !refused && !learns) return;
     std::shared_ptr<const state::configuration> now;
     calls.run([&] {
         now = refused ? std::make_shared<const state::configuration>(*operator_config_)
                       : operator_config_;
         retries_left_out_ = left_out;
-        if (learns) begin_to_learn();
+        learns = learns && begin_to_learn();
     });
+    if (!left_out && !refused && !learns) return;
     const auto came = apply_beside(calls, now, {});
     calls.run([&] {
         retries_left_out_ = false;

@@ -129,10 +129,7 @@ class controller {
     /// Threads  management
     void listen_beside(control_calls& calls);
     /// Whether a management thread answers scrapes and repeats transactions; else control does.
-    void set_managed(bool on) noexcept {
-        managed_ = on;
-        if (!on) to_learn_.reset();
-    }
+    void set_managed(bool on) noexcept;
     /// From now on, management reads and changes the tables; tick() only handles packets without them.
     void lend() noexcept;
     void end_loan() noexcept;
@@ -257,8 +254,10 @@ class controller {
     struct transaction_steps;
     void export_sflow_counters();
     [[nodiscard]] bool learn_routes(const state::learned& before, size_t& changed) noexcept;
+    [[nodiscard]] uint64_t transaction_us(size_t changed_routes) const noexcept;
     [[nodiscard]] bool leaves_to_management(size_t changed_routes) const noexcept;
-    void begin_to_learn();
+    [[nodiscard]] bool reclaim_learning() noexcept;
+    [[nodiscard]] bool begin_to_learn() noexcept;
     void end_learning(const result<state::changes>& came) noexcept;
     result<state::changes> attempt(std::shared_ptr<const state::configuration> config,
                                    const lost_ports& lost) noexcept;
@@ -341,7 +340,13 @@ class controller {
     std::atomic<bool> retry_due_{false}, complete_due_{false},
         learn_due_{false};  ///< for repeat_beside()
     std::optional<state::learned>
-        to_learn_{};  ///< by management; while it applies this, the state before
+        to_learn_{};         ///< by management; while it applies this, the state before
+    bool learning_ = false;  ///< management applies it
+    /// Management may wait for a disk, or for a file of another machine, for any time.
+    static constexpr uint64_t management_patience_ms = 1000;
+    uint64_t learn_by_ms_ = 0;  ///< management has to begin until then
+    /// Management did not begin in time, and has not run since: control applies such changes itself, up to a limit.
+    std::atomic<bool> management_late_{false};
     std::optional<error> not_learned_{};  ///< why management could not apply it
     std::atomic<const datapath::snapshot*> published_{nullptr};
     std::unique_ptr<datapath::snapshot> snapshot_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 
 #include "control/management/control_calls.hpp"
@@ -183,18 +184,23 @@ TEST(control_faults, every_allocation_of_a_links_change_may_fail) {
     EXPECT_GT(nth, 3);
 }
 
-/// With many interfaces, a transaction would hold up control. Management applies the kernel's change, as a whole or not at
-/// all, and is asked again.
-TEST(control_faults, every_allocation_of_what_management_learns_may_fail) {
-    own_namespace apart;
-    std::string config =
+/// So many interfaces that a transaction would hold up control, one of them in the kernel.
+std::string with_many_interfaces() {
+    std::string out =
         "control_plane: {netlink: true}\n"
         "ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24], host_interface: true}\n"
         "interfaces:\n";
     for (int vlan = 1; vlan <= 60; ++vlan)
-        config += "  - {port: west, vlan: " + std::to_string(vlan) + ", addresses: [10.1." +
-                  std::to_string(vlan) + ".1/24]}\n";
-    running_lab l(config);
+        out += "  - {port: west, vlan: " + std::to_string(vlan) + ", addresses: [10.1." +
+               std::to_string(vlan) + ".1/24]}\n";
+    return out;
+}
+
+/// With many interfaces, a transaction would hold up control. Management applies the kernel's change, as a whole or not at
+/// all, and is asked again.
+TEST(control_faults, every_allocation_of_what_management_learns_may_fail) {
+    own_namespace apart;
+    running_lab l(with_many_interfaces());
     control::controller& c = l.controller();
     const ip_prefix address = *parse_prefix("10.7.0.1/24");
     state::learned kernel;
@@ -233,6 +239,51 @@ TEST(control_faults, every_allocation_of_what_management_learns_may_fail) {
     EXPECT_TRUE(followed());
     EXPECT_GT(refused, 50U);
     EXPECT_TRUE(*c.learn(kernel));
+    c.set_managed(false);
+}
+
+/// While the management thread waits for a disk, it executes no transaction. Control applies the kernel's first change after a
+/// second, and later ones at once, until that thread runs again.
+TEST(control_faults, what_management_does_not_begin_is_learned_by_control) {
+    own_namespace apart;
+    running_lab l(with_many_interfaces());
+    control::controller& c = l.controller();
+    control::control_calls calls;
+    const auto paused = [&](const auto& act) {
+        l.worker().pause();
+        act();
+        l.worker().resume();
+    };
+    const auto pass = [&](int tenths) {
+        for (int n = 0; n < tenths; ++n) paused([&] { l.control(100); });
+    };
+    const auto address = [](const char* verb) {
+        return std::system(("ip addr " + std::string(verb) + " 10.7.0.1/24 dev west").c_str());
+    };
+    const auto followed = [&] {
+        const auto& known = c.running().interfaces.at("west").addresses;
+        return std::find(known.begin(), known.end(), *parse_prefix("10.7.0.1/24")) != known.end();
+    };
+    for (int n = 0; n < 100 && !c.host_interfaces().follower()->has_learned(); ++n) pass(1);
+    pass(20);
+    c.set_managed(true);
+    ASSERT_EQ(address("add"), 0);
+    pass(9);
+    EXPECT_FALSE(followed()) << "management may take a second";
+    pass(10);
+    EXPECT_TRUE(followed());
+    ASSERT_EQ(address("del"), 0);
+    pass(3);
+    EXPECT_FALSE(followed()) << "it is late, so control does not wait again";
+    const uint64_t changes = c.changes();
+    paused([&] { c.repeat_beside(calls); });
+    EXPECT_EQ(c.changes(), changes) << "nothing is left to do";
+    ASSERT_EQ(address("add"), 0);
+    pass(3);
+    EXPECT_FALSE(followed());
+    paused([&] { c.repeat_beside(calls); });
+    EXPECT_TRUE(followed()) << "by management";
+    pass(3);
     c.set_managed(false);
 }
 
