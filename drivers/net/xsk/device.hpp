@@ -44,8 +44,13 @@ struct device {
     rte_ether_addr ether_mac{};             ///< that the interface had when the device was made
     uint32_t rx_queues = 1, tx_queues = 1;  ///< maximum numbers of queues
 
+    /// The last counters, for calls while another thread holds the mutex below: it is acquired first.
+    std::mutex last_counters_mutex{};
+    ethdev::port_stats last_stats{};
+    totals last_xstats{};
+
     /// Serializes ethdev's calls and the link watch (watch.cpp); protects every member below.
-    std::mutex mutex{};
+    std::timed_mutex mutex{};
     owned_fd pinned_map{};  ///< with xskmap=
     std::unique_ptr<xsk::program> program{};
     std::vector<std::unique_ptr<socket>> sockets{};

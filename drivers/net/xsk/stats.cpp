@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <ethdev_driver.h>
 
+#include <chrono>
 #include <cstdio>
+#include <mutex>
 
 #include "device.hpp"
 #include "vdev_port.hpp"
@@ -77,10 +79,24 @@ void read_queues(const rte_eth_dev* dev, ethdev::port_stats& into) {
     }
 }
 
+/// The watch holds the mutex while it opens or closes the interface, and the kernel's RTNL lock may keep it waiting for seconds:
+/// the answer has the counters of the last call then. An application's control thread may read them every second.
+template <class Counters, class Read>
+Counters read_or_last(device& d, Counters& last, const Read& read) {
+    constexpr std::chrono::milliseconds patience{2};
+    const std::unique_lock<std::timed_mutex> lock(d.mutex, patience);
+    const std::lock_guard hold(d.last_counters_mutex);
+    if (lock.owns_lock()) last = read();
+    return last;
+}
+
 /// The caller holds the mutex.
 void reset(rte_eth_dev* dev) {
-    device_of(dev).stats_base = now(dev);
-    read_queues(dev, device_of(dev).queues_base);
+    device& d = device_of(dev);
+    d.stats_base = now(dev);
+    read_queues(dev, d.queues_base);
+    const std::lock_guard hold(d.last_counters_mutex);
+    d.last_stats = {};
 }
 
 constexpr int xstats_count = static_cast<int>(all_counts - first_xstat);
@@ -89,26 +105,30 @@ constexpr int xstats_count = static_cast<int>(all_counts - first_xstat);
 
 int stats_get(rte_eth_dev* dev, ethdev::port_stats* stats) noexcept {
     return vdev::guarded([&] {
-        const std::lock_guard lock(device_of(dev).mutex);
-        const totals t = now(dev).since(device_of(dev).stats_base);
-        stats->ipackets = t[count::rx_packets];
-        stats->ibytes = t[count::rx_bytes];
-        stats->opackets = t[count::tx_packets];
-        stats->obytes = t[count::tx_bytes];
-        stats->rx_nombuf = t[count::rx_no_buffer];
-        // Linux counts a frame without a buffer both as dropped and as an empty fill ring.
-        stats->imissed = t[count::kernel_rx_dropped] + t[count::kernel_rx_ring_full];
-        stats->ierrors = t[count::kernel_rx_invalid_descs] + t[count::rx_invalid];
-        stats->oerrors = t[count::kernel_tx_invalid_descs] + t[count::tx_refused];
-        ethdev::port_stats each{};
-        read_queues(dev, each);
-        const ethdev::port_stats& base = device_of(dev).queues_base;
-        for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
-            stats->q_ipackets[q] = each.q_ipackets[q] - base.q_ipackets[q];
-            stats->q_ibytes[q] = each.q_ibytes[q] - base.q_ibytes[q];
-            stats->q_opackets[q] = each.q_opackets[q] - base.q_opackets[q];
-            stats->q_obytes[q] = each.q_obytes[q] - base.q_obytes[q];
-        }
+        device& d = device_of(dev);
+        *stats = read_or_last(d, d.last_stats, [&] {
+            const totals t = now(dev).since(d.stats_base);
+            ethdev::port_stats out{};
+            out.ipackets = t[count::rx_packets];
+            out.ibytes = t[count::rx_bytes];
+            out.opackets = t[count::tx_packets];
+            out.obytes = t[count::tx_bytes];
+            out.rx_nombuf = t[count::rx_no_buffer];
+            // Linux counts a frame without a buffer both as dropped and as an empty fill ring.
+            out.imissed = t[count::kernel_rx_dropped] + t[count::kernel_rx_ring_full];
+            out.ierrors = t[count::kernel_rx_invalid_descs] + t[count::rx_invalid];
+            out.oerrors = t[count::kernel_tx_invalid_descs] + t[count::tx_refused];
+            ethdev::port_stats each{};
+            read_queues(dev, each);
+            const ethdev::port_stats& base = d.queues_base;
+            for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
+                out.q_ipackets[q] = each.q_ipackets[q] - base.q_ipackets[q];
+                out.q_ibytes[q] = each.q_ibytes[q] - base.q_ibytes[q];
+                out.q_opackets[q] = each.q_opackets[q] - base.q_opackets[q];
+                out.q_obytes[q] = each.q_obytes[q] - base.q_obytes[q];
+            }
+            return out;
+        });
         return 0;
     });
 }
@@ -124,8 +144,9 @@ int stats_reset(rte_eth_dev* dev) noexcept {
 int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept {
     return vdev::guarded([&] {
         if (xstats == nullptr || n < unsigned{xstats_count}) return xstats_count;
-        const std::lock_guard lock(device_of(dev).mutex);
-        const totals t = now(dev).since(device_of(dev).xstats_base);
+        device& d = device_of(dev);
+        const totals t =
+            read_or_last(d, d.last_xstats, [&] { return now(dev).since(d.xstats_base); });
         for (size_t i = first_xstat; i < all_counts; ++i)
             xstats[i - first_xstat] = {i - first_xstat, t.at(i)};
         return xstats_count;

@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <filesystem>
 
@@ -24,7 +25,7 @@ namespace {
 
 std::atomic<bool> queues_are_busy{false}, sends_fail{false}, zero_copy{false}, virtio{false};
 std::atomic<uint32_t> bind_flags{0};
-std::atomic<int> bind_error{0};
+std::atomic<int> bind_error{0}, bind_ms{0};
 std::atomic<unsigned> binds{0},
     unknown_names{0};  ///< of AF_XDP sockets; requests by a name that no interface has
 
@@ -42,6 +43,7 @@ int bind(int fd, const sockaddr* address, socklen_t bytes) noexcept {
     if (address->sa_family == AF_XDP) {
         turnpike::test::bind_flags = reinterpret_cast<const sockaddr_xdp*>(address)->sxdp_flags;
         ++turnpike::test::binds;
+        std::this_thread::sleep_for(std::chrono::milliseconds(turnpike::test::bind_ms));
         if (turnpike::test::queues_are_busy) return turnpike::test::failed(EBUSY);
         if (const int code = turnpike::test::bind_error; code != 0)
             return turnpike::test::failed(code);
@@ -87,7 +89,7 @@ class xsk_failures : public xsk_port {
   protected:
     void TearDown() override {
         queues_are_busy = sends_fail = zero_copy = virtio = false;
-        bind_error = 0;
+        bind_error = bind_ms = 0;
         xsk_port::TearDown();
     }
 };
@@ -238,6 +240,36 @@ TEST_F(xsk_failures, an_interface_that_cannot_be_used_is_tried_ever_less_often) 
     bind_error = 0;
     wire.lay();
     EXPECT_TRUE(within(1, [&] { return p.link_up(); })) << "another interface is tried at once";
+}
+
+/// A reopen waits as long as another program has RTNL.
+TEST_F(xsk_failures, counters_do_not_wait_for_a_reopen) {
+    using clock = std::chrono::steady_clock;
+    cable wire("near");
+    port p("net_xsk0", wire, pool);
+    p.start();
+    ASSERT_TRUE(wire.send(make_frame(100, 1)));
+    EXPECT_EQ(p.receive(), make_frame(100, 1));
+    rte_eth_stats stats{};
+    ASSERT_EQ(rte_eth_stats_get(p.id, &stats), 0);
+    const uint64_t received = stats.ipackets;
+    EXPECT_GT(received, 0u);
+    wire.cut();
+    ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
+    bind_ms = 1000;
+    binds = 0;
+    wire.lay();
+    clock::duration longest{};
+    EXPECT_FALSE(within(1.5, [&] {
+        const auto before = clock::now();
+        EXPECT_EQ(rte_eth_stats_get(p.id, &stats), 0);
+        longest = std::max(longest, clock::now() - before);
+        return stats.ipackets < received;
+    }));
+    EXPECT_GT(binds, 0u);
+    EXPECT_LT(longest, std::chrono::milliseconds(400));
+    bind_ms = 0;
+    EXPECT_TRUE(within(3, [&] { return p.link_up(); }));
 }
 
 size_t open_files() {
