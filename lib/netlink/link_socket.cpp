@@ -128,7 +128,7 @@ result<void> link_socket::set_link(uint32_t index, const link_settings& to, bool
     head->ifi_flags = to.up && !keeps_status ? IFF_UP : 0;
     head->ifi_change = keeps_status ? 0 : IFF_UP;
     mnl_attr_put(m, IFLA_ADDRESS, sizeof to.mac.bytes, to.mac.bytes);
-    mnl_attr_put_u32(m, IFLA_MTU, to.mtu);
+    if (to.mtu != 0) mnl_attr_put_u32(m, IFLA_MTU, to.mtu);
     const uint32_t plain_bytes = m->nlmsg_len;
     add_address_mode(m);
     auto done = request(m);

@@ -49,7 +49,7 @@ class link_socket {
     // groups.
     struct link_settings {
         mac_address mac{};
-        uint32_t mtu = 0;
+        uint32_t mtu = 0;  ///< 0: set_link() does not change it
         bool up = false;
         bool operator==(const link_settings&) const = default;
     };

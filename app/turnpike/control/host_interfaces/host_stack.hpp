@@ -119,7 +119,7 @@ class host_stack : public config_handler {
         netlink::link_socket::link_settings requested{};
         bool accept_ra = false;
         std::vector<ip_prefix> addresses{};  ///< to add after the link is set
-        bool makes = false, sets_link = false, keeps_status = false;
+        bool makes = false, sets_link = false, keeps_status = false, keeps_mtu = false;
         std::optional<bool> carrier{};
 
         tap device{};  ///< made; after its adoption, the lost one
@@ -155,6 +155,7 @@ class host_stack : public config_handler {
     static void set_sysctls(const netns_handle& in, const std::string& name, bool accept_ra);
     [[nodiscard]] bool is_lost(const attached& a) const noexcept;
     [[nodiscard]] bool is_admin_down(const attached& a) const noexcept;
+    void detect_changed_mac(attached& a, uint64_t now_ms);
     void poll_admin_status(uint64_t now_ms);
     [[nodiscard]] state::learned learned() const;
     void change_addresses(const attached& a, const std::vector<ip_prefix>& had,
@@ -181,6 +182,7 @@ class host_stack : public config_handler {
     uint64_t next_follow_ms_ = 0, next_learn_ms_ = 0, next_carrier_ms_ = 0, next_restore_ms_ = 0;
     uint64_t next_status_ms_ = 0, links_seen_ = 0;  ///< of poll_admin_status()
     observe::log_rate_limit status_lines_{"changes of the administrative status"};
+    observe::log_rate_limit mac_lines_{"changes of MAC addresses"};
     std::string not_restored_{};  ///< the last error of a repair, which is logged once
     upkeep<batch> upkeep_{[](batch& b) { execute(b); }};
     bool to_learn_ = false;

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "control/host_interfaces/host_stack.hpp"
 #include "control/management/control_calls.hpp"
@@ -37,6 +38,25 @@ bool host_stack::is_admin_down(const attached& a) const noexcept {
     const bool is_down = (r.ifr_flags & IFF_UP) == 0;
     // A TAP that is being deleted or moved is down, too.
     return is_down && (a.admin_down || !is_lost(a));
+}
+
+/// With another MAC address, the replies to the kernel's packets are not the port's: the next job restores it. The MTU, which
+/// is for the kernel's own packets, may be another. Only while no job is in progress.
+void host_stack::detect_changed_mac(attached& a, uint64_t now_ms) {
+    if (!a.settings.up || is_lost(a)) return;
+    ifreq r{};
+    a.name.copy(r.ifr_name, IFNAMSIZ - 1);
+    if (::ioctl(netns_->any.get(), SIOCGIFHWADDR, &r) != 0) return;  // without RTNL
+    mac_address now{};
+    std::memcpy(now.bytes, r.ifr_hwaddr.sa_data, sizeof now.bytes);
+    if (now == a.settings.mac) return;
+    a.settings.mac = now;
+    if (!mac_lines_.allow(now_ms)) return;
+    observe::log(observe::log_level::warning,
+                 a.name +
+                     ": another program changed the MAC address of the kernel's interface; it "
+                     "is restored",
+                 {{"interface", a.name}});
 }
 
 /// After a notification of a TAP's link, and now and then, as notifications can be lost.
@@ -78,6 +98,7 @@ std::optional<host_stack::job> host_stack::job_for(uint16_t ifindex, attached& a
     if (out.makes) return out;
     if (a.settings.up) {
         out.sets_link = repairs && a.settings != a.requested;
+        out.keeps_mtu = a.settings.mtu == a.requested.mtu;
         out.keeps_status = true;
     } else {
         // Addresses some time after the interface: a daemon that gets both notifications at once may not attach the
@@ -102,6 +123,9 @@ void host_stack::plan_jobs(batch& b, uint64_t now_ms) {
     const bool repairs = now_ms >= next_restore_ms_;
     if (repairs) next_restore_ms_ = now_ms + restore_ms;
     b.opens = repairs && is_replaced(*netns_);
+    mac_lines_.flush(now_ms);
+    if (repairs && !b.opens)
+        for (const auto& [ifindex, a] : taps_) detect_changed_mac(*a, now_ms);
     for (const auto& [ifindex, a] : taps_)
         if (auto j = job_for(ifindex, *a, repairs, b.opens, now_ms)) {
             j->of = a;
@@ -162,7 +186,9 @@ void host_stack::execute(job& j, netns_handle& in) {
     if (a == nullptr) return;
     const uint32_t index = a->device.index();
     if (j.sets_link) {
-        const auto set = in.upkeep_asking.set_link(index, j.requested, j.keeps_status);
+        auto to = j.requested;
+        if (j.keeps_mtu) to.mtu = 0;
+        const auto set = in.upkeep_asking.set_link(index, to, j.keeps_status);
         j.link_set = set.has_value();
         if (set) {
             // An MTU below 1280 disables IPv6 and its sysctls; a larger one enables it with defaults.
