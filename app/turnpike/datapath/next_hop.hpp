@@ -2,8 +2,11 @@
 // The next hop: the FIB's value for a prefix is an index into the array of these. A next hop holds
 // everything that forwarding needs, so that a routed packet costs one FIB lookup and one cache line.
 //
-//   0      1        2       3      4     6      8            12    16             24              28  32      40     64
-//   | kind | reason | icmp  | used | mtu | 0    | port, iface | tag | rewrite 0..7 | rewrite 8..11 | 0 | group | 0    |
+//   0      2      4     6          8             12    16             24              28       29     32      40  64
+//   | kind | used | mtu | untagged | port, iface | tag | rewrite 0..7 | rewrite 8..11 | reason | icmp | group | 0 |
+//
+// The first four are 16 bits wide, and their usual values are the greatest: the minimum of several next hops tells
+// whether all are usual (stages/fast_nexthops.hpp).
 //
 // kind       drop       the packet is freed and counted under `reason`; where `sends_icmp` is set, its
 //                       source gets an ICMP error
@@ -49,8 +52,9 @@ namespace turnpike::datapath {
 
 struct nexthop_group;
 
-/// Packets are sent by kinds from glean on, and kinds from failed on lead to a neighbour; comparisons rely on the order.
-enum class nexthop_kind : uint8_t { drop, local, group, failed, glean, adjacency };
+/// Packets are sent by kinds from glean on, and kinds from failed on lead to a neighbour; comparisons rely on the order, and
+/// on adjacency being the greatest.
+enum class nexthop_kind : uint16_t { drop, local, group, failed, glean, adjacency };
 
 /// Egress port and interface.
 struct egress {
@@ -61,21 +65,22 @@ struct egress {
 
 struct alignas(64) next_hop {
     std::atomic<nexthop_kind> kind{nexthop_kind::drop};
-    /// kinds drop and failed: drop reason to count
-    drop_reason reason = drop_reason::no_route;
-    bool sends_icmp = false;  ///< kinds drop and failed: send an ICMP error to the source
-    std::atomic<bool> used{false};
+    std::atomic<uint16_t> used{0};  ///< 0 or 1
     std::atomic<uint16_t> mtu{0};
-    alignas(8) egress out{};
+    uint16_t untagged = 1;  ///< 0: `tag` is one
+    egress out{};
     uint32_t tag = 0;                        ///< TPID and TCI in network byte order; priority 0
     std::atomic<uint64_t> rewrite_first{0};  ///< destination MAC, first two bytes of the source MAC
     uint32_t rewrite_second = 0;             ///< the other four bytes of the source MAC
+    /// kinds drop and failed: drop reason to count
+    drop_reason reason = drop_reason::no_route;
+    bool sends_icmp = false;  ///< kinds drop and failed: send an ICMP error to the source
     std::atomic<const nexthop_group*> group{nullptr};  ///< kind group; else null
 
     static constexpr uint32_t rewrite_bytes = 12;
 
     void mark_used() noexcept {
-        if (!used.load(std::memory_order_relaxed)) used.store(true, std::memory_order_relaxed);
+        if (used.load(std::memory_order_relaxed) == 0) used.store(1, std::memory_order_relaxed);
     }
     void write(uint8_t* frame) const noexcept {
         write(frame, rewrite_first.load(std::memory_order_relaxed), rewrite_second);
@@ -89,6 +94,7 @@ struct alignas(64) next_hop {
     void set_vlan(uint16_t vlan) noexcept {
         const uint32_t type_and_id = uint32_t{packet::ether_type_vlan} << 16 | vlan;
         store_be(reinterpret_cast<uint8_t*>(&tag), vlan == 0 ? 0 : type_and_id);
+        untagged = uint16_t{vlan == 0};
     }
     void set_addresses(const mac_address& destination, const mac_address& source) noexcept {
         uint8_t bytes[rewrite_bytes];

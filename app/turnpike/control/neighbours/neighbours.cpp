@@ -275,7 +275,7 @@ void neighbours::become_reachable(entry& e, uint64_t now_ms) {
 void neighbours::become_stale(entry& e, uint64_t now_ms) {
     e.state = nud::stale;
     e.unused_since_ms = now_ms;
-    nexthops_[e.nexthop].used.store(false, std::memory_order_relaxed);
+    nexthops_[e.nexthop].used.store(0, std::memory_order_relaxed);
     rank(e);
     // Poll `used`, because a worker only sets that flag.
     set_timer(e, now_ms + limits_.retransmit_ms);
@@ -293,7 +293,7 @@ void neighbours::fail(entry& e, uint64_t now_ms) {
         if (!e.gateway) set_timer(e, now_ms + limits_.negative_ms);
         return drop_pending(e, drop_reason::neighbour_failed);
     }
-    nexthops_[e.nexthop].used.store(false, std::memory_order_relaxed);
+    nexthops_[e.nexthop].used.store(0, std::memory_order_relaxed);
     nexthops_[e.nexthop].kind.store(nexthop_kind::failed, std::memory_order_release);
     rank(e);
     e.unused_since_ms = now_ms;
@@ -312,7 +312,7 @@ void neighbours::probe_failed(entry& e, uint64_t now_ms) {
         if (!e.gateway) forget(e, drop_reason::neighbour_failed, now_ms);
         return;
     }
-    if (nexthops_[e.nexthop].used.exchange(false, std::memory_order_relaxed) || e.grouped) {
+    if (nexthops_[e.nexthop].used.exchange(0, std::memory_order_relaxed) || e.grouped) {
         e.unused_since_ms = now_ms;
         if (may_solicit(e.interface, now_ms))
             static_cast<void>(callbacks_.solicit(e.interface, e.address, nullptr));
@@ -412,7 +412,7 @@ void neighbours::on_time(entry& e, uint64_t now_ms) {
         case nud::reachable:
             return become_stale(e, now_ms);
         case nud::stale:
-            if (nexthops_[e.nexthop].used.exchange(false, std::memory_order_relaxed)) {
+            if (nexthops_[e.nexthop].used.exchange(0, std::memory_order_relaxed)) {
                 e.state = nud::probe;
                 e.asked_for = true;
                 e.attempts = 0;

@@ -60,7 +60,7 @@ void next_hops::release(void* self, uint64_t index) {
     auto& t = *static_cast<next_hops*>(self);
     next_hop& nexthop = t[static_cast<uint32_t>(index)];
     nexthop.kind.store(nexthop_kind::drop, std::memory_order_relaxed);
-    nexthop.used.store(false, std::memory_order_relaxed);
+    nexthop.used.store(0, std::memory_order_relaxed);
     t.free_.push(static_cast<uint32_t>(index));
 }
 

@@ -18,6 +18,7 @@ using nexthop_indices = std::array<uint64_t, burst_max>;
 /// One next hop for all packets of a burst, the most frequent case: many flows, few neighbours.
 class single_nexthop {
   public:
+    static constexpr bool have_one_tag = true;  ///< where there is a tag, all have it
     explicit single_nexthop(next_hop& nexthop) noexcept
         : nexthop_(nexthop),
           known_(nexthop.kind.load(std::memory_order_acquire) == nexthop_kind::adjacency),
@@ -56,29 +57,25 @@ class single_nexthop {
     const uint32_t second_;
 };
 
-/// A next hop per packet. Combines the hops' first words, to test a burst at once. (SSE4.2 is
+/// A next hop per packet. The minimum of the hops' first words tests a burst at once. (SSE4.2 is
 /// DPDK's minimum.)
 class per_packet_nexthops {
   public:
+    static constexpr bool have_one_tag = false;
     per_packet_nexthops(next_hop* nexthops, const nexthop_indices& nexthop, uint32_t n) noexcept
         : nexthops_(nexthops), nexthop_(nexthop.data()) {
-        static_assert(offsetof(next_hop, kind) == 0 && offsetof(next_hop, used) == 3 &&
-                      offsetof(next_hop, mtu) == 4 && offsetof(next_hop, tag) == 12);
-        v128 common_iface = v128::set1(~0U), in_any = v128::set1(0), least = common_iface;
+        static_assert(offsetof(next_hop, kind) == 0 && offsetof(next_hop, used) == 2 &&
+                      offsetof(next_hop, mtu) == 4 && offsetof(next_hop, untagged) == 6);
+        v128 least = v128::set1(~0U);
 #pragma GCC unroll 4
-        for (uint32_t i = 0; i < n; ++i) {
-            const v128 says =
-                v128::load_row(reinterpret_cast<const uint8_t*>(&nexthops[nexthop[i]]), 0);
-            common_iface = common_iface & says;
-            in_any = in_any | says;
-            least = v128::least_halves(least, says);
-        }
-        constexpr uint32_t kind_bits = 0xff, adjacency = uint32_t(nexthop_kind::adjacency);
-        known_ = (common_iface.lane<0>() & kind_bits) == adjacency &&
-                 (in_any.lane<0>() & kind_bits) == adjacency;
-        all_used_ = common_iface.lane<0>() >> 24 != 0;
-        least_mtu_ = least.lane<1>() & 0xffff;
-        any_tag_ = in_any.lane<3>();
+        for (uint32_t i = 0; i < n; ++i)
+            least = v128::least_halves(
+                least, v128::load_row(reinterpret_cast<const uint8_t*>(&nexthops[nexthop[i]]), 0));
+        const uint64_t says = least.word<0>();
+        known_ = static_cast<uint16_t>(says) == uint16_t(nexthop_kind::adjacency);
+        all_used_ = static_cast<uint16_t>(says >> 16) != 0;
+        least_mtu_ = static_cast<uint16_t>(says >> 32);
+        any_tag_ = says >> 48 == 0;
         // Load the rewrite after the kind: the reverse of control's order of stores (next_hop.hpp).
         std::atomic_signal_fence(std::memory_order_acquire);
     }
@@ -95,7 +92,7 @@ class per_packet_nexthops {
         if (!all_used_) [[unlikely]]
             for_each(packets, [&](uint32_t i) { of(i).mark_used(); });
     }
-    [[nodiscard]] bool tags() const noexcept { return any_tag_ != 0; }
+    [[nodiscard]] bool tags() const noexcept { return any_tag_; }
     [[nodiscard]] uint32_t tag(uint32_t i) const noexcept { return of(i).tag; }
     egress write(uint32_t i, uint8_t* frame) const noexcept {
         const next_hop& by = of(i);
@@ -108,8 +105,8 @@ class per_packet_nexthops {
 
     next_hop* const nexthops_;
     const uint64_t* const nexthop_;
-    bool known_, all_used_;
-    uint32_t least_mtu_, any_tag_;
+    bool known_, all_used_, any_tag_;
+    uint32_t least_mtu_;
 };
 
 /// Whether all packets have one next hop. Compares two at a time: all pairs with the first pair.
