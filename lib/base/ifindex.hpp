@@ -21,19 +21,18 @@ namespace turnpike {
 /// Threads  any; callers that share a socket ask for one name
 [[nodiscard]] inline unsigned ifindex_of(int socket, const std::string& name) noexcept {
     if (name.size() >= IFNAMSIZ) return 0;  // the kernel would cut it off
+    int index = 0;
+    socklen_t bytes = sizeof index;
     if (::setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, name.data(),
                      static_cast<socklen_t>(name.size())) != 0) {
         if (errno == ENODEV) return 0;
-        // Without CAP_NET_RAW, for a bound socket, or before Linux 5.7.
-        ifreq r{};
-        name.copy(r.ifr_name, IFNAMSIZ - 1);
-        return ::ioctl(socket, SIOCGIFINDEX, &r) == 0 ? static_cast<unsigned>(r.ifr_ifindex) : 0;
+    } else if (::getsockopt(socket, SOL_SOCKET, SO_BINDTOIFINDEX, &index, &bytes) == 0) {
+        return static_cast<unsigned>(index);
     }
-    int index = 0;
-    socklen_t bytes = sizeof index;
-    return ::getsockopt(socket, SOL_SOCKET, SO_BINDTOIFINDEX, &index, &bytes) == 0
-               ? static_cast<unsigned>(index)
-               : 0;
+    // Without CAP_NET_RAW, for a bound socket, or without SO_BINDTOIFINDEX (before Linux 5.1).
+    ifreq r{};
+    name.copy(r.ifr_name, IFNAMSIZ - 1);
+    return ::ioctl(socket, SIOCGIFINDEX, &r) == 0 ? static_cast<unsigned>(r.ifr_ifindex) : 0;
 }
 
 /// In the network namespace of the calling thread.

@@ -31,7 +31,7 @@ struct as_found {
 
 /// A failed reopen of an interface that returned.
 struct failed_reopen {
-    unsigned ifindex = 0;  ///< 0: none
+    interface_state interface {};  ///< index 0: none
     std::chrono::steady_clock::time_point retry_at{};
     std::chrono::milliseconds interval{};
 };

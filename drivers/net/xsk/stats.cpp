@@ -164,8 +164,11 @@ int xstats_get_names(rte_eth_dev*, rte_eth_xstat_name* names, unsigned n) noexce
 int xstats_reset(rte_eth_dev* dev) noexcept {
     return vdev::guarded([&] {
         const std::lock_guard lock(device_of(dev).mutex);
-        device_of(dev).xstats_base = now(dev);
+        device& d = device_of(dev);
+        d.xstats_base = now(dev);
         reset(dev);
+        const std::lock_guard hold(d.last_counters_mutex);
+        d.last_xstats = {};
         return 0;
     });
 }

@@ -71,26 +71,33 @@ bool worth_saying(device& d, int code) noexcept {
     return true;
 }
 
+/// Whether a reopen would find the same interface in the same state.
+bool is_same(const interface_state& a, const interface_state& b) noexcept {
+    return a.index == b.index && a.up == b.up && a.mtu == b.mtu && a.rx_queues == b.rx_queues &&
+           a.tx_queues == b.tx_queues;
+}
+
 /// An attempt loads the BPF program and has RTNL several times, and link_update() may be called every few milliseconds: a busy
-/// queue is retried ten times a second, and another failure at intervals that double.
-void defer_reopen(device& d, unsigned ifindex, int code,
+/// queue is retried ten times a second, and another failure at intervals that double, unless the interface is set up or
+/// changed.
+void defer_reopen(device& d, const interface_state& interface, int code,
                   std::chrono::steady_clock::time_point now) noexcept {
     constexpr std::chrono::milliseconds first{90};  // less than the watch's period
     constexpr std::chrono::milliseconds longest{5000};
     failed_reopen& f = d.failed_reopen;
-    const bool repeats = f.ifindex == ifindex && code != EBUSY;
+    const bool repeats = is_same(f.interface, interface) && code != EBUSY;
     f.interval = repeats ? std::min(2 * f.interval, longest) : first;
-    f.ifindex = ifindex;
+    f.interface = interface;
     f.retry_at = now + f.interval;
 }
 
 void come_back(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
     const auto begun = std::chrono::steady_clock::now();
-    if (d.failed_reopen.ifindex == now.index && begun < d.failed_reopen.retry_at) return;
+    if (is_same(d.failed_reopen.interface, now) && begun < d.failed_reopen.retry_at) return;
     attempt coming([&d] { detach_program(d); });
     if (auto done = reattach(dev, now); !done) {
-        defer_reopen(d, now.index, done.error().code, begun);
+        defer_reopen(d, now, done.error().code, begun);
         if (worth_saying(d, done.error().code))
             XSK_LOG(ERR, "%s: interface %s is back, but: %s\n", d.name.c_str(),
                     d.arguments.iface.c_str(), done.error().message().c_str());
