@@ -40,15 +40,15 @@ class Box:
         if kind in ("change", "diff", "apply", "reload"):
             if self.refuse:
                 return {"error": self.refuse}
+            if request.get("unless_changed", self.running) != self.running:
+                return {"error": {"code": "EBUSY", "where": "unless_changed",
+                                  "what": "the running configuration was changed meanwhile, by uid 0 (process 7): change"}}
             if kind == "apply" or (kind == "change" and not request.get("dry")):
                 self.state["unsaved"] = True
                 self.state["undone_in_s"] = request.get("confirm")
             result = dict(CHANGED["result"])
             if self.running and request.get("dry"):
                 result["id"] = self.running
-            if request.get("unless_changed", self.running) != self.running:
-                return {"error": {"code": "EBUSY", "where": "unless_changed",
-                                  "what": "the running configuration was changed meanwhile, by uid 0 (process 7): change"}}
             if kind == "change" and request.get("dry") and self.invalid:
                 result["invalid"] = self.invalid
             if request.get("confirm"):
