@@ -22,8 +22,11 @@ struct alignas(64) fast_ipv4 {
     uint32_t l3_bytes
         [fast_ipv4_frames];  ///< total length, including the header; 0: not for the fast path
     /// TTL, protocol and header checksum (bytes 8 to 11 of the header) after decrementing the TTL
-    /// (RFC 1624 equation 3), host order.
+    /// (RFC 1624 equation 3), as they stand in the header.
     uint32_t forwarded[fast_ipv4_frames];
+    // Frames behind the last count, too.
+    uint32_t longest;  ///< the greatest l3_bytes
+    bool padded;       ///< some fast-path frame is longer than its packet
 };
 
 /// frame    [n, rounded up to a multiple of 16] the first byte of each frame, 34 bytes readable;

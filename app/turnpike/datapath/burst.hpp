@@ -47,6 +47,12 @@ struct burst {
         recirculations = 0;
         outer = 0;
         copies = false;
+        forget_lengths();
+    }
+    /// For stages that write single_segment_bytes, unless they keep within the limits.
+    void forget_lengths() noexcept {
+        min_bytes = 0;
+        max_bytes = UINT32_MAX;
     }
 
     /// Packets that wait for each stage, by stage; all 0 outside of dispatch().
@@ -68,6 +74,8 @@ struct burst {
     uint32_t count = 0;
     uint16_t in_port = 0;
     uint64_t bytes = 0;  ///< sum of frame lengths as received by their interfaces; 0: unknown
+    /// Limits of single_segment_bytes of all packets, by stage rx: what they exclude no stage needs to look for.
+    uint32_t min_bytes = 0, max_bytes = UINT32_MAX;
     uint16_t common_iface = 0;  ///< ingress interface of all packets; 0: they have several
     /// behind a tunnel's end, or in a bridge that routes
     uint16_t recirculations = 0;

@@ -16,6 +16,7 @@ void enter_bridges(burst& b, packet_mask bridged) noexcept {
         b.single_segment_bytes[i] = m->nb_segs == 1 ? m->pkt_len : 0;
     });
     b.common_iface = 0;
+    b.forget_lengths();
     b.from_irb |= bridged;
     b.tagged &= ~bridged;
 }

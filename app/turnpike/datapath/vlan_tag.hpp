@@ -4,11 +4,15 @@
 
 #include <rte_mbuf.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstring>
 
 #include "base/byte_order.hpp"
 #include "datapath/burst.hpp"
 #include "datapath/pull_up.hpp"
+#include "isa/simd/v128.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::datapath {
@@ -54,14 +58,24 @@ inline void move_addresses(uint8_t* to, const uint8_t* from) noexcept {
     std::memcpy(to + sizeof first, &rest, sizeof rest);
 }
 
+/// Add to pkt_len and data_len, as one number; the result of neither is below 0 or above its type's greatest value.
+inline void add_to_lengths(rte_mbuf* m, int bytes) noexcept {
+    static_assert(std::endian::native == std::endian::little &&
+                  offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, pkt_len) + 4);
+    auto* const at = reinterpret_cast<uint8_t*>(m) + offsetof(rte_mbuf, pkt_len);
+    uint64_t lengths;
+    std::memcpy(&lengths, at, sizeof lengths);
+    lengths += static_cast<uint64_t>(int64_t{bytes}) * 0x1'0000'0001;
+    std::memcpy(at, &lengths, sizeof lengths);
+}
+
 /// Requires a tag in the frame's first segment.
 /// frame  its first byte
 inline void vlan_pop(rte_mbuf* m, uint8_t* frame) noexcept {
     constexpr uint16_t bytes = sizeof(packet::vlan_tag);
     move_addresses(frame + bytes, frame);
     m->data_off = static_cast<uint16_t>(m->data_off + bytes);
-    m->data_len = static_cast<uint16_t>(m->data_len - bytes);
-    m->pkt_len -= bytes;
+    add_to_lengths(m, -int{bytes});
 }
 
 inline void vlan_pop(rte_mbuf* m) noexcept { vlan_pop(m, rte_pktmbuf_mtod(m, uint8_t*)); }
@@ -69,8 +83,23 @@ inline void vlan_pop(rte_mbuf* m) noexcept { vlan_pop(m, rte_pktmbuf_mtod(m, uin
 /// The same for a packet of a burst; the caller has recorded the tag.
 inline void vlan_pop(burst& b, uint32_t i) noexcept {
     vlan_pop(b.packet[i]);
-    if (b.single_segment_bytes[i] != 0)
-        b.single_segment_bytes[i] -= uint32_t{sizeof(packet::vlan_tag)};
+    uint32_t& bytes = b.single_segment_bytes[i];
+    if (bytes == 0) return;
+    bytes -= uint32_t{sizeof(packet::vlan_tag)};
+    b.min_bytes = std::min(b.min_bytes, bytes);
+}
+
+/// The same for all packets.
+inline void vlan_pop_all(burst& b) noexcept {
+    constexpr uint32_t bytes = sizeof(packet::vlan_tag);
+    const uint32_t n = b.count;
+    for (uint32_t i = 0; i < n; ++i) vlan_pop(b.packet[i]);
+    for (uint32_t i = 0; i < n; i += 4) {  // 0 stays 0; elements behind the last are arbitrary
+        const v128 before = v128::load(&b.single_segment_bytes[i]);
+        v128::store(&b.single_segment_bytes[i],
+                    v128::most(before, v128::set1(bytes)) + v128::set1(-bytes));
+    }
+    b.min_bytes = std::max(b.min_bytes, bytes) - bytes;
 }
 
 /// Answers  false where there is no headroom

@@ -76,6 +76,14 @@ struct avx2 {
     }
     static avx2 and_not(avx2 a, avx2 b) noexcept { return {_mm256_andnot_si256(a.v, b.v)}; }
     static avx2 greater(avx2 a, avx2 b) noexcept { return {_mm256_cmpgt_epi32(a.v, b.v)}; }
+    static avx2 most(avx2 a, avx2 b) noexcept { return {_mm256_max_epi32(a.v, b.v)}; }
+    [[nodiscard]] uint32_t highest() const noexcept {
+        const __m128i four =
+            _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+        const __m128i two = _mm_max_epi32(four, _mm_unpackhi_epi64(four, four));
+        return static_cast<uint32_t>(
+            _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 1))));
+    }
     static avx2 shift_right_by(avx2 a, uint32_t n) noexcept {
         return {_mm256_srl_epi32(a.v, _mm_cvtsi32_si128(static_cast<int>(n)))};
     }

@@ -83,6 +83,10 @@ struct avx512 {
 #endif
     }
     static avx512 and_not(avx512 a, avx512 b) noexcept { return {_mm512_andnot_si512(a.v, b.v)}; }
+    static avx512 most(avx512 a, avx512 b) noexcept { return {_mm512_max_epi32(a.v, b.v)}; }
+    [[nodiscard]] uint32_t highest() const noexcept {
+        return static_cast<uint32_t>(_mm512_reduce_max_epi32(v));
+    }
     static avx512 greater(avx512 a, avx512 b) noexcept {
         return {_mm512_movm_epi32(_mm512_cmpgt_epi32_mask(a.v, b.v))};
     }

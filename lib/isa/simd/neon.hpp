@@ -72,6 +72,9 @@ struct neon {
         return {vshlq_u32(a.v, vdupq_n_s32(static_cast<int32_t>(n)))};
     }
     static neon and_not(neon a, neon b) noexcept { return {vbicq_u32(b.v, a.v)}; }
+    static neon swap_bytes(neon a) noexcept {
+        return {vreinterpretq_u32_u8(vrev32q_u8(vreinterpretq_u8_u32(a.v)))};
+    }
     static neon greater(neon a, neon b) noexcept {
         return {vcgtq_s32(vreinterpretq_s32_u32(a.v), vreinterpretq_s32_u32(b.v))};
     }
@@ -132,8 +135,19 @@ struct neon {
         return {vreinterpretq_u32_s32(
             vmaxq_s32(vreinterpretq_s32_u32(a.v), vreinterpretq_s32_u32(b.v)))};
     }
+    static neon least(neon a, neon b) noexcept {
+        return {vreinterpretq_u32_s32(
+            vminq_s32(vreinterpretq_s32_u32(a.v), vreinterpretq_s32_u32(b.v)))};
+    }
     [[nodiscard]] uint32_t highest() const noexcept {
         return static_cast<uint32_t>(vmaxvq_s32(vreinterpretq_s32_u32(v)));
+    }
+    [[nodiscard]] uint32_t lowest() const noexcept {
+        return static_cast<uint32_t>(vminvq_s32(vreinterpretq_s32_u32(v)));
+    }
+    static void split_pairs(neon two, neon other_two, neon& first, neon& second) noexcept {
+        first.v = vuzp1q_u32(two.v, other_two.v);
+        second.v = vuzp2q_u32(two.v, other_two.v);
     }
     static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
         const int64x2_t wanted = vdupq_n_s64(key);

@@ -69,6 +69,11 @@ struct scalar {
     static scalar greater(scalar a, scalar b) noexcept {
         return {static_cast<int32_t>(a.v) > static_cast<int32_t>(b.v) ? ~0u : 0};
     }
+    static scalar most(scalar a, scalar b) noexcept {
+        return static_cast<int32_t>(a.v) > static_cast<int32_t>(b.v) ? a : b;
+    }
+    [[nodiscard]] uint32_t highest() const noexcept { return v; }
+    static scalar swap_bytes(scalar a) noexcept { return {__builtin_bswap32(a.v)}; }
     static scalar shift_right_by(scalar a, uint32_t n) noexcept { return {a.v >> n}; }
     static scalar shift_left_by(scalar a, uint32_t n) noexcept { return {a.v << n}; }
     static scalar subtract_halves(scalar a, scalar b) noexcept {

@@ -16,6 +16,8 @@
 //                                writer may write the rest
 //   and_not(a, b)                ~a & b
 //   greater(a, b)                all bits of each lane where a > b, signed
+//   most(a, b), a.highest()      the greater of each two lanes, the greatest lane, signed
+//   swap_bytes(a)                each lane in the other byte order
 //   shift_right_by(a, n), shift_left_by(a, n)   the same n for all lanes, below 32
 //   subtract_halves(a, b), subtract_halves_to_0(a, b)   16-bit parts: modulo 2^16; saturating at 0
 //   load_columns(at, n, a, b, c, d)   rows n[0..3] of 16 bytes at `at`, as four columns of u32; loads
@@ -40,7 +42,6 @@
 //   descend(i, key, bound)       2 * i + (key > bound ? 1 : 0), signed
 //   descend(i, high, low, bound_high, bound_low)   the same for numbers of two signed words, compared
 //                                by the first, then by the second
-//   swap_bytes(a)                each lane in the other byte order
 //   load_rows_be(at, first, second)   lane i = the first, second big-endian u32 of the 16 bytes at
 //                                at + 16 * i; AVX-512, load_rows_be<1>: the third, fourth
 //   store_wide(to, a)            lanes as u64
@@ -116,6 +117,16 @@ struct sse42 {
     }
     static sse42 and_not(sse42 a, sse42 b) noexcept { return {_mm_andnot_si128(a.v, b.v)}; }
     static sse42 greater(sse42 a, sse42 b) noexcept { return {_mm_cmpgt_epi32(a.v, b.v)}; }
+    static sse42 swap_bytes(sse42 a) noexcept {
+        return {_mm_shuffle_epi8(
+            a.v, _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12))};
+    }
+    static sse42 most(sse42 a, sse42 b) noexcept { return {_mm_max_epi32(a.v, b.v)}; }
+    [[nodiscard]] uint32_t highest() const noexcept {
+        const __m128i two = _mm_max_epi32(v, _mm_unpackhi_epi64(v, v));
+        return static_cast<uint32_t>(
+            _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 1))));
+    }
     static sse42 shift_right_by(sse42 a, uint32_t n) noexcept {
         return {_mm_srl_epi32(a.v, _mm_cvtsi32_si128(static_cast<int>(n)))};
     }
@@ -184,14 +195,20 @@ struct sse42 {
     static uint64_t narrow(sse42 a) noexcept {
         return static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_packus_epi32(a.v, a.v)));
     }
-    /// Minimum of unsigned 16-bit parts; maximum of signed lanes.
+    /// The first words of four pairs, and the second ones.
+    static void split_pairs(sse42 two, sse42 other_two, sse42& first, sse42& second) noexcept {
+        const __m128 a = _mm_castsi128_ps(two.v), b = _mm_castsi128_ps(other_two.v);
+        first.v = _mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)));
+        second.v = _mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)));
+    }
+    /// Minimum of unsigned 16-bit parts; minimum of signed lanes.
     static sse42 least_halves(sse42 a, sse42 b) noexcept { return {_mm_min_epu16(a.v, b.v)}; }
-    static sse42 most(sse42 a, sse42 b) noexcept { return {_mm_max_epi32(a.v, b.v)}; }
-    /// The highest lane, signed.
-    [[nodiscard]] uint32_t highest() const noexcept {
-        const __m128i two = _mm_max_epi32(v, _mm_unpackhi_epi64(v, v));
+    static sse42 least(sse42 a, sse42 b) noexcept { return {_mm_min_epi32(a.v, b.v)}; }
+    /// The lowest lane, signed.
+    [[nodiscard]] uint32_t lowest() const noexcept {
+        const __m128i two = _mm_min_epi32(v, _mm_unpackhi_epi64(v, v));
         return static_cast<uint32_t>(
-            _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 1))));
+            _mm_cvtsi128_si32(_mm_min_epi32(two, _mm_shuffle_epi32(two, 1))));
     }
     /// column[k], lane i = the k-th of the four u32 at at(i)
     template <class At>

@@ -71,6 +71,8 @@ inline V decrement_ttl(V ttl) noexcept {
     return (V::and_not(low, ttl) + V::set1(0xff00'0000)) | V::and_not(sum, low);
 }
 
+constexpr uint32_t ethernet_bytes = 14;
+
 /// All ones for lanes whose packet passes every test.
 template <class V>
 inline V is_fast(const columns<V>& c, V frame_bytes, const station<V>& us) noexcept {
@@ -89,7 +91,7 @@ inline V is_fast(const columns<V>& c, V frame_bytes, const station<V>& us) noexc
     // A fragment that would end beyond byte 65,535: offset * 8 + total > 65,535.
     const V max_offset = V::template shift_right<3>(V::and_not(c.length, low));
     const V beyond = V::greater(c.identity & V::set1(0x1fff), max_offset);
-    const V bad = V::greater(total + V::set1(14), frame_bytes) | martian(c.source) |
+    const V bad = V::greater(total + V::set1(ethernet_bytes), frame_bytes) | martian(c.source) |
                   martian(c.destination) | same(c.source, c.destination) | beyond;
     return V::and_not(bad, good & same(sum, low));
 }
@@ -99,15 +101,21 @@ inline uint32_t find(const uint8_t* const* frame, const uint32_t* frame_bytes, u
                      const turnpike::mac_address& mac, turnpike::packet::fast_ipv4& out) noexcept {
     const station<V> us(mac);
     uint32_t fast = 0;
+    V longest = V::set1(0), padded = longest;
     for (uint32_t i = 0; i < n; i += V::lanes) {
         const columns<V> c(frame + i);
-        const V good = is_fast(c, V::load(frame_bytes + i), us);
+        const V bytes = V::load(frame_bytes + i), good = is_fast(c, bytes, us);
+        const V total = c.length & good & V::set1(0xffff);
         fast |= V::sign_bits(good) << i;
         V::store(out.source + i, c.source);
         V::store(out.destination + i, c.destination);
-        V::store(out.l3_bytes + i, c.length & good & V::set1(0xffff));
-        V::store(out.forwarded + i, decrement_ttl(c.ttl));
+        V::store(out.l3_bytes + i, total);
+        V::store(out.forwarded + i, V::swap_bytes(decrement_ttl(c.ttl)));
+        longest = V::most(longest, total);
+        padded = padded | (V::greater(bytes, total + V::set1(ethernet_bytes)) & good);
     }
+    out.longest = longest.highest();
+    out.padded = V::any(padded);
     return n < 32 ? fast & ((1u << n) - 1) : fast;
 }
 

@@ -79,6 +79,15 @@ void check_lanes(const words& x, const words& y) {
     expect(of(v128::most(a, b)) ==
                each([&](unsigned i) { return is(x.at[i]) > is(y.at[i]) ? x.at[i] : y.at[i]; }),
            "most");
+    expect(of(v128::least(a, b)) ==
+               each([&](unsigned i) { return is(x.at[i]) < is(y.at[i]) ? x.at[i] : y.at[i]; }),
+           "least");
+    v128 first, second;
+    v128::split_pairs(a, b, first, second);
+    const auto pair_of = [&](unsigned i) { return i < 2 ? &x.at[2 * i] : &y.at[2 * (i - 2)]; };
+    expect(of(first) == each([&](unsigned i) { return pair_of(i)[0]; }) &&
+               of(second) == each([&](unsigned i) { return pair_of(i)[1]; }),
+           "split_pairs");
     expect(of(v128::equal<uint32_t>(a, b)) == equal_parts<uint32_t>(x, y), "equal<u32>");
     expect(of(v128::equal<uint16_t>(a, b)) == equal_parts<uint16_t>(x, y), "equal<u16>");
     expect(of(v128::equal<uint8_t>(a, b)) == equal_parts<uint8_t>(x, y), "equal<u8>");
@@ -101,13 +110,15 @@ void check_lanes(const words& x, const words& y) {
     };
     expect(of(v128::least_halves(a, b)) == each(least), "least_halves");
     uint32_t signs = 0;
-    int32_t top = is(x.at[0]);
+    int32_t top = is(x.at[0]), bottom = top;
     for (unsigned i = 0; i < 4; ++i) {
         signs |= (x.at[i] >> 31) << i;
         top = std::max(top, is(x.at[i]));
+        bottom = std::min(bottom, is(x.at[i]));
     }
     expect(v128::sign_bits(a) == signs, "sign_bits");
     expect(a.highest() == static_cast<uint32_t>(top), "highest");
+    expect(a.lowest() == static_cast<uint32_t>(bottom), "lowest");
     uint32_t pairs[8];
     v128::store_pairs(pairs, a, b);
     for (unsigned i = 0; i < 4; ++i)

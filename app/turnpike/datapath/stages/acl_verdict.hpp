@@ -20,6 +20,7 @@ struct fast_burst {
     const uint16_t* tag;                   ///< TCI of `tagged` packets
     egress* out;
     uint32_t count;
+    uint32_t min_bytes;  ///< no element of single_segment_bytes is lower; burst's
     packet_mask tagged;  ///< a tag was removed; the ACL's key has the VLAN ID of tag[]
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage bridge: forwards each frame to the member that its destination's FDB entry names, to the bridge's
 // routing interface, or to stage flood (IEEE 802.1Q-2018 sections 8.6 and 8.7), and learns sources.
-//   Reads   packet, in, common_iface, single_segment_bytes, tagged, tag_in_frame, tag, from_irb; snapshot.bridges
+//   Reads   packet, in, common_iface, single_segment_bytes and its limits, tagged, tag_in_frame, tag, from_irb; snapshot.bridges
 //   Writes  domain, suppressed; out of frames to send; in of frames to the router; the bridge's worker state
 // Destinations and sources of a burst take one bulk lookup. Most frames have an FDB entry for both,
 // on the expected interface: the others are handled by mask, after the loop.
@@ -47,6 +47,8 @@ packet_mask going_back(const burst& b) noexcept {
 
 /// Whether some frame of a burst is longer than `bytes`, or in several segments; elements behind the last are arbitrary.
 bool may_be_longer(const burst& b, uint32_t bytes) noexcept {
+    if (b.min_bytes != 0 && b.max_bytes <= bytes) [[likely]]
+        return false;
     const v128 most = v128::set1(bytes), none = v128::set1(0);
     v128 found = none;
     for (size_t i = 0, n = b.count; i < n; i += 4) {

@@ -65,6 +65,8 @@ struct frames {
 
     template <class Burst>
     static bool any_shorter(const Burst& b, uint32_t bytes) noexcept {
+        if (b.min_bytes >= bytes) [[likely]]
+            return false;
         v128 found = v128::set1(0);
         for (size_t i = 0, n = b.count; i < n; i += 4)  // elements behind the last are arbitrary
             found =
@@ -82,6 +84,12 @@ struct frames {
         }
         return out;
     }
+};
+
+/// Lengths of packets of one family.
+struct lengths {
+    uint32_t most;  ///< of the longest packet, in bytes of layer 3
+    bool padded;    ///< some frame is longer than its IP packet
 };
 
 /// A source address of our own is spoofed: the slow path drops it with a reason.
@@ -126,15 +134,16 @@ class fast_ipv6 {
     }
 
     /// l3_bytes  [burst_max, 16-byte aligned] out; 0 for packets in neither mask
+    /// of_all    out
     template <class Burst>
     [[nodiscard]] packet_mask find_all(const Burst& b, packet_mask packets, const frames& f,
-                                       uint32_t* l3_bytes) const noexcept {
+                                       uint32_t* l3_bytes, lengths& of_all) const noexcept {
         constexpr uint32_t bytes = l2_bytes + sizeof(packet::ipv6_header);
         if (!frames::any_shorter(b, bytes)) [[likely]]
-            return find_in(b, packets, f, l3_bytes);
+            return find_in(b, packets, f, l3_bytes, of_all);
         frames longer = f;
         longer.leave_out_shorter(b, bytes);
-        return find_in(b, packets, longer, l3_bytes);
+        return find_in(b, packets, longer, l3_bytes, of_all);
     }
 
   private:
@@ -142,13 +151,22 @@ class fast_ipv6 {
 
     template <class Burst>
     [[nodiscard]] packet_mask find_in(const Burst& b, packet_mask packets, const frames& f,
-                                      uint32_t* l3_bytes) const noexcept {
+                                      uint32_t* l3_bytes, lengths& of_all) const noexcept {
         packet_mask fast = 0, doubt = 0;
+        v128 longest = v128::set1(0), padded = longest;
         for (uint32_t i = 0; i < b.count; i += 4) {
             packet_mask in_doubt;
-            fast |= find(&f.first[i], &b.single_segment_bytes[i], &l3_bytes[i], in_doubt) << i;
+            const v128 l3 = find(&f.first[i], &b.single_segment_bytes[i], in_doubt);
+            v128::store(&l3_bytes[i], l3);
+            const v128 is_fast = v128::greater(l3, v128::set1(0));
+            fast |= v128::sign_bits(is_fast) << i;
+            longest = v128::most(longest, l3);
+            const v128 shorter =
+                v128::greater(v128::load(&b.single_segment_bytes[i]), l3 + v128::set1(l2_bytes));
+            padded = padded | (shorter & is_fast);
             doubt |= in_doubt << i;
         }
+        of_all = {longest.highest(), v128::any(padded)};
         fast &= packets;
         packet_mask not_fast = 0;
         for_each(fast & doubt, [&](uint32_t i) {
@@ -159,10 +177,11 @@ class fast_ipv6 {
         return fast & ~not_fast;
     }
 
-    /// Four frames, 50 bytes readable of each. Bit i: frame i is for the fast path, unless `doubt` has it too.
+    /// Four frames, 50 bytes readable of each. Answers their packets' lengths; 0: not for the fast path. It may be for it where
+    /// `doubt` has its bit.
     /// doubt  out: frames whose upper layer may not be for it, or whose addresses may be equal
-    packet_mask find(uint8_t* const* frame, const uint32_t* single_segment_bytes,
-                     uint32_t* l3_bytes, packet_mask& doubt) const noexcept {
+    v128 find(uint8_t* const* frame, const uint32_t* single_segment_bytes,
+              packet_mask& doubt) const noexcept {
         const auto rows = [&](unsigned offset, v128(&column)[4]) {
             v128::columns_of([&](unsigned k) { return frame[k] + offset; }, column);
         };
@@ -190,9 +209,7 @@ class fast_ipv6 {
         const v128 alike =
             v128::equal<uint32_t>(head[1], ends[1]) & v128::equal<uint32_t>(head[3], ends[3]);
         doubt = v128::sign_bits(alike) | (v128::sign_bits(usual) ^ 0xf);
-        const v128 fast = v128::and_not(too_long, good);
-        v128::store(l3_bytes, l3 & fast);
-        return v128::sign_bits(fast);
+        return l3 & v128::and_not(too_long, good);
     }
 
     v128 to_, rest_to_;

@@ -112,6 +112,8 @@ class classifier {
         b_.tagged |= tagged;
         if (how == interface::known)
             b_.tag_in_frame |= tagged;
+        else if (tagged == all_of(b_.count))
+            vlan_pop_all(b_);
         else
             for_each(tagged, [&](uint32_t i) { vlan_pop(b_, i); });
     }

@@ -19,6 +19,7 @@
 #include "datapath/stages/fast_frames.hpp"
 #include "datapath/stages/fast_nexthops.hpp"
 #include "datapath/stages/fast_part.hpp"
+#include "datapath/vlan_tag.hpp"
 
 namespace turnpike::datapath {
 namespace {
@@ -43,25 +44,6 @@ inline __attribute__((always_inline)) uint32_t look_up(const Fib& fib, packet_ma
     fib.lookup_bulk({destination, n}, {nexthop.data(), n});
     return n;
 }
-
-/// Longest packet and presence of padding in a burst.
-struct lengths {
-    uint32_t most;  ///< in bytes of layer 3
-    bool padded;    ///< some frame is longer than its IP packet
-
-    lengths(const fast_burst& b, const uint32_t* l3_bytes, uint32_t n) noexcept {
-        v128 longest = v128::set1(0), longer = longest;
-        for (size_t i = 0; i < n; i += 4) {
-            const v128 l3 = v128::load(l3_bytes + i);
-            longest = v128::most(longest, l3);
-            const v128 shorter =
-                v128::greater(v128::load(&b.single_segment_bytes[i]), l3 + v128::set1(l2_bytes));
-            longer = longer | (shorter & v128::greater(l3, v128::set1(0)));
-        }
-        most = longest.highest();
-        padded = v128::any(longer);
-    }
-};
 
 /// Trim the padding behind IP packets.
 void cut_padding(const fast_burst& b, packet_mask packets, const uint32_t* l3_bytes) noexcept {
@@ -101,8 +83,7 @@ void choose_members(const snapshot& v, const frames& f, packet_mask packets,
 uint8_t* push_tag(rte_mbuf* m, uint8_t* frame, uint32_t tag) noexcept {
     constexpr uint16_t bytes = sizeof(packet::vlan_tag);
     m->data_off = static_cast<uint16_t>(m->data_off - bytes);
-    m->data_len = static_cast<uint16_t>(m->data_len + bytes);
-    m->pkt_len += bytes;
+    add_to_lengths(m, bytes);
     std::memcpy(frame + next_hop::rewrite_bytes - bytes, &tag, sizeof tag);
     return frame - bytes;
 }
@@ -111,12 +92,12 @@ uint8_t* push_tag(rte_mbuf* m, uint8_t* frame, uint32_t tag) noexcept {
 /// The ingress ACL classifies only packets that can be sent from here: the slow path would classify
 /// the others again.
 /// l3_bytes  0 for packets not to be sent
+/// bytes     limits of their lengths
 template <class Nexthops, class Forward>
 fast_verdict send_by_nexthops(const Nexthops nexthops, const ingress& from, const fast_burst& b,
-                              const frames& f, packet_mask packets, uint32_t n,
-                              const uint32_t* l3_bytes, decltype(classify_fast_ipv4)& classify,
+                              const frames& f, packet_mask packets, const uint32_t* l3_bytes,
+                              lengths bytes, decltype(classify_fast_ipv4)& classify,
                               const Forward& forward) noexcept {
-    const lengths bytes(b, l3_bytes, n);
     packet_mask open = packets;
     if (!nexthops.usual(bytes.most)) [[unlikely]]
         for_each(packets, [&](uint32_t i) {
@@ -154,31 +135,31 @@ fast_verdict send_by_nexthops(const Nexthops nexthops, const ingress& from, cons
         });
         return {.sent = open, .denied = denied};
     }
-    packet_mask tagged = 0;
+    packet_mask untagged = 0;
     for_each(open, [&](uint32_t i) {
         uint8_t* frame = f.first[i];
         forward(frame, i);
-        if (const uint32_t tag = nexthops.tag(i); tag != 0) {
-            tagged |= packet_mask{1} << i;
+        if (const uint32_t tag = nexthops.tag(i); Nexthops::have_one_tag || tag != 0)
             frame = push_tag(b.packet[i], frame, tag);
-        }
+        else
+            untagged |= packet_mask{1} << i;
         out[i] = nexthops.write(i, frame);
     });
-    return {.sent = open, .denied = denied, .tagged = tagged};
+    return {.sent = open, .denied = denied, .tagged = open & ~untagged};
 }
 
 template <class Forward>
 fast_verdict send(const ingress& from, const fast_burst& b, const frames& f, packet_mask packets,
-                  nexthop_indices& nexthop, uint32_t n, const uint32_t* l3_bytes,
+                  nexthop_indices& nexthop, uint32_t n, const uint32_t* l3_bytes, lengths bytes,
                   decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
     const snapshot& v = from.v;
     if (v.groups) [[unlikely]]
         choose_members(v, f, packets, nexthop, l3_bytes);
     if (all_same(nexthop, n))
-        return send_by_nexthops(single_nexthop(v.nexthops[nexthop[0]]), from, b, f, packets, n,
-                                l3_bytes, classify, forward);
-    return send_by_nexthops(per_packet_nexthops(v.nexthops, nexthop, n), from, b, f, packets, n,
-                            l3_bytes, classify, forward);
+        return send_by_nexthops(single_nexthop(v.nexthops[nexthop[0]]), from, b, f, packets,
+                                l3_bytes, bytes, classify, forward);
+    return send_by_nexthops(per_packet_nexthops(v.nexthops, nexthop, n), from, b, f, packets,
+                            l3_bytes, bytes, classify, forward);
 }
 
 /// Keep packets that pass uRPF; the slow path drops the rest with a reason. Not inlined: most
@@ -208,10 +189,10 @@ fast_verdict forward_ipv4(const ingress& from, const fast_burst& b, packet_mask 
     if (packets == 0) return {};
     nexthop_indices nexthop;
     const uint32_t n = look_up(*from.routing.fib4, packets, fast.destination, nexthop);
-    return send(from, b, f, packets, nexthop, n, fast.l3_bytes, classify_fast_ipv4,
-                [&](uint8_t* frame, uint32_t i) noexcept {
-                    store_be(frame + l2_bytes + offsetof(packet::ipv4_header, ttl),
-                             fast.forwarded[i]);
+    return send(from, b, f, packets, nexthop, n, fast.l3_bytes, {fast.longest, fast.padded},
+                classify_fast_ipv4, [&](uint8_t* frame, uint32_t i) noexcept {
+                    std::memcpy(frame + l2_bytes + offsetof(packet::ipv4_header, ttl),
+                                &fast.forwarded[i], sizeof fast.forwarded[i]);
                 });
 }
 
@@ -219,7 +200,8 @@ fast_verdict forward_ipv6(const ingress& from, const fast_burst& b, packet_mask 
                           const frames& f) noexcept {
     std::array<ipv6_address, burst_max> destination;
     alignas(16) std::array<uint32_t, burst_max> l3_bytes;
-    packet_mask fast = fast_ipv6(from.us).find_all(b, packets, f, l3_bytes.data());
+    lengths bytes;
+    packet_mask fast = fast_ipv6(from.us).find_all(b, packets, f, l3_bytes.data(), bytes);
     packet_mask not_fast = 0;
     const auto ip_of = [&](uint32_t i) -> const packet::ipv6_header& {
         return packet::header_at<packet::ipv6_header>(f.first[i] + l2_bytes);
@@ -239,7 +221,7 @@ fast_verdict forward_ipv6(const ingress& from, const fast_burst& b, packet_mask 
     if (fast == 0) return {};
     nexthop_indices nexthop;
     const uint32_t n = look_up(*from.routing.fib6, fast, destination.data(), nexthop);
-    return send(from, b, f, fast, nexthop, n, l3_bytes.data(), classify_fast_ipv6,
+    return send(from, b, f, fast, nexthop, n, l3_bytes.data(), bytes, classify_fast_ipv6,
                 [](uint8_t* frame, uint32_t) noexcept {
                     --packet::header_at<packet::ipv6_header>(frame + l2_bytes).hop_limit;
                 });
@@ -266,8 +248,13 @@ __attribute__((noinline)) fast_verdict forward_part(const ingress& from, burst& 
             p.tag[k] = b.tag[p.at[k]];
             p.tagged |= (b.tagged >> p.at[k] & 1) << k;
         }
-    const fast_burst some{
-        p.packet.data(), p.single_segment_bytes.data(), p.tag.data(), &p.out[0].is, p.n, p.tagged};
+    const fast_burst some{p.packet.data(),
+                          p.single_segment_bytes.data(),
+                          p.tag.data(),
+                          &p.out[0].is,
+                          p.n,
+                          b.min_bytes,
+                          p.tagged};
     return put_back(b, p, forward_family(from, some, all_of(p.n), p.f, six));
 }
 
@@ -290,7 +277,8 @@ fast_verdict forward(const ingress& from, burst& b, packet_mask packets, const f
     }
     const fast_burst all_of_it{b.packet.data(), b.single_segment_bytes.data(),
                                b.tag.data(),    b.out.data(),
-                               b.count,         b.tagged};
+                               b.count,         b.min_bytes,
+                               b.tagged};
     fast_verdict all = forward_family(from, all_of_it, packets, f, six);
     if (const packet_mask left = packets & ~all.sent & ~all.denied; left != 0) [[unlikely]] {
         packet_mask others = 0;

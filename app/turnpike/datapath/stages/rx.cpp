@@ -2,9 +2,10 @@
 // Stage rx: counts received packets, drops runts, and makes the Ethernet header contiguous. A tag that the driver stripped
 // is put back into its frame: drivers are not asked to strip tags, and no later stage looks for it.
 //   Reads   packet, count, in_port; port.tag_type
-//   Writes  single_segment_bytes, bytes; mbuf flags; the port's counters
+//   Writes  single_segment_bytes, min_bytes, max_bytes, bytes; mbuf flags; the port's counters
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <array>
 
 #include "datapath/graph.hpp"
@@ -20,41 +21,44 @@ namespace {
 constexpr uint32_t least_bytes = sizeof(packet::ethernet_header);
 
 struct sizes {
-    uint64_t bytes = 0;        ///< sum of frame lengths
-    bool short_first = false;  ///< some first segments are shorter than an Ethernet header
-    uint64_t flags = 0;        ///< the packets' ol_flags
+    uint64_t bytes = 0;  ///< sum of frame lengths
+    uint64_t flags = 0;  ///< the packets' ol_flags
 };
 
 /// Read lengths from mbufs, four at a time (SSE4.2 is DPDK's minimum).
 inline __attribute__((always_inline)) sizes load_sizes(burst& b) noexcept {
-    static_assert(offsetof(rte_mbuf, pkt_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 4 &&
-                  offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 8);
-    const v128 least = v128::set1(least_bytes), low = v128::set1(0xffff);
-    v128 sum = v128::set1(0), short_first = sum;
+    static_assert(offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, pkt_len) + 4 &&
+                  offsetof(rte_mbuf, vlan_tci) == offsetof(rte_mbuf, pkt_len) + 6);
+    const v128 low = v128::set1(0xffff);
+    v128 sum = v128::set1(0), most = sum, least = v128::set1(INT32_MAX);
     uint64_t flags = 0;
     const size_t n = b.count;
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        v128 says[4];
         rte_mbuf* const* const four = &b.packet[i];
-        v128::columns_of([&](unsigned k) { return &four[k]->rx_descriptor_fields1; }, says);
         for (unsigned k = 0; k < 4; ++k) flags |= four[k]->ol_flags;
-        const v128 whole = says[1], first = says[2] & low;
+        v128 whole, first;
+        v128::split_pairs(v128::load_pair(&four[0]->pkt_len, &four[1]->pkt_len),
+                          v128::load_pair(&four[2]->pkt_len, &four[3]->pkt_len), whole, first);
+        const v128 bytes = whole & v128::equal<uint32_t>(whole, first & low);
         sum = sum + whole;
-        short_first = short_first | v128::greater(least, first);
-        v128::store(&b.single_segment_bytes[i], whole & v128::equal<uint32_t>(whole, first));
+        most = v128::most(most, bytes);
+        least = v128::least(least, bytes);
+        v128::store(&b.single_segment_bytes[i], bytes);
     }
     std::array<uint32_t, 4> part;
     v128::store(part.data(), sum);
-    sizes out{.bytes = uint64_t{part[0]} + part[1] + part[2] + part[3],
-              .short_first = v128::any(short_first),
-              .flags = flags};
+    sizes out{.bytes = uint64_t{part[0]} + part[1] + part[2] + part[3], .flags = flags};
+    b.max_bytes = most.highest();
+    b.min_bytes = least.lowest();
     for (; i < n; ++i) {
         const rte_mbuf* m = b.packet[i];
         out.bytes += m->pkt_len;
-        out.short_first |= m->data_len < least_bytes;
         out.flags |= m->ol_flags;
-        b.single_segment_bytes[i] = m->data_len == m->pkt_len ? m->pkt_len : 0;
+        const uint32_t bytes = m->data_len == m->pkt_len ? m->pkt_len : 0;
+        b.single_segment_bytes[i] = bytes;
+        b.max_bytes = std::max(b.max_bytes, bytes);
+        b.min_bytes = std::min(b.min_bytes, bytes);
     }
     return out;
 }
@@ -97,7 +101,8 @@ stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
     b.bytes = all.bytes;
     if (c.sampled) [[unlikely]]
         for_each(packets, [&](uint32_t i) { counted.rx_sizes.add(b.packet[i]->pkt_len); });
-    if (all.short_first) [[unlikely]]
+    if (b.min_bytes < least_bytes)
+        [[unlikely]]  // or in several segments, the first of which may be short
         for_each(packets & ~drops, [&](uint32_t i) {
             rte_mbuf* const m = b.packet[i];
             if (m->pkt_len < least_bytes)

@@ -121,6 +121,7 @@ class tunnel_exit {
         begin_at(m, headers, bytes);
         m->data_len = static_cast<uint16_t>(m->data_len - headers);
         b_.single_segment_bytes[i] = m->nb_segs == 1 ? bytes : 0;
+        b_.forget_lengths();
         arrive(b_, worker_state_.of(ifindex), i, ifindex, bytes);
         const packet_mask one = packet_mask{1} << i;
         b_.tagged &= ~one;
@@ -145,6 +146,7 @@ class tunnel_exit {
         b_.tagged &= ~packets;
         b_.tag_in_frame &= ~packets;
         if (packets == all_of(b_.count)) b_.bytes = bytes;
+        if (packets != 0) b_.forget_lengths();
         bridged_ |= packets;
     }
 

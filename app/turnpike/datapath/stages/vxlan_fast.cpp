@@ -142,7 +142,8 @@ class unwrapper {
         packets = to_vtep_port<ipv6_bytes>(packets);
         if (packets == 0) return 0;
         alignas(16) std::array<uint32_t, burst_max> l3_bytes;
-        packets = fast_ipv6(in_.mac).find_all(b_, packets, f_, l3_bytes.data());
+        lengths unused;
+        packets = fast_ipv6(in_.mac).find_all(b_, packets, f_, l3_bytes.data(), unused);
         if (packets == 0) return 0;
         outer_headers says;
         for (const uint16_t port : t_.ports)
@@ -182,7 +183,7 @@ class unwrapper {
     [[nodiscard]] packet_mask to_vtep_port(packet_mask packets) noexcept {
         constexpr uint32_t least = in_front + Header + tunnel_bytes + packet::ethernet_bytes;
         packet_mask shorter = 0, out = 0;
-        for (uint32_t i = 0; i < b_.count; i += 4)
+        for (uint32_t i = 0; i < b_.count && b_.min_bytes < least; i += 4)
             shorter |= v128::sign_bits(v128::greater(
                            v128::set1(least), v128::load(b_.single_segment_bytes.data() + i)))
                        << i;

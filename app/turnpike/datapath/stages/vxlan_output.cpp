@@ -336,6 +336,7 @@ class encapsulator {
         const uint32_t l3_bytes = m->pkt_len - ethernet_bytes;
         uint8_t* const l3 = l3_of(i);
         b_.single_segment_bytes[i] = m->nb_segs == 1 ? m->pkt_len : 0;
+        b_.forget_lengths();
         packet::parsed& p = b_.parsed[i];
         p = {};
         uint32_t ip_bytes = sizeof(packet::ipv6_header);
