@@ -5,8 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <set>
+#include <span>
 
+#include "datapath/vlan_tag.hpp"
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
 
@@ -144,6 +148,53 @@ TEST(rx, drops_runts_alone) {
     EXPECT_EQ(c.counters[0].rx_packets.read(), 3U);
     EXPECT_EQ(c.counters[0].rx_bytes.read(), 12U + 13U + 14U);
     for (uint32_t i = 0; i < b.count; ++i) rte_pktmbuf_free(b.packet[i]);
+}
+
+/// Bursts of any size, of tagged frames of several lengths, one of which may be in two segments: the limits are the lengths',
+/// and tags are removed from all as from each.
+TEST(rx, knows_the_limits_of_lengths) {
+    path_lab l(patched);
+    context c;
+    c.snapshot = &l.snapshot();
+    std::mt19937 random(11);
+    for (uint32_t n = 1; n <= burst_max; ++n) {
+        burst b;
+        b.begin(n, 0);
+        const auto in_two = static_cast<uint32_t>(random() % (2 * n));
+        for (uint32_t i = 0; i < n; ++i) {
+            byte_vector frame(18 + random() % 200, static_cast<uint8_t>(i));
+            frame[12] = 0x81;
+            frame[13] = 0;
+            b.packet[i] = l.packet_of(frame);
+            if (i == in_two) {
+                ASSERT_EQ(rte_pktmbuf_chain(b.packet[i], l.packet_of(zeros(20))), 0);
+            }
+        }
+        const auto column = [&] { return std::span(b.single_segment_bytes).first(n); };
+        const auto expect_limits = [&] {
+            EXPECT_EQ(b.min_bytes, *std::ranges::min_element(column())) << n;
+            EXPECT_GE(b.max_bytes, *std::ranges::max_element(column())) << n;
+        };
+        EXPECT_EQ(run_rx(c, b, all_of(n)), bit(stage::iface_input));
+        expect_limits();
+        EXPECT_EQ(b.max_bytes, *std::ranges::max_element(column()));
+        std::vector<byte_vector> wanted;
+        for (uint32_t i = 0; i < n; ++i) {
+            EXPECT_EQ(b.single_segment_bytes[i], i == in_two ? 0 : b.packet[i]->pkt_len);
+            wanted.push_back(path_lab::bytes_of(b.packet[i]));
+            wanted.back().erase(wanted.back().begin() + 12, wanted.back().begin() + 16);
+        }
+        vlan_pop_all(b);
+        expect_limits();
+        for (uint32_t i = 0; i < n; ++i) {
+            EXPECT_EQ(path_lab::bytes_of(b.packet[i]), wanted[i]);
+            EXPECT_EQ(b.single_segment_bytes[i], i == in_two ? 0 : b.packet[i]->pkt_len);
+            rte_pktmbuf_free(b.packet[i]);
+        }
+        b.begin(0, 0);
+        EXPECT_EQ(b.min_bytes, 0U);
+        EXPECT_EQ(b.max_bytes, UINT32_MAX);
+    }
 }
 
 /// Two VLANs of one port are two interfaces: each goes to its own peer.
