@@ -568,10 +568,10 @@ TEST(fields, the_schema_takes_numbers_and_nulls_that_the_reader_takes) {
                       {mirror, "ports", "[1, \"a\"]"},
                       {mirror, "remote", "\"10.0.0.1\""},
                       {port, "name", "7"}};
-    for (const auto& row : rows)
+    for (const auto& one : rows)
         EXPECT_TRUE(
-            schema_takes(property_of(row.object, row.key), nlohmann::json::parse(row.value)))
-            << row.key << ": " << row.value;
+            schema_takes(property_of(one.object, one.key), nlohmann::json::parse(one.value)))
+            << one.key << ": " << one.value;
     EXPECT_FALSE(schema_takes(property_of(mirror, "remote"), 7));
     EXPECT_EQ(error_of("list: null", mirror_fields(), of_mirror), "none: list: null");
 }

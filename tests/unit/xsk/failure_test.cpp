@@ -12,8 +12,10 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdarg>
 #include <filesystem>
+#include <thread>
 
 #include "base/owned_fd.hpp"
 #include "lib/eal.hpp"
@@ -213,7 +215,7 @@ TEST_F(xsk_failures, an_interface_that_is_away_is_not_asked_for_by_its_name) {
     p.start();
     wire.cut();
     ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
-    std::this_thread::sleep_for(150ms);  // a look that began before
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));  // a look that began before
     unknown_names = 0;
     EXPECT_FALSE(within(0.5, [&] { return p.link_up(); }));
     EXPECT_EQ(unknown_names, 0u);
