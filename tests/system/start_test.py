@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Starting turnpike: options, instruction sets, hugepages, errors."""
+import functools
 import json
 import os
 import platform
@@ -12,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.build import SANITIZED  # noqa: E402
 from lib.dut import PROGRAM, Turnpike, check_report, patch_config  # noqa: E402
-from lib.hosts import Lab  # noqa: E402
+from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.sysfs_tree import unpack  # noqa: E402
 
 # Starts a program without free hugepages. Only its mount namespace has that view: the machine's hugepages, and their
@@ -72,14 +73,25 @@ def test_isa_follows_max_simd_bitwidth():
         check_report(report)
 
 
+def status_of(pid, thread):
+    with open(f"/proc/{pid}/task/{thread}/status", encoding="utf-8") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def is_filtered(pid, mode):
+    return status_of(pid, pid)["Seccomp"] == mode
+
+
 def test_system_calls_are_filtered():
     """The filter holds for every thread after the start, unless the operator asks for all calls. A sanitizer needs them all."""
     for options, mode in (([], "0" if SANITIZED else "2"), (["--all-syscalls"], "0")):
         with Lab() as lab:
             t = Turnpike(lab, lab.host("dut"), ring_to_null(), options=options)
-            for thread in os.listdir(f"/proc/{t.process.pid}/task"):
-                with open(f"/proc/{t.process.pid}/task/{thread}/status", encoding="utf-8") as file:
-                    status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+            pid = t.process.pid
+            # The filter comes after the line "forwarding", on which the start waits.
+            wait_until(functools.partial(is_filtered, pid, mode), "the filter")
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                status = status_of(pid, thread)
                 assert status["Seccomp"] == mode, (options, status["Name"], status["Seccomp"])
                 assert status["NoNewPrivs"] == ("1" if mode == "2" else "0"), (options, status["Name"])
             t.stop()
