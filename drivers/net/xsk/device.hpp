@@ -50,7 +50,7 @@ struct device {
     totals last_xstats{};
 
     /// Serializes ethdev's calls and the link watch (watch.cpp); protects every member below.
-    std::timed_mutex mutex{};
+    std::mutex mutex{};
     owned_fd pinned_map{};  ///< with xskmap=
     std::unique_ptr<xsk::program> program{};
     std::vector<std::unique_ptr<socket>> sockets{};
