@@ -214,7 +214,7 @@ fast_verdict forward_ipv6(const ingress& from, const fast_burst& b, packet_mask 
     });
     fast &= ~not_fast;
     if (from.in.urpf) [[unlikely]] {
-        std::array<ipv6_address, burst_max> source{};
+        std::array<ipv6_address, burst_max> source;
         for_each(fast, [&](uint32_t i) { source[i] = ip_of(i).source; });
         fast = routed_back(from, *from.routing.fib6, fast, source.data());
     }
