@@ -24,16 +24,24 @@ constexpr driver_facts table[] = {
     {.driver = "net_af_packet", .understates_mtu = true, .receives_others = true},
     // tap_dev_configure() of rte_eth_tap.c.
     {.driver = "net_tap", .queues_in_pairs = true},
+    // mana_dev_configure(), bnx2x_dev_configure(), eth_dev_configure() of rte_eth_af_xdp.c.
+    {.driver = "net_mana", .queues_in_pairs = true},
+    {.driver = "net_bnx2x", .queues_in_pairs = true},
     // Also virtio_user. VIRTIO_NET_F_CTRL_VLAN is negotiated even without VLAN filtering (VIRTIO_PMD_DEFAULT_GUEST_FEATURES), and the device's
     // filter starts without any VLAN. RTE_ETH_RX_OFFLOAD_UDP_CKSUM is VIRTIO_NET_F_GUEST_CSUM
-    // (virtio_dev_configure() of virtio_ethdev.c).
-    {.driver = "net_virtio", .filters_tags = true, .lets_unfinished_in = true},
+    // (virtio_dev_configure() of virtio_ethdev.c). virtio_dev_start() enables max(RX, TX) pairs of queues, and the device
+    // distributes flows to all of them (virtio 1.2, 5.1.6.5.5).
+    {.driver = "net_virtio",
+     .queues_in_pairs = true,
+     .filters_tags = true,
+     .lets_unfinished_in = true},
     // The backend's side: VIRTIO_NET_F_CSUM.
     {.driver = "net_vhost", .lets_unfinished_in = true},
     // bond_ethdev_mode_set() of rte_eth_bond_pmd.c: LACPDUs are sent by tx_burst only.
-    {.driver = "net_bonding", .needs_periodic_tx = true},
+    {.driver = "net_bonding", .sends_by_others = true, .needs_periodic_tx = true},
+    {.driver = "net_failsafe", .sends_by_others = true},
     // xdp_umem_destroy() of rte_eth_af_xdp.c frees the UMEM, not the mbufs in its rings.
-    {.driver = "net_af_xdp", .keeps_buffers = true},
+    {.driver = "net_af_xdp", .queues_in_pairs = true, .keeps_buffers = true},
 };
 constexpr driver_facts unknown{};
 

@@ -23,13 +23,16 @@ struct driver_facts {
     bool understates_mtu = false;
     /// Its RX rings may contain frames of other interfaces before it starts.
     bool receives_others = false;
-    /// Requires as many TX queues as RX queues.
+    /// Has RX and TX queues in pairs: it refuses more TX queues than RX queues, or its device delivers packets to all of the
+    /// pairs' RX queues, also to those that are not set up.
     bool queues_in_pairs = false;
     /// Drops frames with an 802.1Q tag unless the port is promiscuous.
     bool filters_tags = false;
     /// With RX checksum offload, delivers frames whose sender left the checksum to a device
     /// (RTE_MBUF_F_RX_L4_CKSUM_NONE): they must not be forwarded with that checksum.
     bool lets_unfinished_in = false;
+    /// Sends by other drivers' devices.
+    bool sends_by_others = false;
     /// Does not return the buffers of its rings to the pool at close.
     bool keeps_buffers = false;
     /// The driver itself generates frames (LACPDUs), from its own buffers, within tx_burst: each TX

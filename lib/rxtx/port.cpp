@@ -27,14 +27,17 @@ namespace {
 /// By ethdev ID: open as a port. ethdev itself permits a second user of a running device.
 std::array<std::atomic<bool>, RTE_MAX_ETHPORTS> open_devices;
 
-/// By ethdev ID: the driver reported the removal of the device. It does so in EAL's interrupt
-/// thread, which must not close a port.
-std::array<std::atomic<bool>, RTE_MAX_ETHPORTS> gone_devices;
+/// By ethdev ID: the driver reported the removal of the device, or that it was reset, for which it has to be opened again
+/// (ixgbevf, igbvf, iavf; ena without keep-alive). It does so in EAL's interrupt thread, which must not close a port.
+enum class presence : uint8_t { there, removed, reset };
+std::array<std::atomic<presence>, RTE_MAX_ETHPORTS> devices;
 
-int note_gone(uint16_t id, rte_eth_event_type, void*, void*) noexcept {
-    gone_devices[id].store(true, std::memory_order_release);
+int note_gone(uint16_t id, rte_eth_event_type event, void*, void*) noexcept {
+    devices[id].store(event == RTE_ETH_EVENT_INTR_RESET ? presence::reset : presence::removed,
+                      std::memory_order_release);
     return 0;
 }
+constexpr rte_eth_event_type gone_events[] = {RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVENT_INTR_RESET};
 
 constexpr uint64_t rss_hash = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
 
@@ -58,12 +61,15 @@ std::string arguments_of(const std::string& device) {
     return comma == std::string::npos ? std::string() : device.substr(comma + 1);
 }
 
+bool is_virtual(const rte_eth_dev_info& info) {
+    return info.device != nullptr &&
+           std::string_view(rte_bus_name(rte_dev_bus(info.device))) == "vdev";
+}
+
 /// Whether EAL has a virtual device of this name with other arguments. EAL would ignore the port's arguments.
 bool has_other_arguments(uint16_t id, const std::string& device) {
     rte_eth_dev_info info;
-    if (arguments_of(device).empty() || rte_eth_dev_info_get(id, &info) != 0 ||
-        info.device == nullptr ||
-        std::string_view(rte_bus_name(rte_dev_bus(info.device))) != "vdev")
+    if (arguments_of(device).empty() || rte_eth_dev_info_get(id, &info) != 0 || !is_virtual(info))
         return false;
     const rte_devargs* const had = rte_dev_devargs(info.device);
     return had != nullptr && arguments_of(device) != (had->args != nullptr ? had->args : "");
@@ -163,10 +169,10 @@ result<void> port::find(const std::string& device) {
 result<port> port::open(const port_settings& settings) {
     const driver_messages log;
     const auto set_up = [&settings](port& p) -> result<void> {
-        if (const int code =
-                rte_eth_dev_callback_register(p.id_, RTE_ETH_EVENT_INTR_RMV, note_gone, nullptr);
-            code != 0)
-            return fail(-code, p.where_, "cannot register for the device's events");
+        for (const rte_eth_event_type event : gone_events)
+            if (const int code = rte_eth_dev_callback_register(p.id_, event, note_gone, nullptr);
+                code != 0)
+                return fail(-code, p.where_, "cannot register for the device's events");
         if (auto done = p.configure(settings); !done) return done;
         if (auto done = p.set_up_queues(settings); !done) return done;
         if (auto done = p.set_mtu(settings.mtu); !done) return done;
@@ -184,7 +190,7 @@ result<port> port::open(const port_settings& settings) {
                         "' is already open as another port; delete that port first");
     p.id_ = *id;
     p.device_ = settings.device;
-    gone_devices[*id].store(false, std::memory_order_relaxed);
+    devices[*id].store(presence::there, std::memory_order_relaxed);
     if (auto done = with_reason(set_up(p), log); !done) return tl::unexpected<error>(done.error());
     return p;
 }
@@ -199,7 +205,13 @@ result<void> port::check(const port_settings& settings, const rte_eth_dev_info& 
                         std::to_string(settings.tx_queues) +
                         " are needed (a TX queue for each worker that may send there): use fewer "
                         "workers or queues, or give the device more (an argument of its driver)");
-
+    if (facts_of(info.driver_name).queues_in_pairs && settings.tx_queues > settings.rx_queues)
+        return fail(EINVAL, where_,
+                    std::string(info.driver_name) + " has its queues in pairs, and " +
+                        std::to_string(settings.tx_queues) +
+                        " TX queues are needed, one for each worker that may send there: set "
+                        "rx_queues to at least " +
+                        std::to_string(settings.tx_queues) + ", or use fewer workers");
     if (settings.timestamps == offload::required &&
         (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) == 0)
         return fail(EINVAL, where_,
@@ -253,6 +265,7 @@ result<void> port::configure(const port_settings& settings) {
     if (settings.timestamps != offload::off)
         conf.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP;
     several_buffers_ = settings.several_buffers;
+    virtual_ = is_virtual(info) && !facts_of(driver_).sends_by_others;
     conf.intr_conf.rmv = (*info.dev_flags & RTE_ETH_DEV_INTR_RMV) != 0;
     rx_offloads_ = conf.rxmode.offloads;
     tx_offloads_ = conf.txmode.offloads;
@@ -260,12 +273,16 @@ result<void> port::configure(const port_settings& settings) {
         facts_of(driver_).queues_in_pairs ? settings.rx_queues : settings.tx_queues_wanted;
     tx_queues_ = std::max(settings.tx_queues, std::min(more, info.max_tx_queues));
     room_bytes_ = rte_pktmbuf_data_room_size(settings.pool) - RTE_PKTMBUF_HEADROOM;
-    if (const int code = rte_eth_dev_configure(id_, settings.rx_queues, tx_queues_, &conf);
-        code != 0)
-        return fail(-code, where_, driver_ + " refuses the configuration");
+    int code = rte_eth_dev_configure(id_, settings.rx_queues, tx_queues_, &conf);
+    if (code != 0 && tx_queues_ > settings.tx_queues) {
+        // Some drivers have limits that they do not report.
+        tx_queues_ = settings.tx_queues;
+        code = rte_eth_dev_configure(id_, settings.rx_queues, tx_queues_, &conf);
+    }
+    if (code != 0) return fail(-code, where_, driver_ + " refuses the configuration");
     descriptors_rx_ = descriptors_tx_ = settings.descriptors;
-    if (const int code = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &descriptors_rx_, &descriptors_tx_);
-        code != 0)
+    code = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &descriptors_rx_, &descriptors_tx_);
+    if (code != 0)
         return fail(-code, where_, driver_ + " does not support this number of descriptors");
     return {};
 }
@@ -308,6 +325,12 @@ result<void> port::set_mtu(uint16_t mtu) {
     if (rte_eth_dev_info_get(id_, &info) == 0 && mtu > largest_mtu(info))
         return {};  // understated: the interface's MTU applies
     const int code = rte_eth_dev_set_mtu(id_, mtu);
+    if (code == -EBUSY && started_)
+        return fail(EBUSY, where_,
+                    driver_ +
+                        " changes the mtu of a stopped port only: remove the port by one change, "
+                        "and add it with mtu " +
+                        std::to_string(mtu) + " by the next");
     // A driver without mtu_set has no MTU limit below its buffer size.
     if (code != 0 && code != -ENOTSUP)
         return fail(-code, where_, driver_ + " refuses mtu " + std::to_string(mtu));
@@ -391,7 +414,8 @@ void port::close() noexcept {
     stop();
     rte_eth_dev_info info;
     const bool known = rte_eth_dev_info_get(id_, &info) == 0;
-    rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_RMV, note_gone, nullptr);
+    for (const rte_eth_event_type event : gone_events)
+        rte_eth_dev_callback_unregister(id_, event, note_gone, nullptr);
     rte_eth_dev_close(id_);
     open_devices[id_].store(false);
     if (known && info.device != nullptr) rte_dev_remove(info.device);
@@ -417,6 +441,7 @@ port& port::operator=(port&& other) noexcept {
     rx_offloads_ = other.rx_offloads_;
     tx_offloads_ = other.tx_offloads_;
     several_buffers_ = other.several_buffers_;
+    virtual_ = other.virtual_;
     keeps_sent_ = other.keeps_sent_;
     losses_ = other.losses_;
     descriptors_rx_ = other.descriptors_rx_;
@@ -455,14 +480,27 @@ packet::mac_address port::mac() const noexcept {
     return out;
 }
 
+bool port::sends_one_buffer() const noexcept {
+    return !several_buffers_ &&
+           (!virtual_ || (tx_offloads_ & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0);
+}
+
 bool port::vanished() const noexcept {
-    return id_ != none && gone_devices[id_].load(std::memory_order_acquire);
+    return id_ != none && devices[id_].load(std::memory_order_acquire) != presence::there;
+}
+
+bool port::was_reset() const noexcept {
+    return id_ != none && devices[id_].load(std::memory_order_acquire) == presence::reset;
 }
 
 bool port::link_up(uint16_t id) noexcept {
-    rte_eth_link link{};
-    return id != none && rte_eth_link_get_nowait(id, &link) == 0 &&
-           link.link_status == RTE_ETH_LINK_UP;
+    const auto is_up = [id] {
+        rte_eth_link link{};
+        return rte_eth_link_get_nowait(id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+    };
+    // Asked twice before it is down: in vmxnet3 a command of another thread (statistics, filters) may be in front of the
+    // answer in the device's one register.
+    return id != none && (is_up() || is_up());
 }
 
 int port::node() const noexcept {

@@ -71,8 +71,11 @@ class port {
     ///
     /// Errors  EINVAL: it does not support the settings
     [[nodiscard]] result<void> could_have(const port_settings& settings) const;
-    /// The driver reported removal (RTE_ETH_EVENT_INTR_RMV): unplugged, or unbound.
+    /// The driver reported removal (RTE_ETH_EVENT_INTR_RMV): unplugged, or unbound; or a reset.
     [[nodiscard]] bool vanished() const noexcept;
+    /// The driver reported a reset (RTE_ETH_EVENT_INTR_RESET), as a virtual function's by its physical function: the device
+    /// works again when it has been closed and opened.
+    [[nodiscard]] bool was_reset() const noexcept;
     /// Receive these multicast addresses; a driver without such a filter uses all-multicast mode.
     void listen_to(std::span<const packet::mac_address> groups) noexcept;
     /// Change the MTU while the port runs. Errors  EBUSY: its buffers were set up for shorter
@@ -114,6 +117,9 @@ class port {
     [[nodiscard]] bool keeps_sent() const noexcept { return keeps_sent_; }
     /// TX supports packets in several buffers.
     [[nodiscard]] bool sends_several_buffers() const noexcept { return several_buffers_; }
+    /// A packet in several buffers must not be sent: the driver would truncate it (ixgbe, i40e), or put only its first buffer
+    /// back into the pool.
+    [[nodiscard]] bool sends_one_buffer() const noexcept;
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
     /// "0000:3b:00.0"; empty if it is not a PCI device.
@@ -156,6 +162,7 @@ class port {
     uint16_t descriptors_rx_ = 0, descriptors_tx_ = 0;
     uint64_t rx_offloads_ = 0, tx_offloads_ = 0;
     bool several_buffers_ = false;
+    bool virtual_ = false;  ///< its driver itself sends packets, as they are
     bool keeps_sent_ = false;
     mutable rx_losses losses_{};  ///< the last known ones
     std::string name_{}, where_{}, device_{}, driver_{};

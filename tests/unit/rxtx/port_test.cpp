@@ -2,6 +2,7 @@
 // Ports and coalesced sending over DPDK's software drivers.
 #include "rxtx/port.hpp"
 
+#include <bus_vdev_driver.h>
 #include <ethdev_driver.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -219,7 +220,112 @@ TEST_F(ports, mbuf_fast_free_only_where_every_packet_has_one_segment) {
                   several ? RTE_ETH_TX_OFFLOAD_MULTI_SEGS : 0);
         EXPECT_EQ(conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE,
                   several ? 0 : RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
+        EXPECT_EQ(p->sends_one_buffer(), !several);
     }
+}
+
+/// Makes net_null0, which port::open() then finds, with other properties. Outlives the port, which removes the device.
+class made_device {
+  public:
+    /// driver  its name; empty: net_null
+    explicit made_device(const char* driver = "") {
+        EXPECT_EQ(rte_dev_probe("net_null0"), 0);
+        uint16_t id = 0;
+        EXPECT_EQ(rte_eth_dev_get_port_by_name("net_null0", &id), 0);
+        rte_eth_dev& made = rte_eth_devices[id];
+        usual_ops() = made.dev_ops;
+        ops = *made.dev_ops;
+        ops.dev_infos_get = [](rte_eth_dev* dev, rte_eth_dev_info* info) {
+            const int code = usual_ops()->dev_infos_get(dev, info);
+            info->max_rx_queues = info->max_tx_queues = 4;
+            return code;
+        };
+        made.dev_ops = &ops;
+        driver_ = *container_of(made.device->driver, const rte_vdev_driver, driver);
+        if (*driver != 0) driver_.driver.name = driver;
+        made.device->driver = &driver_.driver;
+    }
+
+    static const eth_dev_ops*& usual_ops() {
+        static const eth_dev_ops* ops = nullptr;
+        return ops;
+    }
+    eth_dev_ops ops{};
+
+  private:
+    rte_vdev_driver driver_{};
+};
+
+/// A virtio device delivers to the RX queues of all enabled pairs: there are as many as are polled.
+TEST_F(ports, no_queue_pair_of_virtio_is_left_unpolled) {
+    const made_device device("net_virtio");
+    port_settings s = settings("net_null0");
+    s.tx_queues_wanted = 3;
+    {
+        const auto p = port::open(s);
+        ASSERT_TRUE(p) << p.error().message();
+        EXPECT_EQ(p->tx_queues(), 1U);
+        s.rx_queues = 2;
+        s.tx_queues = 3;
+        const auto no = p->could_have(s);
+        ASSERT_FALSE(no);
+        EXPECT_NE(no.error().text.find("set rx_queues to at least 3"), std::string::npos)
+            << no.error().text;
+        s.rx_queues = 3;
+        EXPECT_TRUE(p->could_have(s));
+    }
+}
+
+/// A driver may have limits on queues that it does not report.
+TEST_F(ports, a_queue_for_each_worker_that_may_come_is_only_a_wish) {
+    made_device device;
+    device.ops.dev_configure = [](rte_eth_dev* dev) {
+        return dev->data->nb_tx_queues > 1 ? -EINVAL : made_device::usual_ops()->dev_configure(dev);
+    };
+    port_settings s = settings("net_null0");
+    s.tx_queues_wanted = 3;
+    {
+        const auto p = port::open(s);
+        ASSERT_TRUE(p) << p.error().message();
+        EXPECT_EQ(p->tx_queues(), 1U);
+    }
+}
+
+/// i40e, ice, iavf, hns3.
+TEST_F(ports, a_driver_that_changes_no_mtu_while_it_runs) {
+    made_device device;
+    device.ops.mtu_set = [](rte_eth_dev* dev, uint16_t) {
+        return dev->data->dev_started != 0 ? -EBUSY : 0;
+    };
+    auto p = port::open(settings("net_null0"));
+    ASSERT_TRUE(p) << p.error().message();
+    ASSERT_TRUE(p->start());
+    const auto no = p->change_mtu(1400);
+    ASSERT_FALSE(no);
+    EXPECT_EQ(no.error().code, EBUSY);
+    EXPECT_NE(no.error().text.find("add it with mtu 1400"), std::string::npos) << no.error().text;
+    p->close();
+}
+
+/// In vmxnet3 another thread's command may come between a question about the link and its answer.
+TEST_F(ports, a_link_is_asked_for_twice_before_it_is_down) {
+    static int answers_down = 0;
+    made_device device;
+    device.ops.link_update = [](rte_eth_dev* dev, int) {
+        rte_eth_link link{};
+        link.link_status = answers_down > 0 ? RTE_ETH_LINK_DOWN : RTE_ETH_LINK_UP;
+        --answers_down;
+        rte_eth_linkstatus_set(dev, &link);
+        return 0;
+    };
+    auto p = port::open(settings("net_null0"));
+    ASSERT_TRUE(p && p->start());
+    EXPECT_TRUE(p->link_up());
+    answers_down = 1;
+    EXPECT_TRUE(p->link_up());
+    answers_down = 2;
+    EXPECT_FALSE(p->link_up());
+    p->close();
 }
 
 /// Counters do not fall to 0 where a driver fails, or the device is gone.
