@@ -176,7 +176,7 @@ void controller::open_absent(control_calls& calls) {
     std::shared_ptr<const state::configuration> config;
     calls.run([&] {
         for (const auto& p : ports_->open())
-            if (p->lost && p->config.optional) {
+            if (p->lost && (p->config.optional || p->was_reset)) {
                 absent.push_back(p->config);
                 names.push_back(p->name);
             }
@@ -250,9 +250,13 @@ void controller::detect_vanished() {
     for (const auto& port : ports_->open()) {
         if (!port->device.vanished()) continue;
         missed_links_ |= uint32_t{1} << port->port_index;
+        port->was_reset = port->device.was_reset();
         static_cast<void>(withdraw({port}, managed_ ? &vanished_ : nullptr));
         any_vanished_.store(managed_, std::memory_order_release);
-        events_.device_gone(port->name, port->config.device, port->config.optional);
+        if (port->was_reset)
+            events_.device_reset(port->name, port->config.device);
+        else
+            events_.device_gone(port->name, port->config.device, port->config.optional);
         follow_link(port->port_index);
     }
 }

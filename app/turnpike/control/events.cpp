@@ -43,6 +43,16 @@ void events::device_gone(const std::string& port, const std::string& device,
     });
 }
 
+void events::device_reset(const std::string& port, const std::string& device) noexcept {
+    write_line([&] {
+        observe::log(log_level::error,
+                     fmt::format("port '{}': its device {} was reset, as a virtual function is by "
+                                 "its physical function; it is opened again",
+                                 port, device),
+                     {{"what", "reset"}, {"port", port}, {"device", device}});
+    });
+}
+
 /// A changed MAC address may be spoofing, and a lost gateway affects routes. A host can change its MAC
 /// address at any rate: messages about gateways have a separate limit.
 void events::neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms) noexcept {

@@ -17,6 +17,8 @@ class events {
     /// optional  turnpike opens it again by itself
     static void device_gone(const std::string& port, const std::string& device,
                             bool optional) noexcept;
+    /// A device was reset, as a virtual function by its physical function, and is opened again.
+    static void device_reset(const std::string& port, const std::string& device) noexcept;
     /// on  name of the interface
     void neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms) noexcept;
     /// Another host sends ARP messages from an address of ours (RFC 5227 section 2.4), or advertises it.

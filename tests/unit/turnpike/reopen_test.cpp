@@ -241,6 +241,29 @@ TEST(reopen, an_optional_device_may_be_missing) {
     l.expect_open("north", "", 1);
 }
 
+/// A virtual function whose physical function changed its VLAN or MAC address forwards nothing until it is opened anew.
+TEST(reopen, after_a_reset_of_the_device) {
+    null_lab l;
+    ASSERT_TRUE(l.become(l.with("")));
+    l.worker().pause();
+    rte_eth_dev_callback_process(&rte_eth_devices[l.port("north").device.id()],
+                                 RTE_ETH_EVENT_INTR_RESET, nullptr);
+    l.control();
+    l.worker().resume();
+    EXPECT_TRUE(l.port("north").lost);
+    EXPECT_FALSE(l.port("north").state.link_up.load());
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (l.port("north").lost && std::chrono::steady_clock::now() < end) {
+        control::control_calls calls;
+        l.worker().pause();
+        l.controller().open_absent(calls);
+        l.worker().resume();
+        l.controller().poll_links(1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    l.expect_open("north", "", 1);
+}
+
 TEST(reopen, for_checksums_by_the_device) {
     null_lab l;
     ASSERT_TRUE(l.become(l.with("")));

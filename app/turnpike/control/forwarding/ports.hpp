@@ -40,7 +40,8 @@ struct open_port {
     datapath::port_state state{};
     observe::port_totals before{};  ///< counts at its index before it was opened
     bool lost = false;              ///< has no device
-    bool to_come_back = false;      ///< closed for a change that has not been committed
+    bool was_reset = false;     ///< lost since the device was reset: opened again without a request
+    bool to_come_back = false;  ///< closed for a change that has not been committed
     /// The MAC filters that the device has; none: unknown.
     struct filters {
         bool promiscuous = false;
