@@ -359,6 +359,7 @@ result<void> controller::exchange(transaction_steps& u) {
     u.undo_from(static_cast<size_t>(ports - config_handlers_.begin()) + 1);
     auto snapshot = new_snapshot(c.after);
     snapshot->queues = c.snapshot->queues;
+    snapshot->one_buffer = c.snapshot->one_buffer;
     for (size_t port_index = 0; port_index < datapath::max_ports; ++port_index) {
         datapath::port_snapshot& to = snapshot->port[port_index];
         to = c.snapshot->port[port_index];

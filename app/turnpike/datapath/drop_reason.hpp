@@ -13,6 +13,9 @@
     X(ether_not_contiguous, "Ethernet header spans several mbufs and cannot be linearized", \
       "Give the port larger buffers, or turn scattered receive off in the peer that sends such packets: the " \
       "driver delivers headers in pieces.") \
+    X(frame_too_long, "longer than a buffer, and the ports are set up for frames of one", \
+      "Lower the sender's MTU to the port's `mtu`, or raise `mtu` of the ports that such frames cross and restart, so " \
+      "that all of them are set up for frames in several buffers.") \
     X(stripped_tag_no_headroom, "the driver stripped the VLAN tag, and there is no headroom to put it back", \
       "Have the driver, or the peer that made the buffer, leave the tag in the frame; turnpike's own packet pool has " \
       "headroom for it.") \

@@ -15,7 +15,7 @@
 // name, next stages, drop reasons. In packet order: edges point forward only.
 // clang-format off
 #define TURNPIKE_STAGES(X) \
-    X(rx, NEXT(stamp, sample_in, mirror_in, iface_input, drop), DROPS(runt, ether_not_contiguous, stripped_tag_no_headroom, stopping, port_shutdown)) \
+    X(rx, NEXT(stamp, sample_in, mirror_in, iface_input, drop), DROPS(runt, ether_not_contiguous, frame_too_long, stripped_tag_no_headroom, stopping, port_shutdown)) \
     X(stamp, NEXT(sample_in, mirror_in, iface_input), DROPS()) \
     X(sample_in, NEXT(mirror_in, iface_input), DROPS()) \
     X(mirror_in, NEXT(iface_input), DROPS()) \

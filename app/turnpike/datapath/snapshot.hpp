@@ -94,6 +94,8 @@ struct snapshot {
     uint64_t call_cycles = 0;   ///< interval for drivers with port_snapshot::needs_periodic_tx
     uint32_t sleep_us = 0;      ///< maximum sleep of an idle worker; 0: busy polling
     bool groups = false;        ///< some next hops are of kind group
+    /// Frames of every port's MTU fit one buffer, and some port must not send packets of several: longer frames are dropped.
+    bool one_buffer = false;
     const bridge_tables* bridges = nullptr;  ///< null: there are none
     const tunnel_tables* tunnels = nullptr;  ///< null: there are none
     const mirror_tables* mirrors = nullptr;  ///< null: there are none

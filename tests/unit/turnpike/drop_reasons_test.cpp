@@ -45,6 +45,52 @@ TEST(drop_reasons, an_ethernet_header_in_two_segments) {
     EXPECT_EQ(l.sent(1).size(), 1U) << "it is linearized";
 }
 
+/// Where some driver would truncate such a packet, or lose its later buffers, it does not come so far. A patch looks at no
+/// length.
+TEST(drop_reasons, several_buffers_where_a_port_sends_one) {
+    const byte_vector f = datagram(0x0a00'0202);
+    bridge_lab patch(ports(2) + "xconnects: [[p0, p1]]\n");
+    EXPECT_FALSE(patch.snapshot().one_buffer) << "rings carry any packet";
+    const_cast<datapath::snapshot&>(patch.snapshot()).one_buffer = true;
+    ASSERT_TRUE(patch.offer_packet(0, without_tailroom(patch, f, 20)));
+    patch.settle();
+    EXPECT_EQ(patch.dropped(drop_reason::frame_too_long), 1U);
+    EXPECT_EQ(patch.sent(1).size(), 0U);
+    // The driver did not fill the buffer.
+    rte_mbuf* const with_room = patch.packet_of(byte_vector(f.begin(), f.begin() + 20));
+    ASSERT_EQ(rte_pktmbuf_chain(with_room, patch.packet_of(byte_vector(f.begin() + 20, f.end()))),
+              0);
+    ASSERT_EQ(rte_pktmbuf_chain(with_room, patch.packet_of({})), 0);
+    ASSERT_TRUE(patch.offer_packet(0, with_room));
+    patch.settle();
+    rte_mbuf* const whole = patch.next_sent(1);
+    ASSERT_NE(whole, nullptr);
+    EXPECT_EQ(whole->nb_segs, 1U);
+    EXPECT_EQ(patch.bytes_of(whole), f);
+    rte_pktmbuf_free(whole);
+}
+
+/// Some NICs' queues stop for good at frames of less than 17 bytes. Only virtual peers send them.
+TEST(drop_reasons, no_frame_is_sent_shorter_than_nics_can) {
+    bridge_lab l(ports(2) + bridge("{port: p0}, {port: p1}"));
+    for (const size_t bytes : {14U, 15U, 16U, 17U, 18U, 60U}) {
+        byte_vector f = frame(everybody, fdb_entry(1));
+        f.resize(bytes, 0xab);
+        ASSERT_TRUE(l.offer(0, f));
+        l.settle();
+        f.resize(std::max<size_t>(bytes, 17), 0);
+        EXPECT_EQ(l.sent(1), one(f)) << bytes;
+    }
+    bridge_lab tags(ports(2) +
+                    bridge("{port: p0, mode: trunk}, {port: p1, mode: access, vlan: 5}"));
+    byte_vector f = frame(everybody, fdb_entry(1));
+    f.resize(15, 0xab);
+    ASSERT_TRUE(tags.offer(0, tagged(f, 5)));
+    tags.settle();
+    f.resize(17, 0);
+    EXPECT_EQ(tags.sent(1), one(f)) << "without its tag";
+}
+
 /// Neither may a tag be missed: the frame would be taken for an untagged one.
 TEST(drop_reasons, a_vlan_tag_in_two_segments) {
     bridge_lab vlans(ports(2) + bridge("{port: p0, mode: trunk}, {port: p1, mode: trunk}"));

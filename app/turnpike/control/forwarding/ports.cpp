@@ -377,6 +377,7 @@ class ports::prepared_ports : public prepared_change {
         to.takes_tags = takes_tags(after_, std::string(r.name));
         to.inserts_udp_sums = device.puts_udp_sums_in();
         to.checks_udp_sums = device.checks_udp_sums();
+        c_.snapshot->one_buffer |= device.sends_one_buffer();
         return {};
     }
     void share_queues() {

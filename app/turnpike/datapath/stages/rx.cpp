@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage rx: counts received packets, drops runts, and makes the Ethernet header contiguous. A tag that the driver stripped
-// is put back into its frame: drivers are not asked to strip tags, and no later stage looks for it.
+// is put back into its frame: drivers are not asked to strip tags, and no later stage looks for it. Where a port sends packets
+// of one buffer only, drivers may yet deliver several: ixgbe and igb use whole KiB of a buffer, and virtual devices do not
+// hold their peers to the MTU.
 //   Reads   packet, count, in_port; port.tag_type
 //   Writes  single_segment_bytes, min_bytes, max_bytes, bytes; mbuf flags; the port's counters
 #include <rte_mbuf.h>
@@ -77,6 +79,25 @@ __attribute__((noinline)) sizes settle(burst& b, uint16_t tag_type, packet_mask&
     return load_sizes(b);
 }
 
+/// Of a burst with short frames, or with some in several segments.
+__attribute__((noinline)) void check_each(burst& b, packet_mask packets, bool one_buffer,
+                                          packet_mask& drops) noexcept {
+    for_each(packets, [&](uint32_t i) {
+        rte_mbuf* const m = b.packet[i];
+        if (m->pkt_len < least_bytes) return drop_packet(b, i, drop_reason::runt, drops);
+        if (m->nb_segs == 1) return;
+        if (!one_buffer) {
+            if (!pull_up(m, least_bytes))
+                drop_packet(b, i, drop_reason::ether_not_contiguous, drops);
+            return;
+        }
+        if (!pull_up(m, m->pkt_len)) return drop_packet(b, i, drop_reason::frame_too_long, drops);
+        trim(m, 0);  // without empty segments
+        b.single_segment_bytes[i] = m->pkt_len;
+        b.max_bytes = std::max(b.max_bytes, m->pkt_len);
+    });
+}
+
 }  // namespace
 
 void settle_flags(burst& b, uint16_t tag_type) noexcept {
@@ -101,15 +122,8 @@ stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
     b.bytes = all.bytes;
     if (c.sampled) [[unlikely]]
         for_each(packets, [&](uint32_t i) { counted.rx_sizes.add(b.packet[i]->pkt_len); });
-    if (b.min_bytes < least_bytes)
-        [[unlikely]]  // or in several segments, the first of which may be short
-        for_each(packets & ~drops, [&](uint32_t i) {
-            rte_mbuf* const m = b.packet[i];
-            if (m->pkt_len < least_bytes)
-                drop_packet(b, i, drop_reason::runt, drops);
-            else if (m->data_len < least_bytes && !pull_up(m, least_bytes))
-                drop_packet(b, i, drop_reason::ether_not_contiguous, drops);
-        });
+    if (b.min_bytes < least_bytes) [[unlikely]]
+        check_each(b, packets & ~drops, c.snapshot->one_buffer, drops);
     return enqueue(b, packets & ~drops, next_of_port(c.snapshot->port[b.in_port], stage::rx)) |
            enqueue(b, drops, stage::drop);
 }
