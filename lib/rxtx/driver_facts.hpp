@@ -23,8 +23,8 @@ struct driver_facts {
     bool understates_mtu = false;
     /// Its RX rings may contain frames of other interfaces before it starts.
     bool receives_others = false;
-    /// Has RX and TX queues in pairs: it refuses more TX queues than RX queues, or its device delivers packets to all of the
-    /// pairs' RX queues, also to those that are not set up.
+    /// Has RX and TX queues in pairs: it refuses more TX queues than RX queues, or its device delivers packets also to RX queues
+    /// that were not set up.
     bool queues_in_pairs = false;
     /// Drops frames with an 802.1Q tag unless the port is promiscuous.
     bool filters_tags = false;

@@ -79,7 +79,7 @@ __attribute__((noinline)) sizes settle(burst& b, uint16_t tag_type, packet_mask&
     return load_sizes(b);
 }
 
-/// Of a burst with short frames, or with some in several segments.
+/// Checks each packet of a burst that has short frames, or some in several segments.
 __attribute__((noinline)) void check_each(burst& b, packet_mask packets, bool one_buffer,
                                           packet_mask& drops) noexcept {
     for_each(packets, [&](uint32_t i) {
