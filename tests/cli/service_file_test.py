@@ -101,9 +101,12 @@ def test_the_options_of_its_programs_are_theirs():
     assert done.returncode == 0, done.stderr
 
 
-def reserve(sysfs, **settings):
-    return subprocess.run([RESERVE], env={"PATH": os.environ["PATH"], "SYSFS": str(sysfs), **settings}, capture_output=True, text=True,
-                          timeout=10, check=False)
+def reserve(sysfs, kilobytes=62 << 20, **settings):
+    """Runs reserve-hugepages on a machine with so much memory."""
+    meminfo = pathlib.Path(sysfs, "meminfo")
+    meminfo.write_text(f"MemTotal:       {kilobytes} kB\nMemFree:        1024 kB\n", encoding="utf-8")
+    return subprocess.run([RESERVE], env={"PATH": os.environ["PATH"], "SYSFS": str(sysfs), "MEMINFO": str(meminfo), **settings},
+                          capture_output=True, text=True, timeout=10, check=False)
 
 
 def test_hugepages_are_raised_and_never_lowered():
@@ -129,8 +132,30 @@ def test_hugepages_that_there_are_not():
         few = pathlib.Path(folder, "kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
         few.parent.mkdir(parents=True)
         few.symlink_to("/proc/self/oom_score")  # a number that cannot be written, as where memory is short
-        short = reserve(folder, HUGEPAGES="100000")
+        short = reserve(folder, HUGEPAGES="20000")
         assert short.returncode == 1 and "could be reserved" in short.stderr, short.stderr
+
+
+def test_hugepages_that_would_take_nearly_all_memory():
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        node = pathlib.Path(folder, "devices/system/node/node1")
+        files = {"": pathlib.Path(folder, "kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"),
+                 "1": node / "hugepages/hugepages-1048576kB/nr_hugepages"}
+        for file in files.values():
+            file.parent.mkdir(parents=True)
+            file.write_text("0\n", encoding="utf-8")
+        (node / "meminfo").write_text("Node 1 MemTotal:       16777216 kB\nNode 1 MemFree:        1024 kB\n", encoding="utf-8")
+        for on, pages, said in (("", 512, "HUGEPAGES=512 of 1048576 kB are 512 GB, and this machine has 62 GB"), ("", 47, "47 GB"),
+                                ("1", 13, "are 13 GB, and node 1 of this machine has 16 GB")):
+            refused = reserve(folder, HUGEPAGES=str(pages), HUGEPAGE_KB="1048576", HUGEPAGE_NODE=on)
+            assert refused.returncode == 2 and said in refused.stderr, refused.stderr
+            assert files[on].read_text("utf-8") == "0\n"
+        for on, pages in (("", 46), ("1", 12)):
+            assert reserve(folder, HUGEPAGES=str(pages), HUGEPAGE_KB="1048576", HUGEPAGE_NODE=on).returncode == 0
+            assert files[on].read_text("utf-8") == f"{pages}\n"
+        # Reserved by the kernel's command line.
+        files[""].write_text("60\n", encoding="utf-8")
+        assert reserve(folder, HUGEPAGES="60", HUGEPAGE_KB="1048576").returncode == 0
 
 
 if __name__ == "__main__":
