@@ -140,6 +140,18 @@ unsigned main_lcore_of(const std::vector<std::string>& options, const std::vecto
     return lowest == lcores.end() ? 0 : lowest->id;
 }
 
+unsigned cpu_of_main(const std::vector<std::string>& options,
+                     const std::vector<unsigned>& affinity) {
+    std::vector<lcore> lcores = lcores_of(options);
+    if (lcores.empty())
+        for (const unsigned cpu : affinity) lcores.push_back({cpu, cpu});
+    if (lcores.empty()) return 0;
+    const unsigned main = main_lcore_of(options, lcores);
+    const auto found = std::find_if(lcores.begin(), lcores.end(),
+                                    [&](const lcore& one) { return one.id == main; });
+    return found == lcores.end() ? lcores.front().cpu : found->cpu;
+}
+
 std::string worker_fault(const std::vector<unsigned>& workers,
                          const std::vector<std::string>& options, std::string_view online) {
     // EAL numbers the lcores anew (DPDK 25.11).

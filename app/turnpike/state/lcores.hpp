@@ -27,6 +27,11 @@ struct lcore {
 [[nodiscard]] unsigned main_lcore_of(const std::vector<std::string>& options,
                                      const std::vector<lcore>& lcores);
 
+/// Its CPU, on whose NUMA node EAL and the mbuf pool allocate.
+/// affinity  the process's CPUs, ascending: without an option for lcores, EAL takes these
+[[nodiscard]] unsigned cpu_of_main(const std::vector<std::string>& options,
+                                   const std::vector<unsigned>& affinity);
+
 /// Why `workers` cannot name these lcores, such as "names lcore 5, which EAL is not given (-l 0-1)"; empty: they can, or EAL
 /// alone knows its lcores.
 /// online  the machine's CPUs, as the kernel lists them: without an option for lcores, EAL takes these

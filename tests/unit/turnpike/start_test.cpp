@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Before EAL's start: precedence of options, and the hugepage check.
 #include <gtest/gtest.h>
-#include <sched.h>
+#include <rte_config.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 #include "control/eal/eal.hpp"
 #include "control/eal/hugepages.hpp"
@@ -34,6 +35,12 @@ TEST(merge_eal_options, what_does_not_clash_stays) {
 }
 
 using cpus = std::vector<unsigned>;
+
+cpus range_of(unsigned first, unsigned last) {
+    cpus out(last - first + 1);
+    std::iota(out.begin(), out.end(), first);
+    return out;
+}
 
 TEST(cpus_of_lcores, lists_and_masks) {
     EXPECT_EQ(cpus_of_lcores({"--no-pci", "-l", "2,4-6"}), (cpus{2, 4, 5, 6}));
@@ -162,14 +169,30 @@ TEST(prefer_in_memory, unless_the_operator_decides) {
 
 TEST(workers_expected, are_all_lcores_but_the_main_one) {
     state::configuration wanted;
-    EXPECT_EQ(workers_expected(wanted, {0, 1, 2, 3}), 3U);
-    EXPECT_EQ(workers_expected(wanted, {5}), 1U) << "the only one is both";
-    cpu_set_t set;
-    ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
-    const auto allowed = static_cast<uint32_t>(CPU_COUNT(&set));
-    EXPECT_EQ(workers_expected(wanted, {}), std::max(allowed, 2U) - 1);
+    EXPECT_EQ(workers_expected(wanted, {0, 1, 2, 3}, {7}), 3U);
+    EXPECT_EQ(workers_expected(wanted, {5}, {6, 7}), 1U) << "the only one is both";
+    EXPECT_EQ(workers_expected(wanted, {}, {4, 6, 7}), 2U);
+    EXPECT_EQ(workers_expected(wanted, {}, {4}), 1U);
+    EXPECT_EQ(workers_expected(wanted, {}, range_of(0, 2 * RTE_MAX_LCORE - 1)),
+              uint32_t{RTE_MAX_LCORE} - 1)
+        << "EAL has no lcore for the other CPUs";
+    EXPECT_EQ(workers_expected(wanted, {}, range_of(RTE_MAX_LCORE - 3, RTE_MAX_LCORE + 9)), 2U);
     wanted.workers = {2, 3};
-    EXPECT_EQ(workers_expected(wanted, {0, 1, 2, 3}), 2U);
+    EXPECT_EQ(workers_expected(wanted, {0, 1, 2, 3}, {7}), 2U);
+}
+
+// The mbuf pool is on the main lcore's NUMA node.
+TEST(cpu_of_main, is_the_lowest_lcores_or_main_lcores) {
+    using state::cpu_of_main;
+    const cpus upper = range_of(16, 31);
+    EXPECT_EQ(cpu_of_main({}, upper), 16U);
+    EXPECT_EQ(cpu_of_main({"--main-lcore=20"}, upper), 20U);
+    EXPECT_EQ(cpu_of_main({"-l", "16-23,0"}, upper), 0U);
+    EXPECT_EQ(cpu_of_main({"-l", "0,16-23", "--main-lcore", "16"}, upper), 16U);
+    EXPECT_EQ(cpu_of_main({"--lcores=5@20,3@24"}, upper), 24U);
+    EXPECT_EQ(cpu_of_main({"--lcores=5@20,3@24", "--main-lcore=5"}, upper), 20U);
+    EXPECT_EQ(cpu_of_main({"-l", "what EAL knows"}, upper), 16U);
+    EXPECT_EQ(cpu_of_main({}, {}), 0U);
 }
 
 class sysfs : public ::testing::Test {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <rte_config.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <sched.h>
@@ -70,9 +71,13 @@ bool given(const std::vector<std::string>& options, std::string_view name) {
 }
 
 /// Default lcores: all CPUs of the process's affinity.
-size_t cpus_allowed() {
+std::vector<unsigned> cpus_allowed() {
     cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<size_t>(CPU_COUNT(&set)) : 1;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
+    std::vector<unsigned> out;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+        if (CPU_ISSET(cpu, &set)) out.push_back(cpu);
+    return out;
 }
 
 /// An address without a device: EAL then probes no PCI device at its start, and later the ones it is asked to.
@@ -105,8 +110,9 @@ result<void> check_hugepages(const state::configuration& config,
                              std::vector<std::string>& options) {
     if (given(options, "--no-huge")) return {};
     const std::vector<unsigned> lcores = state::cpus_of_lcores(options);
-    const unsigned node = node_of_cpu("/", lcores.empty() ? 0 : lcores.front());
-    const uint64_t bytes = bytes_needed(config, workers_expected(config, lcores));
+    const std::vector<unsigned> affinity = cpus_allowed();
+    const unsigned node = node_of_cpu("/", state::cpu_of_main(options, affinity));
+    const uint64_t bytes = bytes_needed(config, workers_expected(config, lcores, affinity));
     const std::string shortfall =
         hugepage_shortfall(hugepage_pools("/"), hugepage_limits("/"), node, bytes);
     if (shortfall.empty()) return {};
@@ -170,10 +176,14 @@ void prefer_in_memory(std::vector<std::string>& options) {
         options.emplace_back("--in-memory");
 }
 
-uint32_t workers_expected(const state::configuration& config, const std::vector<unsigned>& lcores) {
+uint32_t workers_expected(const state::configuration& config, const std::vector<unsigned>& lcores,
+                          const std::vector<unsigned>& affinity) {
     if (!config.workers.empty()) return static_cast<uint32_t>(config.workers.size());
-    const size_t all = lcores.empty() ? cpus_allowed() : lcores.size();
-    return static_cast<uint32_t>(std::max<size_t>(all, 2) - 1);
+    // EAL has no lcore for the CPUs above (rte_eal_cpu_init()).
+    const auto has_lcore = [](unsigned cpu) { return cpu < RTE_MAX_LCORE; };
+    const auto all = lcores.empty() ? std::count_if(affinity.begin(), affinity.end(), has_lcore)
+                                    : static_cast<ptrdiff_t>(lcores.size());
+    return static_cast<uint32_t>(std::max<ptrdiff_t>(all, 2) - 1);
 }
 
 result<void> check_lcores(const std::vector<std::string>& options, const std::string& root) {

@@ -22,9 +22,10 @@ void allow_only_configured(std::vector<std::string>& options, const state::confi
 /// side, without a hugetlbfs mount, and leave no files. Secondary processes of DPDK need --file-prefix instead.
 void prefer_in_memory(std::vector<std::string>& options);
 /// Expected number of workers: the lcores of the file, else `lcores` without the main one,
-/// else the process's CPUs; at least one.
+/// else the process's CPUs of which EAL makes lcores, in `affinity`; at least one.
 [[nodiscard]] uint32_t workers_expected(const state::configuration& config,
-                                        const std::vector<unsigned>& lcores);
+                                        const std::vector<unsigned>& lcores,
+                                        const std::vector<unsigned>& affinity);
 
 /// Whether the machine has the CPUs of the lcores.
 /// root    "/", or a recorded tree with sys/devices/system/cpu
