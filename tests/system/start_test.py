@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Starting turnpike: options, instruction sets, hugepages, errors."""
+import contextlib
+import errno
 import functools
 import json
 import os
@@ -8,6 +10,8 @@ import platform
 import subprocess
 import sys
 import tempfile
+
+import yaml
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
@@ -132,6 +136,59 @@ def test_two_by_default_without_a_hugetlbfs():
             running.append(Turnpike(lab, lab.host(name), config))
         for t in running:
             t.stop()
+
+
+@contextlib.contextmanager
+def cpuset(cpus):
+    """The file of processes of a new control group that permits these CPUs, of version 2 or 1 of cgroups."""
+    two, one = "/sys/fs/cgroup", "/sys/fs/cgroup/cpuset"
+    try:
+        with open(f"{two}/cgroup.subtree_control", encoding="ascii") as file:
+            parent = two if "cpuset" in file.read().split() else None
+    except FileNotFoundError:
+        parent = one if os.path.exists(f"{one}/cpuset.cpus") else None
+    if parent is None:
+        tap.skip("no writable cpuset: the controller is not enabled")
+    folder = f"{parent}/turnpike-test-{os.getpid()}"
+    try:
+        os.mkdir(folder)
+    except OSError as error:
+        tap.skip(f"no writable cpuset: {error}")
+    try:
+        with open(f"{folder}/cpuset.cpus", "w", encoding="ascii") as file:
+            file.write(cpus)
+        if parent == one:
+            with open(f"{one}/cpuset.mems", encoding="ascii") as file, open(f"{folder}/cpuset.mems", "w", encoding="ascii") as own:
+                own.write(file.read())
+        yield f"{folder}/cgroup.procs"
+    finally:
+        wait_until(functools.partial(is_removed, folder), "the kernel has removed the group's processes")
+
+
+def is_removed(folder):
+    try:
+        os.rmdir(folder)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        return False
+    return True
+
+
+def test_lcores_that_the_control_group_does_not_permit():
+    """EAL would end the process by SIGABRT. The group of --check need not be the service's."""
+    if len(os.sched_getaffinity(0)) < 2:
+        tap.skip("one CPU")
+    permitted, other = sorted(os.sched_getaffinity(0))[:2]
+    said = f"lcores on CPU {other}, which this process's control group does not permit"
+    with cpuset(str(permitted)) as processes, tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
+        yaml.safe_dump(ring_to_null(eal=f"-l {permitted},{other} --no-pci"), config)
+        config.flush()
+        for options, code in (((), 1), (("--check",), 0)):
+            done = subprocess.run(["sh", "-ec", 'echo $$ >"$0"; exec "$@"', processes, PROGRAM, "--config", config.name, *options],
+                                  capture_output=True, text=True, timeout=30, check=False)
+            assert done.returncode == code and said in done.stderr, done
+            assert "EAL: Detected" not in done.stderr, done
 
 
 def test_without_hugepages_if_optional():

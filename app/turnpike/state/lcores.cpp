@@ -23,8 +23,9 @@ class lcore_list {
             if (accept('@')) on = set();
             if (ids.empty() || on.empty()) return {};
             // The lcores of a group share its CPUs.
+            const bool shared = is_group || on.size() != ids.size();
             for (size_t i = 0; i < ids.size(); ++i)
-                out_.push_back({ids[i], is_group || on.size() != ids.size() ? on.front() : on[i]});
+                out_.push_back({ids[i], shared ? on.front() : on[i], shared && on.size() > 1});
         } while (accept(','));
         return at_ == end_ ? out_ : std::vector<lcore>{};
     }

@@ -14,6 +14,7 @@ namespace turnpike::state {
 
 struct lcore {
     unsigned id = 0, cpu = 0;  ///< of several CPUs, the first
+    bool has_more_cpus = false;
 };
 
 /// The lcores in EAL's options ("-l 2,4-5", "--lcores=0@2,(1,2)@(4-5)", "-c 0x34"), in that order. Empty if there are none,

@@ -2,6 +2,7 @@
 // Before EAL's start: precedence of options, and the hugepage check.
 #include <gtest/gtest.h>
 #include <rte_config.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -65,6 +66,35 @@ TEST(check_lcores, cpus_that_the_machine_lacks) {
               "--lcores or -c");
     std::filesystem::remove_all(root);
     EXPECT_TRUE(check_lcores({"-l", "7"}, root)) << "nothing is known";
+}
+
+TEST(check_cpuset, cpus_that_the_control_group_does_not_permit) {
+    const auto upper = [](unsigned cpu) { return cpu >= 4; };
+    EXPECT_TRUE(check_cpuset({"-l", "4-5"}, upper));
+    EXPECT_TRUE(check_cpuset({"--lcores=0@4,1@5"}, upper));
+    EXPECT_TRUE(check_cpuset({"--no-pci"}, upper)) << "EAL takes the permitted CPUs";
+    EXPECT_TRUE(check_cpuset({"--lcores=(0-1)@(3,4)"}, upper)) << "CPU 4 suffices";
+    const auto wrong = check_cpuset({"-l", "0-1,4"}, upper);
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().code, EINVAL);
+    EXPECT_EQ(wrong.error().text,
+              "lcores on CPU 0, 1, which this process's control group does not permit (cpuset); "
+              "leave -l, --lcores or -c out, and EAL takes the CPUs that it permits, or let the "
+              "group have them (AllowedCPUs= of a unit)");
+    EXPECT_FALSE(check_cpuset({"--lcores=(0-1)@3"}, upper));
+}
+
+TEST(may_use, is_a_trial) {
+    cpu_set_t before, after;
+    ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+        if (CPU_ISSET(cpu, &before)) {
+            EXPECT_TRUE(may_use(cpu)) << cpu;
+            break;
+        }
+    EXPECT_FALSE(may_use(CPU_SETSIZE - 1)) << "no machine of these tests has so many";
+    ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&before, &after));
 }
 
 TEST(check_workers, lcores_that_eal_is_not_given) {

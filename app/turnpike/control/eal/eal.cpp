@@ -11,9 +11,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
+#include <future>
 #include <string_view>
+#include <thread>
 
 #include "base/owned_fd.hpp"
 #include "control/eal/eal_log.hpp"
@@ -204,6 +207,41 @@ result<void> check_lcores(const std::vector<std::string>& options, const std::st
                     fmt::join(missing, ", "), online));
 }
 
+bool may_use(unsigned cpu) {
+    // The thread sleeps meanwhile, and needs no time on the CPU, which a real-time thread may keep busy.
+    std::promise<pid_t> id;
+    std::promise<void> end;
+    std::thread sleeper([&] {
+        id.set_value(::gettid());
+        end.get_future().wait();
+    });
+    const pid_t thread = id.get_future().get();
+    cpu_set_t before, only;
+    CPU_ZERO(&before);
+    CPU_ZERO(&only);
+    CPU_SET(cpu, &only);
+    const bool has_before = sched_getaffinity(thread, sizeof before, &before) == 0;
+    const bool refused = sched_setaffinity(thread, sizeof only, &only) != 0 && errno == EINVAL;
+    if (has_before) (void)sched_setaffinity(thread, sizeof before, &before);
+    end.set_value();
+    sleeper.join();
+    return !refused;
+}
+
+result<void> check_cpuset(const std::vector<std::string>& options,
+                          const std::function<bool(unsigned)>& permits) {
+    std::vector<unsigned> refused;
+    // An lcore of several CPUs needs only one of them; lcores_of() has the first.
+    for (const state::lcore& one : state::lcores_of(options))
+        if (!one.has_more_cpus && !permits(one.cpu)) refused.push_back(one.cpu);
+    if (refused.empty()) return {};
+    return fail(EINVAL, "EAL",
+                fmt::format("lcores on CPU {}, which this process's control group does not permit "
+                            "(cpuset); leave -l, --lcores or -c out, and EAL takes the CPUs that "
+                            "it permits, or let the group have them (AllowedCPUs= of a unit)",
+                            fmt::join(refused, ", ")));
+}
+
 result<void> check_workers(const state::configuration& config,
                            const std::vector<std::string>& options, const std::string& root) {
     std::string online;
@@ -218,6 +256,9 @@ result<void> check_eal(const state::configuration& config,
     const std::vector<std::string> options =
         merge_eal_options(config.fixed.eal_options.args, command);
     if (auto checked = check_lcores(options, "/"); !checked) return checked;
+    if (auto checked = check_cpuset(options); !checked)
+        observe::log(observe::log_level::warning,
+                     checked.error().text + "; the group of a service may permit them");
     return check_workers(config, options, "/");
 }
 
@@ -225,6 +266,7 @@ result<void> start_eal(const state::configuration& config,
                        const std::vector<std::string>& command) {
     std::vector<std::string> options = merge_eal_options(config.fixed.eal_options.args, command);
     if (auto checked = check_lcores(options, "/"); !checked) return checked;
+    if (auto checked = check_cpuset(options); !checked) return checked;
     prefer_in_memory(options);
     if (auto checked = check_hugepages(config, options); !checked) return checked;
     allow_only_configured(options, config);

@@ -2,6 +2,7 @@
 // EAL start: merges its options from the file and the command line, and checks hugepages.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,12 @@ void prefer_in_memory(std::vector<std::string>& options);
 /// Errors  EINVAL with the CPUs
 [[nodiscard]] result<void> check_lcores(const std::vector<std::string>& options,
                                         const std::string& root);
+/// Whether a thread of this process may run on a CPU: a trial, as the affinity that it inherits is no upper bound (isolcpus).
+[[nodiscard]] bool may_use(unsigned cpu);
+/// Whether this process's control group permits the CPUs of the lcores: for another one, EAL ends the process (rte_panic()).
+/// Errors  EINVAL with the CPUs
+[[nodiscard]] result<void> check_cpuset(const std::vector<std::string>& options,
+                                        const std::function<bool(unsigned)>& permits = may_use);
 /// Whether EAL is given the lcores of `workers`; without an option for lcores, whether the machine has their CPUs. The main
 /// lcore may not be one of several.
 /// root    as for check_lcores()
@@ -39,7 +46,8 @@ void prefer_in_memory(std::vector<std::string>& options);
 [[nodiscard]] result<void> check_workers(const state::configuration& config,
                                          const std::vector<std::string>& options,
                                          const std::string& root);
-/// Errors that start_eal() and the workers' start would find in the options, for --check.
+/// Errors that start_eal() and the workers' start would find in the options, for --check. CPUs that the control group does not
+/// permit are a warning: the service's may permit them.
 [[nodiscard]] result<void> check_eal(const state::configuration& config,
                                      const std::vector<std::string>& command);
 
