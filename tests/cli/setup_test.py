@@ -21,6 +21,7 @@ TESTS = "test/test.h test/test_fib.c test/test_fib6.c test/test_acl.c test/test_
 APT_GET = r"""#!/bin/bash
 echo "$*" >>"$CALLS"
 case "$*" in *--print-uris*) [ -z "$NEWEST" ] || echo "'http://mirror/dpdk_$NEWEST.dsc' dpdk_$NEWEST.dsc 3220 SHA256:0"; exit;; esac
+[[ "$*" == *" install "* ]] && for service in $BRINGS; do touch "$TURNPIKE_SETUP_WANTS/$service"; done
 if [[ -n "$FAILS" && "$*" == *$FAILS* ]]; then
     n=$(cat "$COUNT" 2>/dev/null || echo 0); echo $((n + 1)) >"$COUNT"
     [ "$n" -ge "$FAILURES" ] || { echo "E: no route to the mirror" >&2; exit 100; }
@@ -28,6 +29,10 @@ fi
 [[ "$*" == *"dpdk=$GONE"* && -n "$GONE" ]] && { echo "E: Unable to find a source package" >&2; exit 100; }
 [[ "$*" == *" source "* ]] && touch dpdk_any.dsc
 exit 0
+"""
+SYSTEMCTL = """#!/bin/bash
+echo "systemctl $*" >>"$CALLS"
+exit "${SYSTEMCTL_CODE:-0}"
 """
 DPKG_QUERY = """#!/bin/bash
 case "$*" in *source:Version*) echo 22.11.11-0+deb12u1;; *) [ "$4" = "$MISSING" ] || echo "install ok installed";; esac
@@ -39,24 +44,31 @@ for test in %s; do echo >"$4/app/$test"; done
 """ % (" ".join(HEADERS), " ".join(TESTS))
 
 
-def setup(**environment):
-    """(exit code, output, the calls of apt-get, the fetched headers) of devtools/setup in a separate tree."""
+def setup(enabled=(), **environment):
+    """(exit code, output, the calls of apt-get and systemctl, the fetched headers) of devtools/setup in a separate tree, on a
+    machine with enabled services, which becomes the list of those after it."""
     with tempfile.TemporaryDirectory() as folder:
         bin_, tree = pathlib.Path(folder, "bin"), pathlib.Path(folder, "tree")
         (tree / "devtools").mkdir(parents=True)
         bin_.mkdir()
         shutil.copy(PROGRAM, tree / "devtools/setup")
         for name, text in {"apt-get": APT_GET, "dpkg-query": DPKG_QUERY, "dpkg-source": DPKG_SOURCE,
-                           "g++": '#!/bin/sh\nexit "${COMPILES:-0}"\n', "pkg-config": "#!/bin/sh\n"}.items():
+                           "systemctl": SYSTEMCTL, "g++": '#!/bin/sh\nexit "${COMPILES:-0}"\n', "pkg-config": "#!/bin/sh\n"}.items():
             (bin_ / name).write_text(text, encoding="utf-8")
             (bin_ / name).chmod(0o755)
         calls = pathlib.Path(folder, "calls")
         calls.touch()
+        wants = pathlib.Path(folder, "multi-user.target.wants")
+        wants.mkdir()
+        for service in enabled:
+            (wants / service).touch()
         done = subprocess.run(
             [tree / "devtools/setup", "--build"], capture_output=True, text=True, check=False, timeout=60,
             env={**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}", "CALLS": str(calls), "COUNT": f"{folder}/count",
                  "TURNPIKE_APT_PAUSE_S": "0", "FAILS": "", "FAILURES": "0", "GONE": "", "NEWEST": "", "MISSING": "",
-                 **environment})
+                 "BRINGS": "", "TURNPIKE_SETUP_WANTS": str(wants), **environment})
+        if enabled:
+            enabled[:] = sorted(path.name for path in wants.iterdir())
         fetched = {path.name for path in (tree / ".sdk").glob("*.h")}
         return done.returncode, done.stdout + done.stderr, calls.read_text(encoding="utf-8").splitlines(), fetched
 
@@ -86,6 +98,19 @@ def test_a_repository_that_is_gone():
         code, said, calls, fetched = setup(FAILS=" update ", FAILURES="99", MISSING=missing)
         assert code == 0 and fetched == set(HEADERS), said
         assert sum(" install " in call for call in calls) == bool(missing), calls
+
+
+def test_new_services_do_not_start_at_boot():
+    """Services of packages that were there before stay."""
+    for systemctl, failures, code_wanted in (("0", "0", 0), ("1", "0", 0), ("0", "3", 1)):
+        enabled = ["frr.service", "ssh.service"]
+        code, said, calls, _ = setup(enabled, MISSING="meson", BRINGS="bird.service frr.service prometheus.service",
+                                     SYSTEMCTL_CODE=systemctl, FAILS=" install ", FAILURES=failures)
+        assert (code != 0) == code_wanted, said
+        assert enabled == ["frr.service", "ssh.service"], (enabled, said)
+        disabled = [call.split()[-1] for call in calls if call.startswith("systemctl") and " disable " in call]
+        assert disabled == ["bird.service", "prometheus.service"], calls
+        assert "bird.service is disabled" in said and "frr.service is" not in said, said
 
 
 def test_three_failures_end_it():
