@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,27 @@ def debs(*names):
 @tap.limit(420)
 def test_packages_are_made():
     assert sorted(path.name.split("_")[0] for path in made().glob("*.deb") if "dbgsym" not in path.name) == NAMES
+
+
+@tap.limit(420)
+def test_the_page_installs_the_files_that_it_copies():
+    """The example of doc/install.md is in the packages that the page installs, and the unit runs it without a drop-in."""
+    blocks = re.findall(r"^```\n(.*?)^```$", (TOP / "doc/install.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()
+             if line.startswith(("apt install ", "cp "))]
+    contents = set()
+    for pattern in (os.path.basename(word) for line in lines if line[0] == "apt" for word in line[2:]):
+        package, = made().glob(pattern)
+        listing = subprocess.run(["dpkg-deb", "--contents", package], capture_output=True, text=True, timeout=60, check=True)
+        contents |= {line.split()[5][1:] for line in listing.stdout.splitlines()}
+    copied = [line[1] for line in lines if line[0] == "cp"]
+    assert copied and set(copied) <= contents, set(copied) - contents
+    for path in copied:
+        example = TOP / "examples" / path.partition("/examples/")[2]
+        assert "namespace" not in yaml.safe_load(example.read_text("utf-8")).get("control_plane", {}), path
+        done = subprocess.run([f"{BUILD}/app/turnpike/turnpike", "--config", example, "--check"], capture_output=True, text=True,
+                              timeout=30, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 def digests(folder):
