@@ -291,7 +291,9 @@ void check_iommu(const machine& m, const plan& p, std::vector<diagnosis>& out) {
     out.push_back(
         {.level = unsafe ? severity::note : severity::warning,
          .subject = "IOMMU",
-         .text = unsafe ? "off; vfio runs without it" : "off: vfio-pci does not open devices",
+         .text = unsafe ? "off; vfio runs without it, for programs with CAP_SYS_RAWIO and "
+                          "CAP_SYS_ADMIN, which turnpike.service lacks"
+                        : "off: vfio-pci does not open devices",
          .reason = "vfio-pci gives a device to a program through the IOMMU, which keeps it out of "
                    "other memory",
          .remedy = {
@@ -300,7 +302,9 @@ void check_iommu(const machine& m, const plan& p, std::vector<diagnosis>& out) {
                  : fmt::format(
                        "{} iommu=pt on the kernel's command line, and VT-d or AMD-Vi in the BIOS",
                        has("AuthenticAMD") ? "amd_iommu=on" : "intel_iommu=on"),
-             "in a guest without an IOMMU: echo Y > "
+             "in a guest: a virtual IOMMU (QEMU: -device intel-iommu), or net_xsk",
+             "in a guest without an IOMMU, for programs with CAP_SYS_RAWIO (vfio) and "
+             "CAP_SYS_ADMIN (physical addresses), which turnpike.service lacks: echo Y > "
              "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"}});
 }
 
