@@ -8,23 +8,11 @@
 
 #include <csignal>
 
+#include "base/write_all.hpp"
+
 extern char** environ;
 
 namespace turnpike::figure {
-namespace {
-
-/// Write all of `text`; returns false if the reader closed the pipe.
-bool write_all(int fd, const std::string& text) {
-    for (size_t done = 0; done < text.size();) {
-        const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return false;
-        done += static_cast<size_t>(n);
-    }
-    return true;
-}
-
-}  // namespace
 
 std::string quoted(std::string text) {
     for (size_t at = 0; (at = text.find('\'', at)) != std::string::npos; at += 2)

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/write_all.hpp"
 #include "signals.hpp"
 
 namespace turnpike::ctl {
@@ -87,13 +88,8 @@ ssize_t send_with(int fd, const char* from, size_t n, int descriptor) {
 
 result<owned_fd> memory_file(const std::string& text) {
     owned_fd fd(::memfd_create("turnpike-text", MFD_CLOEXEC));
-    if (fd.get() < 0) return fail(errno, {}, "there is no memory for the file's text");
-    for (size_t at = 0; at < text.size();) {
-        const ssize_t n = ::write(fd.get(), text.data() + at, text.size() - at);
-        if (n < 0 && errno != EINTR)
-            return fail(errno, {}, "there is no memory for the file's text");
-        at += n < 0 ? 0 : static_cast<size_t>(n);
-    }
+    if (fd.get() < 0 || !write_all(fd.get(), text))
+        return fail(errno, {}, "there is no memory for the file's text");
     return fd;
 }
 

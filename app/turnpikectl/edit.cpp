@@ -13,6 +13,7 @@
 
 #include "ask.hpp"
 #include "base/owned_fd.hpp"
+#include "base/write_all.hpp"
 #include "print.hpp"
 #include "signals.hpp"
 #include "transfer.hpp"
@@ -32,11 +33,7 @@ class edited_file {
         path_ = std::string(folder == nullptr ? "/tmp" : folder) + "/turnpike-XXXXXX.yaml";
         const owned_fd fd(::mkstemps(path_.data(), 5));
         if (fd.get() < 0) return fail(errno, path_, "cannot be created");
-        for (size_t at = 0; at < text.size();) {
-            const ssize_t n = ::write(fd.get(), text.data() + at, text.size() - at);
-            if (n < 0 && errno != EINTR) return fail(errno, path_, "cannot be written");
-            at += n < 0 ? 0 : static_cast<size_t>(n);
-        }
+        if (!write_all(fd.get(), text)) return fail(errno, path_, "cannot be written");
         return {};
     }
     [[nodiscard]] std::string text() const {

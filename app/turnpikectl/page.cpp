@@ -45,7 +45,7 @@ int print_report(const given& g) {
     if (!text)
         return complain(text.error(),
                         text.error().code == EINVAL ? exit_refused : exit_no_connection);
-    return write_all(*text)
+    return write_stdout(*text)
                ? 0
                : complain({EINVAL, "standard output", std::strerror(errno)}, exit_refused);
 }

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/write_all.hpp"
+
 namespace turnpike::ctl {
 namespace {
 
@@ -75,19 +77,12 @@ result<void> rotating_files::open_next(clock::time_point now) {
 }
 
 result<void> rotating_files::write(std::string_view bytes) {
-    const uint64_t before = written_;
-    while (!bytes.empty()) {
-        const ssize_t n = ::write(file_.get(), bytes.data(), bytes.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            const int code = n == 0 ? ENOSPC : errno;
-            written_ = before;
-            (void)!::ftruncate(file_.get(), static_cast<off_t>(before));  // no part of a block
-            return fail(code, file_name_, "cannot be written");
-        }
-        written_ += static_cast<uint64_t>(n);
-        bytes.remove_prefix(static_cast<size_t>(n));
+    if (!write_all(file_.get(), bytes)) {
+        const int code = errno;
+        (void)!::ftruncate(file_.get(), static_cast<off_t>(written_));  // no part of a block
+        return fail(code, file_name_, "cannot be written");
     }
+    written_ += bytes.size();
     return {};
 }
 

@@ -32,7 +32,7 @@ winsize window_size() noexcept {
 
 }  // namespace
 
-bool write_all(const std::string& text) noexcept {
+bool write_stdout(const std::string& text) noexcept {
     for (size_t done = 0; done < text.size();) {
         const ssize_t n = ::write(STDOUT_FILENO, text.data() + done, text.size() - done);
         if (n >= 0) {
@@ -63,13 +63,13 @@ void screen::enter() noexcept {
         as_typed.c_cc[VTIME] = 0;
         ::tcsetattr(STDIN_FILENO, TCSADRAIN, &as_typed);
     }
-    write_all(enter_screen);
+    write_stdout(enter_screen);
 }
 
 void screen::leave() noexcept {
     if (!entered_) return;
     entered_ = false;
-    write_all(give_back);
+    write_stdout(give_back);
     if (keys_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
 }
 
@@ -94,7 +94,7 @@ bool screen::draw(const std::string& title, const std::vector<std::string>& rows
         out += heading ? fmt::format("{}{}{}", inverse, text, plain) : std::string(text);
     }
     if (lines.size() < size.ws_row) out += "\r\n\x1b[J";
-    return write_all(out);
+    return write_stdout(out);
 }
 
 }  // namespace turnpike::ctl

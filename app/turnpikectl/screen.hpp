@@ -37,6 +37,6 @@ class screen {
 };
 
 /// Writes the text to standard output. Returns false if standard output is closed.
-bool write_all(const std::string& text) noexcept;
+bool write_stdout(const std::string& text) noexcept;
 
 }  // namespace turnpike::ctl

@@ -94,7 +94,7 @@ class watcher {
     }
     /// A closed pipe ends the command as `q` does: its reader has enough.
     void write(const std::string& text) {
-        if (write_all(text)) return;
+        if (write_stdout(text)) return;
         ended_ = true;
         if (errno != EPIPE) lost_output_ = errno;
     }

@@ -11,19 +11,10 @@
 #include <string>
 
 #include "base/owned_fd.hpp"
+#include "base/write_all.hpp"
 
 namespace turnpike::yaml {
 namespace {
-
-bool write_all(int fd, std::string_view text) noexcept {
-    while (!text.empty()) {
-        const ssize_t n = ::write(fd, text.data(), text.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return false;
-        text.remove_prefix(static_cast<size_t>(n));
-    }
-    return true;
-}
 
 /// Give a file to an owner and group, or to the group only. A user who may do neither keeps it.
 bool change_owner(int fd, uid_t owner, gid_t group) noexcept {
