@@ -11,6 +11,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "base/arguments.hpp"
 #include "sources/default_routes.hpp"
 
 namespace turnpike::doctor {
@@ -179,11 +180,8 @@ std::optional<std::string> machine::read(const std::string& path) const {
 }
 
 std::optional<uint64_t> machine::number(const std::string& path) const {
-    const std::string content = text(path);
     uint64_t value = 0;
-    const auto parsed = std::from_chars(content.data(), content.data() + content.size(), value);
-    if (parsed.ec != std::errc() || parsed.ptr != content.data() + content.size())
-        return std::nullopt;
+    if (!read_number<uint64_t>(text(path), 0, UINT64_MAX, value)) return std::nullopt;
     return value;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "frame_list.hpp"
 
-#include <charconv>
 #include <optional>
 #include <string>
+
+#include "base/arguments.hpp"
 
 namespace turnpike::pcie_tool {
 namespace {
@@ -21,9 +22,7 @@ std::string_view split_first(std::string_view& text, char separator) {
 
 std::optional<uint32_t> number(std::string_view text) {
     uint32_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, value);
-    if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+    if (!read_number<uint32_t>(text, 0, UINT32_MAX, value)) return std::nullopt;
     return value;
 }
 

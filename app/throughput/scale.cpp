@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/arguments.hpp"
 #include "child.hpp"
 #include "yaml/reader.hpp"
 #include "yaml/yaml_file.hpp"
@@ -23,10 +24,8 @@ using nlohmann::json;
 using yaml::reader;
 
 double units_of(const reader& r) {
-    const std::string text = r.text();
     double n = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (code != std::errc() || end != text.data() + text.size() || !(n > 0 && n <= 1e6))
+    if (!read_number(r.text(), 0.0, 1e6, n) || n <= 0)
         r.refuse("should be a number above 0, such as 2 or 3.2");
     return n;
 }

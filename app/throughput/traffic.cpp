@@ -2,10 +2,10 @@
 #include "traffic.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <numeric>
 
+#include "base/arguments.hpp"
 #include "packet/checksum.hpp"
 #include "packet/headers.hpp"
 
@@ -63,9 +63,7 @@ result<frame_size> parse_frame_size(std::string_view text, const traffic& t) {
         return mix;
     }
     uint32_t bytes = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-    if (code != std::errc() || end != text.data() + text.size() || bytes < least ||
-        bytes > largest_frame_bytes)
+    if (!read_number(text, least, largest_frame_bytes, bytes))
         return fail(EINVAL, {},
                     "should be imix or bytes with FCS from " + std::to_string(least) +
                         " (headers and stamp) to " + std::to_string(largest_frame_bytes));

@@ -4,9 +4,9 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
+#include "base/arguments.hpp"
 #include "base/byte_order.hpp"
 
 namespace turnpike {
@@ -114,8 +114,7 @@ result<ip_prefix> parse_prefix(std::string_view text) {
     if (!address) return tl::unexpected<error>(address.error());
     const std::string_view digits = text.substr(slash + 1);
     unsigned length = 0;
-    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
-    if (code != std::errc() || end != digits.data() + digits.size() || length > address->bits())
+    if (!read_number(digits, 0u, address->bits(), length))
         return fail(EINVAL, "",
                     "should have a length from 0 to " + std::to_string(address->bits()) +
                         " after the '/', not '" + std::string(digits.substr(0, 80)) + "'");

@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
+
+#include "base/arguments.hpp"
 
 namespace turnpike::state {
 namespace {
@@ -34,13 +35,11 @@ std::optional<listen_address> with_port(std::string_view text) {
     const size_t colon = text.rfind(':');
     if (colon == std::string_view::npos) return std::nullopt;
     std::string_view host = text.substr(0, colon);
-    const std::string_view digits = text.substr(colon + 1);
     const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
     if (bracketed) host = host.substr(1, host.size() - 2);
     uint16_t port = 0;
-    const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
     const auto address = parse_address(host);
-    if (failed != std::errc{} || end != digits.data() + digits.size() || port == 0 || !address ||
+    if (!read_number<uint16_t>(text.substr(colon + 1), 1, UINT16_MAX, port) || !address ||
         address->v6 != bracketed || address->is_multicast())
         return std::nullopt;
     return listen_address{.address = *address, .port = port};

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstring>
 #include <optional>
 
+#include "base/arguments.hpp"
 #include "net/ip.hpp"
 #include "protocol.hpp"
 #include "yaml/reader.hpp"
@@ -30,8 +30,7 @@ xsk_filter_ports read_ports(const reader& from) {
     const size_t dash = text.find('-');
     const auto number = [&](std::string_view digits) {
         uint16_t n = 0;
-        const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
-        if (code != std::errc() || end != digits.data() + digits.size())
+        if (!read_number<uint16_t>(digits, 0, UINT16_MAX, n))
             from.refuse("should be a port from 0 to 65535 or two as in 5000-5010, not '{}'",
                         text.substr(0, 80));
         return n;
