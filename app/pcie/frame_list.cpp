@@ -5,20 +5,13 @@
 #include <string>
 
 #include "base/arguments.hpp"
+#include "base/next_piece.hpp"
 
 namespace turnpike::pcie_tool {
 namespace {
 
 constexpr uint32_t shortest_frame_bytes = 64;  // Ethernet's minimum
 constexpr uint32_t longest_frame_bytes = 16384;
-
-/// Remove and return the part of `text` before `separator`.
-std::string_view split_first(std::string_view& text, char separator) {
-    const size_t at = text.find(separator);
-    const std::string_view part = text.substr(0, at);
-    text = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
-    return part;
-}
 
 std::optional<uint32_t> number(std::string_view text) {
     uint32_t value = 0;
@@ -29,10 +22,10 @@ std::optional<uint32_t> number(std::string_view text) {
 result<void> append_range(std::string_view item, std::vector<uint32_t>& frames) {
     const std::string object = "frame sizes '" + std::string(item) + "'";
     std::string_view rest = item;
-    std::string_view range = split_first(rest, ':');
+    std::string_view range = next_piece(rest, ':');
     const bool has_step = range.size() != item.size();
     const auto step = has_step ? number(rest) : 1;
-    const auto first = number(split_first(range, '-'));
+    const auto first = number(next_piece(range, '-'));
     const auto last = item.find('-') == std::string_view::npos ? first : number(range);
     if (!first || !last || !step)
         return fail(EINVAL, object, "write sizes as 64, 64-1500 or 64-1500:4, separated by commas");
@@ -53,7 +46,7 @@ result<std::vector<uint32_t>> parse_frame_list(std::string_view text) {
     std::string_view rest = text;
     do {
         const bool last = rest.find(',') == std::string_view::npos;
-        if (const auto good = append_range(split_first(rest, ','), frames); !good)
+        if (const auto good = append_range(next_piece(rest, ','), frames); !good)
             return tl::unexpected<error>(good.error());
         if (!last && rest.empty())
             return fail(EINVAL, "frame sizes '" + std::string(text) + "'",

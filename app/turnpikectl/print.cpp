@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/next_piece.hpp"
 #include "base/printable.hpp"
 
 namespace turnpike::ctl {
@@ -40,11 +41,7 @@ std::string cell(const json& value) {
 
 std::vector<std::string> words(std::string_view text) {
     std::vector<std::string> out;
-    while (!text.empty()) {
-        const size_t end = std::min(text.find(' '), text.size());
-        out.emplace_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
+    while (!text.empty()) out.emplace_back(next_piece(text, ' '));
     return out;
 }
 

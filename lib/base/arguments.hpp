@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/next_piece.hpp"
 #include "base/result.hpp"
 
 namespace turnpike {
@@ -34,8 +35,7 @@ template <class Row, size_t N, class Read>
     static_assert(N <= 64);
     uint64_t given = 0;
     while (!text.empty()) {
-        const std::string_view pair = text.substr(0, text.find(','));
-        text.remove_prefix(pair.size() == text.size() ? pair.size() : pair.size() + 1);
+        const std::string_view pair = next_piece(text, ',');
         const size_t equal = pair.find('=');
         if (equal == std::string_view::npos)
             return fail(EINVAL, "argument '" + std::string(pair) + "'",

@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/next_piece.hpp"
+
 namespace turnpike::pmu {
 namespace {
 
@@ -26,14 +28,6 @@ std::optional<uint64_t> number(std::string_view text, int base) {
 
 tl::unexpected<error> refuse(std::string_view text, std::string_view wanted) {
     return fail(EINVAL, "", fmt::format("'{}' is not {}", printable(text.substr(0, 80)), wanted));
-}
-
-/// Remove and return the text up to the next comma.
-std::string_view next_piece(std::string_view& text) {
-    const size_t end = text.find(',');
-    const std::string_view piece = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    return piece;
 }
 
 /// Parse "7" or "0-7"; nullopt if it is neither, or a reversed range.
@@ -62,7 +56,7 @@ result<format_term> parse_format(std::string name, std::string_view text) {
     if (term.word == attribute_words || whole.ends_with(',')) return refuse(whole, wanted);
     text.remove_prefix(words[term.word].size());
     do {
-        const auto bits = range(next_piece(text), 63);
+        const auto bits = range(next_piece(text, ','), 63);
         if (!bits) return refuse(whole, wanted);
         term.bits.push_back(
             {static_cast<uint8_t>(bits->first), static_cast<uint8_t>(bits->second)});
@@ -76,7 +70,7 @@ result<std::vector<unsigned>> parse_cpu_list(std::string_view text) {
     std::vector<unsigned> cpus;
     std::vector<bool> there(max_cpus);
     while (!text.empty()) {
-        const auto these = range(next_piece(text), max_cpus - 1);
+        const auto these = range(next_piece(text, ','), max_cpus - 1);
         if (!these || whole.ends_with(',') ||
             cpus.size() + (these->second - these->first) >= max_cpus)
             return refuse(whole, "a list of CPUs (0-3,18)");
@@ -144,7 +138,7 @@ result<std::vector<term>> parse_terms(std::string_view text) {
     const std::string_view whole = text = trimmed(text);
     std::vector<term> terms;
     while (!text.empty()) {
-        const std::string_view piece = next_piece(text);
+        const std::string_view piece = next_piece(text, ',');
         const size_t equal = piece.find('=');
         const std::string_view name = piece.substr(0, equal);
         const auto value = equal == std::string_view::npos ? result<uint64_t>(1)

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "base/next_piece.hpp"
 #include "counters/latency_histogram.hpp"
 #include "observe/metrics.hpp"
 
@@ -309,9 +310,7 @@ void add_totals(exposition& out, const scraped& s) {
 unsigned quality_of(std::string_view accept, std::string_view type) noexcept {
     unsigned best = 0;
     while (!accept.empty()) {
-        const size_t comma = std::min(accept.find(','), accept.size());
-        std::string_view range = accept.substr(0, comma);
-        accept.remove_prefix(std::min(comma + 1, accept.size()));
+        std::string_view range = next_piece(accept, ',');
         range.remove_prefix(std::min(range.find_first_not_of(" \t"), range.size()));
         if (!range.starts_with(type)) continue;
         const std::string_view rest = range.substr(type.size());

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/next_piece.hpp"
 #include "sources/yaml_writer.hpp"
 
 namespace turnpike::sources {
@@ -38,11 +39,7 @@ std::string text_of(const configuration& c, bool with_routes) {
 
 line_list split_lines(std::string_view text) {
     line_list out;
-    while (!text.empty()) {
-        const size_t end = std::min(text.find('\n'), text.size());
-        out.push_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
+    while (!text.empty()) out.push_back(next_piece(text, '\n'));
     return out;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/arguments.hpp"
+#include "base/next_piece.hpp"
 #include "state/errors.hpp"
 #include "yaml/lines.hpp"
 
@@ -359,9 +360,7 @@ result<void> read_route_lines(std::string_view text, uint32_t first_line, const 
                               const route_sink& add) {
     const auto next = [&]() -> std::optional<std::string_view> {
         if (text.empty()) return std::nullopt;
-        const std::string_view line = text.substr(0, text.find('\n'));
-        text.remove_prefix(std::min(line.size() + 1, text.size()));
-        return line;
+        return next_piece(text, '\n');
     };
     return read_lines(next, first_line, name, neighbours, into, add);
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/next_piece.hpp"
+
 namespace turnpike::state {
 namespace {
 
@@ -17,18 +19,10 @@ constexpr hierarchy hierarchies[] = {
     {"hugetlb", "/sys/fs/cgroup/hugetlb", ".limit_in_bytes", ".usage_in_bytes"},
 };
 
-/// Takes the text before a separator off.
-std::string_view next_part(std::string_view& text, char separator) {
-    const size_t end = std::min(text.find(separator), text.size());
-    const std::string_view out = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return out;
-}
-
 bool has(std::string_view controllers, std::string_view one) {
     if (controllers.empty() || one.empty()) return controllers == one;
     while (!controllers.empty())
-        if (next_part(controllers, ',') == one) return true;
+        if (next_piece(controllers, ',') == one) return true;
     return false;
 }
 
@@ -37,9 +31,9 @@ bool has(std::string_view controllers, std::string_view one) {
 std::vector<hugetlb_group> hugetlb_groups(std::string_view text) {
     std::vector<hugetlb_group> out;
     while (!text.empty()) {
-        std::string_view path = next_part(text, '\n');
-        next_part(path, ':');
-        const std::string_view controllers = next_part(path, ':');
+        std::string_view path = next_piece(text, '\n');
+        next_piece(path, ':');
+        const std::string_view controllers = next_piece(path, ':');
         if (path.empty() || path[0] != '/') continue;
         if (path == "/") path = {};
         for (const hierarchy& h : hierarchies) {

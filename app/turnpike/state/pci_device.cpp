@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/next_piece.hpp"
+
 namespace turnpike::state {
 namespace {
 
@@ -35,14 +37,12 @@ std::string pci_address(std::string_view text) {
 std::vector<std::string> pci_addresses_of(std::string_view device) {
     std::vector<std::string> out;
     while (!device.empty()) {
-        const size_t end = std::min(device.find(','), device.size());
-        const std::string_view part = device.substr(0, end);
+        const std::string_view part = next_piece(device, ',');
         const size_t equal = part.find('=');
         if (std::string one =
                 pci_address(equal == std::string_view::npos ? part : part.substr(equal + 1));
             !one.empty())
             out.push_back(std::move(one));
-        device.remove_prefix(std::min(end + 1, device.size()));
     }
     return out;
 }
