@@ -94,15 +94,12 @@ std::string drops_text(const given&, const json& result) {
         for (const auto& [port, of] : by_port.items())
             if (const json n = of.value(reason, json(0)); n != 0)
                 ports += (ports.empty() ? "" : ", ") + port + " " + n.dump();
-        const auto text = std::find_if(
-            std::begin(datapath::drop_texts), std::end(datapath::drop_texts),
-            [r = std::string_view(reason)](const datapath::drop_text& t) { return t.name == r; });
+        const datapath::drop_text* const text = datapath::find_drop(reason);
         if (packets == 0) continue;
-        rows.push_back(
-            {{"reason", reason},
-             {"packets", packets},
-             {"ports", ports.empty() ? json() : json(ports)},
-             {"meaning", text == std::end(datapath::drop_texts) ? json() : json(text->meaning)}});
+        rows.push_back({{"reason", reason},
+                        {"packets", packets},
+                        {"ports", ports.empty() ? json() : json(ports)},
+                        {"meaning", text == nullptr ? json() : json(text->meaning)}});
     }
     std::stable_sort(rows.begin(), rows.end(),
                      [](const json& a, const json& b) { return a["packets"] > b["packets"]; });

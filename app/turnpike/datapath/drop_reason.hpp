@@ -333,5 +333,11 @@ constexpr std::string_view name(drop_reason reason) noexcept {
 constexpr const drop_text& text_of(drop_reason reason) noexcept {
     return drop_texts[static_cast<size_t>(reason)];
 }
+/// Null: no reason has this name.
+constexpr const drop_text* find_drop(std::string_view wanted) noexcept {
+    for (const drop_text& text : drop_texts)
+        if (text.name == wanted) return &text;
+    return nullptr;
+}
 
 }  // namespace turnpike::datapath

@@ -199,16 +199,13 @@ std::optional<double> drop_rate(const json& rates, const std::string& reason) {
 std::string drops_section(const json& report, const json& rates) {
     std::vector<std::pair<double, table_row>> all;
     for (const auto& [reason, n] : member(report, "drops").items()) {
-        const auto text =
-            std::find_if(std::begin(datapath::drop_texts), std::end(datapath::drop_texts),
-                         [&r = reason](const auto& t) { return t.name == r; });
-        const bool known = text != std::end(datapath::drop_texts);
+        const datapath::drop_text* const text = datapath::find_drop(reason);
         const double count = n.is_number() ? n.get<double>() : 0;
         const auto rate = drop_rate(rates, reason);
         all.emplace_back(count, table_row{html_text(reason), short_number(count),
                                           rate ? short_number(*rate) : "-",
-                                          known ? html_text(text->meaning) : "-",
-                                          known ? html_text(text->remedy) : "-"});
+                                          text != nullptr ? html_text(text->meaning) : "-",
+                                          text != nullptr ? html_text(text->remedy) : "-"});
     }
     std::stable_sort(all.begin(), all.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });

@@ -147,9 +147,7 @@ json show_acl(controller& c, const request_fields& f) {
 json show_drops(controller& c, const request_fields& f) {
     const std::string port = f.has("port") ? f.text("port") : std::string(),
                       reason = f.has("reason") ? f.text("reason") : std::string();
-    if (f.has("reason") &&
-        std::ranges::find(datapath::drop_texts, reason, &datapath::drop_text::name) ==
-            std::end(datapath::drop_texts))
+    if (f.has("reason") && datapath::find_drop(reason) == nullptr)
         throw error{EINVAL, "reason", "'" + reason.substr(0, 80) + "' is not a drop reason"};
     json by_port = json::object(), port_since_s = json::object();
     std::map<std::string, uint64_t> all;

@@ -15,10 +15,7 @@ void unresolved::handle(owned_mbuf p) {
         v.interfaces[about.out.interface].bridge != 0;  // a bridge checks its members' links itself
     if (!bridge && (port == nullptr || !port->link_up.load(std::memory_order_relaxed)))
         return p.drop(drop_reason::port_down);
-    const uint8_t* destination = p.lead().data() + about.parsed.destination_offset();
-    const ip_address to = about.parsed.is_ipv4()
-                              ? ip_address::from_v4(load_be<uint32_t>(destination))
-                              : ip_address::from_v6(destination);
+    const ip_address to = address_at(p, about.parsed.destination_offset());
     // The tables may have changed since the worker's lookup: its next hop index may be reused.
     const uint32_t index = context_.nexthop_of(about.in_interface, to, about.nexthop);
     if (!(context_.nexthops[index].out == about.out)) return p.drop(drop_reason::no_route);
