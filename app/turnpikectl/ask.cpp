@@ -95,12 +95,9 @@ int complain(const error& e, int code) {
 namespace {
 
 error refusal_text(const json& refusal) {
-    const auto text = [&](const char* name) {
-        const json value = refusal.is_object() ? refusal.value(name, json()) : json();
-        return value.is_string() ? value.get<std::string>() : std::string();
-    };
-    const std::string code = text("code");
-    return {EINVAL, text("where"), text("what") + (code == "EINVAL" ? "" : " (" + code + ")")};
+    const std::string code = text_of(refusal, "code");
+    return {EINVAL, text_of(refusal, "where"),
+            text_of(refusal, "what") + (code == "EINVAL" ? "" : " (" + code + ")")};
 }
 
 }  // namespace

@@ -119,8 +119,13 @@ std::string scaled(double value) {
 }
 
 std::string text_of(const json& of, const char* name) {
-    const json value = of.value(name, json());
+    const json value = of.is_object() ? of.value(name, json()) : json();
     return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::string value_text(const json& of, const char* name) {
+    const json value = of.is_object() ? of.value(name, json()) : json();
+    return value.is_string() ? printable(value.get_ref<const std::string&>()) : value.dump();
 }
 
 std::string shown_text(std::string_view list, std::string_view columns, const json& result) {

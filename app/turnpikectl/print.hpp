@@ -11,6 +11,8 @@ namespace turnpike::ctl {
 
 /// A text of an object; empty: none.
 [[nodiscard]] std::string text_of(const nlohmann::json& of, const char* name);
+/// A value of an object, on a terminal; "null": none.
+[[nodiscard]] std::string value_text(const nlohmann::json& of, const char* name);
 /// A table of `columns` if the result has the list `list`, otherwise one line per value.
 [[nodiscard]] std::string shown_text(std::string_view list, std::string_view columns,
                                      const nlohmann::json& result);

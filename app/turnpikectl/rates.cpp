@@ -18,10 +18,6 @@ double number(const json& of, const char* name) {
     const json value = of.is_object() ? of.value(name, json()) : json();
     return value.is_number() ? value.get<double>() : 0;
 }
-std::string text(const json& of, const char* name) {
-    const json value = of.is_object() ? of.value(name, json()) : json();
-    return value.is_string() ? printable(value.get<std::string>()) : value.dump();
-}
 const json none = json::object();
 
 const json& member(const json& of, std::string_view name) {
@@ -62,7 +58,7 @@ std::string stages_text(const json& now, const json& before) {
         const double cycles =
             number(s, "cycles_per_packet") * number(s, "sampled_packets") -
             (on ? number(was, "cycles_per_packet") * number(was, "sampled_packets") : 0);
-        all.emplace_back(cycles / packets, text(s, "name"));
+        all.emplace_back(cycles / packets, value_text(s, "name"));
     }
     std::stable_sort(all.begin(), all.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -151,7 +147,7 @@ std::vector<rates::row> rates::cost() const {
         const double headroom =
             shows_cost ? std::max(0.0, hz / cpp * available / total - over(processed)) : 0;
         out.push_back({share,
-                       {text(w, "lcore"), fmt::format("{:.1f}%", 100 * share),
+                       {value_text(w, "lcore"), fmt::format("{:.1f}%", 100 * share),
                         scaled(over(packets)), cpp > 0 ? fmt::format("{:.0f}", cpp) : "-",
                         shows_cost ? scaled(headroom) : "-", stages_text(w, was)}});
     }
@@ -161,13 +157,13 @@ std::vector<rates::row> rates::cost() const {
 std::vector<rates::row> rates::ports() const {
     std::vector<row> out;
     for (const json& p : member(*now_, "ports")) {
-        if (!first_ && text(p, "name") == removed_ports) continue;
+        if (!first_ && value_text(p, "name") == removed_ports) continue;
         const json& earlier = same(member(*before_, "ports"), "name", p);
         const interval in = interval_of(earlier, member(p, "since_s"), member(earlier, "since_s"));
         const auto rate = [&](const char* name) { return in.over(grown(p, in.before, name)); };
         const double drops = all_drops(p), dropped = drops - all_drops(in.before);
         out.push_back({rate("rx_packets") + rate("tx_packets"),
-                       {text(p, "name"), text(p, "link"), scaled(rate("rx_packets")),
+                       {value_text(p, "name"), value_text(p, "link"), scaled(rate("rx_packets")),
                         scaled(rate("tx_packets")), scaled(8 * rate("rx_bytes")),
                         scaled(8 * rate("tx_bytes")), scaled(rate("rx_missed")),
                         scaled(in.over(dropped >= 0 ? dropped : drops))}});

@@ -81,11 +81,6 @@ std::string rate_cell(const json& row, std::string_view window, const rate_colum
     return scaled(n);
 }
 
-std::string name_cell(const json& row, const char* name) {
-    const json value = row.is_object() ? row.value(name, json()) : json();
-    return value.is_string() ? printable(value.get_ref<const std::string&>()) : value.dump();
-}
-
 /// The rows of a list, the highest rate first.
 std::vector<const json*> sorted(const json& list) {
     std::vector<const json*> rows;
@@ -120,7 +115,7 @@ std::vector<std::string> section_lines(const rate_section& s, const std::vector<
     for (const json* row : rows)
         for (const std::string_view window : of) {
             std::vector<std::string>& line = cells.emplace_back();
-            for (const char* name : s.names) line.push_back(name_cell(*row, name));
+            for (const char* name : s.names) line.push_back(value_text(*row, name));
             if (!one) line.emplace_back(window);
             for (const rate_column& c : s.columns) line.push_back(rate_cell(*row, window, c));
         }
@@ -150,7 +145,7 @@ void top_view::update(json shown) { *now_ = std::move(shown); }
 std::string top_view::title() const {
     const json v = now_->is_object() ? now_->value("verdict", json()) : json();
     if (!v.is_object()) return "top";
-    std::string out = fmt::format("{}: {}", name_cell(v, "bound"), name_cell(v, "says"));
+    std::string out = fmt::format("{}: {}", value_text(v, "bound"), value_text(v, "says"));
     if (const json more = v.value("headroom_pps", json()); more.is_number())
         out += fmt::format("; headroom {} packets/s", scaled(more.get<double>()));
     return out;

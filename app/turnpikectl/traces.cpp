@@ -11,16 +11,12 @@
 #include "ask.hpp"
 #include "base/printable.hpp"
 #include "pcap_frame.hpp"
+#include "print.hpp"
 
 namespace turnpike::ctl {
 namespace {
 
 using nlohmann::json;
-
-std::string value_text(const json& j, const char* name) {
-    const json value = j.value(name, json());
-    return value.is_string() ? printable(value.get_ref<const std::string&>()) : value.dump();
-}
 
 /// "ARP"; "type 0x88b5" of a type that has no short name.
 std::string type_text(const std::string& type) {
