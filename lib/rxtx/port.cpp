@@ -28,7 +28,7 @@ namespace {
 std::array<std::atomic<bool>, RTE_MAX_ETHPORTS> open_devices;
 
 /// By ethdev ID: the driver reported the removal of the device, or that it was reset, for which it has to be opened again
-/// (ixgbevf, igbvf, iavf; ena without keep-alive). It does so in EAL's interrupt thread, which must not close a port.
+/// (ixgbevf, igbvf, iavf, txgbevf). It does so in EAL's interrupt thread, which must not close a port.
 enum class presence : uint8_t { there, removed, reset };
 std::array<std::atomic<presence>, RTE_MAX_ETHPORTS> devices;
 

@@ -291,7 +291,7 @@ TEST_F(ports, a_queue_for_each_worker_that_may_come_is_only_a_wish) {
     }
 }
 
-/// i40e, ice, iavf, hns3.
+/// i40e, ice, iavf, hns3, bnxt.
 TEST_F(ports, a_driver_that_changes_no_mtu_while_it_runs) {
     made_device device;
     device.ops.mtu_set = [](rte_eth_dev* dev, uint16_t) {

@@ -72,14 +72,16 @@ TEST(drop_reasons, several_buffers_where_a_port_sends_one) {
 
 /// Some NICs' queues stop for good at frames of less than 17 bytes. Only virtual peers send them.
 TEST(drop_reasons, no_frame_is_sent_shorter_than_nics_can) {
-    bridge_lab l(ports(2) + bridge("{port: p0}, {port: p1}"));
-    for (const size_t bytes : {14U, 15U, 16U, 17U, 18U, 60U}) {
-        byte_vector f = frame(everybody, fdb_entry(1));
-        f.resize(bytes, 0xab);
-        ASSERT_TRUE(l.offer(0, f));
-        l.settle();
-        f.resize(std::max<size_t>(bytes, 17), 0);
-        EXPECT_EQ(l.sent(1), one(f)) << bytes;
+    {
+        bridge_lab l(ports(2) + bridge("{port: p0}, {port: p1}"));
+        for (const size_t bytes : {14U, 15U, 16U, 17U, 18U, 60U}) {
+            byte_vector f = frame(everybody, fdb_entry(1));
+            f.resize(bytes, 0xab);
+            ASSERT_TRUE(l.offer(0, f));
+            l.settle();
+            f.resize(std::max<size_t>(bytes, 17), 0);
+            EXPECT_EQ(l.sent(1), one(f)) << bytes;
+        }
     }
     bridge_lab tags(ports(2) +
                     bridge("{port: p0, mode: trunk}, {port: p1, mode: access, vlan: 5}"));
