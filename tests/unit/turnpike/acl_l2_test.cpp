@@ -196,11 +196,8 @@ TEST(acl_l2, reads_what_is_there) {
     lab l(listed("{action: deny, ethertype: 0x88b5}", "l2_in: frames"));
     const byte_vector f = tagged(tagged(frame(fdb_entry(9), fdb_entry(1)), 3), 2, type_service);
     const auto cut = [&](size_t bytes) { return byte_vector(f.begin(), f.begin() + bytes); };
-    for (const size_t bytes : {14U, 15U, 17U, 18U, 21U}) {
-        byte_vector padded = cut(bytes);
-        padded.resize(std::max<size_t>(bytes, 17), 0);
-        EXPECT_EQ(l.egress_ports(0, cut(bytes), &padded), "1") << bytes;
-    }
+    for (const size_t bytes : {14U, 15U, 17U, 18U, 21U})
+        EXPECT_EQ(l.egress_ports(0, cut(bytes)), "1") << bytes;
     EXPECT_EQ(l.egress_ports(0, cut(22)), "");
     rte_mbuf *head = l.packet_of(cut(14)),
              *tail = l.packet_of(byte_vector(f.begin() + 14, f.end()));
