@@ -7,11 +7,12 @@ namespace {
 // DPDK 22.11's PMDs batch by 32 (the vector paths of ixgbe, i40e, ice, iavf require it for tx_rs
 // and rearm RX in blocks of 32, ice with AVX of 64). igb has WTHRESH in place of an RS threshold.
 // virtio, vmxnet3, mlx5 and the software drivers have no thresholds: keep their defaults.
+// I40E_TX_MIN_PKT_LEN, ICE_TX_MIN_PKT_LEN, IAVF_TX_MIN_PKT_LEN: checked by tx_prepare only.
 constexpr driver_facts table[] = {
     {.driver = "net_ixgbe", .rx_free = 32, .tx_rs = 32, .tx_free = 32},
-    {.driver = "net_i40e", .rx_free = 32, .tx_rs = 32, .tx_free = 32},
-    {.driver = "net_iavf", .rx_free = 32, .tx_rs = 32, .tx_free = 32},
-    {.driver = "net_ice", .rx_free = 64, .tx_rs = 32, .tx_free = 32},
+    {.driver = "net_i40e", .rx_free = 32, .tx_rs = 32, .tx_free = 32, .min_tx_bytes = 17},
+    {.driver = "net_iavf", .rx_free = 32, .tx_rs = 32, .tx_free = 32, .min_tx_bytes = 17},
+    {.driver = "net_ice", .rx_free = 64, .tx_rs = 32, .tx_free = 32, .min_tx_bytes = 17},
     {.driver = "net_e1000_em", .rx_free = 32, .tx_rs = 32, .tx_free = 32},
     {.driver = "net_e1000_igb", .rx_free = 32},
     // Its RX defaults follow its profile.
@@ -38,8 +39,11 @@ constexpr driver_facts table[] = {
     // The backend's side: VIRTIO_NET_F_CSUM.
     {.driver = "net_vhost", .lets_unfinished_in = true},
     // bond_ethdev_mode_set() of rte_eth_bond_pmd.c: LACPDUs are sent by tx_burst only.
-    {.driver = "net_bonding", .sends_by_others = true, .needs_periodic_tx = true},
-    {.driver = "net_failsafe", .sends_by_others = true},
+    {.driver = "net_bonding",
+     .min_tx_bytes = 17,
+     .sends_by_others = true,
+     .needs_periodic_tx = true},
+    {.driver = "net_failsafe", .min_tx_bytes = 17, .sends_by_others = true},
     // xdp_umem_destroy() of rte_eth_af_xdp.c frees the UMEM, not the mbufs in its rings.
     {.driver = "net_af_xdp", .queues_in_pairs = true, .keeps_buffers = true},
 };

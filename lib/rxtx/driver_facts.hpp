@@ -19,6 +19,9 @@ struct driver_facts {
     uint16_t rx_headroom_bytes = 128;  ///< RTE_PKTMBUF_HEADROOM
     uint16_t max_rx_buffer_bytes = UINT16_MAX;
 
+    /// A shorter frame must not be sent: the transmit queue would stop for good.
+    uint16_t min_tx_bytes = 0;
+
     /// Reports 1,518 bytes as its longest frame but carries frames up to its interface's MTU.
     bool understates_mtu = false;
     /// Its RX rings may contain frames of other interfaces before it starts.

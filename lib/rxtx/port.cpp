@@ -485,6 +485,8 @@ bool port::sends_one_buffer() const noexcept {
            (!virtual_ || (tx_offloads_ & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0);
 }
 
+uint32_t port::min_tx_bytes() const noexcept { return facts_of(driver_).min_tx_bytes; }
+
 bool port::vanished() const noexcept {
     return id_ != none && devices[id_].load(std::memory_order_acquire) != presence::there;
 }

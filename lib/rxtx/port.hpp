@@ -120,6 +120,8 @@ class port {
     /// A packet in several buffers must not be sent: the driver would truncate it (ixgbe, i40e), or put only its first buffer
     /// back into the pool.
     [[nodiscard]] bool sends_one_buffer() const noexcept;
+    /// Frames that are sent must have so many bytes; 0: any.
+    [[nodiscard]] uint32_t min_tx_bytes() const noexcept;
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
     /// "0000:3b:00.0"; empty if it is not a PCI device.

@@ -360,6 +360,7 @@ result<void> controller::exchange(transaction_steps& u) {
     auto snapshot = new_snapshot(c.after);
     snapshot->queues = c.snapshot->queues;
     snapshot->one_buffer = c.snapshot->one_buffer;
+    snapshot->min_tx_bytes = c.snapshot->min_tx_bytes;
     for (size_t port_index = 0; port_index < datapath::max_ports; ++port_index) {
         datapath::port_snapshot& to = snapshot->port[port_index];
         to = c.snapshot->port[port_index];

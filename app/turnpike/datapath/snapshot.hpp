@@ -96,6 +96,8 @@ struct snapshot {
     bool groups = false;        ///< some next hops are of kind group
     /// Frames of every port's MTU fit one buffer, and some port must not send packets of several: longer frames are dropped.
     bool one_buffer = false;
+    /// Some port cannot send shorter frames: they are padded, whatever port they leave by. 0: any frame is sent as it is.
+    uint32_t min_tx_bytes = 0;
     const bridge_tables* bridges = nullptr;  ///< null: there are none
     const tunnel_tables* tunnels = nullptr;  ///< null: there are none
     const mirror_tables* mirrors = nullptr;  ///< null: there are none

@@ -276,6 +276,15 @@ TEST_F(ports, no_queue_pair_of_virtio_is_left_unpolled) {
     }
 }
 
+/// Their transmit queues stop for good at a frame of less than 17 bytes.
+TEST_F(ports, frames_that_i40e_cannot_send) {
+    const made_device device("net_i40e");
+    const auto p = port::open(settings("net_null0"));
+    ASSERT_TRUE(p) << p.error().message();
+    EXPECT_EQ(p->min_tx_bytes(), 17U);
+    EXPECT_EQ(port::without_device("q").min_tx_bytes(), 0U);
+}
+
 /// A driver may have limits on queues that it does not report.
 TEST_F(ports, a_queue_for_each_worker_that_may_come_is_only_a_wish) {
     made_device device;

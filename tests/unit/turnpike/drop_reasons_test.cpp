@@ -70,6 +70,32 @@ TEST(drop_reasons, several_buffers_where_a_port_sends_one) {
     rte_pktmbuf_free(whole);
 }
 
+/// Some NICs' queues stop for good at frames of less than 17 bytes. Only virtual peers send them.
+TEST(drop_reasons, no_frame_is_sent_shorter_than_nics_can) {
+    {
+        bridge_lab l(ports(2) + bridge("{port: p0}, {port: p1}"));
+        EXPECT_EQ(l.snapshot().min_tx_bytes, 0U) << "rings carry any frame";
+        const_cast<datapath::snapshot&>(l.snapshot()).min_tx_bytes = 17;
+        for (const size_t bytes : {14U, 15U, 16U, 17U, 18U, 60U}) {
+            byte_vector f = frame(everybody, fdb_entry(1));
+            f.resize(bytes, 0xab);
+            ASSERT_TRUE(l.offer(0, f));
+            l.settle();
+            f.resize(std::max<size_t>(bytes, 17), 0);
+            EXPECT_EQ(l.sent(1), one(f)) << bytes;
+        }
+    }
+    bridge_lab tags(ports(2) +
+                    bridge("{port: p0, mode: trunk}, {port: p1, mode: access, vlan: 5}"));
+    const_cast<datapath::snapshot&>(tags.snapshot()).min_tx_bytes = 17;
+    byte_vector f = frame(everybody, fdb_entry(1));
+    f.resize(15, 0xab);
+    ASSERT_TRUE(tags.offer(0, tagged(f, 5)));
+    tags.settle();
+    f.resize(17, 0);
+    EXPECT_EQ(tags.sent(1), one(f)) << "without its tag";
+}
+
 /// Neither may a tag be missed: the frame would be taken for an untagged one.
 TEST(drop_reasons, a_vlan_tag_in_two_segments) {
     bridge_lab vlans(ports(2) + bridge("{port: p0, mode: trunk}, {port: p1, mode: trunk}"));

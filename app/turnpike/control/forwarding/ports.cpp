@@ -378,6 +378,7 @@ class ports::prepared_ports : public prepared_change {
         to.inserts_udp_sums = device.puts_udp_sums_in();
         to.checks_udp_sums = device.checks_udp_sums();
         c_.snapshot->one_buffer |= device.sends_one_buffer();
+        c_.snapshot->min_tx_bytes = std::max(c_.snapshot->min_tx_bytes, device.min_tx_bytes());
         return {};
     }
     void share_queues() {

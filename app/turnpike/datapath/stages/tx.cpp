@@ -1,13 +1,43 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage tx: enqueues packets on the TX queues of their ports. A burst with one egress interface is enqueued whole.
-//   Reads   packet, out; port.state.link_up
-//   Writes  the send queues
+//   Reads   packet, out, min_bytes; min_tx_bytes, port.state.link_up
+//   Writes  the send queues; the end of short frames
+#include <rte_mbuf.h>
+
+#include <cstring>
+
 #include "datapath/all_equal.hpp"
 #include "datapath/graph.hpp"
 #include "datapath/sampler.hpp"
+#include "packet/headers.hpp"
 
 namespace turnpike::datapath {
 namespace {
+
+/// That frames may be shorter than burst::min_bytes: tags were removed.
+constexpr uint32_t removed_bytes = 2 * sizeof(packet::vlan_tag);
+
+/// Looks at the frames' lengths: behind a tunnel's end burst::min_bytes is not known.
+bool some_shorter(const burst& b, uint32_t bytes) noexcept {
+    uint32_t differences = 0;  // the highest bit: one is negative
+#pragma GCC unroll 4
+    for (uint32_t i = 0; i < b.count; ++i) differences |= b.packet[i]->pkt_len - bytes;
+    return differences >> 31 != 0;
+}
+
+/// Pads frames that some NIC could not send. Only virtual devices and tunnels bring them.
+__attribute__((noinline)) void pad(const burst& b, packet_mask packets, uint32_t bytes) noexcept {
+    if (packets == all_of(b.count) && !some_shorter(b, bytes)) [[likely]]
+        return;
+    for_each(packets, [&](uint32_t i) {
+        rte_mbuf* const m = b.packet[i];
+        if (m->pkt_len >= bytes) [[likely]]
+            return;
+        const auto missing = static_cast<uint16_t>(bytes - m->pkt_len);
+        if (char* const end = rte_pktmbuf_append(m, missing); end != nullptr)
+            std::memset(end, 0, missing);
+    });
+}
 
 bool link_is_up(const context& c, uint16_t port) noexcept {
     const port_state* state = c.snapshot->port[port].state;
@@ -51,6 +81,9 @@ __attribute__((noinline)) void note_sizes_and_samples(context& c, const burst& b
 }  // namespace
 
 stage_mask run_tx(context& c, burst& b, packet_mask packets) noexcept {
+    if (const uint32_t least = c.snapshot->min_tx_bytes;
+        least != 0 && b.min_bytes < least + removed_bytes) [[unlikely]]
+        pad(b, packets, least);
     if (c.sampled || c.awaiting != nullptr) [[unlikely]]
         note_sizes_and_samples(c, b, packets);
     if (packets != all_of(b.count)) return push_some(c, b, packets);
