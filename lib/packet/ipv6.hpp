@@ -39,19 +39,6 @@ inline bool is_ipv6_martian(const ipv6_address& a) noexcept {
     return low <= 1 || low >> 32 == 0xffff;
 }
 
-/// Rejects by address alone. A packet with equal source and destination is forged: only the
-/// receiver itself could have sent it.
-inline drop_reason check_ipv6_addresses(const ipv6_address& source,
-                                        const ipv6_address& destination) noexcept {
-    if (is_ipv6_martian(source)) [[unlikely]]
-        return drop_reason::ipv6_source;
-    if (is_ipv6_martian(destination)) [[unlikely]]
-        return drop_reason::ipv6_destination;
-    if (source == destination) [[unlikely]]
-        return drop_reason::ipv6_source_is_destination;
-    return drop_reason::none;
-}
-
 /// RFC 4291 section 2.7.1: ff02::1:ff and the address's last three bytes.
 constexpr ipv6_address solicited_node(const ipv6_address& a) noexcept {
     return {{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, a.bytes[13], a.bytes[14], a.bytes[15]}};
