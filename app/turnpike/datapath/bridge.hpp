@@ -66,6 +66,12 @@ inline fdb_key fdb_key_of(const mac_address& mac, uint16_t domain) noexcept {
     std::memcpy(bytes, mac.bytes, sizeof mac.bytes);
     return fdb_key_of(bytes, domain);
 }
+inline mac_address mac_of(fdb_key key) noexcept {
+    static_assert(std::endian::native == std::endian::little);
+    mac_address out;
+    std::memcpy(out.bytes, &key, sizeof out.bytes);
+    return out;
+}
 
 /// FDB entry: | number 20 | held 1 | fixed 1 | ifindex 10 |
 class fdb_entry {

@@ -5,7 +5,6 @@
 #include <rte_ring_elem.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace turnpike::control {
 
@@ -20,12 +19,6 @@ constexpr uint32_t swept_a_round = 8192;   ///< about 0.05 ms
 constexpr unsigned learnt_a_round = 1024;  ///< per worker: 5 million per second
 
 uint16_t domain_of(fdb_key key) noexcept { return static_cast<uint16_t>(key >> 48); }
-
-mac_address mac_of(fdb_key key) noexcept {
-    mac_address out;
-    std::memcpy(out.bytes, &key, sizeof out.bytes);
-    return out;
-}
 
 }  // namespace
 
@@ -183,7 +176,7 @@ void bridges::move(uint32_t number, uint16_t to) {
     if (!too_often) return;
     e.dampened_until_s = now + limit.hold_s;
     ++row.numbers.dampened;
-    notify_(mac_of(e.key), e.ifindex, to, limit.hold_s);
+    notify_(datapath::mac_of(e.key), e.ifindex, to, limit.hold_s);
 }
 
 /// Restore static and local entries.
@@ -295,7 +288,7 @@ uint32_t bridges::forget(const which& w) noexcept {
 }
 
 known_fdb_entry bridges::shown(const entry& e) const noexcept {
-    return {.mac = mac_of(e.key),
+    return {.mac = datapath::mac_of(e.key),
             .domain = domain_of(e.key),
             .ifindex = e.ifindex,
             .fixed = e.is != kind::learnt,

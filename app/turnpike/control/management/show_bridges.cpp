@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstring>
 
 #include "control/management/inventory.hpp"
 #include "control/management/show.hpp"
@@ -89,14 +88,11 @@ json binding_json(controller& c, const heard& h) {
     const uint16_t domain = neigh_binding_table::domain_of(h.first);
     const auto [bridge, vlan] = c.bridges().name_of(domain);
     const auto fdb_entry = c.bridges().table()->find(h.second.mac() | uint64_t{domain} << 48);
-    mac_address mac;
-    const uint64_t bytes = h.second.mac();
-    std::memcpy(mac.bytes, &bytes, sizeof mac.bytes);
     return {
         {"bridge", bridge},
         {"vlan", name_of_vlan(vlan)},
         {"address", neigh_binding_table::address_of(h.first).text()},
-        {"mac", mac.text()},
+        {"mac", datapath::mac_of(h.second.mac()).text()},
         {"port", fdb_entry ? json(c.interfaces().name_of(datapath::fdb_entry(*fdb_entry).ifindex()))
                            : json(nullptr)}};
 }

@@ -22,14 +22,6 @@ const packet::ethernet_header& ethernet_of(const owned_mbuf& p) noexcept {
     return packet::header_at<packet::ethernet_header>(p.lead().data());
 }
 
-mac_address mac_of_bound(const bound_address& who) noexcept {
-    mac_address out;
-    const uint64_t bytes = who.mac();
-    static_assert(std::endian::native == std::endian::little);
-    std::memcpy(out.bytes, &bytes, sizeof out.bytes);
-    return out;
-}
-
 /// A message as read_headers() and the protocol's checks take it.
 bool is_message(const owned_mbuf& p, packet::parsed& h) {
     if (!datapath::read_headers(p.get(), h) || h.l3_drop != packet::drop_reason::none) return false;
@@ -88,7 +80,8 @@ bool neigh_suppress::answer_arp(const owned_mbuf& p, const packet::parsed& h) {
     const bound_address who = to_be_named(p, address_key_of(target, p.about().domain));
     if (!who) return false;
     std::array<uint8_t, packet::arp_frame_bytes> frame;
-    if (packet::write_arp_reply(frame, {mac_of_bound(who), target}, {arp.sender_mac, sender}) == 0)
+    if (packet::write_arp_reply(frame, {datapath::mac_of(who.mac()), target},
+                                {arp.sender_mac, sender}) == 0)
         return false;
     send_reply(p, frame);
     return true;
@@ -115,7 +108,7 @@ bool neigh_suppress::answer_nd(const owned_mbuf& p, const packet::parsed& h) {
     const mac_address* const link = link_address_of(p, h);
     std::array<uint8_t, packet::nd_frame_bytes> advertisement;
     const uint32_t bytes = packet::write_neighbour_advertisement(
-        advertisement, {mac_of_bound(who), nd.target},
+        advertisement, {datapath::mac_of(who.mac()), nd.target},
         {link != nullptr ? *link : ethernet_of(p).source, source},
         packet::nd_flag_solicited | who.flags());
     if (bytes == 0) return false;
