@@ -4,13 +4,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hardware.hpp"
 #include "state/default_route.hpp"
 
 namespace turnpike::doctor {
 
 std::string interface_used_by(const std::string& device) {
     for (const std::string_view driver : {"net_xsk", "net_af_xdp", "net_af_packet"})
-        if (device.starts_with(driver)) return std::string(state::device_argument(device, "iface"));
+        if (device.starts_with(driver)) return std::string(device_argument(device, "iface"));
     return state::interface_taken_by(device);
 }
 

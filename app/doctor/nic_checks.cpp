@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/hardware.hpp"
 #include "examine.hpp"
 #include "interfaces.hpp"
 #include "pcie/detect.hpp"
@@ -233,7 +234,7 @@ diagnosis judge_xsk(const machine& m, const plan::port& port, const std::string&
                                     driver.empty() ? "of a virtual interface" : driver, queues,
                                     zero_copy ? "zero copy" : "packets are copied")};
     // With a filter, queues for the kernel alone are a choice.
-    if (queues > port.rx_queues && state::device_argument(port.device, "filter").empty()) {
+    if (queues > port.rx_queues && device_argument(port.device, "filter").empty()) {
         f.level = severity::warning;
         f.text += fmt::format(": port '{}' polls {} of them", port.name, port.rx_queues);
         f.reason = "packets that the device puts into the other queues go to the kernel";

@@ -15,13 +15,23 @@ namespace turnpike {
     return std::string(device.substr(0, device.find(',')));
 }
 
+/// The value of an argument of a device string; empty: it has none.
+[[nodiscard]] inline std::string_view device_argument(std::string_view device,
+                                                      std::string_view key) noexcept {
+    for (size_t at = device.find(','); at != std::string_view::npos;) {
+        const std::string_view rest = device.substr(at + 1);
+        const size_t end = rest.find(',');
+        const std::string_view one = rest.substr(0, end);
+        if (one.substr(0, key.size()) == key && one.size() > key.size() && one[key.size()] == '=')
+            return one.substr(key.size() + 1);
+        at = end == std::string_view::npos ? end : at + 1 + end;
+    }
+    return {};
+}
+
 /// The kernel's interface in a virtual device's arguments; empty: none.
 [[nodiscard]] inline std::string kernel_interface_of(std::string_view device) {
-    constexpr std::string_view key = ",iface=";
-    const size_t at = device.find(key);
-    if (at == std::string_view::npos) return {};
-    const std::string_view name = device.substr(at + key.size());
-    return std::string(name.substr(0, name.find(',')));
+    return std::string(device_argument(device, "iface"));
 }
 
 /// Whether two names are of one interface, which may have alternative names.

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <string_view>
 
+#include "base/hardware.hpp"
 #include "rxtx/driver_facts.hpp"
 #include "rxtx/port.hpp"
 
@@ -21,22 +21,13 @@ uint32_t room_of(const driver_facts& facts, rte_mempool* pool) noexcept {
            uint32_t{facts.rx_headroom_bytes};
 }
 
-/// The value of "key=" in a device string, or empty.
-std::string argument(std::string_view device, std::string_view key) {
-    const std::string wanted = "," + std::string(key) + "=";
-    const size_t at = device.find(wanted);
-    if (at == std::string_view::npos) return {};
-    const std::string_view value = device.substr(at + wanted.size());
-    return std::string(value.substr(0, value.find(',')));
-}
-
 /// net_af_packet copies from the kernel's ring slots and does not detect frames that the kernel
 /// truncated to a slot: so the slot must hold the longest frame.
 std::string af_packet_shortage(const port_settings& settings, uint32_t room) {
     constexpr uint32_t default_slot = 2048;  // DFLT_FRAME_SIZE of rte_eth_af_packet.c
     constexpr uint32_t tpacket2_header = 32;
     constexpr uint32_t slot_header = 72;  // TPACKET2_HDRLEN and the kernel's alignment of the data
-    const std::string given = argument(settings.device, "framesz");
+    const std::string given(device_argument(settings.device, "framesz"));
     const auto slot = given.empty()
                           ? default_slot
                           : static_cast<uint32_t>(std::strtoul(given.c_str(), nullptr, 10));
@@ -50,7 +41,7 @@ std::string af_packet_shortage(const port_settings& settings, uint32_t room) {
         return "net_af_packet needs buffers as long as its slots: for framesz " +
                std::to_string(slot) + " set mempool.buffer_size to at least " +
                std::to_string(slot - tpacket2_header + RTE_PKTMBUF_HEADROOM);
-    const std::string interface = argument(settings.device, "iface");
+    const std::string interface = kernel_interface_of(settings.device);
     uint32_t interface_mtu = 0;
     std::ifstream("/sys/class/net/" + interface + "/mtu") >> interface_mtu;
     if (settings.mtu > RTE_ETHER_MTU && interface_mtu > settings.mtu)

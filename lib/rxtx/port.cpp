@@ -41,10 +41,8 @@ constexpr rte_eth_event_type gone_events[] = {RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EV
 
 constexpr uint64_t rss_hash = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
 
-std::string device_name(const std::string& device) { return device.substr(0, device.find(',')); }
-
 result<uint16_t> find_port(const std::string& device) {
-    const std::string name = device_name(device);
+    const std::string name = device_name_of(device);
     uint16_t id = 0;
     if (rte_eth_dev_get_port_by_name(name.c_str(), &id) == 0) return id;
     rte_dev_iterator iterator;
@@ -85,7 +83,7 @@ std::string missing_interface(const std::string& device) {
 
 /// Whether a device's interface or PCI address is not there: known without a probe, whose failure EAL logs.
 bool is_missing(const std::string& device) {
-    const std::string interface = missing_interface(device), name = device_name(device);
+    const std::string interface = missing_interface(device), name = device_name_of(device);
     if (!interface.empty()) return interface.find('/') == std::string::npos;  // a socket of vhost
     const bool is_pci = name.find_first_not_of("0123456789abcdefABCDEF:.") == std::string::npos &&
                         name.find(':') != std::string::npos;
@@ -98,7 +96,7 @@ bool is_missing(const std::string& device) {
 error probe_error(int code, const std::string& device, const driver_messages& log) {
     if (code == EFAULT)  // rte_devargs_parse(): no bus takes the name
         return {code, "",
-                "device '" + device_name(device) +
+                "device '" + device_name_of(device) +
                     "' is neither a virtual device of a driver that is loaded, as net_xsk0 or "
                     "net_af_packet0, nor a bus address, as 0000:3b:00.0"};
     const std::string opens = "device '" + device + "' cannot be opened: ";
@@ -119,7 +117,7 @@ result<uint16_t> probe(const std::string& device, const driver_messages& log) {
     if (auto already = find_port(device)) {
         if (!has_other_arguments(*already, device)) return already;
         return fail(EEXIST, "",
-                    "EAL has device '" + device_name(device) +
+                    "EAL has device '" + device_name_of(device) +
                         "' already, with other arguments (--vdev); choose another number for it, "
                         "as net_af_packet7");
     }
@@ -186,7 +184,7 @@ result<port> port::open(const port_settings& settings) {
     if (!id) return fail(id.error().code, p.where_, id.error().text);
     if (open_devices[*id].exchange(true))
         return fail(EBUSY, p.where_,
-                    "device '" + device_name(settings.device) +
+                    "device '" + device_name_of(settings.device) +
                         "' is already open as another port; delete that port first");
     p.id_ = *id;
     p.device_ = settings.device;

@@ -16,6 +16,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/hardware.hpp"
 #include "base/ifindex.hpp"
 #include "netlink/link_socket.hpp"
 #include "netlink/parse.hpp"
@@ -131,8 +132,8 @@ std::string conflict_at(const std::string& device, std::string taken) {
             "leaves{} "
             "(ip route show table {}): it would be cut off; use another interface, give net_xsk a "
             "`filter` (doc/xsk.md), or move the default route first (ip route replace default ...)",
-            device.substr(0, device.find(',')), taken,
-            interface == taken ? std::string() : ", as " + interface, found->second);
+            device_name_of(device), taken, interface == taken ? std::string() : ", as " + interface,
+            found->second);
     }
     return {};
 }
@@ -206,9 +207,9 @@ std::string line_of(const std::filesystem::path& file) {
 /// representor of a virtual function.
 bool is_selected(const std::filesystem::path& interface, const std::string& device) {
     if (line_of(interface / "phys_port_name").find("pf") == 0) return false;
-    if (const auto mac = state::device_argument(device, "mac"); !mac.empty())
+    if (const auto mac = device_argument(device, "mac"); !mac.empty())
         return line_of(interface / "address") == mac;
-    const auto port = state::device_argument(device, "port");
+    const auto port = device_argument(device, "port");
     return port.empty() || line_of(interface / "dev_port") == port;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/hardware.hpp"
 #include "base/printable.hpp"
 #include "sources/settings.hpp"
 #include "sources/yaml_acl.hpp"
@@ -22,7 +23,7 @@ using yaml::reader;
 /// Canonical spelling of a device: "0000:3b:00.0" for "3b:00.0" and "3B:0.0", with its arguments.
 std::string read_device(const reader& from, const value_type& type) {
     const std::string device = read_text(from, type);
-    const std::string name = device.substr(0, device.find(','));
+    const std::string name = device_name_of(device);
     unsigned domain = 0, bus = 0, slot = 0, function = 0;
     int used = 0;
     const auto whole = [&](int fields, int wanted) {

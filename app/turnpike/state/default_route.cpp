@@ -5,6 +5,8 @@
 #include <sstream>
 #include <vector>
 
+#include "base/hardware.hpp"
+
 namespace turnpike::state {
 namespace {
 
@@ -33,18 +35,6 @@ std::set<std::string> default_route_interfaces(std::string_view ipv4, std::strin
     });
     out.erase("lo");  // the kernel's own entries
     return out;
-}
-
-std::string_view device_argument(std::string_view device, std::string_view key) noexcept {
-    for (size_t at = device.find(','); at != std::string_view::npos;) {
-        const std::string_view rest = device.substr(at + 1);
-        const size_t end = rest.find(',');
-        const std::string_view one = rest.substr(0, end);
-        if (one.substr(0, key.size()) == key && one.size() > key.size() && one[key.size()] == '=')
-            return one.substr(key.size() + 1);
-        at = end == std::string_view::npos ? end : at + 1 + end;
-    }
-    return {};
 }
 
 std::string interface_taken_by(std::string_view device) {

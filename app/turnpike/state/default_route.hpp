@@ -23,8 +23,4 @@ namespace turnpike::state {
 /// has no file, or it is another device.
 [[nodiscard]] std::string listening_socket_of(std::string_view device);
 
-/// The value of an argument of a device string, "net_xsk0,iface=eth0"; empty: it has none.
-[[nodiscard]] std::string_view device_argument(std::string_view device,
-                                               std::string_view key) noexcept;
-
 }  // namespace turnpike::state

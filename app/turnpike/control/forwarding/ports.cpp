@@ -34,7 +34,7 @@ using datapath::max_ports;
 
 /// The NUMA node of a device before it is opened; -1: not on a PCI bus, or unknown to the kernel.
 int node_of(const std::string& device) {
-    const auto pci = pmu::read_pci_device("/sys", device.substr(0, device.find(',')));
+    const auto pci = pmu::read_pci_device("/sys", device_name_of(device));
     return pci ? pci->node : -1;
 }
 
