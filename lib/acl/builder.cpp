@@ -91,7 +91,13 @@ entry builder<Words>::node_of(std::span<const rule_type> rules, const part<Words
     const uint32_t children = c.children();
     std::vector<std::pair<uint32_t, uint32_t>> pairs;
     std::vector<uint32_t> starts(children + 1);
+    // More copies mean that the cut is refused: the sample that it was chosen on may have seen one kind of rules only, of
+    // which another one is in all children.
+    const size_t before = p.set.size();
+    const auto max_pairs = static_cast<size_t>(
+        std::min(1.3 * copies_for(before), static_cast<double>(before + copies_left_)));
     for (const uint32_t i : p.set) {
+        if (pairs.size() > max_pairs) return {};
         const uint32_t open = c.index(rules[i].mask) ^ (children - 1);
         const uint32_t fixed = c.index(rules[i].value) & ~open;
         for (uint32_t bits = open;; bits = (bits - 1) & open) {
@@ -104,9 +110,8 @@ entry builder<Words>::node_of(std::span<const rule_type> rules, const part<Words
         }
     }
     const uint32_t most = *std::max_element(starts.begin(), starts.end());
-    const size_t before = p.set.size(), more = pairs.size() - std::min(pairs.size(), before);
-    if (most == before || (before <= usual_leaf && 2 * most > before) ||
-        static_cast<double>(pairs.size()) > 1.3 * copies_for(before) || more > copies_left_)
+    const size_t more = pairs.size() - std::min(pairs.size(), before);
+    if (most == before || (before <= usual_leaf && 2 * most > before) || pairs.size() > max_pairs)
         return {};
     copies_left_ -= more;
     std::partial_sum(starts.begin(), starts.end(), starts.begin());

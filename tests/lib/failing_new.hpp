@@ -14,6 +14,8 @@ constexpr long never = -1;
 inline long allocations_until_failure = never;
 inline bool fails_once = false;  ///< else all later allocations fail, too
 inline bool has_failed = false;
+inline thread_local size_t largest_allocation =
+    0;  ///< bytes, by operator new; set to 0 by the test
 
 /// Runs `call` while its n-th allocation and all later ones fail, and returns its result.
 /// Allocation works again afterwards, also after an exception.
@@ -51,6 +53,7 @@ inline memory failing_memory() {
 
 // Not inlined: GCC would warn about malloc paired with operator delete.
 [[gnu::noinline]] void* operator new(size_t bytes) {
+    if (bytes > turnpike::test::largest_allocation) turnpike::test::largest_allocation = bytes;
     void* got = turnpike::test::allocation_fails() ? nullptr : std::malloc(bytes);
     if (got == nullptr) throw std::bad_alloc();
     return got;

@@ -124,6 +124,39 @@ TYPED_TEST(acl_failures, bit_vectors_need_every_allocation) {
     }
 }
 
+// A cut is chosen by a sample, each n/256-th rule. Here it sees the rules of one direction only, and the other direction's
+// rules are in all children.
+TYPED_TEST(acl_failures, a_sample_that_sees_half_of_the_rules_takes_no_gigabyte) {
+    constexpr size_t bytes = sizeof(TypeParam::source), hosts = 5120;
+    rules_maker make(49);
+    const address_match inside{{10}, {0xff}};
+    std::vector<rule> rules;
+    for (size_t i = 0; i < hosts; ++i) {
+        address_match host;
+        for (size_t k = 0; k < bytes; ++k) {
+            host.value[k] = static_cast<uint8_t>(make(256));
+            host.mask[k] = 0xff;
+        }
+        for (const bool out : {false, true}) {
+            rule r;
+            (out ? r.source : r.destination) = host;
+            (out ? r.destination : r.source) = inside;
+            r.priority = static_cast<uint32_t>(2 * hosts - rules.size());
+            r.user_data = static_cast<uint32_t>(rules.size() + 1);
+            rules.push_back(r);
+        }
+    }
+    auto table = *classifier<TypeParam>::create({.vector_rules = 0});
+    largest_allocation = 0;
+    ASSERT_TRUE(table->build(rules));
+    EXPECT_LT(largest_allocation, 64U << 20) << "bytes at once";
+    const sorted_rules oracle(rules);
+    const auto keys = make.template keys<TypeParam>(rules, 50);
+    std::vector<uint32_t> results(keys.size());
+    table->classify(pointers(keys), results);
+    for (size_t i = 0; i < keys.size(); ++i) ASSERT_TRUE(oracle.right(keys[i], 0, results[i]));
+}
+
 // Without memory for a new generation, a removal either succeeds or leaves the rule; nothing
 // between.
 TYPED_TEST(acl_failures, remove_without_memory_keeps_the_rule_or_takes_it) {
