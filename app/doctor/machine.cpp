@@ -145,6 +145,7 @@ result<machine> machine::replay(const fs::path& file) {
     out.replayed_ = true;
     std::string line;
     for (unsigned number = 1; std::getline(in, line); ++number) {
+        if (line.ends_with('\r')) line.pop_back();  // not of the recording, which escapes it
         if (line.empty() || line[0] == '#') continue;
         const size_t tab = line.find('\t');
         const bool known = line.size() > 2 && line[1] == ' ' &&

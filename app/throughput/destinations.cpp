@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "yaml/byte_order_mark.hpp"
+
 namespace turnpike::throughput {
 namespace {
 
@@ -71,6 +73,9 @@ result<std::shared_ptr<const destination_list>> destination_list::draw(std::stri
                                                                        bool ipv6, uint32_t flows,
                                                                        uint64_t seed) {
     std::vector<ip_prefix> prefixes;
+    const auto marked = yaml::without_byte_order_mark(text);
+    if (!marked) return fail(EINVAL, file, marked.error().text);
+    text = *marked;
     for (size_t line = 1; !text.empty(); ++line) {
         const size_t end = text.find('\n');
         std::string_view word = text.substr(0, end);

@@ -116,6 +116,7 @@ rule parse_line(line_reader& in, std::optional<family>& kind) {
 result<rule_file> parse_rules(std::string_view text, const std::string& name) {
     rule_file out;
     std::optional<family> kind;
+    if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
     for (unsigned line = 1; !text.empty(); ++line) {
         const size_t end = text.find('\n');
         std::string_view here = text.substr(0, end);

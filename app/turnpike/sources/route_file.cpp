@@ -37,9 +37,9 @@ constexpr std::array<std::string_view, 25> with_value{
     "realm",    "realms",   "initcwnd", "initrwnd",   "rtt",
     "rttvar",   "rto_min",  "ssthresh", "cwnd",       "window",
     "quickack", "features", "congctl",  "reordering", "fastopen_no_cookie"};
-constexpr std::array<std::string_view, 9> without_value{"linkdown", "dead",       "pervasive",
-                                                        "offload",  "rt_offload", "offload_failed",
-                                                        "trap",     "rt_trap",    "notify"};
+constexpr std::array<std::string_view, 10> without_value{
+    "linkdown",          "dead", "pervasive", "offload", "rt_offload", "offload_failed",
+    "rt_offload_failed", "trap", "rt_trap",   "notify"};
 /// Types of the kernel's routes that turnpike does not have.
 constexpr std::array<std::string_view, 7> other_types{"throw",     "local", "broadcast", "anycast",
                                                       "multicast", "nat",   "xresolve"};

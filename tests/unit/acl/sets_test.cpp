@@ -98,6 +98,7 @@ TEST(acl_rule_file, what_is_wrong_is_said_with_its_line) {
 
 TEST(acl_rule_file, rules_mean_what_they_say) {
     const auto file = parse_rules(
+        "\xef\xbb\xbf"  // a byte order mark
         "@2001:db8::/32\t::/0\t0 : 65535\t53 : 53\t0x11/0xFF\r\n"
         "@::1/128 2001:db8::1/127 1024 : 65535 0 : 1023 0x00/0x00 0x0002/0x0012\n",
         "f");

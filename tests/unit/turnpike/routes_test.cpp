@@ -76,7 +76,7 @@ TEST(routes, lines_as_ip_route_prints_them) {
 TEST(routes, the_output_of_ip_is_read_as_it_is) {
     const auto m = load_text(replaced(whole_router, "icmp: {rate: 7}", R"(  - lines: |
       10.0.2.0/24 dev east proto kernel scope link src 10.0.2.1
-      10.0.77.0/24 dev docker0 proto kernel scope link src 10.0.77.1 linkdown
+      10.0.77.0/24 dev docker0 proto kernel scope link src 10.0.77.1 linkdown rt_offload_failed
       default via 10.0.2.2 dev east proto static metric 20
       unicast 10.31.0.0/16 nhid 9 via 10.0.2.2 dev east proto static scope global
       	nh_info id 9 group 7 scope global proto unspec
