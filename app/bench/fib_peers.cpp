@@ -32,7 +32,7 @@ peer_table<uint32_t> with_rte_fib(const routes& table, unsigned width_bytes) {
     conf.max_routes = static_cast<int>(table.size() + 16);
     conf.dir24_8.nh_sz = static_cast<rte_fib_dir24_8_nh_sz>(log2_of(width_bytes));
     conf.dir24_8.num_tbl8 = width_bytes == 1 ? 127 : width_bytes == 2 ? 32'000 : 65'000;
-    auto* fib = rte_fib_create("bench", 0, &conf);
+    auto* fib = rte_fib_create("bench", SOCKET_ID_ANY, &conf);
     if (fib == nullptr) {
         peer.why_not = std::string("rte_fib_create: ") + rte_strerror(rte_errno);
         return peer;
@@ -68,7 +68,7 @@ peer_table<uint32_t> with_rte_lpm(const routes& table) {
     rte_lpm_config conf{};
     conf.max_rules = static_cast<uint32_t>(table.size() + 16);
     conf.number_tbl8s = 16'384;
-    auto* lpm = rte_lpm_create(("bench" + std::to_string(serial++)).c_str(), 0, &conf);
+    auto* lpm = rte_lpm_create(("bench" + std::to_string(serial++)).c_str(), SOCKET_ID_ANY, &conf);
     if (lpm == nullptr) {
         peer.why_not = std::string("rte_lpm_create: ") + rte_strerror(rte_errno);
         return peer;
@@ -115,7 +115,7 @@ peer_table<ipv6_address> with_rte_fib6(const routes& table, unsigned width_bytes
     conf.max_routes = static_cast<int>(table.size() + 16);
     conf.trie.nh_sz = static_cast<rte_fib_trie_nh_sz>(log2_of(width_bytes));
     conf.trie.num_tbl8 = width_bytes == 2 ? 32'000 : 400'000;
-    auto* fib = rte_fib6_create("bench6", 0, &conf);
+    auto* fib = rte_fib6_create("bench6", SOCKET_ID_ANY, &conf);
     if (fib == nullptr) {
         peer.why_not = std::string("rte_fib6_create: ") + rte_strerror(rte_errno);
         return peer;
