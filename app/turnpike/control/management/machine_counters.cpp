@@ -272,7 +272,7 @@ machine_counters::port_counts machine_counters::of_port(const observe::port_repo
     out.rx_packets = r.last.rx - std::min(r.last.rx, from.rx);
     out.tx_packets = r.last.tx - std::min(r.last.tx, from.tx);
     if (duration_s > from.s) out.given["seconds"] = duration_s - from.s;
-    const uint64_t packets = out.rx_packets != 0 ? out.rx_packets : out.tx_packets;
+    const uint64_t packets = std::max(out.rx_packets, out.tx_packets);
     if (packets != 0) out.given["packets"] = static_cast<double>(packets);
     if (r.what->pci().max_mb_s > 0) out.given["link_max_mb_s"] = r.what->pci().max_mb_s;
     out.payload = payload_of(*r.what, out.given);

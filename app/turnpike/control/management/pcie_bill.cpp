@@ -63,7 +63,7 @@ result<nlohmann::json> modelled(const observe::port_report& port, const error& w
     if (!bill) return tl::unexpected<error>(bill.error());
     const auto received = static_cast<double>(n.rx_packets),
                sent = static_cast<double>(n.tx_packets);
-    return pcie::to_json(*bill, received, sent, received > 0 ? received : sent);
+    return pcie::to_json(*bill, received, sent, std::max(received, sent));
 }
 
 constexpr std::pair<const char*, std::array<const char*, 5>> count_groups[] = {
@@ -87,8 +87,7 @@ nlohmann::json per_packet(const std::map<std::string, uint64_t>& counts, const s
 /// The PCIe object from the driver's counters (drivers/net/simnic names its xstats so).
 nlohmann::json counted(const observe::port_report& port,
                        const std::map<std::string, uint64_t>& counts) {
-    const uint64_t packets =
-        port.totals.rx_packets != 0 ? port.totals.rx_packets : port.totals.tx_packets;
+    const uint64_t packets = std::max(port.totals.rx_packets, port.totals.tx_packets);
     if (packets == 0) return nullptr;
     nlohmann::json total = per_packet(counts, "pcie_", static_cast<double>(packets));
     if (total.is_null()) return nullptr;
