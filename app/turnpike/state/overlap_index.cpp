@@ -2,23 +2,27 @@
 #include "state/overlap_index.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace turnpike::state {
 namespace {
 
+/// Ports: of the destination in the low half, of the source in the high one.
+constexpr unsigned halves[] = {0, 16};
+uint32_t first_port(const overlap_index::packed& p, unsigned half) noexcept {
+    return p.ports_low >> half & 0xffff;
+}
+uint32_t last_port(const overlap_index::packed& p, unsigned half) noexcept {
+    return first_port(p, half) + (p.ports_more >> half & 0xffff);
+}
+
 bool both_match(const overlap_index::packed& a, const overlap_index::packed& b) noexcept {
     for (size_t w = 0; w < a.value.size(); ++w)
         if (((a.value[w] ^ b.value[w]) & a.mask[w] & b.mask[w]) != 0) return false;
-    for (const unsigned half : {0U, 16U}) {
-        const auto first = [half](const overlap_index::packed& p) {
-            return p.ports_low >> half & 0xffff;
-        };
-        const auto last = [&](const overlap_index::packed& p) {
-            return first(p) + (p.ports_more >> half & 0xffff);
-        };
-        if (first(a) > last(b) || first(b) > last(a)) return false;
-    }
-    return true;
+    return std::ranges::all_of(halves, [&](unsigned half) {
+        return first_port(a, half) <= last_port(b, half) &&
+               first_port(b, half) <= last_port(a, half);
+    });
 }
 
 }  // namespace
@@ -49,19 +53,47 @@ void overlap_index::divide(node& leaf) {
     leaf.divide_at = 2 * leaf.rules.size();
     if (by == node::none) return;
     for (auto& child : leaf.children) child = std::make_unique<node>();
-    for (const packed& rule : leaf.rules) leaf.children[branch(rule, by)]->rules.push_back(rule);
+    for (const packed& rule : leaf.rules) {
+        node& child = *leaf.children[branch(rule, by)];
+        widen(child, rule);
+        child.rules.push_back(rule);
+    }
     leaf.rules = {};
     leaf.by = by;
 }
 
+void overlap_index::widen(node& n, const packed& rule) noexcept {
+    if (std::exchange(n.empty, false)) {
+        n.hull = rule;
+        return;
+    }
+    packed& hull = n.hull;
+    for (size_t w = 0; w < hull.mask.size(); ++w)
+        hull.mask[w] &= rule.mask[w] & ~(hull.value[w] ^ rule.value[w]);
+    uint32_t low = 0, more = 0;
+    for (const unsigned half : halves) {
+        const uint32_t first = std::min(first_port(hull, half), first_port(rule, half)),
+                       last = std::max(last_port(hull, half), last_port(rule, half));
+        low |= first << half;
+        more |= (last - first) << half;
+    }
+    hull.ports_low = low;
+    hull.ports_more = more;
+}
+
 void overlap_index::add(const packed& rule) {
     node* at = &root_;
-    while (at->by != node::none) at = at->children[branch(rule, at->by)].get();
+    widen(*at, rule);
+    while (at->by != node::none) {
+        at = at->children[branch(rule, at->by)].get();
+        widen(*at, rule);
+    }
     at->rules.push_back(rule);
     if (at->rules.size() > at->divide_at) divide(*at);
 }
 
 bool overlap_index::overlaps(const node& n, const packed& rule) {
+    if (n.empty || !both_match(rule, n.hull)) return false;
     if (n.by == node::none)
         return std::ranges::any_of(n.rules,
                                    [&](const packed& other) { return both_match(rule, other); });

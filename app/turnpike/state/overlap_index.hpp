@@ -2,7 +2,8 @@
 // Rules of an ACL, to find one that may match the same packets as another rule.
 //
 // A decision tree: an inner node divides its rules by one bit of the key: rules that need 0, rules that need 1, and rules
-// that match both. A search follows the branches that its rule can match. A leaf has few rules, or rules that no bit
+// that match both. A search follows the branches that its rule can match, and ends at nodes whose rules all differ from it in
+// something else: a node has a hull, a rule that matches what its rules match. A leaf has few rules, or rules that no bit
 // divides, and is searched one by one. So n rules that differ in their addresses or ports cost about n log n, not n^2.
 #pragma once
 
@@ -29,6 +30,8 @@ class overlap_index {
     struct node {
         static constexpr bit none = ~0U;
         bit by = none;                ///< of an inner node
+        bool empty = true;            ///< no rule is below
+        packed hull{};                ///< matches every packet that a rule below matches
         std::vector<packed> rules{};  ///< of a leaf
         size_t divide_at = 16;        ///< rules of the leaf, before the next attempt to divide it
         std::array<std::unique_ptr<node>, 3> children{};  ///< by branch
@@ -37,6 +40,8 @@ class overlap_index {
     [[nodiscard]] static unsigned branch(const packed& rule, bit b) noexcept;
     [[nodiscard]] static bit best_bit(const std::vector<packed>& rules) noexcept;
     static void divide(node& leaf);
+    /// A rule is added below.
+    static void widen(node& n, const packed& rule) noexcept;
     [[nodiscard]] static bool overlaps(const node& n, const packed& rule);
 
     node root_{};
