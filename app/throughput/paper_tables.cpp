@@ -278,7 +278,8 @@ std::vector<std::string> paper_notes(const json& paper) {
     if (!steps.empty())
         out.emplace_back(
             "IPP, IPC, CPP: instructions per packet, instructions per cycle, cycles per packet, of "
-            "turnpike's report");
+            "turnpike's report; IPP and IPC include the polls without packets of the whole step, "
+            "CPP does not");
     out.insert(out.end(), sources.begin(), sources.end());
     const std::vector<std::string> notes = notes_of(steps);
     out.insert(out.end(), notes.begin(), notes.end());
