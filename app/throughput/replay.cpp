@@ -174,10 +174,15 @@ void capture::copy(const capture& from, const frame& f) {
     add(own);
 }
 
-std::shared_ptr<const capture> capture::exchanged(size_t max_frames) const {
+std::shared_ptr<const capture> capture::exchanged(size_t max_frames, bool groups) const {
     const auto made = std::make_shared<capture>();
     const size_t n = std::min(max_frames, frames_.size());
     for (const frame& f : std::span(frames_).first(n)) {
+        constexpr uint8_t group_bit = 1;  // of a MAC address' first byte
+        if (!groups && (*bytes_of(f) & group_bit) != 0) {
+            ++made->skipped_;
+            continue;
+        }
         frame own = f;
         own.at = made->bytes_.size();
         made->bytes_.insert(made->bytes_.end(), bytes_of(f), bytes_of(f) + f.bytes);

@@ -56,7 +56,9 @@ class capture {
     [[nodiscard]] bool has_destination(const ip_address& a) const noexcept { return has(1, a); }
     /// The first frames, at most `max_frames`, as the other end would send them: MAC addresses, IP addresses, and ports of TCP
     /// and UDP are exchanged.
-    [[nodiscard]] std::shared_ptr<const capture> exchanged(size_t max_frames) const;
+    /// groups  also frames to broadcast and multicast addresses, which are then their source: devices drop them. Else these
+    ///         are skipped, and the answer may have no frames
+    [[nodiscard]] std::shared_ptr<const capture> exchanged(size_t max_frames, bool groups) const;
     /// Two captures by the frames' sources: the first has the sources within the prefixes. A frame without IP is with the
     /// packets of its source MAC address.
     ///

@@ -109,7 +109,10 @@ void read_capture(const reader& r, run& out) {
     else if (files.size() == 2)
         both[1] = files[1].taken(capture::open(path_of(files[1])));
     else
-        both[1] = both[0]->exchanged(out.both_ways ? SIZE_MAX : max_learning_frames);
+        both[1] = out.both_ways ? both[0]->exchanged(SIZE_MAX, false)
+                                : both[0]->exchanged(max_learning_frames, true);
+    if (both[1]->frames().empty())
+        r.at("both_ways").refuse("needs a capture with unicast frames, or one for each port");
     const size_t frames = std::max(both[0]->frames().size(), both[1]->frames().size());
     out.traffic.flows = static_cast<uint32_t>(std::min(frames, max_learning_frames));
     out.sizes.push_back(size_of(both));

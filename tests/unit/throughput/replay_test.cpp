@@ -246,7 +246,7 @@ TEST(replay_test, a_router_s_mac_address_replaces_the_captured_one) {
 
 /// The other direction of the same capture: addresses and ports are exchanged, and every frame is as valid and as well checked.
 TEST_P(captures, of_the_other_direction_have_exchanged_ends) {
-    const auto reverse = c->exchanged(SIZE_MAX);
+    const auto reverse = c->exchanged(SIZE_MAX, false);
     const replay back(reverse, 1, std::nullopt);
     const octets f = built(back, 0);
     traffic both{.captured = {c, reverse}};
@@ -279,10 +279,26 @@ TEST_P(captures, of_the_other_direction_have_exchanged_ends) {
     EXPECT_EQ(read_frame(both, bad, got), arrival::damaged);
 }
 
+/// A group's address would be the source of the frame that goes back.
+TEST(replay_test, frames_to_groups_do_not_go_back) {
+    octets to_group = ethernet(0x800, ipv4(17, udp(data(100))));
+    const octets unicast = to_group, group{1, 0, 0x5e, 0, 0, 0xfb};
+    std::copy(group.begin(), group.end(), to_group.begin());
+    const auto c = captured({to_group, unicast, to_group});
+    const auto back = c->exchanged(SIZE_MAX, false);
+    ASSERT_EQ(back->frames().size(), 1U);
+    EXPECT_EQ(back->skipped(), 2U);
+    traffic both{.captured = {c, back}};
+    stamp got;
+    EXPECT_EQ(read_frame(both, built(replay(back, 1, std::nullopt), 0), got), arrival::ours);
+    EXPECT_EQ(c->exchanged(SIZE_MAX, true)->frames().size(), 3U) << "to be learned";
+    EXPECT_TRUE(captured({to_group})->exchanged(SIZE_MAX, false)->frames().empty());
+}
+
 TEST(replay_test, both_ends_of_a_capture_are_at_their_ports) {
     const auto c = captured({ethernet(0x800, ipv4(17, udp(data(99))))});
     for (const size_t frames : {size_t{1}, SIZE_MAX}) {
-        const traffic t{.captured = {c, c->exchanged(frames)}};
+        const traffic t{.captured = {c, c->exchanged(frames, true)}};
         const ip_address left = *parse_address("10.0.0.1"), right = *parse_address("10.0.0.2");
         EXPECT_TRUE(is_flow_address(t, 0, left) && is_flow_address(t, 1, right));
         EXPECT_FALSE(is_flow_address(t, 1, left) || is_flow_address(t, 0, right));
