@@ -175,10 +175,11 @@ nic_profile igb() {
                         "fetches of up to 8 descriptors (PTHRESH)"}};
 }
 
-nic_profile mlx5() {
-    return {.name = "mlx5",
-            .summary = "NVIDIA ConnectX-4 and later under DPDK's mlx5",
-            .drivers = {"mlx5_pci"},
+/// Without what DPDK's driver turns on where it can.
+nic_profile mlx5_plain() {
+    return {.name = "mlx5-plain",
+            .summary = "NVIDIA ConnectX-4, or later with rxq_cqe_comp_en=0,txq_mpw_en=0",
+            .drivers = {},
             .ethernet_gbps = 100,
             .rx = {.fetch = {.batch = 4},
                    .write_back = {.bytes = 64},
@@ -190,10 +191,32 @@ nic_profile mlx5() {
             .known = {"receive entries of 16 bytes, completions of 64, transmit entries of 64; the "
                       "receive doorbell is a record in host memory, the transmit doorbell 8 bytes "
                       "per burst; one transmit completion per 32 packets"},
-            .assumptions = {
-                "no completion compression, no frames inlined in transmit entries, one 64-byte "
-                "transmit entry per packet",
-                "fetches of up to 4 entries; reads of the doorbell record are not counted"}};
+            .assumptions = {"no frames inlined in transmit entries",
+                            "fetches of up to 4 entries; reads of the doorbell record are not "
+                            "counted"}};
+}
+
+/// The defaults of mlx5.c (cqe_comp 1, mps as the device has it); mlx5_prm.h: mlx5_mini_cqe8, MLX5_EMPW_MAX_PACKETS.
+nic_profile mlx5() {
+    nic_profile profile = mlx5_plain();
+    profile.name = "mlx5";
+    profile.summary = "NVIDIA ConnectX-5 and later under DPDK's mlx5";
+    profile.drivers = {"mlx5_pci"};
+    profile.rx.write_back = {.policy = write_back_policy::batch, .bytes = 8, .packets = 8};
+    profile.tx.fetch = {.bytes = 16, .batch = 32};
+    profile.known = {
+        "receive entries of 16 bytes; compressed completions of 8 bytes, 8 in a line; a transmit "
+        "entry of up to 32 packets, 16 bytes each; the receive doorbell is a record in host "
+        "memory, "
+        "the transmit doorbell 8 bytes per burst; one transmit completion per 32 packets"};
+    profile.assumptions = {
+        "completions are compressed in whole lines, and the 64-byte one in front of them is not "
+        "counted, nor the 32 bytes in front of a transmit entry's packets; the device compresses "
+        "under load only, and not with RX timestamps or LRO (mlx5-plain)",
+        "no frames inlined in transmit entries (the driver does from 8 transmit queues on); "
+        "fetches "
+        "of up to 4 receive entries; reads of the doorbell record are not counted"};
+    return profile;
 }
 
 nic_profile virtio() {
@@ -259,8 +282,9 @@ nic_profile vmxnet3() {
 
 std::span<const nic_profile> builtin_profiles() {
     static const std::array profiles{
-        data_only(), simple(), niantic_kernel(), niantic_dpdk(), ixgbe(),       i40e(),   ice(),
-        e1000(),     igb(),    mlx5(),           virtio(),       virtio_qemu(), vmxnet3()};
+        data_only(),  simple(), niantic_kernel(), niantic_dpdk(), ixgbe(),
+        i40e(),       ice(),    e1000(),          igb(),          mlx5(),
+        mlx5_plain(), virtio(), virtio_qemu(),    vmxnet3()};
     return profiles;
 }
 

@@ -235,6 +235,16 @@ TEST(cost, fetches_follow_what_was_posted) {
     EXPECT_EQ(fetches(1), 1 / 32.0);
 }
 
+/// As its driver sets the device up: 8 compressed completions a line, 32 packets in a transmit entry.
+TEST(cost, mlx5_compresses_completions_and_packs_packets) {
+    const bill b = must_cost(*find_profile("mlx5"), frames_of(64, 32)),
+               plain = must_cost(*find_profile("mlx5-plain"), frames_of(64, 32));
+    EXPECT_DOUBLE_EQ(b.rx[purpose::rx_write_back].lines.itom, 1 / 8.0);
+    EXPECT_DOUBLE_EQ(plain.rx[purpose::rx_write_back].lines.itom, 1);
+    EXPECT_DOUBLE_EQ(b.tx[purpose::tx_descriptor_fetch].lines.rd_cur, 1 / 4.0);
+    EXPECT_DOUBLE_EQ(plain.tx[purpose::tx_descriptor_fetch].lines.rd_cur, 1);
+}
+
 TEST(cost, prefix_ends_the_line_before_the_frame) {
     const bill b = must_cost(*find_profile("virtio"), frames_of(132));
     EXPECT_EQ(b.rx[purpose::rx_data].lines.itom, 2);

@@ -28,8 +28,9 @@ TEST(profile, built_in_ones_are_sound_and_distinct) {
         for (const auto& driver : profile.drivers)
             EXPECT_TRUE(drivers.insert(driver).second) << driver;
     }
-    for (const char* name : {"simple", "niantic-kernel", "niantic-dpdk", "ixgbe", "i40e", "ice",
-                             "e1000", "igb", "mlx5", "virtio", "virtio-qemu", "vmxnet3"})
+    for (const char* name :
+         {"simple", "niantic-kernel", "niantic-dpdk", "ixgbe", "i40e", "ice", "e1000", "igb",
+          "mlx5", "mlx5-plain", "virtio", "virtio-qemu", "vmxnet3"})
         EXPECT_TRUE(names.contains(name)) << name;
 }
 
