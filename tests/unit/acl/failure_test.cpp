@@ -14,6 +14,7 @@ namespace turnpike::acl::test {
 namespace {
 
 using turnpike::test::allocations_until_failure;
+using turnpike::test::largest_allocation;
 using turnpike::test::never;
 
 config failing_config() {

@@ -122,7 +122,7 @@ TEST(destinations_test, bad_tables_are_refused_by_line) {
                   "10.0.0.0/8\r\n"),
               "")
         << "a byte order mark";
-    EXPECT_NE(why("\xff\xfe1").find("t.txt: is UTF-16"), std::string::npos);
+    EXPECT_NE(why("\xff\xfe").find("t.txt: is UTF-16"), std::string::npos);
     EXPECT_NE(why("2001:db8::/32\n").find("has no prefix of IPv4"), std::string::npos);
 }
 

@@ -34,6 +34,7 @@ __attribute__((noinline)) void pad(const burst& b, packet_mask packets, uint32_t
         if (m->pkt_len >= bytes) [[likely]]
             return;
         const auto missing = static_cast<uint16_t>(bytes - m->pkt_len);
+        // null only in another program's buffer, by a ring: a buffer of our pool has room
         if (char* const end = rte_pktmbuf_append(m, missing); end != nullptr)
             std::memset(end, 0, missing);
     });
