@@ -125,8 +125,9 @@ def test_hugepages_are_raised_and_never_lowered():
 
 def test_hugepages_that_there_are_not():
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
-        wrong = reserve(folder, HUGEPAGES="many")
-        assert wrong.returncode == 2 and "HUGEPAGES should be a number of pages, not 'many'" in wrong.stderr, wrong.stderr
+        for pages in ("many", "0800", "9" * 20):
+            wrong = reserve(folder, HUGEPAGES=pages)
+            assert wrong.returncode == 2 and f"HUGEPAGES should be a number of pages, not '{pages}'" in wrong.stderr, wrong.stderr
         missing = reserve(folder, HUGEPAGE_KB="16", HUGEPAGE_NODE="3")
         assert missing.returncode == 1 and "no hugepages of 16 kB on node 3" in missing.stderr, missing.stderr
         few = pathlib.Path(folder, "kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
