@@ -42,27 +42,50 @@ bool copy_mode(int fd, const std::string& like) noexcept {
     return ::fchmod(fd, 0666 & ~umask_of_process()) == 0;
 }
 
+/// The mode of an existing file that is written as it is: a device, FIFO...; 0: a regular file, or none.
+mode_t special_mode(const std::string& path) noexcept {
+    struct stat there {};
+    return ::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) ? there.st_mode : 0;
+}
+
+/// The file to replace: a symbolic link's target.
+result<std::string> target_of(const std::string& path) {
+    struct stat there {};
+    const std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
+    if (!real && ::lstat(path.c_str(), &there) == 0)
+        return fail(errno, path, "is a symbolic link to no file");
+    return real ? std::string(real.get()) : path;
+}
+
+bool is_mount_point(const std::string& path) noexcept {
+    struct statx there {};
+    return ::statx(AT_FDCWD, path.c_str(), 0, 0, &there) == 0 &&
+           (there.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+tl::unexpected<error> cannot_replace(int why, const std::string& path) {
+    return fail(why, path,
+                why == EBUSY ? "is a mount point, which cannot be replaced: mount its folder"
+                             : "cannot be written");
+}
+
 }  // namespace
 
 result<void> write_file(const std::string& path, std::string_view text, const std::string& like) {
-    struct stat there {};
-    if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    if (special_mode(path) != 0) {
         const owned_fd as_it_is(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
         if (as_it_is.get() < 0 || !write_all(as_it_is.get(), text))
             return fail(errno, path, "cannot be written");
         return {};
     }
-    const std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
-    if (!real && ::lstat(path.c_str(), &there) == 0)
-        return fail(errno, path, "is a symbolic link to no file");
-    const std::string to = real ? real.get() : path;
+    const auto target = target_of(path);
+    if (!target) return tl::unexpected<error>(target.error());
+    const std::string& to = *target;
     std::string beside = to + ".XXXXXX";
     const owned_fd fd(::mkostemp(beside.data(), O_CLOEXEC));
     const auto undo = [&](int why) {
         if (fd.get() >= 0) ::unlink(beside.c_str());
-        return fail(why, path,
-                    why == EBUSY ? "is a mount point, which cannot be replaced: mount its folder"
-                                 : "cannot be written");
+        return cannot_replace(why, path);
     };
     if (fd.get() < 0 || !copy_mode(fd.get(), like.empty() ? to : like) ||
         !write_all(fd.get(), text) || ::fsync(fd.get()) != 0 ||
@@ -73,6 +96,26 @@ result<void> write_file(const std::string& path, std::string_view text, const st
     const std::string folder = slash == std::string::npos ? "." : to.substr(0, slash + 1);
     const owned_fd in(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (in.get() >= 0) (void)::fsync(in.get());
+    return {};
+}
+
+result<void> check_writable(const std::string& path) {
+    if (const mode_t mode = special_mode(path); mode != 0) {
+        // Opening a FIFO waits for its reader, and closing it ends the reader's input.
+        const bool waits = S_ISFIFO(mode);
+        const owned_fd fd(
+            waits ? -1 : ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+        if (waits ? ::access(path.c_str(), W_OK) != 0 : fd.get() < 0)
+            return fail(errno, path, "cannot be written");
+        return {};
+    }
+    const auto to = target_of(path);
+    if (!to) return tl::unexpected<error>(to.error());
+    if (is_mount_point(*to)) return cannot_replace(EBUSY, path);
+    std::string beside = *to + ".XXXXXX";
+    const owned_fd fd(::mkostemp(beside.data(), O_CLOEXEC));
+    if (fd.get() < 0) return fail(errno, path, "cannot be written");
+    ::unlink(beside.c_str());
     return {};
 }
 

@@ -17,4 +17,10 @@ namespace turnpike::yaml {
 [[nodiscard]] result<void> write_file(const std::string& path, std::string_view text,
                                       const std::string& like = {});
 
+/// Whether write_file() can write, before work whose result would be lost: creates its temporary file and removes it. An
+/// existing file stays as it is. Threads any.
+///
+/// Errors  those of write_file(), except a full disk
+[[nodiscard]] result<void> check_writable(const std::string& path);
+
 }  // namespace turnpike::yaml

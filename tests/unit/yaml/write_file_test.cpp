@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The replacement of a file that belongs to another user, as where root writes a configuration and the service saves it;
-// and on a full disk.
+// and on a full disk. The check before work whose result will be written.
 #include "yaml/write_file.hpp"
 
 #include <fcntl.h>
@@ -115,14 +115,66 @@ TEST(write_file, what_is_no_regular_file_stays_what_it_is) {
             ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
             ::mount(file.c_str(), file.c_str(), nullptr, MS_BIND, nullptr) != 0)
             _exit(errno == EPERM ? 0 : 1);
-        const auto bound = write_file(file, "new\n");
-        _exit(!bound && bound.error().code == EBUSY ? 0 : 2);
+        const auto bound = write_file(file, "new\n"), checked = check_writable(file);
+        if (bound || bound.error().code != EBUSY) _exit(2);
+        _exit(!checked && checked.error().code == EBUSY ? 0 : 3);
     }
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 0);
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 3);
+    std::filesystem::remove_all(folder);
+}
+
+/// check_writable()'s error number; 0: none.
+int check_code(const std::string& path) {
+    const auto checked = check_writable(path);
+    return checked ? 0 : checked.error().code;
+}
+
+TEST(write_file, a_check_leaves_the_folder_as_it_is) {
+    std::string folder = std::filesystem::temp_directory_path() / "turnpike-check-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    const std::string file = folder + "/file", link = folder + "/link", fifo = folder + "/fifo";
+    EXPECT_EQ(check_code(file), 0);
+    EXPECT_FALSE(std::filesystem::exists(file)) << "a file that was not there stays away";
+    std::ofstream(file) << "old\n";
+    ASSERT_EQ(::symlink("nowhere", link.c_str()), 0);
+    ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+    EXPECT_EQ(check_code(file), 0);
+    EXPECT_EQ(check_code(link), ENOENT);
+    EXPECT_EQ(check_code(fifo), 0) << "without waiting for a reader";
+    EXPECT_EQ(check_code("/dev/null"), 0);
+    EXPECT_EQ(check_code(folder), EISDIR);
+    EXPECT_EQ(check_code(folder + "/none/file"), ENOENT);
+    EXPECT_EQ(check_code(file + "/file"), ENOTDIR);
+    std::string content;
+    std::getline(std::ifstream(file), content);
+    EXPECT_EQ(content, "old");
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 3);
+    std::filesystem::remove_all(folder);
+}
+
+/// The file may be replaced by another user's, but the folder takes no file.
+TEST(write_file, a_check_finds_a_folder_of_another_user) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+    std::string folder = std::filesystem::temp_directory_path() / "turnpike-check-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    const std::string file = folder + "/file";
+    std::ofstream(file) << "old\n";
+    ASSERT_EQ(::chmod(folder.c_str(), 0755), 0);
+    ASSERT_EQ(::chown(file.c_str(), service, service), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        const bool left = ::setgid(service) == 0 && ::setuid(service) == 0;
+        _exit(left && check_code(file) == EACCES && check_code(folder + "/new") == EACCES ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
     std::filesystem::remove_all(folder);
 }
 
