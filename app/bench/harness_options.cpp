@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The harness's command line, in a separate file: sources that include CLI11 are compiled without
 // optimization.
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "cli.hpp"
 #include "harness.hpp"
 
 namespace turnpike::bench {
@@ -61,12 +60,11 @@ void harness::add_fresh(fresh_options& into) {
 
 std::optional<int> harness::parse(std::vector<std::string> all) {
     try {
-        std::reverse(all.begin(), all.end());  // CLI11 consumes arguments from the back
-        app_->parse(all);
+        parse_words(*app_, std::move(all));
         if (fresh_ != nullptr && fresh_->sets > 0 && fresh_->seed == 0)
             fresh_->seed = static_cast<int>(1 + std::random_device()() % max_seed);
     } catch (const CLI::ParseError& e) {
-        return app_->exit(e) == 0 ? 0 : 2;
+        return exit_code_of(*app_, e);
     }
     return std::nullopt;
 }

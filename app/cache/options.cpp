@@ -3,11 +3,8 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <iostream>
-
 #include "base/cache_line.hpp"
+#include "cli.hpp"
 #include "version.hpp"
 
 namespace turnpike::cache_tool {
@@ -69,7 +66,7 @@ result<request> check(const arguments& a, request r) {
 command_line read_command_line(int argc, char** argv) {
     arguments a;
     request r;
-    CLI::App app{about};
+    CLI::App app{about, "turnpike-cache"};
     app.set_version_flag("--version", std::string(version));
     auto* const object =
         app.add_option("--object", a.object,
@@ -101,9 +98,9 @@ command_line read_command_line(int argc, char** argv) {
     app.add_option("--figure", r.figure, "draw STEM.svg and STEM.png")->type_name("STEM");
     app.add_option("--level", r.level, "cache level of the figure (default 1)")->type_name("N");
     try {
-        app.parse(argc, argv);
+        parse_words(app, {argv + 1, argv + argc});
     } catch (const CLI::ParseError& e) {
-        return {std::nullopt, app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_refused};
+        return {std::nullopt, exit_code_of(app, e)};
     }
     auto checked = check(a, r);
     if (checked) return {std::move(*checked), 0};

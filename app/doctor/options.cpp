@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
+#include "cli.hpp"
 #include "examine.hpp"
 #include "version.hpp"
 
@@ -47,9 +46,9 @@ command_line read_command_line(int argc, char** argv) {
     app.add_flag("--yes", r.yes, "with --fix: write them")->needs("--fix");
     app.add_flag("--json", r.json, "print JSON (turnpike.doctor/1)");
     try {
-        app.parse(argc, argv);
+        parse_words(app, {argv + 1, argv + argc});
     } catch (const CLI::ParseError& e) {
-        return {std::nullopt, app.exit(e) == 0 ? 0 : 2};
+        return {std::nullopt, exit_code_of(app, e)};
     }
     return {std::move(r), 0};
 }

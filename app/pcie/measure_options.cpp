@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 
+#include "cli.hpp"
 #include "measure.hpp"
 #include "options.hpp"
 
@@ -24,11 +23,11 @@ measure_command_line read_measure_command_line(int argc, char** argv) {
         ->allow_extra_args(false)
         ->type_name("BDF");
     app.add_option("--seconds", r.seconds, "duration without a command (default 1)")
-        ->check(CLI::Range(0.001, 86400.0))
+        ->check(number_between(0.001, 86400))
         ->type_name("S");
     app.add_option("--dram-max", r.dram_max_mb_s,
                    "bandwidth of a socket's memory, for its utilisation")
-        ->check(CLI::Range(1.0, 1e9))
+        ->check(number_between(1, 1e9))
         ->type_name("MB/S");
     app.add_flag("--json", r.json, "print one JSON object");
     app.add_option("--sysfs", r.sysfs, "root of sysfs (default: /sys)")->type_name("FOLDER");
@@ -41,12 +40,11 @@ measure_command_line read_measure_command_line(int argc, char** argv) {
         r.command.assign(divide + 1, ours.end());
         ours.erase(divide, ours.end());
     }
-    std::reverse(ours.begin(), ours.end());  // CLI11 consumes arguments from the back
     try {
-        app.parse(ours);
+        parse_words(app, std::move(ours));
         out.run = true;
     } catch (const CLI::ParseError& e) {
-        out.exit_code = app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_refused;
+        out.exit_code = exit_code_of(app, e);
     }
     return out;
 }

@@ -3,11 +3,9 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
-#include <iostream>
 
+#include "cli.hpp"
 #include "frame_list.hpp"
 #include "pcie/detect.hpp"
 #include "pcie/profile_yaml.hpp"
@@ -187,16 +185,16 @@ result<request> check(const arguments& a) {
 }  // namespace
 
 command_line read_command_line(int argc, char** argv) {
-    CLI::App app{about};
+    CLI::App app{about, "turnpike-pcie"};
     arguments a;
     app.set_version_flag("--version", std::string(version));
     add_model_options(app, a);
     add_link_options(app, a);
     add_output_options(app, a);
     try {
-        app.parse(argc, argv);
+        parse_words(app, {argv + 1, argv + argc});
     } catch (const CLI::ParseError& e) {
-        return {std::nullopt, app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_refused};
+        return {std::nullopt, exit_code_of(app, e)};
     }
     auto checked = check(a);
     if (!checked) {

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli.hpp"
 #include "version.hpp"
 
 namespace turnpike::throughput {
@@ -62,10 +62,9 @@ command_line read_command_line(int argc, char** argv) {
         all.erase(all.begin(), dashes + 1);
     }
     try {
-        std::reverse(all.begin(), all.end());  // CLI11 consumes arguments from the back
-        app.parse(all);
+        parse_words(app, std::move(all));
     } catch (const CLI::ParseError& e) {
-        return {{}, app.exit(e) == 0 ? 0 : exit_refused};
+        return {{}, exit_code_of(app, e)};
     }
     if (o.run_file.empty() && o.result_file.empty() && o.compare.empty() && o.scale_file.empty() &&
         o.paper_file.empty()) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "command_line.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
 #include "base/printable.hpp"
+#include "cli.hpp"
 #include "manual/page.hpp"
 #include "sources/schema.hpp"
 #include "version.hpp"
@@ -49,11 +49,11 @@ void add_options(CLI::App& app, raw_options& to) {
         ->type_name("FILE");
     app.add_option("--duration", to.into.duration_s,
                    "stop after this many seconds (default: never)")
-        ->check(CLI::Range(0.0, 1e9))
+        ->check(number_between(0, 1e9))
         ->type_name("S");
     app.add_option("--stats-interval", to.into.stats_interval_s,
                    "print the cost tables at this interval, in seconds")
-        ->check(CLI::Range(0.0, 1e9))
+        ->check(number_between(0, 1e9))
         ->type_name("S");
     app.add_option("--report", to.into.report,
                    "write the report (JSON) to this file at the end; - is stdout")
@@ -137,22 +137,21 @@ std::string manual_page() {
 int read_command_line(int argc, char** argv, options& into) {
     CLI::App app{
         "turnpike: an L2/L3 forwarder that puts every packet's cost on the bill\n"
-        "usage: turnpike [EAL options --] --config FILE [options]"};
+        "usage: turnpike [EAL options --] --config FILE [options]",
+        "turnpike"};
     raw_options raw{into};
     add_options(app, raw);
-    std::vector<std::string> ours = split_eal(argc, argv, into.eal);
-    std::reverse(ours.begin(), ours.end());  // CLI11 parses a vector from its end
     try {
-        app.parse(ours);
+        parse_words(app, split_eal(argc, argv, into.eal));
     } catch (const CLI::RequiredError& e) {
         // CLI11 checks required options before it checks unknown arguments.
         const std::vector<std::string> unknown = app.remaining();
-        if (unknown.empty()) return app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_refused;
+        if (unknown.empty()) return exit_code_of(app, e);
         std::cerr << "turnpike: '" << printable(unknown.front()) << "' is unknown"
                   << nearest_option(app, unknown.front()) << '\n';
         return exit_refused;
     } catch (const CLI::ParseError& e) {
-        return app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_refused;
+        return exit_code_of(app, e);
     }
     if (!raw.format.empty())
         into.log_format =
