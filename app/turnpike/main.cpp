@@ -11,12 +11,12 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/standard_descriptors.hpp"
 #include "command_line.hpp"
 #include "control/controller.hpp"
 #include "control/eal/eal.hpp"
@@ -30,6 +30,7 @@
 #include "observe/report.hpp"
 #include "observe/service.hpp"
 #include "sources/yaml.hpp"
+#include "yaml/write_file.hpp"
 
 namespace {
 
@@ -40,32 +41,34 @@ std::atomic<bool> stop{false}, reload{false};
 extern "C" void on_stop(int) { stop.store(true, std::memory_order_relaxed); }
 extern "C" void on_reload(int) { reload.store(true, std::memory_order_relaxed); }
 
-bool write_text(const std::string& text, const std::string& path) {
-    if (path == "-") return std::fputs(text.c_str(), stdout) >= 0;
-    std::ofstream file(path);
-    file << text;
-    file.close();
-    if (!file) observe::log(observe::log_level::error, "cannot write the report to " + path);
-    return static_cast<bool>(file);
-}
-
-/// Checked before anything starts. An existing file stays until the report replaces it; if there is
-/// none, none is left behind.
-bool report_can_be_written(const std::string& option, const std::string& path) {
-    if (path.empty() || path == "-") return true;
-    const bool there = ::access(path.c_str(), F_OK) == 0;
-    if (!std::ofstream(path, std::ios::app)) {
-        observe::log(observe::log_level::error,
-                     option + " " + path + ": " + std::strerror(errno) + "; name a writable file");
-        return false;
-    }
-    if (!there) ::unlink(path.c_str());
-    return true;
-}
-
 int complain(const error& e, int code) {
     observe::log(observe::log_level::error, e.message());
     return code;
+}
+
+bool write_stdout(const std::string& text) {
+    const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+    if (!written) complain({errno, "standard output", "cannot be written"}, exit_failed);
+    return written;
+}
+
+/// An existing file stays if the new one cannot be written.
+bool write_report(const std::string& text, const std::string& path) {
+    if (path.empty()) return true;
+    if (path == "-") return write_stdout(text);
+    const auto written = yaml::write_file(path, text);
+    if (!written) complain(written.error(), exit_failed);
+    return written.has_value();
+}
+
+/// Checked before anything starts.
+bool report_can_be_written(const std::string& option, const std::string& path) {
+    if (path.empty() || path == "-") return true;
+    const auto good = yaml::check_writable(path);
+    if (!good) {
+        complain({good.error().code, option + " " + path, good.error().text}, exit_refused);
+    }
+    return good.has_value();
 }
 
 std::string status_of(const control::controller& c) { return "forwarding by " + c.running().file; }
@@ -268,12 +271,15 @@ int forward(state::configuration config, const options& chosen, const cpu_set_t&
     c.shut_down();
     const observe::report r = c.report();
     if (chosen.report != "-") observe::the_console().table(observe::to_table(r));
-    if (!chosen.report.empty() && !write_text(observe::to_json(r).dump(2) + "\n", chosen.report))
-        return exit_failed;
+    // Names of files may be invalid UTF-8.
+    constexpr auto replace = nlohmann::json::error_handler_t::replace;
+    bool written =
+        write_report(observe::to_json(r).dump(2, ' ', false, replace) + "\n", chosen.report);
     page.numbers = r;
-    if (!chosen.report_html.empty() && !write_text(observe::page_of(page), chosen.report_html))
-        return exit_failed;
-    return check_balance(r);
+    if (!chosen.report_html.empty())
+        written = write_report(observe::page_of(page), chosen.report_html) && written;
+    const int balance = check_balance(r);
+    return written ? balance : exit_failed;
 }
 
 void set_signals() {
@@ -306,8 +312,7 @@ int run(int argc, char** argv) {
             return complain(good.error(), exit_refused);
         if (auto good = control::check_pcie(*config); !good)
             return complain(good.error(), exit_refused);
-        std::printf("%s: valid\n", chosen.config.c_str());
-        return 0;
+        return write_stdout(chosen.config + ": valid\n") ? 0 : exit_failed;
     }
     if (!report_can_be_written("--report", chosen.report) ||
         !report_can_be_written("--report-html", chosen.report_html))
@@ -342,6 +347,7 @@ int run_doctor(char** argv) {
 }
 
 int main(int argc, char** argv) {
+    open_standard_descriptors();
     if (argc > 1 && std::strcmp(argv[1], "doctor") == 0) return run_doctor(argv);
     try {
         return run(argc, argv);

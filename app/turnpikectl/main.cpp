@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "ask.hpp"
+#include "base/standard_descriptors.hpp"
 #include "command_line.hpp"
 #include "manual.hpp"
 #include "session.hpp"
@@ -35,6 +36,7 @@ int run(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    open_standard_descriptors();
     try {
         const int code = run({argv + 1, argv + argc});
         return code != 0 ? code : ctl::flush_output();

@@ -783,6 +783,11 @@ def test_a_full_standard_output():
             done = subprocess.run([PROGRAM, "--socket", Server(*answers).path, *words], stdout=full, stderr=subprocess.PIPE, text=True,
                                   timeout=20, check=False)
         assert done.returncode == 1 and done.stderr == "turnpikectl: standard output: No space left on device\n", (words, done)
+    closed = Server(ports)
+    done = subprocess.run(["sh", "-c", 'exec "$0" --socket "$1" show ports >&-', PROGRAM, closed.path], stderr=subprocess.PIPE,
+                          text=True, timeout=20, check=False)
+    assert done.returncode == 1 and done.stderr == "turnpikectl: standard output: Bad file descriptor\n", done
+    assert len(closed.asked) == 1, "the table did not become a request"
 
 
 def test_top_once_and_without_a_terminal():

@@ -227,10 +227,61 @@ def test_a_wrong_file_is_exit_2_and_nothing_starts():
 
 def test_wrong_options_are_exit_2():
     for words in ((), ("--config",), ("--config", "x", "--nonsense"), ("--config", "x", "--duration", "-1"),
-                  ("--config", "x", "--duration", "long"), ("--no-pci", "--config", "x")):
+                  ("--config", "x", "--duration", "long"), ("--config", "x", "--duration", "nan"),
+                  ("--config", "x", "--stats-interval", "inf"), ("--no-pci", "--config", "x")):
         done = program(*words)
         assert done.returncode == 2 and done.stderr, (words, done)
         assert "EAL" not in done.stderr
+
+
+def file_of(folder, config):
+    path = os.path.join(folder, "turnpike.yaml")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    return path
+
+
+def test_an_empty_value_takes_no_option():
+    """A variable of a script without a value."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = file_of(folder, ring_to_null())
+        for words in (("--config", path, "--report=", "--check"), ("--config=", path, "--check"),
+                      ("--config", path, "--report", "", "--check"), ("--config", path, "", "--check")):
+            done = program(*words)
+            assert done.returncode == 2 and "empty" in done.stderr and "EAL" not in done.stderr, (words, done)
+
+
+def test_standard_output_that_is_full_or_closed():
+    with tempfile.TemporaryDirectory() as folder, open("/dev/full", "wb") as full:
+        path = file_of(folder, ring_to_null())
+        for words in (("--print-schema",), ("--help",), ("--version",), ("--config", path, "--check")):
+            done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+            assert done.returncode == 1 and "standard output" in done.stderr, (words, done)
+            done = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', PROGRAM, *words], stderr=subprocess.PIPE, text=True,
+                                  timeout=30, check=False)
+            assert done.returncode == 1 and "standard output" in done.stderr, (words, done)
+        done = subprocess.run([PROGRAM, "--config", path, "--duration", "0.3", "--report", "-"], stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        assert done.returncode == 1 and "standard output: cannot be written (No space left on device)" in done.stderr, done
+
+
+def test_a_report_of_a_path_that_is_not_utf_8():
+    with tempfile.TemporaryDirectory() as folder:
+        folder = os.path.join(os.fsencode(folder), b"k\xf6ln")
+        os.mkdir(folder)
+        rules = os.path.join(folder, b"edge.txt")
+        with open(rules, "w", encoding="ascii") as file:
+            file.write("@10.0.0.0/8\t0.0.0.0/0\t0 : 65535\t0 : 65535\t0x00/0x00\n")
+        config = os.path.join(folder, b"turnpike.yaml")
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump(with_list([{"action": "deny", "file": "edge.txt"}]), file)
+        report = os.path.join(folder, b"report.json")
+        done = subprocess.run([os.fsencode(PROGRAM), b"--config", config, b"--duration", b"0.3", b"--report", report],
+                              capture_output=True, timeout=60, check=False)
+        assert done.returncode == 0, done
+        with open(report, encoding="utf-8") as file:
+            rule = json.load(file)["acl"][0]["rules"][1]
+        assert "ln/edge.txt:1" in rule["where"], rule
 
 
 def test_an_unknown_option_is_named_before_the_missing_one():
@@ -254,6 +305,20 @@ def test_a_report_that_cannot_be_written_is_exit_2_and_nothing_starts():
         done = program("--config", config.name, "--report", "/nonexistent/report.json")
     assert done.returncode == 2 and "/nonexistent/report.json" in done.stderr, done
     assert "EAL" not in done.stderr
+
+
+def test_a_report_replaces_the_one_before_when_it_is_whole():
+    with tempfile.TemporaryDirectory() as folder, Lab() as lab:
+        target, link = os.path.join(folder, "today.json"), os.path.join(folder, "report.json")
+        os.symlink(target, link)
+        for before in ("", "old\n"):
+            with open(target, "w", encoding="utf-8") as file:
+                file.write(before)
+            t = Turnpike(lab, lab.host("dut"), ring_to_null(), (), ["--duration", "0.3", "--report-html", link], wait=False)
+            assert t.finish(60) == 0, t.output()
+            assert os.path.islink(link), "the target is replaced, not the link"
+            with open(target, encoding="utf-8") as file:
+                assert file.read().startswith("<!DOCTYPE html>"), before
 
 
 def test_version_schema_and_help():
