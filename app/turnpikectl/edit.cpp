@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -15,7 +16,6 @@
 #include "base/owned_fd.hpp"
 #include "base/write_all.hpp"
 #include "print.hpp"
-#include "signals.hpp"
 #include "transfer.hpp"
 
 namespace turnpike::ctl {
@@ -54,17 +54,29 @@ result<void> run_editor(const std::string& file) {
     if (editor == nullptr || *editor == 0) editor = std::getenv("EDITOR");
     if (editor == nullptr || *editor == 0) editor = "vi";
     std::fflush(stdout);
+    // Ctrl-C and Ctrl-\\ are the editor's, as in git: they reach every program of this terminal.
+    struct sigaction ignored {
+    }, interrupt{}, quit{};
+    ignored.sa_handler = SIG_IGN;
+    ::sigaction(SIGINT, &ignored, &interrupt);
+    ::sigaction(SIGQUIT, &ignored, &quit);
+    const auto restore = [&] {
+        ::sigaction(SIGINT, &interrupt, nullptr);
+        ::sigaction(SIGQUIT, &quit, nullptr);
+    };
     const pid_t child = ::fork();
-    if (child < 0) return fail(errno, editor, "cannot be started");
     if (child == 0) {
+        restore();
         const std::string line = std::string(editor) + " \"$@\"";
         ::execl("/bin/sh", "sh", "-c", line.c_str(), editor, file.c_str(), nullptr);
         ::_exit(127);
     }
     int status = 0;
-    while (::waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) return fail(errno, editor, "cannot be waited for");
-    clear_interrupt();  // a Ctrl-C in the editor
+    while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    const int why = errno;
+    restore();
+    if (child < 0) return fail(why, editor, "cannot be started");
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
     return fail(EINVAL, editor, "the editor failed; nothing is changed");
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "page.hpp"
 
-#include <cerrno>
-#include <cstring>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "ask.hpp"
 #include "connection.hpp"
 #include "observe/page.hpp"
-#include "screen.hpp"
 
 namespace turnpike::ctl {
 namespace {
@@ -45,9 +43,8 @@ int print_report(const given& g) {
     if (!text)
         return complain(text.error(),
                         text.error().code == EINVAL ? exit_refused : exit_no_connection);
-    return write_stdout(*text)
-               ? 0
-               : complain({EINVAL, "standard output", std::strerror(errno)}, exit_refused);
+    std::fwrite(text->data(), 1, text->size(), stdout);
+    return flush_output();
 }
 
 }  // namespace turnpike::ctl

@@ -182,7 +182,7 @@ int save(const given& g) {
     if (g.as_json()) {
         json out = {{"saved", file}};
         if (!old.empty()) out["old"] = old;
-        std::printf("%s\n", out.dump().c_str());
+        std::printf("%s", json_line(out).c_str());
         return 0;
     }
     if (!old.empty()) std::printf("the file before, with its comments, is %s\n", old.c_str());

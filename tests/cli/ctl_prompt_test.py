@@ -27,6 +27,7 @@ class Box:
     def __init__(self):
         self.state = {"states": [], "unsaved": False, "undone_in_s": None}
         self.refuse = self.invalid = self.silent_about = None
+        self.report = None
         self.running = None  # the id of the running configuration
         self.text = "ports: []\n"
         self.server = Server(*[self.answer] * 90)
@@ -62,6 +63,8 @@ class Box:
             return {"error": {"code": "EINVAL", "where": "port", "what": "no"}}
         if kind == "configuration":
             return {"result": {"text": self.text, "next": None}}
+        if kind == "show" and request["what"] == "report" and self.report:
+            return self.report
         return PORTS
 
     def changes(self):
@@ -151,6 +154,20 @@ def test_filters_of_many_lines():
     terminal.type("\x03")
     shown = terminal.read_until("turnpike> ")
     assert len(shown) < len(box.text) / 2, "Ctrl-C ends the output"
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_ctrl_c_ends_a_report():
+    box = Box()
+    box.report = {"result": {"text": "x" * 3_000_000}}
+    terminal = Terminal(box)
+    terminal.read_until("turnpike> ")
+    terminal.type("report --json\n")
+    terminal.read_until("x" * 100)
+    terminal.type("\x03")
+    shown = terminal.read_until("turnpike> ")
+    assert len(shown) < 1_500_000, "Ctrl-C ends the output"
     terminal.type("exit\n")
     assert terminal.end() == 0
 
@@ -594,6 +611,18 @@ def test_edit():
         kept = [name for name in os.listdir(folder) if name != "editor"]
         assert len(kept) == 1 and os.stat(os.path.join(folder, kept[0])).st_mode & 0o777 == 0o600
         os.unlink(os.path.join(folder, kept[0]))
+        # Ctrl-C in the editor, or in a program that it runs, is the editor's.
+        box = Box()
+        interrupted = editor(folder, 'trap "" INT QUIT\nkill -INT 0; kill -QUIT 0\necho "# changed" >> "$1"\n')
+        terminal = Terminal(box, "edit", environment=interrupted)
+        terminal.read_until("apply? [y/N] ")
+        terminal.type("n\n")
+        terminal.read_until("not applied")
+        assert terminal.end() == 0
+        for name in os.listdir(folder):
+            if name != "editor":
+                os.unlink(os.path.join(folder, name))
+        changes = editor(folder, 'echo "# changed" >> "$1"\n')
         # A text that turnpike refuses can be edited again.
         box = Box()
         box.refuse = {"code": "EINVAL", "where": "x.yaml:2", "what": "ports is wrong"}
