@@ -39,7 +39,7 @@ void add_lists(report& r) {
         a.list = "edge";
         a.permitted = 5;
         a.rules = {{"tiny-fragment", "deny", "", 4, 2, 128, {}},
-                   {"web", "permit", "f.yaml:3", 1, 4, 400, {}},
+                   {"web", "permit", "k\xf6ln.yaml:3", 1, 4, 400, {}},
                    {"", "permit", "f.yaml:4", 6, 3, 300, {}},
                    {"#1", "permit", "f.yaml:5", 7, 0, 0, {}},
                    {awkward, "deny", "f.yaml:6", 2, 0, 0, {}},

@@ -72,6 +72,12 @@ def test_every_row_is_a_family_once():
         assert not family.unit or family.name.endswith("_" + family.unit), family.name
 
 
+def test_a_name_of_a_file_that_is_not_utf_8():
+    for kind in ("openmetrics", "prometheus"):
+        places = {s.labels.get("where") for f in families(kind) for s in f.samples}
+        assert "k\\xf6ln.yaml:3" in places, places
+
+
 def test_no_series_is_there_twice():
     for kind in ("openmetrics", "prometheus"):
         keys = [key(s) for f in families(kind) for s in f.samples]

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "base/next_piece.hpp"
+#include "base/printable.hpp"
 #include "counters/latency_histogram.hpp"
 #include "observe/metrics.hpp"
 
@@ -16,19 +17,20 @@ namespace {
 
 using label = std::pair<std::string_view, std::string_view>;
 
-/// {name="value",...}; empty values are left out, as Prometheus treats both alike.
+/// {name="value",...}; empty values are left out, as Prometheus treats both alike. Names of files may be invalid UTF-8, by which
+/// Prometheus refuses all of the text.
 std::string labels_text(std::initializer_list<label> all) {
     std::string out;
     for (const auto& [name, value] : all) {
         if (value.empty()) continue;
         out += out.empty() ? '{' : ',';
         out.append(name).append("=\"");
-        for (const char c : value) {
-            if (c == '\\' || c == '"') out += '\\';
-            if (c == '\n')
-                out += "\\n";
-            else
+        for (std::string_view rest = value; !rest.empty();) {
+            if (rest.size() != value.size()) out += "\\n";
+            for (const char c : printable(next_piece(rest, '\n'))) {
+                if (c == '\\' || c == '"') out += '\\';
                 out += c;
+            }
         }
         out += '"';
     }
