@@ -73,7 +73,8 @@ def test_isa_follows_max_simd_bitwidth():
             continue
         code, report, said = run_for(ring_to_null(), eal=[f"--force-max-simd-bitwidth={width}"])
         assert code == 0, said
-        assert report["isa"] == {"max_simd_bitwidth": width, "ipv4_checksum": isa, "fast_ipv4": isa}, report["isa"]
+        assert report["isa"] == {"max_simd_bitwidth": width, "ipv4_checksum": isa, "fast_ipv4": isa,
+                                 "fast_ipv6": ISA_AT_WIDTH[max(width, 128)]}, report["isa"]
         check_report(report)
 
 

@@ -321,6 +321,7 @@ std::unique_ptr<datapath::snapshot> controller::new_snapshot(
     snapshot->nexthops = nexthops_->table();
     snapshot->ipv4_sum = ipv4_sum_->function;
     snapshot->fast_ipv4 = fast_ipv4_->function;
+    snapshot->fast_ipv6 = fast_ipv6_->function;
     snapshot->drain_cycles = rte_get_tsc_hz() / 1'000'000 * config.sending.drain_us;
     snapshot->sleep_us = config.idle.sleep_us;
     for (size_t c = 0; c < datapath::punt_classes; ++c) {

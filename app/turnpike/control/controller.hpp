@@ -328,6 +328,7 @@ class controller {
     std::vector<pcie::nic_profile> pcie_profiles_;
     const isa::kernel<packet::ipv4_sum_function>* ipv4_sum_ = nullptr;
     const isa::kernel<packet::fast_ipv4_function>* fast_ipv4_ = nullptr;
+    const isa::kernel<packet::fast_ipv6_function>* fast_ipv6_ = nullptr;
 
     std::shared_ptr<const state::configuration> running_;
     std::shared_ptr<const state::configuration> operator_config_;  ///< without learned addresses

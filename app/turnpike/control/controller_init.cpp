@@ -35,14 +35,16 @@ result<std::unique_ptr<controller>> controller::create(
 }
 
 result<void> controller::make(std::unique_ptr<const state::configuration> config) {
-    const auto sum =
-        isa::choose(packet::ipv4_sum_kernels(), "ipv4_checksum", eal::max_simd_bitwidth());
+    const uint16_t width = eal::max_simd_bitwidth();
+    const auto sum = isa::choose(packet::ipv4_sum_kernels(), "ipv4_checksum", width);
     if (!sum) return tl::unexpected<error>(sum.error());
     ipv4_sum_ = *sum;
-    const auto fast =
-        isa::choose(packet::fast_ipv4_kernels(), "fast_ipv4", eal::max_simd_bitwidth());
-    if (!fast) return tl::unexpected<error>(fast.error());
-    fast_ipv4_ = *fast;
+    const auto fast4 = isa::choose(packet::fast_ipv4_kernels(), "fast_ipv4", width);
+    if (!fast4) return tl::unexpected<error>(fast4.error());
+    fast_ipv4_ = *fast4;
+    const auto fast6 = isa::choose(packet::fast_ipv6_kernels(), "fast_ipv6", width);
+    if (!fast6) return tl::unexpected<error>(fast6.error());
+    fast_ipv6_ = *fast6;
     // Check before anything is opened; loaded again when applied.
     if (const auto profiles = pcie_profiles(*config); !profiles)
         return tl::unexpected<error>(profiles.error());
@@ -334,6 +336,7 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
             machine_counters_->instructions_of(worker_slot->worker.parts().lcore));
     r.isa["ipv4_checksum"] = ipv4_sum_->name;
     r.isa["fast_ipv4"] = fast_ipv4_->name;
+    r.isa["fast_ipv6"] = fast_ipv6_->name;
     const bool routed =
         std::any_of(running_->interfaces.begin(), running_->interfaces.end(),
                     [](const auto& i) { return i.second.kind == state::interface_kind::routed; });

@@ -29,6 +29,7 @@
 #include "fib/fib6.hpp"
 #include "packet/checksum.hpp"
 #include "packet/fast_ipv4.hpp"
+#include "packet/fast_ipv6.hpp"
 #include "packet/flow_hash.hpp"
 #include "packet/headers.hpp"
 
@@ -110,6 +111,7 @@ struct snapshot {
     packet::flow_hashing sharing{};  ///< hash parameters for ECMP
     packet::ipv4_sum_function* ipv4_sum = nullptr;
     packet::fast_ipv4_function* fast_ipv4 = nullptr;
+    packet::fast_ipv6_function* fast_ipv6 = nullptr;
 };
 
 }  // namespace turnpike::datapath

@@ -102,19 +102,15 @@ struct avx2 {
                                 uint32_t* d) noexcept {
         rows128::load_columns_be(from, a, b, c, d);
     }
-    static void columns_be_each(const uint8_t* const* from, unsigned offset,
-                                avx2 (&column)[4]) noexcept {
+    static void columns_each(const uint8_t* const* from, unsigned offset,
+                             avx2 (&column)[4]) noexcept {
         // Each half register holds one row: rows i and i + 4 are paired, so that transposing both
         // halves leaves lane i with row i.
-        const __m256i order =
-            _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0, 7, 6,
-                             5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
         const auto half = [&](unsigned i) {
             return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[i] + offset));
         };
         const auto rows = [&](unsigned i) {
-            return _mm256_shuffle_epi8(
-                _mm256_inserti128_si256(_mm256_castsi128_si256(half(i)), half(i + 4), 1), order);
+            return _mm256_inserti128_si256(_mm256_castsi128_si256(half(i)), half(i + 4), 1);
         };
         const __m256i row[4] = {rows(0), rows(1), rows(2), rows(3)};
         const __m256i low01 = _mm256_unpacklo_epi32(row[0], row[1]);
@@ -125,6 +121,11 @@ struct avx2 {
         column[1].v = _mm256_unpackhi_epi64(low01, low23);
         column[2].v = _mm256_unpacklo_epi64(high01, high23);
         column[3].v = _mm256_unpackhi_epi64(high01, high23);
+    }
+    static void columns_be_each(const uint8_t* const* from, unsigned offset,
+                                avx2 (&column)[4]) noexcept {
+        columns_each(from, offset, column);
+        for (avx2& c : column) c = swap_bytes(c);
     }
     static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
         const __m256i wanted = _mm256_set1_epi64x(key);
@@ -162,7 +163,7 @@ struct avx2 {
                                          3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12)))};
     }
     static void load_rows_be(const uint8_t* at, avx2& first, avx2& second) noexcept {
-        // Rows i and i + 4 are paired, as in columns_be_each.
+        // Rows i and i + 4 are paired, as in columns_each.
         const auto rows = [at](unsigned i) {
             const auto* from = reinterpret_cast<const __m128i*>(at);
             return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from + i)),

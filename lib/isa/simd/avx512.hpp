@@ -110,17 +110,14 @@ struct avx512 {
                                 uint32_t* d) noexcept {
         rows128::load_columns_be(from, a, b, c, d);
     }
-    static void columns_be_each(const uint8_t* const* from, unsigned offset,
-                                avx512 (&column)[4]) noexcept {
+    static void columns_each(const uint8_t* const* from, unsigned offset,
+                             avx512 (&column)[4]) noexcept {
         // Rows i, i + 4, i + 8 and i + 12 are grouped, as in avx2.hpp.
-        const __m512i order = _mm512_broadcast_i32x4(
-            _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
         const auto rows = [&](unsigned i) {
             __m512i x = _mm512_castsi128_si512(block(from[i] + offset));
             x = _mm512_inserti32x4(x, block(from[i + 4] + offset), 1);
             x = _mm512_inserti32x4(x, block(from[i + 8] + offset), 2);
-            x = _mm512_inserti32x4(x, block(from[i + 12] + offset), 3);
-            return _mm512_shuffle_epi8(x, order);
+            return _mm512_inserti32x4(x, block(from[i + 12] + offset), 3);
         };
         const __m512i row[4] = {rows(0), rows(1), rows(2), rows(3)};
         const __m512i low01 = _mm512_unpacklo_epi32(row[0], row[1]);
@@ -131,6 +128,11 @@ struct avx512 {
         column[1].v = _mm512_unpackhi_epi64(low01, low23);
         column[2].v = _mm512_unpacklo_epi64(high01, high23);
         column[3].v = _mm512_unpackhi_epi64(high01, high23);
+    }
+    static void columns_be_each(const uint8_t* const* from, unsigned offset,
+                                avx512 (&column)[4]) noexcept {
+        columns_each(from, offset, column);
+        for (avx512& c : column) c = swap_bytes(c);
     }
     static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
         return popcount(_mm512_cmplt_epi64_mask(_mm512_load_si512(at), _mm512_set1_epi64(key)));

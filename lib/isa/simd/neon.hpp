@@ -108,17 +108,14 @@ struct neon {
         columns_be_each(from, 0, column);
         store_columns(column, a, b, c, d);
     }
+    static void columns_each(const uint8_t* const* from, unsigned offset,
+                             neon (&column)[4]) noexcept {
+        transpose([&](unsigned i) { return load_any(from[i] + offset); }, column);
+    }
     static void columns_be_each(const uint8_t* const* from, unsigned offset,
                                 neon (&column)[4]) noexcept {
-        transpose(
-            [&](unsigned i) {
-                return neon{vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(from[i] + offset)))};
-            },
-            column);
-    }
-    template <class At>
-    static void columns_of(const At& at, neon (&column)[4]) noexcept {
-        transpose([&](unsigned i) { return load_any(at(i)); }, column);
+        columns_each(from, offset, column);
+        for (neon& c : column) c = swap_bytes(c);
     }
     template <int N>
     [[nodiscard]] uint32_t lane() const noexcept {

@@ -106,10 +106,14 @@ struct scalar {
             d[i] = __builtin_bswap32(load_u32_each(from + i, 12).v);
         }
     }
+    static void columns_each(const uint8_t* const* from, unsigned offset,
+                             scalar (&column)[4]) noexcept {
+        for (unsigned k = 0; k < 4; ++k) column[k] = load_u32_each(from, offset + 4 * k);
+    }
     static void columns_be_each(const uint8_t* const* from, unsigned offset,
                                 scalar (&column)[4]) noexcept {
-        for (unsigned k = 0; k < 4; ++k)
-            column[k].v = __builtin_bswap32(load_u32_each(from, offset + 4 * k).v);
+        columns_each(from, offset, column);
+        for (scalar& c : column) c = swap_bytes(c);
     }
     static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
         uint64_t count = 0;

@@ -24,8 +24,8 @@
 //                                8 bytes atomically
 //   load_columns_be(from, a, b, c, d)   the 16 bytes at from[0..3] as four columns of u32, converted
 //                                from big-endian
-//   columns_be_each(p, offset, column)   column[k], lane i = the k-th of the four big-endian u32 at
-//                                p[i] + offset
+//   columns_each(p, offset, column)      column[k], lane i = the k-th of the four u32 at p[i] + offset
+//   columns_be_each(p, offset, column)   the same of big-endian u32
 //   count_below(at, key)         how many of the eight i64 at `at`, 64-byte aligned, are below key
 //   merge_best(best, in, found, tops, there)   best[c] of four u64 below 2^63 = the higher of best[c] and
 //                                tops[i], i the lowest bit of found & in[c], if there is any; found has
@@ -145,18 +145,21 @@ struct sse42 {
                                 uint32_t* d) noexcept {
         rows128::load_columns_be(from, a, b, c, d);
     }
-    static void columns_be_each(const uint8_t* const* from, unsigned offset,
-                                sse42 (&column)[4]) noexcept {
-        const __m128i r0 = rows128::swapped(from[0] + offset),
-                      r1 = rows128::swapped(from[1] + offset),
-                      r2 = rows128::swapped(from[2] + offset),
-                      r3 = rows128::swapped(from[3] + offset);
+    static void columns_each(const uint8_t* const* from, unsigned offset,
+                             sse42 (&column)[4]) noexcept {
+        const __m128i r0 = load_any(from[0] + offset).v, r1 = load_any(from[1] + offset).v,
+                      r2 = load_any(from[2] + offset).v, r3 = load_any(from[3] + offset).v;
         const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
         const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
         column[0].v = _mm_unpacklo_epi64(low01, low23);
         column[1].v = _mm_unpackhi_epi64(low01, low23);
         column[2].v = _mm_unpacklo_epi64(high01, high23);
         column[3].v = _mm_unpackhi_epi64(high01, high23);
+    }
+    static void columns_be_each(const uint8_t* const* from, unsigned offset,
+                                sse42 (&column)[4]) noexcept {
+        columns_each(from, offset, column);
+        for (sse42& c : column) c = swap_bytes(c);
     }
     // Operations of this file only, for code compiled for DPDK's baseline.
     static void store_any(void* to, sse42 a) noexcept {
@@ -209,18 +212,6 @@ struct sse42 {
         const __m128i two = _mm_min_epi32(v, _mm_unpackhi_epi64(v, v));
         return static_cast<uint32_t>(
             _mm_cvtsi128_si32(_mm_min_epi32(two, _mm_shuffle_epi32(two, 1))));
-    }
-    /// column[k], lane i = the k-th of the four u32 at at(i)
-    template <class At>
-    static void columns_of(const At& at, sse42 (&column)[4]) noexcept {
-        const __m128i r0 = load_any(at(0)).v, r1 = load_any(at(1)).v, r2 = load_any(at(2)).v,
-                      r3 = load_any(at(3)).v;
-        const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
-        const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
-        column[0].v = _mm_unpacklo_epi64(low01, low23);
-        column[1].v = _mm_unpackhi_epi64(low01, low23);
-        column[2].v = _mm_unpacklo_epi64(high01, high23);
-        column[3].v = _mm_unpackhi_epi64(high01, high23);
     }
     /// to[i] = high lane i, low lane i
     static void store_pairs(void* to, sse42 low, sse42 high) noexcept {

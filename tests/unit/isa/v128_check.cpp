@@ -142,10 +142,10 @@ void check_rows() {
     expect(of(v128::load_u32_each(row, offset)) == each([&](unsigned i) { return word(i, 0); }),
            "load_u32_each");
     v128 column[4], big_endian[4];
-    v128::columns_of([&](unsigned i) { return row[i] + offset; }, column);
+    v128::columns_each(row, offset, column);
     v128::columns_be_each(row, offset, big_endian);
     for (unsigned k = 0; k < 4; ++k) {
-        expect(of(column[k]) == each([&](unsigned i) { return word(i, k); }), "columns_of");
+        expect(of(column[k]) == each([&](unsigned i) { return word(i, k); }), "columns_each");
         expect(of(big_endian[k]) == each([&](unsigned i) { return __builtin_bswap32(word(i, k)); }),
                "columns_be_each");
     }

@@ -56,6 +56,12 @@ void cut_padding(const fast_burst& b, packet_mask packets, const uint32_t* l3_by
     });
 }
 
+/// Lengths of packets of one family.
+struct lengths {
+    uint32_t most;  ///< of the longest packet, in bytes of layer 3
+    bool padded;    ///< some frame is longer than its IP packet
+};
+
 /// Ingress context, the same for all packets of a fast group of interfaces.
 struct ingress {
     const snapshot& v;
@@ -199,9 +205,8 @@ fast_verdict forward_ipv4(const ingress& from, const fast_burst& b, packet_mask 
 fast_verdict forward_ipv6(const ingress& from, const fast_burst& b, packet_mask packets,
                           const frames& f) noexcept {
     std::array<ipv6_address, burst_max> destination;
-    alignas(16) std::array<uint32_t, burst_max> l3_bytes;
-    lengths bytes;
-    packet_mask fast = fast_ipv6(from.us).find_all(b, packets, f, l3_bytes.data(), bytes);
+    packet::fast_ipv6 found;
+    packet_mask fast = find_fast_ipv6(from.v.fast_ipv6, b, packets, f, from.us, found);
     packet_mask not_fast = 0;
     const auto ip_of = [&](uint32_t i) -> const packet::ipv6_header& {
         return packet::header_at<packet::ipv6_header>(f.first[i] + l2_bytes);
@@ -221,8 +226,8 @@ fast_verdict forward_ipv6(const ingress& from, const fast_burst& b, packet_mask 
     if (fast == 0) return {};
     nexthop_indices nexthop;
     const uint32_t n = look_up(*from.routing.fib6, fast, destination.data(), nexthop);
-    return send(from, b, f, fast, nexthop, n, l3_bytes.data(), bytes, classify_fast_ipv6,
-                [](uint8_t* frame, uint32_t) noexcept {
+    return send(from, b, f, fast, nexthop, n, found.l3_bytes, {found.longest, found.padded},
+                classify_fast_ipv6, [](uint8_t* frame, uint32_t) noexcept {
                     --packet::header_at<packet::ipv6_header>(frame + l2_bytes).hop_limit;
                 });
 }
@@ -239,10 +244,7 @@ __attribute__((noinline)) fast_verdict forward_part(const ingress& from, burst& 
     if (packets == 0) return {};
     part p;
     p.gather(b, f, packets);
-    if (six)
-        p.f.fill_up<4>(p.n);
-    else
-        p.f.fill_up<16>(p.n);
+    p.f.fill_up(p.n);
     if ((b.tagged & packets) != 0)
         for (uint32_t k = 0; k < p.n; ++k) {
             p.tag[k] = b.tag[p.at[k]];

@@ -141,13 +141,12 @@ class unwrapper {
         if (t_.ends6.empty()) return 0;
         packets = to_vtep_port<ipv6_bytes>(packets);
         if (packets == 0) return 0;
-        alignas(16) std::array<uint32_t, burst_max> l3_bytes;
-        lengths unused;
-        packets = fast_ipv6(in_.mac).find_all(b_, packets, f_, l3_bytes.data(), unused);
+        packet::fast_ipv6 fast;
+        packets = find_fast_ipv6(v_.fast_ipv6, b_, packets, f_, in_.mac, fast);
         if (packets == 0) return 0;
         outer_headers says;
         for (const uint16_t port : t_.ports)
-            read_outer<ipv6_bytes>(roomy_, b_.count, l3_bytes.data(), port, says);
+            read_outer<ipv6_bytes>(roomy_, b_.count, fast.l3_bytes, port, says);
         std::array<tunnel::endpoint6, burst_max> key;
         packet_mask known = 0;
         uint32_t n = 0;
