@@ -453,13 +453,16 @@ port& port::operator=(port&& other) noexcept {
 
 port::~port() { close(); }
 
-void port::listen_to(std::span<const packet::mac_address> groups) noexcept {
-    if (id_ == none) return;
+result<void> port::listen_to(std::span<const packet::mac_address> groups) {
+    if (id_ == none) return {};
     static_assert(sizeof(mac_address) == sizeof(rte_ether_addr));
     auto* list =
         const_cast<rte_ether_addr*>(reinterpret_cast<const rte_ether_addr*>(groups.data()));
-    if (rte_eth_dev_set_mc_addr_list(id_, list, static_cast<uint32_t>(groups.size())) != 0)
-        rte_eth_allmulticast_enable(id_);
+    int code = rte_eth_dev_set_mc_addr_list(id_, list, static_cast<uint32_t>(groups.size()));
+    if (code != 0) code = rte_eth_allmulticast_enable(id_);
+    if (code != 0 && code != -ENOTSUP)
+        return fail(-code, where_, driver_ + " refuses the multicast addresses");
+    return {};
 }
 
 std::string port::pci_address() const {

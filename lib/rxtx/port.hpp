@@ -76,8 +76,9 @@ class port {
     /// The driver reported a reset (RTE_ETH_EVENT_INTR_RESET), as a virtual function's by its physical function: the device
     /// works again when it has been closed and opened.
     [[nodiscard]] bool was_reset() const noexcept;
-    /// Receive these multicast addresses; a driver without such a filter uses all-multicast mode.
-    void listen_to(std::span<const packet::mac_address> groups) noexcept;
+    /// Receive these multicast addresses; all-multicast mode is used where the driver has no such filter, or its filter is full.
+    /// A driver with neither delivers all frames. Errors  the driver's
+    [[nodiscard]] result<void> listen_to(std::span<const packet::mac_address> groups);
     /// Change the MTU while the port runs. Errors  EBUSY: its buffers were set up for shorter
     /// frames; else the driver's
     [[nodiscard]] result<void> change_mtu(uint16_t mtu);

@@ -88,6 +88,7 @@ TEST(reload, several_buffers_are_asked_for_where_frames_take_them) {
 
 /// By ethdev ID: calls of the driver's operation that sets group addresses.
 std::map<uint16_t, int> group_calls;
+int group_answer = 0;
 
 /// net_ring has no such operation, nor its delay: milliseconds for net_xsk and for some NICs.
 void count_group_calls(uint16_t id) {
@@ -97,8 +98,9 @@ void count_group_calls(uint16_t id) {
     counting = *device.dev_ops;
     counting.set_mc_addr_list = [](rte_eth_dev* d, rte_ether_addr*, uint32_t) {
         ++group_calls[d->data->port_id];
-        return 0;
+        return group_answer;
     };
+    counting.allmulticast_enable = [](rte_eth_dev*) { return group_answer; };
     device.dev_ops = &counting;
 }
 
@@ -113,6 +115,13 @@ TEST(reload, a_change_programs_a_port_only_where_it_is_about_it) {
     ASSERT_TRUE(l.apply(router("", "", "10.0.1.254/24, \"2001:db8:1::fe:1/64\"")));
     EXPECT_EQ(group_calls[west], 1) << "a new solicited-node group";
     EXPECT_EQ(group_calls[east], 0);
+    group_answer = -EIO;
+    ASSERT_TRUE(l.apply(router("", "", "10.0.1.254/24, \"2001:db8:1::fd:1/64\"")));
+    group_answer = 0;
+    EXPECT_EQ(group_calls[west], 2);
+    ASSERT_TRUE(l.apply(
+        router("{to: 10.9.0.1/32, via: 10.0.2.2}", "", "10.0.1.254/24, \"2001:db8:1::fd:1/64\"")));
+    EXPECT_EQ(group_calls[west], 3) << "what a driver has refused is asked for again";
 }
 
 /// A device that runs is not taken from under its workers by another name.

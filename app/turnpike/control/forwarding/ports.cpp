@@ -587,12 +587,13 @@ void ports::listen(const datapath::snapshot& v) noexcept {
             open_port::filters filters = filters_of(*port, v);
             if (port->lost || port->filters_set == filters) continue;
             port->filters_set.reset();
-            if (auto set = port->device.set_promiscuous(filters.promiscuous); !set) {
+            auto set = port->device.set_promiscuous(filters.promiscuous);
+            if (set && !filters.groups.empty()) set = port->device.listen_to(filters.groups);
+            if (!set) {
                 observe::log(observe::log_level::error, set.error().message(),
                              {{"port", port->name}});
                 continue;  // retried with the next change
             }
-            if (!filters.groups.empty()) port->device.listen_to(filters.groups);
             port->filters_set = std::move(filters);
         }
     } catch (const std::bad_alloc&) {  // retried with the next change
