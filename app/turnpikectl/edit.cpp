@@ -33,8 +33,10 @@ class edited_file {
         path_ = std::string(folder == nullptr ? "/tmp" : folder) + "/turnpike-XXXXXX.yaml";
         const owned_fd fd(::mkstemps(path_.data(), 5));
         if (fd.get() < 0) return fail(errno, path_, "cannot be created");
-        if (!write_all(fd.get(), text)) return fail(errno, path_, "cannot be written");
-        return {};
+        if (write_all(fd.get(), text)) return {};
+        const auto failed = fail(errno, path_, "cannot be written");
+        remove();
+        return failed;
     }
     [[nodiscard]] std::string text() const {
         std::ostringstream out;

@@ -17,7 +17,8 @@ namespace turnpike::packet {
 inline constexpr uint32_t fast_ipv6_frames = 32;
 
 struct alignas(64) fast_ipv6 {
-    uint32_t l3_bytes[fast_ipv6_frames];  ///< length, including the header; 0: not for the fast path
+    uint32_t
+        l3_bytes[fast_ipv6_frames];  ///< length, including the header; 0: not for the fast path
     // Frames behind the last count, too.
     uint32_t longest;  ///< the greatest l3_bytes
     bool padded;       ///< some fast-path frame is longer than its packet
@@ -34,7 +35,7 @@ struct alignas(64) fast_ipv6 {
 using fast_ipv6_function = uint32_t(const uint8_t* const* frame, const uint32_t* frame_bytes,
                                     uint32_t n, const mac_address& us, fast_ipv6& out) noexcept;
 
-/// Of a frame that was found with a doubt: its upper layer is neither TCP nor UDP, or its addresses may be equal.
+/// For a frame with a doubt: its upper layer is neither TCP nor UDP, or its addresses may be equal.
 inline bool is_fast_for_sure(const ipv6_header& ip) noexcept {
     return !is_ipv6_extension(ip.next_header) && ip.next_header != protocol_icmpv6 &&
            ip.source != ip.destination;

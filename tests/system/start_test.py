@@ -114,6 +114,16 @@ def test_command_line_beats_the_file():
     assert [w["lcore"] for w in report["workers"]] == [0]
 
 
+def test_the_limit_of_descriptors_is_raised():
+    """EAL keeps one for each hugepage."""
+    with Lab() as lab:
+        t = Turnpike(lab, lab.host("dut"), ring_to_null(), under=["prlimit", "--nofile=256:4096", "--"])
+        with open(f"/proc/{t.process.pid}/limits", encoding="ascii") as file:
+            limit = next(line.split()[3:5] for line in file if line.startswith("Max open files"))
+        assert limit == ["4096", "4096"], limit
+        t.stop()
+
+
 def test_stats_interval_prints_the_bill():
     code, _report, said = run_for(ring_to_null(), seconds=1, options=["--stats-interval", "0.2"])
     assert code == 0 and said.count("cycles/pkt") >= 4, said

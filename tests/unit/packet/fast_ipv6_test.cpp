@@ -107,7 +107,8 @@ TEST_P(fast_frames6, of_random_headers_in_bursts_of_any_size) {
         for (byte_vector& f : frames) {
             ipv6_fields fields{
                 .version = static_cast<uint8_t>(random() % 16 != 0 ? 6 : random() % 16),
-                .next_header = static_cast<uint8_t>(random() % 3 == 0 ? random() : 6 + random() % 2 * 11),
+                .next_header =
+                    static_cast<uint8_t>(random() % 3 == 0 ? random() : 6 + random() % 2 * 11),
                 .hop_limit = static_cast<uint8_t>(random() % 4 != 0 ? 64 : random() % 3),
                 .source = address(),
                 .destination = address()};
@@ -116,7 +117,8 @@ TEST_P(fast_frames6, of_random_headers_in_bursts_of_any_size) {
             if (random() % 8 == 0) fields.payload_bytes = static_cast<uint16_t>(random() % 24);
             if (random() % 32 == 0) fields.payload_bytes = static_cast<uint16_t>(random());
             f = ethernet(0x86dd, ipv6(fields, counted(payload)));
-            if (random() % 8 == 0) f[random() % readable] ^= static_cast<uint8_t>(1 << random() % 8);
+            if (random() % 8 == 0)
+                f[random() % readable] ^= static_cast<uint8_t>(1 << random() % 8);
         }
         compare(kernel->function, frames);
     }

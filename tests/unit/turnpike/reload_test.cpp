@@ -121,7 +121,7 @@ TEST(reload, a_change_programs_a_port_only_where_it_is_about_it) {
     EXPECT_EQ(group_calls[west], 2);
     ASSERT_TRUE(l.apply(
         router("{to: 10.9.0.1/32, via: 10.0.2.2}", "", "10.0.1.254/24, \"2001:db8:1::fd:1/64\"")));
-    EXPECT_EQ(group_calls[west], 3) << "what a driver has refused is asked for again";
+    EXPECT_EQ(group_calls[west], 3) << "the driver is asked again";
 }
 
 /// A device that runs is not taken from under its workers by another name.

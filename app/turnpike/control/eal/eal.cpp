@@ -8,6 +8,7 @@
 #include <rte_errno.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -134,6 +135,15 @@ result<void> check_hugepages(const state::configuration& config,
         options.push_back(std::to_string(2 * (bytes >> 20)));
     }
     return {};
+}
+
+/// EAL keeps a descriptor of each 2 MB page (--in-memory, get_seg_memfd()): the usual soft limit of 1,024 ends at 2 GB, and tables
+/// that grow take the last ones from clients, TAPs and sockets. Nothing here uses select().
+void raise_descriptor_limit() noexcept {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace
@@ -268,6 +278,7 @@ result<void> start_eal(const state::configuration& config,
     if (auto checked = check_lcores(options, "/"); !checked) return checked;
     if (auto checked = check_cpuset(options); !checked) return checked;
     prefer_in_memory(options);
+    raise_descriptor_limit();
     if (auto checked = check_hugepages(config, options); !checked) return checked;
     allow_only_configured(options, config);
     options.insert(options.begin(), "turnpike");
