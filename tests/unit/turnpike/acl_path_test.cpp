@@ -426,6 +426,39 @@ TEST(acl, on_the_way_out_only_what_would_leave_is_judged) {
     l.settle();
 }
 
+/// Permitted packets have the neighbour probed; denied packets neither do, nor get an ICMP error.
+TEST(acl, the_egress_list_applies_where_the_neighbour_does_not_answer) {
+    lab l(routed(list("{action: deny, name: tcp, protocol: tcp}"), "{}", "{out: a}"));
+    const ipv4_fields to_silent{.destination = 0x0a000209};
+    const auto solicitations_in = [&](int half_seconds) {
+        l.sent(1);
+        size_t n = 0;
+        for (int i = 0; i < half_seconds; ++i) {
+            l.control(500);
+            l.settle();
+            for (const byte_vector& frame : l.sent(1))
+                if (load_be<uint16_t>(&frame[12]) == 0x0806) ++n;
+        }
+        return n;
+    };
+    ASSERT_TRUE(l.offer(0, udp4(1, 2, to_silent)));
+    l.settle();
+    for (int i = 0; i < 20 && l.dropped(datapath::drop_reason::neighbour_failed) == 0; ++i)
+        solicitations_in(1);
+    ASSERT_EQ(l.dropped(datapath::drop_reason::neighbour_failed), 1U);
+    l.sent(0);
+
+    EXPECT_EQ(l.verdict_of(tcp4(1, 2, 0x10, to_silent)), "acl_deny_out");
+    EXPECT_EQ(l.rule("tcp").packets, 1U);
+    EXPECT_EQ(solicitations_in(3), 0U);
+    EXPECT_EQ(l.verdict_of(udp4(1, 2, to_silent)), "neighbour_failed, reported");
+    EXPECT_EQ(l.rule("default").packets, 2U);
+    EXPECT_GE(solicitations_in(3), 1U);
+    EXPECT_EQ(l.verdict_of(tcp4(1, 2, 0x10, {.ttl = 1, .destination = 0x0a000209})),
+              "ipv4_ttl, reported");
+    EXPECT_EQ(l.rule("tcp").packets, 1U);
+}
+
 TEST(acl, in_and_out_and_both_ports_have_lists_of_their_own) {
     lab l(routed(list("{action: deny, protocol: tcp}", "permit", "tcp") +
                      list("{action: deny, protocol: udp}", "permit", "udp"),

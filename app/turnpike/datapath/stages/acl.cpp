@@ -2,11 +2,11 @@
 // Stages acl_in, acl_out and acl_l2: the ACLs of the ingress and egress interfaces, and
 // the L2 ACL of the ingress bridge member. Only packets of interfaces with an ACL come here (doc/acl.md); of
 // a routed interface's packets, only the ones that stage ip_fast has not classified (acl_verdict.hpp).
-//   Reads   packet, parsed, in, out, punted, vxlan_to_us, tagged, tag; interface.{acl_in, acl_out}; L2 lists: packet,
-//           in or out and domain, tagged, tag_in_frame, tag; interface.{l2_in, l2_out}
+//   Reads   packet, parsed, in, out, nexthop, punt, punted, vxlan_to_us, tagged, tag; interface.{acl_in, acl_out};
+//           L2 lists: packet, in or out and domain, tagged, tag_in_frame, tag; interface.{l2_in, l2_out}
 //   Writes  drop of denied packets; the lists' counters
 // ACLs apply to IPv4 and IPv6 packets. Ingress: all packets not yet dropped, including those to the
-// router. Egress: packets to send or waiting for a neighbour, except packets that turnpike
+// router. Egress: packets to send or waiting for a neighbour, which may be known not to answer, except packets that turnpike
 // originates. L2 ACLs apply to every frame.
 #include <algorithm>
 #include <bit>
@@ -244,6 +244,13 @@ packet_mask classify_by_interface(packet_mask packets, const ListOf& list_of,
     return denied;
 }
 
+/// Permitted packets whose neighbour does not answer: control probes it while there are any (ip_forward.cpp).
+void mark_failed(const snapshot& v, const burst& b, packet_mask packets) noexcept {
+    for_each(packets, [&](uint32_t i) {
+        if (b.punt[i] == punt_reason::icmp_error) v.nexthops[b.nexthop[i]].mark_used();
+    });
+}
+
 }  // namespace
 
 acl_verdict classify_fast_ipv4(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
@@ -327,7 +334,10 @@ stage_mask run_acl_l2(context& c, burst& b, packet_mask packets) noexcept {
 stage_mask run_acl_out(context& c, burst& b, packet_mask packets) noexcept {
     const packet_mask denied = classify_out(*c.snapshot, b, packets, c.worker);
     packets &= ~denied;
-    return enqueue(b, packets & b.punted, stage::punt) |
+    const packet_mask punts = packets & b.punted;
+    if (punts != 0) [[unlikely]]
+        mark_failed(*c.snapshot, b, punts);
+    return enqueue(b, punts, stage::punt) |
            go_on_output(*c.snapshot, b, packets & ~b.punted, stage::acl_out) |
            enqueue(b, denied, stage::drop);
 }

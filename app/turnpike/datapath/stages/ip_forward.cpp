@@ -35,7 +35,8 @@ void choose_member(const snapshot& v, burst& b, uint32_t i) noexcept {
 
 struct outcome {
     packet_mask sent = 0, punts = 0, drops = 0, vxlan_to_us = 0;
-    packet_mask waits = 0;  ///< for their neighbours; the egress ACL applies first
+    /// for their neighbours, or for one that does not answer; the egress ACL applies first
+    packet_mask waits = 0;
 
     void punt(burst& b, uint32_t i, punt_reason why) noexcept {
         b.punt[i] = why;
@@ -80,20 +81,28 @@ drop_reason check_ipv6(const burst& b, uint32_t i, uint16_t mtu) noexcept {
 bool sends_icmp(drop_reason why) noexcept { return why != drop_reason::link_local_source; }
 
 /// A neighbour that does not answer: like a packet that waited for it in vain, after the checks that precede
-/// resolution.
-void end_at_failed(burst& b, uint32_t i, next_hop& nexthop, outcome& o) noexcept {
-    nexthop.mark_used();
+/// resolution and the egress ACL. Stage acl_out marks the next hop as used, for the packets that it permits.
+void end_at_failed(const snapshot& v, burst& b, uint32_t i, next_hop& nexthop,
+                   outcome& o) noexcept {
     const uint16_t mtu = b.mtu[i] = std::min(b.mtu[i], nexthop.mtu.load(std::memory_order_relaxed));
-    drop_reason why = b.parsed[i].is_ipv4() ? check_ipv4(b, i, mtu) : check_ipv6(b, i, mtu);
-    if (why == drop_reason::none) why = nexthop.reason;
-    if (sends_icmp(why) && (b.outer >> i & 1) == 0) return o.send_icmp_error(b, i, why);
-    drop_packet(b, i, why, o.drops);
+    const drop_reason why = b.parsed[i].is_ipv4() ? check_ipv4(b, i, mtu) : check_ipv6(b, i, mtu);
+    const bool outer = (b.outer >> i & 1) != 0;
+    if (why != drop_reason::none) {
+        if (sends_icmp(why) && !outer) return o.send_icmp_error(b, i, why);
+        return drop_packet(b, i, why, o.drops);
+    }
+    if (outer || (v.paths[b.out[i].interface].output & bit(stage::acl_out)) == 0)
+        nexthop.mark_used();
+    if (outer) return drop_packet(b, i, nexthop.reason, o.drops);
+    b.drop[i] = nexthop.reason;
+    b.punt[i] = punt_reason::icmp_error;
+    o.waits |= packet_mask{1} << i;
 }
 
 /// Next hops of kinds drop, local and failed.
 void end_here(const snapshot& v, burst& b, uint32_t i, nexthop_kind kind, next_hop& nexthop,
               outcome& o) noexcept {
-    if (kind == nexthop_kind::failed) return end_at_failed(b, i, nexthop, o);
+    if (kind == nexthop_kind::failed) return end_at_failed(v, b, i, nexthop, o);
     if ((b.outer >> i & 1) != 0) [[unlikely]]
         return drop_packet(
             b, i, kind == nexthop_kind::local ? drop_reason::tunnel_to_self : nexthop.reason,
