@@ -329,6 +329,13 @@ TEST(neigh_suppress, comes_and_goes) {
     EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "110");
     ASSERT_TRUE(l.apply(two_tunnels));
     EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "012");
+    // Meanwhile the address moves to another host, which is not recorded.
+    l.send(2, in_ipv4(vxlan(arp_frame(1, 9, ip_of(2), ip_of(2)))));
+    ASSERT_TRUE(l.apply(suppressed));
+    EXPECT_EQ(l.learnt(), "p0 01, t2 02, t2 09");
+    EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "012");
+    l.send(2, in_ipv4(vxlan(arp_answer(9, 1))));
+    EXPECT_EQ(counted_out(l.send(0, question(1, 9))), "110");
 }
 
 }  // namespace

@@ -293,6 +293,10 @@ class bridges::prepared_bridges : public prepared_change {
     void commit() noexcept override {
         if (!changes_) return;
         of_.drop_of_removed(by_domain_);
+        // Without neigh_suppress, workers report no messages: the bindings from before may have changed.
+        if (tables_->addresses != nullptr &&
+            (of_.shown_ == nullptr || of_.shown_->addresses == nullptr))
+            of_.addresses_->drop_domains([](uint16_t) { return true; });
         of_.rows_.swap(rows_);
         of_.by_domain_.swap(by_domain_);
         of_.configured_.swap(configured_);
