@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Encapsulation and decapsulation, byte by byte; drops and their reasons.
+#include "lib/own_namespace.hpp"
 #include "tunnel_lab.hpp"
 
 namespace turnpike {
@@ -42,6 +43,32 @@ TEST(tunnel, forwards_nothing_from_one_endpoint_to_another) {
     l.send(2, in_ipv4(vxlan(frame(everybody, fdb_entry(8))), {.source = three4}));
     l.send(2, in_ipv4(vxlan(frame(fdb_entry(8), fdb_entry(7)))));
     EXPECT_EQ(l.dropped(drop_reason::bridge_isolated), 1U);
+}
+
+/// While the interface with the VTEP's address is set down, packets to it are forwarded as to any address.
+TEST(tunnel, ends_at_no_address_of_an_interface_that_is_down) {
+    own_namespace apart;
+    lab l("control_plane: {netlink: true}\n" + ports(1) +
+          "  - {name: other, device: d1, addresses: [10.0.8.1/24]}\n"
+          "  - {name: up, device: d2, addresses: [10.0.9.1/24], host_interface: true}\n"
+          "neighbours:\n  static: [{address: 10.0.8.2, mac: \"02:00:00:00:09:02\"}]\n"
+          "tunnels:\n" +
+          one_tunnel("far", "10.0.8.2") + bridge("{port: p0}, {port: far}"));
+    const byte_vector f = frame(everybody, fdb_entry(7)),
+                      in = in_ipv4(vxlan(f), {.source = 0x0a000802}, {2, 0, 0, 0, 0, 0x0c});
+    const auto set_down = [&](const state::learned& kernel) {
+        l.worker().pause();
+        ASSERT_TRUE(l.controller().learn(kernel));
+        l.worker().resume();
+    };
+    EXPECT_EQ(l.send(1, in)[0], one(f));
+    state::learned kernel;
+    kernel.admin_down = {"up"};
+    set_down(kernel);
+    EXPECT_TRUE(l.send(1, in)[0].empty());
+    EXPECT_EQ(l.dropped(drop_reason::no_route), 1U);
+    set_down({});
+    EXPECT_EQ(l.send(1, in)[0], one(f));
 }
 
 /// A whole burst of several endpoints, with packets between that are in none.

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <bitset>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "hash/table_dpdk.hpp"
@@ -124,13 +126,25 @@ result<void> add_end(tunnel_tables& to, const transaction& c, const state::tunne
     return {};
 }
 
+/// Addresses in force, with their VRFs: not the ones of an interface that is set down.
+using addresses_in_force = std::set<std::pair<std::string_view, ip_address>>;
+
+addresses_in_force collect_in_force(const state::configuration& in) {
+    addresses_in_force out;
+    for (const auto& [name, i] : in.interfaces)
+        for (const ip_prefix& a : i.addresses) out.emplace(i.vrf, a.address);
+    return out;
+}
+
 /// Error  ENOMEM
-result<void> add(tunnel_tables& to, const transaction& c, const std::string& name,
-                 const state::tunnel& t) {
+result<void> add(tunnel_tables& to, const transaction& c, const addresses_in_force& ours,
+                 const std::string& name, const state::tunnel& t) {
     const uint16_t ifindex = c.ifindex_of.at(name);
     to.by_ifindex[ifindex] = end_of(c, name, ifindex, t);
     if (!to.has_port(t.udp_port)) to.ports.push_back(t.udp_port);
-    auto done = add_end(to, c, t, t.local, t.to_group() ? nullptr : &t.remote, ifindex);
+    result<void> done;
+    if (ours.contains({t.vrf, t.local}))
+        done = add_end(to, c, t, t.local, t.to_group() ? nullptr : &t.remote, ifindex);
     if (!done || !t.to_group()) return done;
     done = add_end(to, c, t, t.remote, nullptr, ifindex);
     for (const auto& [other, o] : c.after.tunnels)
@@ -148,8 +162,10 @@ result<std::unique_ptr<tunnel_tables>> make_tables(const transaction& c) {
     made->from4 = std::move(*from4);
     made->from6 = std::move(*from6);
     made->by_ifindex.resize(datapath::max_interfaces);
+    const addresses_in_force ours = collect_in_force(c.after);
     for (const auto& [name, t] : c.after.tunnels)
-        if (auto done = add(*made, c, name, t); !done) return tl::unexpected<error>(done.error());
+        if (auto done = add(*made, c, ours, name, t); !done)
+            return tl::unexpected<error>(done.error());
     for (auto* networks : {&made->networks4, &made->networks6}) {
         std::sort(networks->begin(), networks->end());
         networks->erase(std::unique(networks->begin(), networks->end()), networks->end());
