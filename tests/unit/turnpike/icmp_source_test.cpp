@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/eal.hpp"
+#include "lib/own_namespace.hpp"
 #include "lib/path_lab.hpp"
 
 namespace turnpike {
@@ -71,6 +72,33 @@ TEST_F(icmp_source, is_of_the_interface_that_the_error_leaves_by) {
 TEST_F(icmp_source, is_of_the_ingress_interface_if_a_group_has_it) {
     for (uint32_t host = 1; host < 9; ++host)
         EXPECT_EQ(about_v4(0x0a080000 + host).source, west4) << host;
+}
+
+/// RFC 1122 section 3.2.1.3: a group is no source, also where the frame is to our own MAC address.
+TEST(echo_source, is_no_group) {
+    own_namespace apart;
+    running_lab l(
+        "control_plane: {netlink: true}\nports:\n"
+        "  - {name: west, device: d0, addresses: [10.0.1.254/24], host_interface: true}\n"
+        "neighbours:\n  static: [{address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}]\n");
+    l.control(300);  // the TAP is set up
+    l.settle();
+    l.sent(0);
+    const auto replies_of = [&](uint32_t destination) {
+        EXPECT_TRUE(l.offer(0, ethernet(0x0800, ipv4({.protocol = 1, .destination = destination},
+                                                     icmp4(8, 0, counted(12))))));
+        l.settle();
+        size_t n = 0;
+        for (const byte_vector& f : l.sent(0))
+            n += size_t{f[12] == 0x08 && f[13] == 0 && f[23] == 1 && f[34] == 0};
+        return n;
+    };
+    EXPECT_EQ(replies_of(0x0a0001fe), 1U);
+    const uint64_t consumed = l.controller().report().total().consumed;
+    EXPECT_EQ(replies_of(0xe0000001), 0U);
+    EXPECT_GE(l.controller().report().total().consumed - consumed, 1U) << "by the kernel";
+    l.sent(0);
+    l.check_balance();
 }
 
 }  // namespace

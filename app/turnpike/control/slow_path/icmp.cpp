@@ -10,6 +10,7 @@
 #include "control/slow_path/own_source.hpp"
 #include "datapath/segments_sum.hpp"
 #include "packet/checksum.hpp"
+#include "packet/ipv4.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/mld.hpp"
 
@@ -204,10 +205,13 @@ void local::handle(owned_mbuf p) {
                                     ? datapath::drop_reason_of(packet::check_icmp(p.lead(), h))
                                     : check_scattered_icmp(p);
         if (why != drop_reason::none) return p.drop(why);
-        // The kernel decides about echo requests to IPv4 groups and broadcasts (RFC 1122 section 3.2.2.6).
+        // The kernel decides about echo requests to IPv4 groups and broadcasts (RFC 1122 section 3.2.2.6). A group's may be
+        // in a frame to our own MAC address, and is no source of a reply (section 3.2.1.3).
+        const uint8_t* const frame = p.lead().data();
         const bool to_many =
-            v4 &&
-            packet::header_at<packet::ethernet_header>(p.lead().data()).destination.is_group();
+            v4 && (packet::header_at<packet::ethernet_header>(frame).destination.is_group() ||
+                   packet::is_ipv4_multicast(
+                       packet::header_at<packet::ipv4_header>(frame + h.l2_bytes).destination));
         if (!to_many &&
             h.icmp_type == (v4 ? uint8_t{packet::icmp4_echo} : uint8_t{packet::icmp6_echo}))
             return echo(std::move(p));
