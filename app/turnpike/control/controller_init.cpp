@@ -128,9 +128,9 @@ result<void> controller::make_routing() {
                 [this](rte_mbuf* m, drop_reason why) {
                     owned_mbuf p(m, *control_tx_);
                     slow_path_context_->in_neighbours = true;
-                    // Only a forwarded packet's source gets an ICMP error.
+                    // Only a forwarded packet's source gets an ICMP error; the source of a mirrored copy is the router.
                     try {
-                        if (why == drop_reason::neighbour_failed &&
+                        if (why == drop_reason::neighbour_failed && !p.about().copy &&
                             p.about().why == datapath::punt_reason::resolve)
                             icmp_errors_->send(
                                 p, slow_path::icmp_error_of(why, p.about().parsed.is_ipv4(), 0));

@@ -366,6 +366,22 @@ TEST(mirror, copies_of_two_mirrors_have_different_identifications) {
     EXPECT_EQ(used.size(), 6U);
 }
 
+/// The source of a copy is the router itself, which sends no ICMP error to itself.
+TEST(mirror, copies_to_a_silent_neighbour_cause_no_icmp_errors) {
+    bridge_lab l(to_collector +
+                 "mirrors:\n  - {name: m, ports: [p0], direction: in, remote: 10.0.9.7, local: "
+                 "10.0.9.1}\n");
+    const byte_vector f = frame(test::fdb_entry(2), test::fdb_entry(1));
+    for (int i = 0; i < 10; ++i) {
+        ASSERT_TRUE(l.offer(0, f));
+        l.settle();
+        l.control(500);
+        EXPECT_EQ(l.sent(1).size(), 1U);
+    }
+    EXPECT_GT(l.dropped(drop_reason::neighbour_failed), 0U);
+    EXPECT_EQ(l.dropped(drop_reason::originated_no_route), 0U);
+}
+
 /// Without a route nothing is sent; while the neighbour is unknown, one copy of a burst waits for it, and is not mirrored when
 /// it leaves.
 TEST(mirror, counts_copies_without_a_path) {
