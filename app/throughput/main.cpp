@@ -194,19 +194,43 @@ constexpr renderer renderers[] = {{run_schema, to_text, to_page},
                                   {scale_schema, scale_text, to_scale_page},
                                   {paper_schema, paper_text, to_paper_page}};
 
+/// Before a run, which takes hours.
+result<void> check_outputs(const options& o) {
+    for (const std::string* file : {&o.json_file, &o.html_file})
+        if (!file->empty())
+            if (auto checked = yaml::check_writable(*file); !checked) return checked;
+    return {};
+}
+
+/// Writes the files and prints, each even if another fails. Returns the exit code of the first failure.
+int deliver(const json& out, const std::string& text, const std::string& page, const options& o) {
+    const std::string dump = out.dump(1) + "\n";
+    int code = 0;
+    const auto add_failure = [&code](const error& why) {
+        const int failure = refuse(why);
+        if (code == 0) code = failure;
+    };
+    const auto write = [&](const std::string& file, const std::string& content) {
+        if (file.empty()) return;
+        if (const auto written = yaml::write_file(file, content); !written)
+            add_failure(written.error());
+    };
+    write(o.json_file, dump);
+    write(o.html_file, page);
+    // fmt::print throws where a write fails.
+    const std::string& shown = o.json ? dump : text;
+    if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() ||
+        std::fflush(stdout) != 0)
+        add_failure({errno, "standard output", "cannot be written"});
+    return code;
+}
+
 /// Writes and prints a result of any schema.
 int publish(const json& out, const options& o) {
     const renderer& as = *std::ranges::find_if(
         renderers, [&](const renderer& r) { return out.at("schema") == r.schema; });
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
-    if (!o.json_file.empty())
-        if (const auto written = yaml::write_file(o.json_file, out.dump(1) + "\n"); !written)
-            return refuse(written.error());
-    if (!o.html_file.empty())
-        if (const auto written = yaml::write_file(o.html_file, as.page(out)); !written)
-            return refuse(written.error());
-    fmt::print("{}", o.json ? out.dump(1) + "\n" : as.text(out));
-    return std::fflush(stdout) == 0 ? 0 : exit_failed;
+    return deliver(out, as.text(out), o.html_file.empty() ? "" : as.page(out), o);
 }
 
 void catch_signals() {
@@ -310,12 +334,7 @@ int show_results(const options& o) {
         const auto second = read_result(o.compare[1], runs);
         if (!second) return refuse(second.error());
         const json compared = compare(*first, *second);
-        if (!o.json_file.empty())
-            if (const auto written = yaml::write_file(o.json_file, compared.dump(1) + "\n");
-                !written)
-                return refuse(written.error());
-        fmt::print("{}", o.json ? compared.dump(1) + "\n" : comparison_text(compared));
-        return std::fflush(stdout) == 0 ? 0 : exit_failed;
+        return deliver(compared, comparison_text(compared), "", o);
     } catch (const json::out_of_range& e) {
         return refuse(error{EINVAL, "the result", std::string("lacks a member: ") + e.what()});
     } catch (const json::exception& e) {
@@ -330,12 +349,13 @@ int main(int argc, char** argv) {
     const auto line = read_command_line(argc, argv);
     if (!line.given) return line.exit_code;
     const options& o = *line.given;
+    if (!o.result_file.empty() || !o.compare.empty()) return show_results(o);
+    if (const auto checked = check_outputs(o); !checked) return refuse(checked.error());
     if (!o.scale_file.empty()) return perform_plan(read_scale_plan(o.scale_file), scale_schema, o);
     if (!o.paper_file.empty()) return perform_plan(read_paper_plan(o.paper_file), paper_schema, o);
-    if (line.given->run_file.empty()) return show_results(*line.given);
-    const auto settings = read_run(line.given->run_file);
+    const auto settings = read_run(o.run_file);
     if (!settings) return refuse(settings.error());
-    const int code = perform(*settings, *line.given, argv[0]);
+    const int code = perform(*settings, o, argv[0]);
     rte_eal_cleanup();
     return code;
 }

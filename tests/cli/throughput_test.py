@@ -297,6 +297,31 @@ def test_a_latency_of_no_frame_is_none():
     assert ("64", "latency p50 at 50 %") in found and "64 latency p50 at 100 %: not in the second file" in compared["missing"], compared
 
 
+def test_a_file_that_cannot_be_written_loses_nothing_else():
+    """The tables, and the other file."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        page = os.path.join(folder, "page.html")
+        for words, said in ((("--output", "/dev/full", "--html", page), "/dev/full: cannot be written (No space left"),
+                            (("--output", "/nonexistent/x", "--html", page), "/nonexistent/x: cannot be written"),
+                            (("--html", "/dev/full", "--output", page), "/dev/full: cannot be written")):
+            done = run(*words, "--result", files=(result(),))
+            assert done.returncode in (1, 2) and said in done.stderr and "rfc2544" in done.stdout, (words, done)
+            assert os.path.getsize(page) > 1000, words
+            os.unlink(page)
+    done = run("--output", "/dev/full", "--compare", files=(result(), result()))
+    assert done.returncode == 1 and "back-to-back" in done.stdout, done
+
+
+def test_standard_output_that_cannot_be_written():
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file, open("/dev/full", "w", encoding="utf-8") as full:
+        json.dump(result(), file)
+        file.flush()
+        for words in ((), ("--json",)):
+            done = subprocess.run([PROGRAM, *words, "--result", file.name], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+                                  timeout=60)
+            assert done.returncode == 1 and "standard output: cannot be written (No space left" in done.stderr, done
+
+
 def test_an_earlier_result_is_shown_as_tables():
     done = run("--result", files=(result(),))
     assert done.returncode == 0 and "rfc2544" in done.stdout and "0.500000" in done.stdout, (done.stdout, done.stderr)

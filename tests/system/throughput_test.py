@@ -863,6 +863,20 @@ def test_an_interrupted_paper():
     assert "not complete: " in out and not result["steps"][0]["complete"], out
 
 
+def test_files_that_cannot_be_written_are_refused_before_the_run():
+    """A run takes hours: its files are checked before EAL, or a plan's first step."""
+    scale = Scale()
+    inside = scale.folder.name
+    for kind in ((), ("scale",)):
+        plan = os.path.join(inside, "plan.yaml" if kind else "a.yaml")
+        for words in (("--output", "/nonexistent/x.json"), ("--html", "/nonexistent/x.html"),
+                      ("--output", os.path.join(inside, "good.json"), "--html", "/nonexistent/x.html")):
+            done = subprocess.run([PROGRAM, *kind, plan, *words], capture_output=True, text=True, timeout=60, check=False)
+            assert done.returncode == 2 and "/nonexistent/x." in done.stderr and not done.stdout, (words, done)
+            assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert sorted(os.listdir(inside)) == ["a.yaml", "b.yaml", "given.json", "plan.yaml"], os.listdir(inside)
+
+
 def test_plans_that_are_refused():
     for text, why in (("workloads: []\nrun: a.yaml\n", "at least one workload"), ("run: a.yaml\n", "lacks the key 'workloads'"),
                       ("workloads: [{name: a, device: x}]\n", "lacks the key 'run'"),
