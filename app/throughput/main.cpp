@@ -42,8 +42,11 @@ std::atomic<bool> stop_requested{false};
 
 void request_stop(int) { stop_requested.store(true, std::memory_order_relaxed); }
 
+/// On standard error. fmt::print throws where that is a terminal that has gone.
+void print_error(const std::string& text) noexcept { std::fputs(text.c_str(), stderr); }
+
 int refuse(const error& why) {
-    fmt::print(stderr, "turnpike-throughput: {}\n", why.message());
+    print_error("turnpike-throughput: " + why.message() + "\n");
     return why.code == EINVAL || why.code == ENOENT ? exit_refused : exit_failed;
 }
 
@@ -76,7 +79,8 @@ bool start_eal(const std::vector<std::string>& given, const char* program, unsig
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) >= 0) return true;
-    fmt::print(stderr, "turnpike-throughput: EAL did not start: {}\n", rte_strerror(rte_errno));
+    print_error(
+        fmt::format("turnpike-throughput: EAL did not start: {}\n", rte_strerror(rte_errno)));
     return false;
 }
 
@@ -177,7 +181,7 @@ progress terminal_progress() {
         constexpr int usual = 80;
         winsize size{};
         const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-        fmt::print(stderr, "\r\x1b[K{:.{}}", text, (known ? int{size.ws_col} : usual) - 1);
+        print_error(fmt::format("\r\x1b[K{:.{}}", text, (known ? int{size.ws_col} : usual) - 1));
     };
 }
 
@@ -229,14 +233,22 @@ int deliver(const json& out, const std::string& text, const std::string& page, c
 int publish(const json& out, const options& o) {
     const renderer& as = *std::ranges::find_if(
         renderers, [&](const renderer& r) { return out.at("schema") == r.schema; });
-    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
+    if (isatty(STDERR_FILENO) != 0) print_error("\r\x1b[K");
     return deliver(out, as.text(out), o.html_file.empty() ? "" : as.page(out), o);
 }
 
+/// A terminal that hangs up stops the run, too, unless the program was started with nohup.
 void catch_signals() {
-    struct sigaction action {};
+    struct sigaction action {
+    }, at_start{};
     action.sa_handler = request_stop;
-    for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+        if (signal != SIGHUP ||
+            (sigaction(signal, nullptr, &at_start) == 0 && at_start.sa_handler != SIG_IGN))
+            sigaction(signal, &action, nullptr);
+    // A write to a pipe whose reader has ended fails. Children would inherit SIG_IGN.
+    action.sa_handler = [](int) {};
+    sigaction(SIGPIPE, &action, nullptr);
 }
 
 /// Perform the steps of a plan. The result file has the steps so far before each step.
@@ -254,10 +266,10 @@ int perform_plan(const result<scale_plan>& plan, const char* schema, const optio
              {"complete", false},
              {"stopped", "not ended"}};
     const auto show = [&](const std::string& line) {
-        fmt::print(stderr, "{}\n", line);
+        print_error(line + "\n");
         if (o.json_file.empty()) return;
         if (const auto written = yaml::write_file(o.json_file, out.dump(1) + "\n"); !written)
-            fmt::print(stderr, "turnpike-throughput: {}\n", written.error().message());
+            (void)refuse(written.error());
     };
     const auto done = perform_scale(*plan, program, stop_requested, out, show);
     out["stopped"] = nullptr;
@@ -283,7 +295,7 @@ int perform(const run& settings, const options& o, const char* program) {
              {"complete", false},
              {"stopped", nullptr}};
     describe_setup(out);
-    fmt::print(stderr, "{}: {}\n", out["kind"].get<std::string>(), out["setup"].get<std::string>());
+    print_error(out["kind"].get<std::string>() + ": " + out["setup"].get<std::string>() + "\n");
     int code = 0;
     {
         auto bed = test_bed::open(settings, stop_requested);
@@ -343,9 +355,7 @@ int show_results(const options& o) {
     }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
     const auto line = read_command_line(argc, argv);
     if (!line.given) return line.exit_code;
     const options& o = *line.given;
@@ -358,4 +368,17 @@ int main(int argc, char** argv) {
     const int code = perform(*settings, o, argv[0]);
     rte_eal_cleanup();
     return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    // Without a handler an exception would end the program before the destructors of a plan's step: they stop its children and
+    // restore the CPUs' frequencies.
+    try {
+        return run_program(argc, argv);
+    } catch (const std::exception& e) {
+        print_error(std::string("turnpike-throughput: ") + e.what() + "\n");
+        return exit_failed;
+    }
 }

@@ -51,7 +51,7 @@ void reset_action::perform(double after_s) {
         if (changed_.wait_for(lock, seconds(after_s), [this] { return cancelled_; })) return;
     }
     if (command_.empty())
-        fmt::print(stderr, "\nturnpike-throughput: reset the device now\n");
+        std::fputs("\nturnpike-throughput: reset the device now\n", stderr);
     else
         run_command();
     const std::lock_guard lock(mutex_);

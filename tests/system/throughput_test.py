@@ -842,25 +842,52 @@ def test_paper_without_a_pmu():
         assert "no PMU: this machine has no PMU" in text and "no PMU" in text, text
 
 
-def test_an_interrupted_paper():
+def long_paper():
+    """A plan whose first step does not end by itself; its command line and result."""
     scale = Scale()
     device = json.dumps(f"cd {scale.folder.name}; {SHELL_DEVICE}")
     scale.write("a.yaml", open(os.path.join(scale.folder.name, "a.yaml"), encoding="utf-8").read()
                 .replace("trial_ms: 50", "trial_ms: 200, trials: 1000"))
-    scale.write("plan.yaml", f"run: a.yaml\nready: test -e {scale.folder.name}/ready\ncpus: 0-1\ncores: [1]\nsmt: without\n"
-                f"workloads: [{{name: mine, device: {device}}}, {{name: next, device: {device}}}]\n")
+    scale.write("plan.yaml", f"run: a.yaml\nready: test -e {scale.folder.name}/ready\nreport: report.json\ncpus: 0-1\ncores: [1]\n"
+                f"smt: without\nworkloads: [{{name: mine, device: {device}}}, {{name: next, device: {device}}}]\n")
     output = os.path.join(scale.folder.name, "paper.json")
-    with subprocess.Popen([PROGRAM, "paper", os.path.join(scale.folder.name, "plan.yaml"), "--output", output],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+    return scale, [PROGRAM, "paper", os.path.join(scale.folder.name, "plan.yaml"), "--output", output], output
+
+
+def check_interrupted(output):
+    """The result has the first step up to the signal, and the report that its device wrote at its end."""
+    with open(output, encoding="utf-8") as file:
+        result = json.load(file)
+    assert not result["complete"] and "stopped" in result["stopped"] and len(result["steps"]) == 1, result
+    step, = result["steps"]
+    assert not step["complete"] and step["cpp"] == 65, step
+
+
+def test_an_interrupted_paper():
+    """Started with nohup: only the second signal stops it."""
+    scale, words, output = long_paper()
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as run:
         wait_until(lambda: os.path.exists(os.path.join(scale.folder.name, "ready")), "the device is ready")
+        run.send_signal(signal.SIGHUP)
         time.sleep(2)
         run.send_signal(signal.SIGINT)
         out, errors = run.communicate(timeout=20)
     assert run.returncode == 0, (run.returncode, errors)
-    with open(output, encoding="utf-8") as file:
-        result = json.load(file)
-    assert not result["complete"] and "stopped" in result["stopped"] and len(result["steps"]) == 1, result
-    assert "not complete: " in out and not result["steps"][0]["complete"], out
+    check_interrupted(output)
+    assert "not complete: " in out, out
+
+
+def test_a_terminal_that_hangs_up():
+    """As Ctrl-C, though standard output and standard error fail from then on."""
+    scale, words, output = long_paper()
+    with Terminal(words) as terminal:
+        wait_until(lambda: os.path.exists(os.path.join(scale.folder.name, "ready")), "the device is ready")
+        time.sleep(2)
+        os.close(terminal.master)
+        terminal.master = os.open("/dev/null", os.O_RDONLY)
+        assert terminal.process.wait(timeout=20) == 1
+    check_interrupted(output)
 
 
 def test_files_that_cannot_be_written_are_refused_before_the_run():
