@@ -13,7 +13,7 @@ namespace turnpike::throughput {
 
 class child {
   public:
-    /// Its standard output is this program's standard error.
+    /// Its standard input is empty, its standard output is this program's standard error.
     ///
     /// words  the program, looked up in PATH, and its arguments
     /// Errors  of posix_spawn

@@ -826,6 +826,22 @@ def test_a_score_beside_the_workloads():
     assert ["marks", "1.00", "x"] + ["n/a"] * 4 in lines and ["marks", "1.00", "1.79"] in lines, done.stdout
 
 
+def test_commands_of_a_plan_have_no_input():
+    """They would stop at the tester's terminal, or wait for a pipe that stays open."""
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        plan = os.path.join(folder, "plan.yaml")
+        with open(plan, "w", encoding="utf-8") as file:
+            file.write("cpus: 0-1\ncores: [1]\nsmt: without\nworkloads: [{name: marks, score: cat; echo 7}]\n")
+        with Terminal([PROGRAM, "paper", plan]) as terminal:
+            assert terminal.end(30) == 0, terminal.said
+        with subprocess.Popen([PROGRAM, "paper", plan, "--json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+            try:
+                assert run.wait(timeout=30) == 0
+            finally:
+                run.kill()
+            assert json.load(run.stdout)["steps"][0]["score"] == 7
+
+
 def test_paper_without_a_pmu():
     """The report's reason is in the cells and below them."""
     scale = Scale()
