@@ -24,6 +24,7 @@ struct figure {
     std::optional<double> noise{};  ///< absolute, of this result alone; none: unknown
     std::string why{};              ///< the reason that it has no verdict; empty: it has one
     double load_fps = 0;            ///< of a figure at one load
+    std::string remark{};  ///< the reason that a throughput is a lower bound; empty: it is none
 };
 
 std::string why_of(const json& measured) {
@@ -39,15 +40,23 @@ std::optional<double> interval(const json& of, const char* below, const char* ab
 void add_throughput(std::vector<figure>& out, const std::string& size, const json& t) {
     if (t.at("method") == "rfc2544") {
         if (const double fps = number_or(t, "throughput_fps", -1); fps >= 0)
-            out.push_back(
-                {size, "throughput", "fps", fps, interval(t, "throughput_fps", "failed_fps")});
+            out.push_back({.size = size,
+                           .name = "throughput",
+                           .unit = "fps",
+                           .value = fps,
+                           .noise = interval(t, "throughput_fps", "failed_fps"),
+                           .remark = throughput_remark(t)});
         return;
     }
     for (const json& g : t.at("goals"))
         if (const double fps = number_or(g, "conditional_throughput_fps", -1); fps >= 0)
-            out.push_back({size, g.at("name").get<std::string>() + " conditional throughput", "fps",
-                           fps,
-                           interval(g, "relevant_lower_bound_fps", "relevant_upper_bound_fps")});
+            out.push_back(
+                {.size = size,
+                 .name = g.at("name").get<std::string>() + " conditional throughput",
+                 .unit = "fps",
+                 .value = fps,
+                 .noise = interval(g, "relevant_lower_bound_fps", "relevant_upper_bound_fps"),
+                 .remark = throughput_remark(g)});
 }
 
 /// Frames that the trial of a load's row sent: the last of its attempts.
@@ -179,14 +188,22 @@ json row_of(const figure& a, const figure& b) {
         row.update({{"verdict", "unknown"}, {"why", why}});
         return row;
     }
+    // Equal lower bounds are not equal throughputs.
+    const std::string& remark = a.remark.empty() ? b.remark : a.remark;
+    const auto set_same_unless = [&row](const std::string& reason) {
+        row["verdict"] = reason.empty() ? "same" : "unknown";
+        if (!reason.empty()) row["why"] = reason;
+    };
     if (!a.noise || !b.noise) {
-        row["verdict"] = change == 0 ? "same" : "unknown";
-        if (change != 0) row["why"] = "noise unknown";
+        set_same_unless(remark.empty() && change != 0 ? "noise unknown" : remark);
         return row;
     }
     const double noise = *a.noise + *b.noise;
     if (a.value != 0) row["noise"] = noise / a.value;
-    row["verdict"] = std::abs(change) <= noise ? "same" : change > 0 ? "more" : "less";
+    if (std::abs(change) <= noise)
+        set_same_unless(remark);
+    else
+        row["verdict"] = change > 0 ? "more" : "less";
     return row;
 }
 

@@ -178,6 +178,27 @@ def test_figures_under_other_conditions_have_no_verdict():
     assert "unknown: limited by max_frames\n" in run("--compare", files=(one, later)).stdout
 
 
+def test_equal_lower_bounds_are_not_the_same():
+    """The sender limited both searches, or one of them: the device's throughputs are not known."""
+    limited = result()
+    limited["sizes"][0]["throughput"].update(sender_limited=True, failed_fps=None)
+    goal = limited["sizes"][1]["throughput"]["goals"][0]
+    goal.update(regular=False, irregularity="max_load_lower", relevant_upper_bound_fps=None)
+    for one, other in ((limited, limited), (limited, result()), (result(), limited)):
+        found = rows(one, other)[0]
+        for key, why in ((("64", "throughput"), "limited by the sender"),
+                         (("imix", "ndr conditional throughput"), "irregular: max_load_lower")):
+            row = found[key]
+            assert (row["verdict"], row["why"], row["noise"]) == ("unknown", why, None), row
+    # A load above failed: intervals that do not overlap have a verdict.
+    limited["sizes"][0]["throughput"].update(failed_fps=700000.0)
+    for throughput, failed, verdict, why in ((500000, 505000, "unknown", "limited by the sender"), (710000, 715000, "more", None)):
+        later = result()
+        later["sizes"][0]["throughput"].update(throughput_fps=throughput, failed_fps=failed)
+        row = rows(limited, later)[0]["64", "throughput"]
+        assert (row["verdict"], row["why"]) == (verdict, why), row
+
+
 class Nesting(html.parser.HTMLParser):
     ALONE = {"meta", "link"}
 
