@@ -63,7 +63,9 @@ result<pmu::table> table_of(const measure_request& r) {
 
 /// Run a command to its end, like a shell: it gets the terminal's signals. Returns its exit code,
 /// or 128 plus the number of the signal that killed it.
-result<int> run(const std::vector<std::string>& command) {
+///
+/// to_stderr  its standard output is this program's standard error: the standard output is JSON
+result<int> run(const std::vector<std::string>& command, bool to_stderr) {
     std::vector<char*> words;
     for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
@@ -72,6 +74,7 @@ result<int> run(const std::vector<std::string>& command) {
     if (child < 0) return fail(errno, command[0], "cannot be started");
     if (child == 0) {
         std::signal(SIGINT, SIG_DFL);
+        if (to_stderr) dup2(STDERR_FILENO, STDOUT_FILENO);
         execvp(words[0], words.data());
         fmt::print(stderr, "turnpike-pcie measure: {}: {}\n", command[0], std::strerror(errno));
         _exit(127);
@@ -124,7 +127,7 @@ result<int> count(std::vector<pmu::measurement>& all, const measure_request& r, 
     const auto begun = clock::now();
     int code = 0;
     if (!r.command.empty()) {
-        const auto ended = run(r.command);
+        const auto ended = run(r.command, r.json);
         if (!ended) return tl::unexpected<error>(ended.error());
         code = *ended;
     } else if (r.recorded.empty()) {

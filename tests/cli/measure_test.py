@@ -58,6 +58,9 @@ def test_all_network_devices_and_a_program():
         assert done.stdout.startswith("meanwhile\n"), done.stdout
         for device in ("0000:3b:00.0", "0000:3b:00.1", "0000:d8:00.0"):
             assert f"{device}  below uncore_iio_" in done.stdout, done.stdout
+        done = run("--sysfs", sysfs, "--counters", COUNTS, "--json", "--", "sh", "-c", "echo meanwhile; exit 3")
+        assert done.returncode == 3 and len(json.loads(done.stdout)["devices"]) == 3, done.stdout
+        assert "meanwhile\n" in done.stderr, done.stderr
         assert run("--sysfs", sysfs, "--counters", COUNTS, "--", "/nowhere").returncode == 127
 
 
