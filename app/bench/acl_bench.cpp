@@ -233,12 +233,12 @@ void summarise_width(harness& h, uint16_t bits, nlohmann::json& into) {
     put("v6_geomean", summarise(h.cells(), "ratio", [&](const nlohmann::json& c) {
                           return chosen(c, 6);
                       }).geomean);
-    double bytes_ratio = 0;
+    std::optional<double> bytes_ratio;  // none without a peer
     for (const auto& c : h.cells())
         if (c.contains("peer_bytes"))
-            bytes_ratio =
-                std::max(bytes_ratio, c["bytes"].get<double>() / c["peer_bytes"].get<double>());
-    into["max_bytes_ratio"] = bytes_ratio;
+            bytes_ratio = std::max(bytes_ratio.value_or(0),
+                                   c["bytes"].get<double>() / c["peer_bytes"].get<double>());
+    put("max_bytes_ratio", bytes_ratio);
 }
 
 /// Tries to build rte_acl for this set in a child process, which can be killed at the deadline.

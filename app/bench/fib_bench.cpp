@@ -124,7 +124,10 @@ class comparison {
     uint64_t bytes() const { return ours_->stats().bytes(); }
     double load_seconds = 0;
     std::string statistics;  ///< of a fresh table
-    double peer_load_seconds() const { return peers_[0].load_seconds; }
+    /// nullopt: the peer was not made.
+    std::optional<double> peer_load_seconds() const {
+        return peers_[0].variants.empty() ? std::nullopt : std::optional(peers_[0].load_seconds);
+    }
     typename Family::table_type& ours() { return *ours_; }
     const routes& table() const { return table_; }
 
@@ -168,11 +171,11 @@ class comparison {
     std::vector<typename Family::address_type> traffic_;
 };
 
-/// The machine's limit: independent random loads from a block of that size.
-double limit_cycles(uint64_t bytes, unsigned repetitions) {
+/// The machine's limit: independent random loads from a block of that size. Null if there is no memory for the block.
+nlohmann::json limit_cycles(uint64_t bytes, unsigned repetitions) {
     const auto memory = eal::memory_on(SOCKET_ID_ANY);
     auto* block = static_cast<uint8_t*>(memory.allocate(memory.context, bytes, 64));
-    if (block == nullptr) return 0;
+    if (block == nullptr) return nullptr;
     std::fill_n(block, bytes, uint8_t{1});
     std::vector<uint32_t> at(1 << 20);
     uint64_t x = 88172645463325252;
@@ -208,7 +211,9 @@ void measure_table(harness& h, std::span<const uint16_t> widths, const std::stri
     if (full && width == 4 && distinct == 60'000) {
         h.summary()[prefix + "bytes_4B"] = c.bytes();
         h.summary()[prefix + "load_s"] = c.load_seconds;
-        h.summary()[prefix + "peer_load_s"] = c.peer_load_seconds();
+        const auto peer_s = c.peer_load_seconds();
+        h.summary()[prefix + "peer_load_s"] =
+            peer_s ? nlohmann::json(*peer_s) : nlohmann::json(nullptr);
         h.summary()[prefix + "limit_cycles"] = limit_cycles(c.bytes(), h.repetitions());
     }
     for (const char* traffic : {"uniform", "prefix", "zipf", "one"})

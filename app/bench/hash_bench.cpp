@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <random>
 
 #include "harness.hpp"
@@ -53,6 +54,10 @@ std::vector<Key> traffic(uint32_t keys, unsigned hit_percent, bool zipf, size_t 
         out.push_back(numbered<Key>(random() % 100 < hit_percent ? n : n + keys));
     }
     return out;
+}
+
+nlohmann::json or_null(std::optional<double> value) {
+    return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
 }
 
 double seconds(uint64_t cycles) {
@@ -197,7 +202,7 @@ nlohmann::json adds(harness& h, uint32_t keys, bool ahead) {
     if (!made) return h.print(made.error().message()), nullptr;
     auto& t = **made;
     uint64_t longest = 0, longest_growth = 0, growths = 0;
-    double least_load = 1;
+    std::optional<double> least_load;  // of large tables
     const double start = thread_seconds();
     for (uint32_t n = 0; n < keys; ++n) {
         if (ahead) t.prefetch(numbered<Key>(n + distance));
@@ -210,7 +215,7 @@ nlohmann::json adds(harness& h, uint32_t keys, bool ahead) {
         uint64_t& most = s.growths != growths ? longest_growth : longest;
         most = std::max(most, took);
         if (s.growths != growths && s.slots > 100'000)
-            least_load = std::min(least_load, s.load_at_growth);
+            least_load = std::min(least_load.value_or(s.load_at_growth), s.load_at_growth);
         growths = s.growths;
     }
     const double rate = keys / (thread_seconds() - start);
@@ -220,8 +225,9 @@ nlohmann::json adds(harness& h, uint32_t keys, bool ahead) {
             {"keys", keys},
             {"one_by_one_per_s", rate},
             {"longest_add_us", seconds(longest) * 1e6},
-            {"longest_growth_us", seconds(longest_growth) * 1e6},
-            {"load_at_resize", least_load},
+            {"longest_growth_us",
+             or_null(growths == 0 ? std::optional<double>() : seconds(longest_growth) * 1e6)},
+            {"load_at_resize", or_null(least_load)},
             {"bytes", t.stats().bytes},
             {"moves", t.stats().moves}};
 }
@@ -232,13 +238,17 @@ void measure_adds(harness& h, uint32_t keys, nlohmann::json& into) {
     const nlohmann::json rate = adds<Key, Value>(h, keys, true);
     if (cell.is_null() || rate.is_null()) return;  // reported already
     cell["adds_per_s"] = rate;
+    const auto text = [&cell](const char* figure, int digits) {
+        const nlohmann::json& value = cell[figure];
+        return value.is_number() ? fmt::format("{:.{}f}", value.get<double>(), digits) : "none";
+    };
     h.print(fmt::format(
-        "{} B {} B {} adds: {:.2f} M/s, one by one {:.2f} M/s, longest {:.0f} us, at a growth's "
-        "begin {:.0f} us, "
-        "full before growth {:.3f}",
+        "{} B {} B {} adds: {:.2f} M/s, one by one {:.2f} M/s, longest {} us, at a growth's "
+        "begin {} us, "
+        "full before growth {}",
         sizeof(Key), sizeof(Value), keys, rate.get<double>() / 1e6,
-        cell["one_by_one_per_s"].get<double>() / 1e6, cell["longest_add_us"].get<double>(),
-        cell["longest_growth_us"].get<double>(), cell["load_at_resize"].get<double>()));
+        cell["one_by_one_per_s"].get<double>() / 1e6, text("longest_add_us", 0),
+        text("longest_growth_us", 0), text("load_at_resize", 3)));
     into.push_back(std::move(cell));
 }
 
@@ -259,28 +269,27 @@ void measure_keys(harness& h, uint32_t keys, const std::vector<compared_width>& 
         if (!lock_free) peer_seconds = thread_seconds() - start;
         peers.push_back(std::move(peer));
     }
-    h.print(fmt::format("{} B {} keys: rte_hash adds {:.2f} M/s", sizeof(Key), keys,
-                        keys / peer_seconds / 1e6));
+    if (peers[0]->valid())
+        h.print(fmt::format("{} B {} keys: rte_hash adds {:.2f} M/s", sizeof(Key), keys,
+                            keys / peer_seconds / 1e6));
     measure_shape<Key, uint32_t>(h, keys, widths, peers);
     measure_shape<Key, uint64_t>(h, keys, widths, peers);
 }
 
 void summarise(harness& h, const std::vector<compared_width>& widths, const nlohmann::json& adds) {
-    const auto put = [](nlohmann::json& into, const char* name, std::optional<double> value) {
-        into[name] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
-    };
     for (const auto& w : widths) {
         nlohmann::json s;
         const auto ratios = bench::summarise(h.cells(), "ratio", [&](const nlohmann::json& c) {
             return c["chosen"] == true && c["width_bits"] == w.bits;
         });
-        put(s, "geomean", ratios.geomean);
-        put(s, "min", ratios.least);
+        s["geomean"] = or_null(ratios.geomean);
+        s["min"] = or_null(ratios.least);
         for (const char* key : {"adds_per_s", "load_at_resize"}) {
             std::optional<double> least;
             for (const auto& a : adds)
-                least = std::min(least.value_or(a[key].get<double>()), a[key].get<double>());
-            put(s, key, least);
+                if (a[key].is_number())
+                    least = std::min(least.value_or(a[key].get<double>()), a[key].get<double>());
+            s[key] = or_null(least);
         }
         h.summary()[std::to_string(w.bits)] = s;
     }
