@@ -15,9 +15,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 
@@ -138,7 +140,10 @@ std::vector<uint16_t> harness::permit_widths() {
     return widths;
 }
 
-void harness::print(const std::string& line) const { fmt::print(stderr, "{}\n", line); }
+void harness::print(const std::string& line) const {
+    // fmt::print throws where a write fails: a terminal that has gone would end the measurement.
+    std::fputs((line + "\n").c_str(), stderr);
+}
 
 nlohmann::json& harness::add_cell(nlohmann::json cell) {
     const auto ours = cell.find("cycles"), peer = cell.find("peer_cycles");
@@ -162,11 +167,12 @@ int harness::finish() {
                                     {"isas", isas}}},
                                   {"cells", *cells_},
                                   {"summary", *summary_}};
-    if (json_)
-        fmt::print("{}\n", envelope.dump(1));
-    else
-        fmt::print("{}\n", summary_->dump(1));
-    return 0;
+    const std::string text = (json_ ? envelope : *summary_).dump(1) + "\n";
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
+        return 0;
+    print(fmt::format("turnpike-bench-{}: standard output: cannot be written ({})", name_,
+                      std::strerror(errno)));
+    return 1;
 }
 
 mean_and_least summarise(const nlohmann::json& cells, const char* key,
@@ -198,7 +204,7 @@ int guarded(const char* program, int (*run)(int argc, char** argv), int argc, ch
     try {
         return run(argc, argv);
     } catch (const std::exception& e) {
-        fmt::print(stderr, "{}: {}\n", program, e.what());
+        std::fputs((std::string(program) + ": " + e.what() + "\n").c_str(), stderr);
         return 2;
     }
 }

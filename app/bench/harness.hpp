@@ -78,7 +78,7 @@ class harness {
     nlohmann::json& add_cell(nlohmann::json cell);
     nlohmann::json& cells() { return *cells_; }
     nlohmann::json& summary() { return *summary_; }
-    /// Print the envelope (--json) or the summary. Returns the program's exit code.
+    /// Print the envelope (--json) or the summary. Returns the program's exit code: 1 if it cannot be written.
     int finish();
 
   private:

@@ -98,6 +98,16 @@ def test_fresh_sets_are_those_of_their_seed():
     assert run.returncode == 2 and "--fresh" in run.stderr, run
 
 
+if NAME == "hash":  # the shortest; all benches print by the same function
+    def test_a_result_that_cannot_be_printed():
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            for words in ((), ("--json",)):
+                run = subprocess.run([PROGRAM, "--no-huge", "-m", "512", "--no-pci", "--no-shconf", "--", "--quick", "--only", "adds",
+                                      "--key-bytes", "8", "--keys", "3125", *words], stdout=full, stderr=subprocess.PIPE, text=True,
+                                     timeout=100, check=False)
+                assert run.returncode == 1 and "turnpike-bench-hash: standard output: cannot be written (No space" in run.stderr, run
+
+
 def test_wrong_words_are_refused():
     for words in (("--nonsense",), ("--quick=x",), ("word",)):
         run = bench(*words)

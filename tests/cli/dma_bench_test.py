@@ -219,6 +219,25 @@ def test_figures_have_what_was_found_and_what_the_paper_says():
             assert abs(percent - 100 * (now[64, window] / before[64, window] - 1)) < 1e-2, (window, percent)
 
 
+def test_a_figure_that_fails_loses_nothing_else():
+    """A gnuplot that fails, and a file that cannot be written: the cells and the other figures' files are there."""
+    rows = ("--quick", "--json", "--transfers", "100", "--size", "64,128", "--window", "8K", "--cache", "warm")
+    with tempfile.TemporaryDirectory(prefix="turnpike-dma-") as folder:
+        there = pathlib.Path(folder)
+        (there / "bin").mkdir()
+        gnuplot = there / "bin/gnuplot"
+        gnuplot.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+        gnuplot.chmod(0o755)
+        (there / "figure5.dat").mkdir()
+        run = bench(*rows, "--figures", folder, path=str(there / "bin"))
+        assert run.returncode == 1, run.stderr
+        report = json.loads(run.stdout)
+        assert len(report["cells"]) == 2 * len(TESTS), report["cells"]
+        figures = report["summary"]["figures"]
+        assert figures["5"].startswith(f"not drawn: {there}/figure5.dat: cannot be written"), figures
+        assert figures["6"].startswith("not drawn: gnuplot: it did not draw the figure") and (there / "figure6.dat").is_file(), figures
+
+
 def test_the_papers_numbers_are_in_its_text():
     """Where the paper is at hand: each number stands there, in the section that is named."""
     paper = ROOT.parent / "shared" / "sources" / "pcie-performance-end-host.txt"

@@ -89,6 +89,7 @@ def test_wrong_words_are_refused():
             (("--seconds", "x"), "argument --seconds: invalid number value: 'x'"),
             (("--table", "/nowhere"), "argument --table: /nowhere: No such file or directory"),
             (("--picture", "x.png"), "argument --picture: 'x.png': the file name must end in .svg"),
+            (("--picture", "/nowhere/x.svg"), "argument --picture: /nowhere: no such folder"),
             (("--grout", "/nowhere"), "argument --grout: /nowhere: no such folder"),
             (("--max-simd-bitwidth", "3"), "argument --max-simd-bitwidth: invalid choice: 3"),
             (("--table", bad.name, "--only", "^ip4_full_zipf/64/turnpike"), f"{bad.name}:2: "),
@@ -194,6 +195,16 @@ def test_a_peer_that_is_missing_or_fails_is_named():
     assert why["ip4_small/64/grout-routes"] == "exited with 3: no such device", why
     for name, reason in why.items():
         assert any(line.startswith(name) and reason in line for line in said.splitlines()), said
+
+
+def test_a_picture_that_cannot_be_written_loses_nothing_else():
+    needs_a_machine()
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        os.mkdir(f"{folder}/x-dark.svg")
+        run = Run(*SHORT, "--only", "^patch/64/turnpike$", "--picture", f"{folder}/x.svg")
+        assert run.finish() == 1, (run.process.returncode, run.stderr)
+        assert f"{folder}/x-dark.svg: Is a directory" in run.stderr and "Traceback" not in run.stderr, run.stderr
+        assert [c["name"] for c in json.loads(run.stdout)["cells"]] == ["patch/64/turnpike"], run.stdout
 
 
 def interrupted(number):

@@ -204,24 +204,27 @@ result<json> cells_of_run(const std::string& path) {
     return run["cells"];
 }
 
-result<void> draw(harness& h, const options& o, const pcie::link& link, const json* against,
-                  uint64_t last_cache_bytes) {
+/// Returns whether each figure of this run's rows was written. The others, and the cells, do not depend on one that was not.
+bool draw(harness& h, const options& o, const pcie::link& link, const json* against,
+          uint64_t last_cache_bytes) {
     json& figures = h.summary()["figures"];
+    bool whole = true;
     for (const auto& [number, drawing, why] :
          figures_of({h.cells(), against, link, last_cache_bytes})) {
         std::string what = "not drawn: " + why;
         if (why.empty()) {
             const auto drawn = write_picture(drawing, o.figures);
-            if (!drawn) return tl::unexpected(drawn.error());
             const std::string base = (std::filesystem::path(o.figures) / drawing.name).string();
-            what = *drawn ? base + ".svg"
-                          : "not drawn: gnuplot is not installed; data and script are " + base +
-                                ".dat, .gnuplot";
+            what = !drawn   ? "not drawn: " + drawn.error().message()
+                   : *drawn ? base + ".svg"
+                            : "not drawn: gnuplot is not installed; data and script are " + base +
+                                  ".dat, .gnuplot";
+            whole = whole && drawn.has_value();
         }
         h.print(fmt::format("figure {}: {}", number, what));
         figures[std::to_string(number)] = what;
     }
-    return {};
+    return whole;
 }
 
 /// Check the remaining options before the measurement.
@@ -235,8 +238,9 @@ result<void> check(const options& o) {
     return {};
 }
 
-result<void> measure(harness& h, const options& o) {
-    if (auto sensible = check(o); !sensible) return sensible;
+/// Returns draw()'s result.
+result<bool> measure(harness& h, const options& o) {
+    if (auto sensible = check(o); !sensible) return tl::unexpected(sensible.error());
     const auto link = pcie::parse_link(o.link);
     if (!link) return tl::unexpected(link.error());
     json against;
@@ -254,7 +258,7 @@ result<void> measure(harness& h, const options& o) {
     const auto rows = rows_of(o.rows, local_node, here.nodes);
     if (!rows) return tl::unexpected(rows.error());
     test_bed bed(**e, here.last_cache_bytes);
-    if (auto there = bed.reserve(*rows); !there) return there;
+    if (auto there = bed.reserve(*rows); !there) return tl::unexpected(there.error());
     send_gratuitous_arp_and_na(h, **e);
     h.summary()["nodes"] = here.nodes;
     h.summary()["last_cache_bytes"] = here.last_cache_bytes;
@@ -266,9 +270,8 @@ result<void> measure(harness& h, const options& o) {
             cell_of(r, bed.run(r, transfers, h.repetitions()), **e, *link, local_node))));
     }
     summarise_baseline(h);
-    return o.figures.empty()
-               ? result<void>{}
-               : draw(h, o, *link, o.against.empty() ? nullptr : &against, here.last_cache_bytes);
+    return o.figures.empty() ||
+           draw(h, o, *link, o.against.empty() ? nullptr : &against, here.last_cache_bytes);
 }
 
 int run(int argc, char** argv) {
@@ -276,7 +279,7 @@ int run(int argc, char** argv) {
     options o;
     declare(h, o);
     if (const auto code = h.start(argc, argv, 256)) return *code;
-    result<void> done;
+    result<bool> done = false;
     try {
         done = measure(h, o);
     } catch (const void_run& e) {
@@ -287,7 +290,8 @@ int run(int argc, char** argv) {
         h.print("turnpike-bench-dma: " + done.error().message());
         return done.error().code == EINVAL ? 2 : 1;
     }
-    return h.finish();
+    const int code = h.finish();
+    return code == 0 && !*done ? 1 : code;
 }
 
 }  // namespace

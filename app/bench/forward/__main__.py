@@ -44,6 +44,9 @@ def folder(text):
 def svg(text):
     if not text.endswith(".svg"):
         raise argparse.ArgumentTypeError(f"'{text}': the file name must end in .svg")
+    inside = folder(os.path.dirname(text) or ".")
+    if not os.access(inside, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{inside}: the folder is not writable")
     return text
 
 
@@ -134,10 +137,13 @@ def main():
     os.sched_setaffinity(0, {machine.control_cpu})
     with tempfile.TemporaryDirectory(prefix="turnpike-forward-") as into:
         envelope = measure(machine, options, wanted, into)
-    if options.picture:
-        for line in picture.draw(envelope, options.picture):
+    print(json.dumps(envelope, indent=1) if options.json else "\n".join(report.summary_lines(envelope["summary"])), flush=True)
+    try:
+        for line in picture.draw(envelope, options.picture) if options.picture else ():
             log(line)
-    print(json.dumps(envelope, indent=1) if options.json else "\n".join(report.summary_lines(envelope["summary"])))
+    except OSError as why:
+        log(f"turnpike-bench-forward: {why.filename}: {why.strerror}")
+        return 1
     return 0
 
 
