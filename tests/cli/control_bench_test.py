@@ -54,6 +54,8 @@ def test_every_cell_is_measured():
     assert not left, left
     envelope = json.loads(done.stdout)
     assert (envelope["schema"], envelope["bench"]) == ("turnpike.bench/1", "control"), envelope
+    host = envelope["host"]
+    assert host.keys() == {"cpu", "tsc_hz", "max_simd_bitwidth", "isas"} and host["isas"][0] == "scalar", host
     cells = {cell["name"]: cell for cell in envelope["cells"]}
     assert list(cells) == CELLS, list(cells)
     for cell in cells.values():

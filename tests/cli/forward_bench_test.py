@@ -14,10 +14,12 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
+sys.path.append(str(ROOT / "app/bench/forward"))
 from lib import machine, tap  # noqa: E402
 from lib.dpdk_program import wait_for_hugepages  # noqa: E402
 from lib.dut import LONG  # noqa: E402
 from lib.hosts import wait_until  # noqa: E402
+from machine import Machine  # noqa: E402
 
 PROGRAM = sys.argv.pop(1)
 SHORT_CELLS = "^patch/64/(turnpike|testpmd-mac|vpp)|^bridge_3125/64/turnpike"
@@ -132,6 +134,7 @@ def test_cells_and_summary():
                                       for line in pngs), said
     assert (printed["schema"], printed["bench"]) == ("turnpike.bench/1", "forward") and printed["version"]
     assert {"cpu", "tsc_hz", "max_simd_bitwidth", "isas"} <= printed["host"].keys() and printed["host"]["tsc_hz"] > 1e8
+    assert printed["host"]["isas"] == Machine().isas(), "lib/isa's, which turnpike-bench-control does not ask"
     cells = {c["name"]: c for c in printed["cells"]}
     for name in ("patch/64/turnpike", "patch/64/testpmd-mac", "bridge_3125/64/turnpike"):
         check_cell(cells[name])

@@ -149,7 +149,8 @@ def measure(machine, options, folder):
         bench.single()
         bench.statistics()
         return {"schema": "turnpike.bench/1", "bench": "control", "version": appliance.version,
-                "host": {"cpu": machine.cpu_name(), "tsc_hz": tsc_hz, "max_simd_bitwidth": isa["max_simd_bitwidth"]},
+                "host": {"cpu": machine.cpu_name(), "tsc_hz": tsc_hz, "max_simd_bitwidth": isa["max_simd_bitwidth"],
+                         "isas": machine.isas()},
                 "cells": bench.cells, "summary": bench.summary()}
 
 

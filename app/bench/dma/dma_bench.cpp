@@ -204,7 +204,7 @@ result<json> cells_of_run(const std::string& path) {
     return run["cells"];
 }
 
-/// Returns whether each figure of this run's rows was written. The others, and the cells, do not depend on one that was not.
+/// A figure that cannot be written does not end the others. Returns whether each was written that has rows.
 bool draw(harness& h, const options& o, const pcie::link& link, const json* against,
           uint64_t last_cache_bytes) {
     json& figures = h.summary()["figures"];

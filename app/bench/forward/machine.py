@@ -5,6 +5,9 @@ import os
 import signal
 import sys
 
+# Flags of /proc/cpuinfo that a kernel of this instruction set may use, as in lib/isa/isa.cpp; narrowest first.
+ISA_FLAGS = {"scalar": "", "sse42": "sse4_2 popcnt", "avx2": "avx2 bmi1 bmi2 popcnt",
+             "avx512": "avx2 bmi1 bmi2 popcnt avx512f avx512bw avx512dq avx512vl avx512cd"}
 HUGEPAGES = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"
 PLUGINS = {"librte_net_simnic.so": "drivers/net/simnic", "librte_mempool_cache_aware.so": "drivers/mempool/cache_aware"}
 
@@ -47,10 +50,23 @@ class Machine:
         return None
 
     @staticmethod
-    def cpu_name():
+    def cpu_fields():
+        """The first CPU's lines in /proc/cpuinfo."""
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             fields = dict(line.split(":", 1) for line in reversed(file.read().splitlines()) if ":" in line)
-        field = {name.strip(): value.strip() for name, value in fields.items()}
+        return {name.strip(): value.strip() for name, value in fields.items()}
+
+    def isas(self):
+        """Instruction sets whose kernels this CPU can run."""
+        field = self.cpu_fields()
+        if "Features" in field:  # AArch64
+            return ["scalar", "neon"] if "asimd" in field["Features"].split() else ["scalar"]
+        has = set(field.get("flags", "").split())
+        widest = max(n for n, needed in enumerate(ISA_FLAGS.values()) if has.issuperset(needed.split()))
+        return list(ISA_FLAGS)[:widest + 1]
+
+    def cpu_name(self):
+        field = self.cpu_fields()
         if "model name" in field:
             return field["model name"]
         # AArch64's kernel prints numbers only.
