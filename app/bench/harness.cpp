@@ -23,6 +23,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "base/standard_descriptors.hpp"
 #include "eal/simd_bitwidth.hpp"
 #include "eal_options.hpp"
 #include "isa/cpu_name.hpp"
@@ -201,6 +202,7 @@ void leave_main_core() noexcept {
 }
 
 int guarded(const char* program, int (*run)(int argc, char** argv), int argc, char** argv) {
+    open_standard_descriptors();
     try {
         return run(argc, argv);
     } catch (const std::exception& e) {

@@ -4,11 +4,13 @@
 
 #include <cstdio>
 
+#include "base/standard_descriptors.hpp"
 #include "figure/gnuplot.hpp"
 #include "options.hpp"
 #include "print.hpp"
 
 int main(int argc, char** argv) {
+    turnpike::open_standard_descriptors();
     using namespace turnpike::cache_tool;
     const auto line = read_command_line(argc, argv);
     if (!line.wanted) return line.exit_code;

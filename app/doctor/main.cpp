@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/standard_descriptors.hpp"
 #include "options.hpp"
 #include "plan.hpp"
 #include "print.hpp"
@@ -105,6 +106,7 @@ bool record(const doctor::machine& m, const std::string& file) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    open_standard_descriptors();
     const auto line = doctor::read_command_line(argc, argv);
     if (!line.wanted) return line.exit_code;
     const doctor::request& r = *line.wanted;

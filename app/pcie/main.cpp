@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/standard_descriptors.hpp"
 #include "cell.hpp"
 #include "figure.hpp"
 #include "measure.hpp"
@@ -57,6 +58,7 @@ int run(const request& r) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    open_standard_descriptors();
     if (argc > 1 && std::string_view(argv[1]) == "measure") {
         const auto asked = read_measure_command_line(argc - 1, argv + 1);
         return asked.run ? measure(asked.wanted) : asked.exit_code;

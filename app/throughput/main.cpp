@@ -19,6 +19,7 @@
 #include <span>
 
 #include "../bench/eal_options.hpp"
+#include "base/standard_descriptors.hpp"
 #include "comparison.hpp"
 #include "cpus.hpp"
 #include "isa/cpu_name.hpp"
@@ -373,6 +374,7 @@ int run_program(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    open_standard_descriptors();
     // Without a handler an exception would end the program before the destructors of a plan's step: they stop its children and
     // restore the CPUs' frequencies.
     try {
