@@ -328,7 +328,14 @@ result<trial_report> test_bed::perform(const trial_plan& plan) {
     const uint64_t frames = times.total;
     for (unsigned i = 0; i < ports_.size(); i += run_.both_ways ? 1 : 2)
         senders.push_back({.port = i, .times = times});
-    for (sequence_account& a : accounts_) a.reset(frames);
+    try {
+        for (sequence_account& a : accounts_) a.reset(0);
+        for (const sender& s : senders) accounts_[s.port].reset(frames);
+    } catch (const std::bad_alloc&) {
+        return fail(ENOMEM, "trial",
+                    fmt::format("{} frames need {} MB, a bit each: shorten trial_ms", frames,
+                                (frames * senders.size()) >> 23));
+    }
     refused_are_lost_ = plan.reset;
     std::fill(damaged_.begin(), damaged_.end(), 0);
     misdirected_ = late_ = foreign_ = 0;
