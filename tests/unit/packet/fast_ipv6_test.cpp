@@ -18,22 +18,22 @@ namespace {
 
 using namespace test;
 
-constexpr mac_address us{{0x02, 0, 0, 0, 0, 0x0b}};  // mac_b of lib/packet_bytes.hpp
-constexpr size_t readable = 54;
+constexpr mac_address us6{{0x02, 0, 0, 0, 0, 0x0b}};  // mac_b of lib/packet_bytes.hpp
+constexpr size_t bytes_read = 54;
 
-bool is_global(const ipv6_address& a) {
+bool is_global6(const ipv6_address& a) {
     return (a.bytes[0] & 0xe0) == 0x20 || (a.bytes[0] & 0xfe) == 0xfc;
 }
 
 /// Fit for the fast path, by the functions of the slow path.
-bool is_fast(const byte_vector& frame) {
+bool is_fast6(const byte_vector& frame) {
     parsed p;
     if (parse(frame, static_cast<uint32_t>(frame.size()), p) != parse_status::done) return false;
     if (p.l3_drop != drop_reason::none || p.l3 != l3_kind::ipv6 || p.vlan_tags != 0) return false;
     const auto& ip = header_at<ipv6_header>(frame.data() + 14);
-    return header_at<ethernet_header>(frame.data()).destination == us && ip.hop_limit > 1 &&
+    return header_at<ethernet_header>(frame.data()).destination == us6 && ip.hop_limit > 1 &&
            !is_ipv6_extension(ip.next_header) && ip.next_header != protocol_icmpv6 &&
-           is_global(ip.source) && is_global(ip.destination) && ip.source != ip.destination;
+           is_global6(ip.source) && is_global6(ip.destination) && ip.source != ip.destination;
 }
 
 class fast_frames6 : public ::testing::TestWithParam<std::string> {
@@ -45,10 +45,10 @@ class fast_frames6 : public ::testing::TestWithParam<std::string> {
         const auto n = static_cast<uint32_t>(frames.size());
         std::vector<uint8_t*> copies;
         for (uint32_t i = 0; i < n; ++i) {
-            const bool read = frames[i].size() >= readable;
+            const bool read = frames[i].size() >= bytes_read;
             auto* copy =
-                static_cast<uint8_t*>(memory_.allocate(std::max(frames[i].size(), readable), 1));
-            std::memset(copy, 0, readable);
+                static_cast<uint8_t*>(memory_.allocate(std::max(frames[i].size(), bytes_read), 1));
+            std::memset(copy, 0, bytes_read);
             std::copy(frames[i].begin(), frames[i].end(), copy);
             copies.push_back(copy);
             first[i] = copy;
@@ -57,7 +57,7 @@ class fast_frames6 : public ::testing::TestWithParam<std::string> {
         for (uint32_t i = n; i < fast_ipv6_frames; ++i) first[i] = first[0];
         fast_ipv6 out;
         std::memset(&out, 0xa5, sizeof out);
-        const uint32_t found = find(first, sizes, n, us, out);
+        const uint32_t found = find(first, sizes, n, us6, out);
         EXPECT_EQ(static_cast<uint64_t>(found) >> n, 0U);
         EXPECT_EQ(out.doubt & ~found, 0U);
         uint32_t longest = 0;
@@ -66,7 +66,7 @@ class fast_frames6 : public ::testing::TestWithParam<std::string> {
             const auto& ip = header_at<ipv6_header>(copies[i] + 14);
             const bool candidate = (found >> i & 1) != 0, doubt = (out.doubt >> i & 1) != 0;
             const bool fast = candidate && (!doubt || is_fast_for_sure(ip));
-            ASSERT_EQ(fast, is_fast(frames[i])) << ::testing::PrintToString(frames[i]);
+            ASSERT_EQ(fast, is_fast6(frames[i])) << ::testing::PrintToString(frames[i]);
             doubts_ += doubt;
             if (!candidate) {
                 EXPECT_EQ(out.l3_bytes[i], 0U);
@@ -118,7 +118,7 @@ TEST_P(fast_frames6, of_random_headers_in_bursts_of_any_size) {
             if (random() % 32 == 0) fields.payload_bytes = static_cast<uint16_t>(random());
             f = ethernet(0x86dd, ipv6(fields, counted(payload)));
             if (random() % 8 == 0)
-                f[random() % readable] ^= static_cast<uint8_t>(1 << random() % 8);
+                f[random() % bytes_read] ^= static_cast<uint8_t>(1 << random() % 8);
         }
         compare(kernel->function, frames);
     }
