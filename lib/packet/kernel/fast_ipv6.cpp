@@ -50,11 +50,12 @@ inline uint32_t find(const uint8_t* const* frame, const uint32_t* frame_bytes, u
         const V l3 = V::and_not(too_long, good) & total;
         const V is_fast = V::greater(l3, V::set1(0));
         const V upper = V::template shift_right<16>(head[0]) & V::set1(0xff);
+        const V usual = same(upper, tcp) | same(upper, udp);
         const V alike = V::template equal<uint32_t>(head[1], ends[1]) &
                         V::template equal<uint32_t>(head[3], ends[3]);
         V::store(out.l3_bytes + i, l3);
         fast |= V::sign_bits(is_fast) << i;
-        doubt |= (V::sign_bits(alike) | ~V::sign_bits(same(upper, tcp) | same(upper, udp))) << i;
+        doubt |= V::sign_bits(alike | V::and_not(usual, V::set1(~0U))) << i;
         longest = V::most(longest, l3);
         padded = padded | (V::greater(bytes, l3 + V::set1(ethernet_bytes)) & is_fast);
     }

@@ -67,6 +67,8 @@ class fast_frames6 : public ::testing::TestWithParam<std::string> {
             const bool candidate = (found >> i & 1) != 0, doubt = (out.doubt >> i & 1) != 0;
             const bool fast = candidate && (!doubt || is_fast_for_sure(ip));
             ASSERT_EQ(fast, is_fast6(frames[i])) << ::testing::PrintToString(frames[i]);
+            const bool usual = ip.next_header == 6 || ip.next_header == 17;
+            ASSERT_TRUE(!doubt || !usual || std::memcmp(&ip.source, &ip.destination, 4) == 0);
             doubts_ += doubt;
             if (!candidate) {
                 EXPECT_EQ(out.l3_bytes[i], 0U);
