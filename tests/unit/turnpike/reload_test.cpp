@@ -116,6 +116,7 @@ TEST(reload, a_change_programs_a_port_only_where_it_is_about_it) {
     EXPECT_EQ(group_calls[west], 1) << "a new solicited-node group";
     EXPECT_EQ(group_calls[east], 0);
     group_answer = -EIO;
+    rte_eth_devices[west].data->all_multicast = 0;  // as opened without counting
     ASSERT_TRUE(l.apply(router("", "", "10.0.1.254/24, \"2001:db8:1::fd:1/64\"")));
     group_answer = 0;
     EXPECT_EQ(group_calls[west], 2);
