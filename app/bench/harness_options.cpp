@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The harness's command line, in a separate file: sources that include CLI11 are compiled without
 // optimization.
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "cli.hpp"
+#include "cli/parse.hpp"
 #include "harness.hpp"
 
 namespace turnpike::bench {

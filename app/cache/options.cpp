@@ -3,8 +3,10 @@
 
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
+
 #include "base/cache_line.hpp"
-#include "cli.hpp"
+#include "cli/parse.hpp"
 #include "version.hpp"
 
 namespace turnpike::cache_tool {

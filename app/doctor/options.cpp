@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "cli.hpp"
+#include <CLI/CLI.hpp>
+
+#include "cli/parse.hpp"
 #include "examine.hpp"
 #include "version.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "cli.hpp"
+#include "cli/parse.hpp"
 #include "measure.hpp"
 #include "options.hpp"
 

@@ -3,9 +3,10 @@
 
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 
-#include "cli.hpp"
+#include "cli/parse.hpp"
 #include "frame_list.hpp"
 #include "pcie/detect.hpp"
 #include "pcie/profile_yaml.hpp"

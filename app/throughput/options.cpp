@@ -3,9 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "cli.hpp"
+#include "cli/parse.hpp"
 #include "version.hpp"
 
 namespace turnpike::throughput {

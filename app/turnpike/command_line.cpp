@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "command_line.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
 #include "base/printable.hpp"
-#include "cli.hpp"
+#include "cli/parse.hpp"
 #include "manual/page.hpp"
 #include "sources/schema.hpp"
 #include "version.hpp"

@@ -59,7 +59,7 @@ void print(const command& what, const given& g, const json& result) {
                : shown_name(what, g).empty()
                    ? shown_text(what.list, what.columns, result)
                    : shown_text({}, {}, result[std::string(what.list)].front());
-    std::fputs(text.c_str(), stdout);
+    print_text(text);
 }
 
 }  // namespace
@@ -77,6 +77,15 @@ result<json> result_in(result<json> answer) {
 
 std::string json_line(const json& value) {
     return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+void print_text(std::string_view text) noexcept {
+    constexpr size_t piece = 4096;
+    while (!text.empty() && !is_interrupted()) {
+        const std::string_view front = text.substr(0, piece);
+        std::fwrite(front.data(), 1, front.size(), stdout);
+        text.remove_prefix(front.size());
+    }
 }
 
 int flush_output() {

@@ -34,6 +34,8 @@ int complain(const error& e, int code);
 /// Errors  of the connection; EINVAL: a refusal
 [[nodiscard]] result<nlohmann::json> result_in(result<nlohmann::json> answer);
 [[nodiscard]] std::string json_line(const nlohmann::json& value);
+/// On standard output, in pieces: after Ctrl-C at the prompt the rest is left out.
+void print_text(std::string_view text) noexcept;
 /// Flushes standard output; returns the exit code.
 int flush_output();
 /// The error in an answer without a result.

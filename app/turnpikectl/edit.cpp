@@ -69,7 +69,8 @@ result<void> run_editor(const std::string& file) {
     const pid_t child = ::fork();
     if (child == 0) {
         restore();
-        const std::string line = std::string(editor) + " \"$@\"";
+        // A shell with a handler waits for the editor, which has the default.
+        const std::string line = "trap : INT QUIT; " + std::string(editor) + " \"$@\"";
         ::execl("/bin/sh", "sh", "-c", line.c_str(), editor, file.c_str(), nullptr);
         ::_exit(127);
     }

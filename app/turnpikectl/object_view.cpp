@@ -199,7 +199,7 @@ int show_object(const given& g) {
     subjects all(*to);
     const auto result = object_json(all, g);
     if (!result) return complain(result.error(), exit_of_answer(result.error()));
-    std::fputs((g.as_json() ? json_line(*result) : object_text(g, *result)).c_str(), stdout);
+    print_text(g.as_json() ? json_line(*result) : object_text(g, *result));
     return flush_output();
 }
 

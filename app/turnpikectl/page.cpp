@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "page.hpp"
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "ask.hpp"
@@ -43,7 +42,7 @@ int print_report(const given& g) {
     if (!text)
         return complain(text.error(),
                         text.error().code == EINVAL ? exit_refused : exit_no_connection);
-    std::fwrite(text->data(), 1, text->size(), stdout);
+    print_text(*text);
     return flush_output();
 }
 

@@ -169,7 +169,7 @@ int save(const given& g) {
         if (!running) return code;
         const std::string& text = *running;
         if (file == "-") {
-            std::fputs((g.as_json() ? json_line({{"text", text}}) : text).c_str(), stdout);
+            print_text(g.as_json() ? json_line({{"text", text}}) : text);
             return 0;
         }
         const auto kept =

@@ -117,10 +117,11 @@ def test_frame_lists():
     assert frames("64,1518,128") == [64, 1518, 128]
     assert frames("64-66") == [64, 65, 66]
     assert frames("64-100:16,9000") == [64, 80, 96, 9000]
-    for wrong in ("", "63", "16385", "64-", "-64", "64-63", "64-128:0", "64:", "64,", ",64",
+    for wrong in ("63", "16385", "64-", "-64", "64-63", "64-128:0", "64:", "64,", ",64",
                   "64,,65", "6 4", "64-128-256", "x", "99999999999", "64-128:99999999999",
                   "64:4:4"):
         expect_in("frame size", refused("--frame", wrong, "--profile", "simple"))
+    expect_in("--frame: is empty", refused("--frame", "", "--profile", "simple"))
 
 
 def test_own_profiles():
