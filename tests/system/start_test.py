@@ -280,19 +280,16 @@ def test_a_report_of_a_path_that_is_not_utf_8():
     with tempfile.TemporaryDirectory() as folder:
         folder = os.path.join(os.fsencode(folder), b"k\xf6ln")
         os.mkdir(folder)
-        rules = os.path.join(folder, b"edge.txt")
-        with open(rules, "w", encoding="ascii") as file:
-            file.write("@10.0.0.0/8\t0.0.0.0/0\t0 : 65535\t0 : 65535\t0x00/0x00\n")
         config = os.path.join(folder, b"turnpike.yaml")
         with open(config, "w", encoding="utf-8") as file:
-            json.dump(with_list([{"action": "deny", "file": "edge.txt"}]), file)
+            json.dump(with_list([{"action": "deny", "name": "all"}]), file)
         report = os.path.join(folder, b"report.json")
         done = subprocess.run([os.fsencode(PROGRAM), b"--config", config, b"--duration", b"0.3", b"--report", report],
                               capture_output=True, timeout=60, check=False)
         assert done.returncode == 0, done
         with open(report, encoding="utf-8") as file:
             rule = json.load(file)["acl"][0]["rules"][1]
-        assert "ln/edge.txt:1" in rule["where"], rule
+        assert "ln/turnpike.yaml:1" in rule["where"], rule
 
 
 def test_an_unknown_option_is_named_before_the_missing_one():
@@ -322,14 +319,15 @@ def test_a_report_replaces_the_one_before_when_it_is_whole():
     with tempfile.TemporaryDirectory() as folder, Lab() as lab:
         target, link = os.path.join(folder, "today.json"), os.path.join(folder, "report.json")
         os.symlink(target, link)
+        host = lab.host("dut")
         for before in ("", "old\n"):
             with open(target, "w", encoding="utf-8") as file:
                 file.write(before)
-            t = Turnpike(lab, lab.host("dut"), ring_to_null(), (), ["--duration", "0.3", "--report-html", link], wait=False)
+            t = Turnpike(lab, host, ring_to_null(), (), ["--duration", "0.3", "--report-html", link], wait=False)
             assert t.finish(60) == 0, t.output()
             assert os.path.islink(link), "the target is replaced, not the link"
             with open(target, encoding="utf-8") as file:
-                assert file.read().startswith("<!DOCTYPE html>"), before
+                assert "<html" in file.read(200), before
 
 
 def test_version_schema_and_help():
