@@ -22,8 +22,13 @@ class Terminal:
         self.slave = slave
         self.said = b""
         self.process = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+                                        preexec_fn=self.take_terminal,
                                         env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", **environment})
+
+    @staticmethod
+    def take_terminal():
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests started by nohup ignore it
 
     def resize(self, rows, columns, tell=True):
         self.rows, self.columns = rows, columns
