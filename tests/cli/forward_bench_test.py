@@ -89,6 +89,7 @@ def test_wrong_words_are_refused():
             (("--only", "("), "argument --only: '(' is not a regular expression"),
             (("--rounds", "0"), "argument --rounds: '0': 1 is the least"),
             (("--seconds", "x"), "argument --seconds: invalid number value: 'x'"),
+            (("--seconds", "nan"), "argument --seconds: 'nan': 0.05 is the least"),
             (("--table", "/nowhere"), "argument --table: /nowhere: No such file or directory"),
             (("--picture", "x.png"), "argument --picture: 'x.png': the file name must end in .svg"),
             (("--picture", "/nowhere/x.svg"), "argument --picture: /nowhere: no such folder"),

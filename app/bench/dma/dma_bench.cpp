@@ -147,7 +147,7 @@ std::string line_of(const json& cell) {
 }
 
 /// Print and record the engine, and how it performs each test.
-void send_gratuitous_arp_and_na(harness& h, const engine& e) {
+void print_engine(harness& h, const engine& e) {
     const auto folder = pci_folder(e.name());
     const bool on_pci = !folder.empty();
     json& summary = h.summary();
@@ -259,7 +259,7 @@ result<bool> measure(harness& h, const options& o) {
     if (!rows) return tl::unexpected(rows.error());
     test_bed bed(**e, here.last_cache_bytes);
     if (auto there = bed.reserve(*rows); !there) return tl::unexpected(there.error());
-    send_gratuitous_arp_and_na(h, **e);
+    print_engine(h, **e);
     h.summary()["nodes"] = here.nodes;
     h.summary()["last_cache_bytes"] = here.last_cache_bytes;
     h.summary()["clock_ns"] = ns_of(clock_cycles());

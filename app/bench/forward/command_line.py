@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Common parts of the benchmarks' command lines."""
 import argparse
+import math
 import signal
 
 
 def number(least, kind):
     def parse(text):
         value = kind(text)
-        if value < least:
+        if not least <= value < math.inf:  # NaN, too
             raise argparse.ArgumentTypeError(f"'{text}': {least} is the least")
         return value
     parse.__name__ = "number"
