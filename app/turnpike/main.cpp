@@ -104,7 +104,6 @@ class management_tasks {
     void poll() {
         if (reload.exchange(false, std::memory_order_relaxed)) reload_file();
         if (chosen_.stats_interval_s > 0 && clock::now() >= next_table_) print_table();
-        if (clock::now() >= next_verdict_) renew_verdict();
     }
 
   private:
@@ -131,20 +130,13 @@ class management_tasks {
         // After a stall: rates of the tiny intervals until it has caught up would mean nothing.
         if (next_table_ <= ended) next_table_ = ended + interval;
     }
-    /// A recent verdict is since an earlier one. Without this, that would be the last one for a client, of yesterday perhaps.
-    void renew_verdict() {
-        static_cast<void>(
-            controller_.with_loan(calls_, [this] { return controller_.recent_verdict(); }));
-        next_verdict_ = clock::now() + verdict_interval;
-    }
 
-    static constexpr std::chrono::seconds verdict_interval{5};
     const options& chosen_;
     control::controller& controller_;
     control::control_calls& calls_;
     control::requests& requests_;
     observe::service& service_;
-    clock::time_point next_table_ = clock::now(), next_verdict_ = next_table_;
+    clock::time_point next_table_ = clock::now();
     std::unique_ptr<observe::report> last_;
 };
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.hpp"
+#include "observe/page.hpp"
 #include "print.hpp"
 
 namespace turnpike::ctl {
@@ -148,6 +149,10 @@ std::string top_view::title() const {
     std::string out = fmt::format("{}: {}", value_text(v, "bound"), value_text(v, "says"));
     if (const json more = v.value("headroom_pps", json()); more.is_number())
         out += fmt::format("; headroom {} packets/s", scaled(more.get<double>()));
+    // Since the last request for rates, of this program or another one.
+    constexpr double usual_s = 10;
+    if (const json s = v.value("seconds", json()); s.is_number() && s.get<double>() > usual_s)
+        out += fmt::format("; over the last {}", observe::interval_text(s.get<double>()));
     return out;
 }
 

@@ -795,6 +795,9 @@ def test_top_once_and_without_a_terminal():
     assert said.startswith("core: worker 2 is busy 95 % of the time; headroom 1.50 M packets/s\n") and "\x1b" not in said, said
     assert [line.split()[0] for line in said.splitlines()[1:]] == [
         "worker", "2", "port", "west", "drop", "acl_deny\\x0a", "no_route", "interface", "far", "new"], said
+    yesterday = rates(1)
+    yesterday["result"]["verdict"]["seconds"] = 18 * 3600.0
+    assert "headroom 1.50 M packets/s; over the last 18 h\n" in output(Server(yesterday), "top", "--once")
     done = Server(rates(1), rates(2), None).run("top", "--interval", "0.1")
     assert done.returncode == 3 and "closed the connection" in done.stderr, done
     assert done.stdout.count("worker 2 is busy") == 2, done.stdout

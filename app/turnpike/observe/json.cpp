@@ -130,7 +130,11 @@ json list_of(const std::vector<T>& from, const F& each) {
 }  // namespace
 
 json to_json(const verdict& v) {
-    json out{{"bound", v.bound}, {"from", v.from}, {"says", v.says}, {"headroom", json::object()}};
+    json out{{"bound", v.bound},
+             {"from", v.from},
+             {"says", v.says},
+             {"seconds", v.seconds},
+             {"headroom", json::object()}};
     for (const headroom& h : v.by)
         out["headroom"][std::string(h.resource)] = {{"of", text_or_null(h.of)},
                                                     {"from", text_or_null(std::string(h.from))},

@@ -13,6 +13,16 @@
 #include "html/page.hpp"
 
 namespace turnpike::observe {
+
+std::string interval_text(double seconds) {
+    constexpr double minute = 60, hour = 60 * minute, day = 24 * hour, few = 2;
+    if (seconds < 10) return fmt::format("{:.1f} s", seconds);
+    if (seconds < few * minute) return fmt::format("{:.0f} s", seconds);
+    if (seconds < few * hour) return fmt::format("{:.0f} min", seconds / minute);
+    if (seconds < few * day) return fmt::format("{:.0f} h", seconds / hour);
+    return fmt::format("{:.0f} days", seconds / day);
+}
+
 namespace {
 
 using namespace html;
@@ -55,7 +65,10 @@ std::string verdict_line(std::string_view since, const json& v) {
 std::string verdict_section(const json& report, const json& rates) {
     const bool recent = member(rates, "verdict").is_object();
     const json& v = member(recent ? rates : report, "verdict");
-    std::string body = recent ? verdict_line("Recently", v) : "";
+    // Since the last request for rates, which may have been made days ago.
+    std::string body =
+        recent ? verdict_line("The last " + interval_text(number_in(v, "seconds").value_or(0)), v)
+               : "";
     body += verdict_line("Since the start", member(report, "verdict"));
     std::vector<table_row> rows;
     for (const auto& [name, h] : member(v, "headroom").items()) {

@@ -24,6 +24,8 @@ struct page_source {
     unsigned refresh_s = 0;
 };
 
+/// "2.5 s", "90 s", "45 min", "18 h", "3 days".
+[[nodiscard]] std::string interval_text(double seconds);
 /// Members that are missing or of another type are shown as unknown.
 [[nodiscard]] std::string to_page(const page_source& from);
 

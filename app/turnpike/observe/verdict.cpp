@@ -252,6 +252,7 @@ std::string in_words(const verdict& v, const headroom& h, const std::vector<work
 verdict verdict_of(const report& now, const report* previous) {
     verdict v;
     const double seconds = now.duration_s - (previous != nullptr ? previous->duration_s : 0);
+    v.seconds = seconds;
     const auto workers = seconds > 0 ? workers_of(now, previous) : std::vector<worker_now>{};
     const auto ports = seconds > 0 ? ports_of(now, previous, seconds) : std::vector<port_now>{};
     v.by = {of_core(workers),

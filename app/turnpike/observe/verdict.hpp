@@ -45,6 +45,7 @@ struct verdict {
     std::string bound = "idle";
     std::string_view from = "counted";
     std::string says{};
+    double seconds = 0;          ///< the interval that it is about
     std::vector<headroom> by{};  ///< in the order of bound_names
 };
 

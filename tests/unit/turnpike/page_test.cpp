@@ -157,10 +157,11 @@ TEST(page, missing_members_are_unknown) {
 TEST(page, the_recent_verdict_is_first) {
     json rates = page_rates();
     rates["verdict"] = {{"bound", "line_rate"},
+                        {"seconds", 18 * 3600.0},
                         {"says", "port west is full"},
                         {"headroom", {{"line_rate", {{"of", "port west"}, {"used", 0.97}}}}}};
     const std::string page = page_of(page_report(), rates, {}, {});
-    const size_t recent = page.find("Recently: <strong>line_rate</strong>, port west is full");
+    const size_t recent = page.find("The last 18 h: <strong>line_rate</strong>, port west is full");
     EXPECT_NE(recent, std::string::npos);
     EXPECT_LT(recent, page.find("Since the start: <strong>core</strong>"));
     EXPECT_NE(page.find(">97 %<"), std::string::npos);

@@ -104,7 +104,11 @@ json entry_json(const observe::rate_history::entry& e, std::span<const shown_rat
 }
 
 json recent_verdict_json(const observe::verdict& v) {
-    json out = {{"bound", v.bound}, {"from", v.from}, {"says", v.says}, {"headroom_pps", nullptr}};
+    json out = {{"bound", v.bound},
+                {"from", v.from},
+                {"says", v.says},
+                {"seconds", v.seconds},
+                {"headroom_pps", nullptr}};
     for (const observe::headroom& h : v.by)
         if (h.more_pps &&
             (out["headroom_pps"].is_null() || *h.more_pps < out["headroom_pps"].get<double>()))
