@@ -203,7 +203,7 @@ constexpr renderer renderers[] = {{run_schema, to_text, to_page},
 result<void> check_outputs(const options& o) {
     for (const std::string* file : {&o.json_file, &o.html_file})
         if (!file->empty())
-            if (auto checked = yaml::check_writable(*file); !checked) return checked;
+            if (auto checked = yaml::check_output(*file); !checked) return checked;
     return {};
 }
 
@@ -217,7 +217,7 @@ int deliver(const json& out, const std::string& text, const std::string& page, c
     };
     const auto write = [&](const std::string& file, const std::string& content) {
         if (file.empty()) return;
-        if (const auto written = yaml::write_file(file, content); !written)
+        if (const auto written = yaml::write_output(file, content); !written)
             add_failure(written.error());
     };
     write(o.json_file, dump);
@@ -269,7 +269,7 @@ int perform_plan(const result<scale_plan>& plan, const char* schema, const optio
     const auto show = [&](const std::string& line) {
         print_error(line + "\n");
         if (o.json_file.empty()) return;
-        if (const auto written = yaml::write_file(o.json_file, out.dump(1) + "\n"); !written)
+        if (const auto written = yaml::write_output(o.json_file, out.dump(1) + "\n"); !written)
             (void)refuse(written.error());
     };
     const auto done = perform_scale(*plan, program, stop_requested, out, show);

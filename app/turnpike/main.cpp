@@ -56,7 +56,7 @@ bool write_stdout(const std::string& text) {
 bool write_report(const std::string& text, const std::string& path) {
     if (path.empty()) return true;
     if (path == "-") return write_stdout(text);
-    const auto written = yaml::write_file(path, text);
+    const auto written = yaml::write_output(path, text);
     if (!written) complain(written.error(), exit_failed);
     return written.has_value();
 }
@@ -64,7 +64,7 @@ bool write_report(const std::string& text, const std::string& path) {
 /// Checked before anything starts.
 bool report_can_be_written(const std::string& option, const std::string& path) {
     if (path.empty() || path == "-") return true;
-    const auto good = yaml::check_writable(path);
+    const auto good = yaml::check_output(path);
     if (!good) {
         complain({good.error().code, option + " " + path, good.error().text}, exit_refused);
     }

@@ -57,6 +57,11 @@ result<std::string> target_of(const std::string& path) {
     return real ? std::string(real.get()) : path;
 }
 
+std::string folder_of(const std::string& file) {
+    const size_t slash = file.rfind('/');
+    return slash == std::string::npos ? "." : file.substr(0, slash + 1);
+}
+
 bool is_mount_point(const std::string& path) noexcept {
     struct statx there {};
     return ::statx(AT_FDCWD, path.c_str(), 0, 0, &there) == 0 &&
@@ -67,6 +72,33 @@ tl::unexpected<error> cannot_replace(int why, const std::string& path) {
     return fail(why, path,
                 why == EBUSY ? "is a mount point, which cannot be replaced: mount its folder"
                              : "cannot be written");
+}
+
+/// In a folder with the sticky bit, as /tmp, another user's file cannot be replaced.
+bool is_stuck(const std::string& file) noexcept {
+    struct stat there {
+    }, folder{};
+    const uid_t us = ::geteuid();
+    return us != 0 && ::stat(file.c_str(), &there) == 0 && there.st_uid != us &&
+           ::stat(folder_of(file).c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) != 0 &&
+           folder.st_uid != us;
+}
+
+/// The error that write_file() would end with, found by its temporary file; 0: none.
+int why_not_replaced(const std::string& file) {
+    if (is_mount_point(file)) return EBUSY;
+    if (is_stuck(file)) return EPERM;
+    std::string beside = file + ".XXXXXX";
+    const owned_fd fd(::mkostemp(beside.data(), O_CLOEXEC));
+    if (fd.get() < 0) return errno;
+    ::unlink(beside.c_str());
+    return 0;
+}
+
+/// Whether an existing file that cannot be replaced can be written.
+bool can_write_in_place(int why, const std::string& path) noexcept {
+    const bool is_kept = why == EACCES || why == EPERM || why == EROFS || why == EBUSY;
+    return is_kept && ::access(path.c_str(), W_OK) == 0;
 }
 
 }  // namespace
@@ -92,14 +124,20 @@ result<void> write_file(const std::string& path, std::string_view text, const st
         ::rename(beside.c_str(), to.c_str()) != 0)
         return undo(errno);
     // Flush the folder too, which stores the new name; a folder that cannot be flushed is no error.
-    const size_t slash = to.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : to.substr(0, slash + 1);
-    const owned_fd in(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const owned_fd in(::open(folder_of(to).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (in.get() >= 0) (void)::fsync(in.get());
     return {};
 }
 
-result<void> check_writable(const std::string& path) {
+result<void> write_output(const std::string& path, std::string_view text) {
+    auto done = write_file(path, text);
+    if (done || !can_write_in_place(done.error().code, path)) return done;
+    const owned_fd fd(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+    if (fd.get() < 0 || !write_all(fd.get(), text)) return cannot_replace(errno, path);
+    return {};
+}
+
+result<void> check_output(const std::string& path) {
     if (const mode_t mode = special_mode(path); mode != 0) {
         // Opening a FIFO waits for its reader, and closing it ends the reader's input.
         const bool waits = S_ISFIFO(mode);
@@ -111,12 +149,9 @@ result<void> check_writable(const std::string& path) {
     }
     const auto to = target_of(path);
     if (!to) return tl::unexpected<error>(to.error());
-    if (is_mount_point(*to)) return cannot_replace(EBUSY, path);
-    std::string beside = *to + ".XXXXXX";
-    const owned_fd fd(::mkostemp(beside.data(), O_CLOEXEC));
-    if (fd.get() < 0) return fail(errno, path, "cannot be written");
-    ::unlink(beside.c_str());
-    return {};
+    const int why = why_not_replaced(*to);
+    if (why == 0 || can_write_in_place(why, path)) return {};
+    return cannot_replace(why, path);
 }
 
 }  // namespace turnpike::yaml

@@ -17,10 +17,15 @@ namespace turnpike::yaml {
 [[nodiscard]] result<void> write_file(const std::string& path, std::string_view text,
                                       const std::string& like = {});
 
-/// Whether write_file() can write, before work whose result would be lost: creates its temporary file and removes it. An
+/// For results, as reports: write_file(), or if it cannot replace an existing file that is writable (in another user's folder, a
+/// mount point, as in containers), the file is truncated and written as it is. Threads any.
+///
+/// Errors  as write_file()
+[[nodiscard]] result<void> write_output(const std::string& path, std::string_view text);
+/// Whether write_output() can write, before work whose result would be lost: creates its temporary file and removes it. An
 /// existing file stays as it is. Threads any.
 ///
-/// Errors  those of write_file(), except a full disk
-[[nodiscard]] result<void> check_writable(const std::string& path);
+/// Errors  as write_output(), except a full disk
+[[nodiscard]] result<void> check_output(const std::string& path);
 
 }  // namespace turnpike::yaml

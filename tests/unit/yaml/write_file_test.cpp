@@ -23,6 +23,12 @@ namespace {
 
 constexpr uid_t service = 65534;
 
+std::string first_line(const std::string& file) {
+    std::string out;
+    std::getline(std::ifstream(file), out);
+    return out;
+}
+
 TEST(write_file, replaces_a_file_of_another_user_and_keeps_its_mode) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
     std::string folder = std::filesystem::temp_directory_path() / "turnpike-write-XXXXXX";
@@ -115,9 +121,10 @@ TEST(write_file, what_is_no_regular_file_stays_what_it_is) {
             ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
             ::mount(file.c_str(), file.c_str(), nullptr, MS_BIND, nullptr) != 0)
             _exit(errno == EPERM ? 0 : 1);
-        const auto bound = write_file(file, "new\n"), checked = check_writable(file);
+        const auto bound = write_file(file, "new\n");
         if (bound || bound.error().code != EBUSY) _exit(2);
-        _exit(!checked && checked.error().code == EBUSY ? 0 : 3);
+        _exit(check_output(file) && write_output(file, "new\n") && first_line(file) == "new" ? 0
+                                                                                             : 3);
     }
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -127,9 +134,9 @@ TEST(write_file, what_is_no_regular_file_stays_what_it_is) {
     std::filesystem::remove_all(folder);
 }
 
-/// check_writable()'s error number; 0: none.
+/// check_output()'s error number; 0: none.
 int check_code(const std::string& path) {
-    const auto checked = check_writable(path);
+    const auto checked = check_output(path);
     return checked ? 0 : checked.error().code;
 }
 
@@ -170,11 +177,38 @@ TEST(write_file, a_check_finds_a_folder_of_another_user) {
     ASSERT_GE(child, 0);
     if (child == 0) {
         const bool left = ::setgid(service) == 0 && ::setuid(service) == 0;
-        _exit(left && check_code(file) == EACCES && check_code(folder + "/new") == EACCES ? 0 : 1);
+        const bool refused = write_file(file, "new\n").error().code == EACCES &&
+                             check_code(folder + "/new") == EACCES;
+        _exit(left && refused && check_code(file) == 0 && write_output(file, "new\n") ? 0 : 1);
     }
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
+    EXPECT_EQ(first_line(file), "new");
+    std::filesystem::remove_all(folder);
+}
+
+/// Another user's file in /tmp: found before the work, not when it is written.
+TEST(write_file, a_check_finds_a_file_that_cannot_be_replaced) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+    std::string folder = std::filesystem::temp_directory_path() / "turnpike-sticky-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    ASSERT_EQ(::chmod(folder.c_str(), 01777), 0);
+    const std::string file = folder + "/file";
+    std::ofstream(file) << "old\n";
+    ASSERT_EQ(::chmod(file.c_str(), 0644), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        const bool left = ::setgid(service) == 0 && ::setuid(service) == 0;
+        const auto written = write_output(file, "new\n");
+        const bool refused = !written && check_code(file) == written.error().code;
+        _exit(left && refused && check_code(folder + "/new") == 0 ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(first_line(file), "old");
     std::filesystem::remove_all(folder);
 }
 
