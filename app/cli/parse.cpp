@@ -28,8 +28,8 @@ void parse_words(CLI::App& app, std::vector<std::string> words) {
 }
 
 int exit_code_of(const CLI::App& app, const CLI::ParseError& e) {
-    if (app.exit(e, std::cout, std::cerr) != 0) return 2;
     errno = 0;
+    if (app.exit(e, std::cout, std::cerr) != 0) return 2;  // flushes the version, not the help
     if (std::cout.flush()) return 0;
     std::cerr << app.get_name() << ": standard output: " << std::strerror(errno) << '\n';
     return 1;

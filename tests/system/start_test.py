@@ -268,6 +268,7 @@ def test_standard_output_that_is_full_or_closed():
         for words in (("--print-schema",), ("--help",), ("--version",), ("--config", path, "--check")):
             done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
             assert done.returncode == 1 and "standard output" in done.stderr, (words, done)
+            assert "No space left on device" in done.stderr, (words, done)
             done = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', PROGRAM, *words], stderr=subprocess.PIPE, text=True,
                                   timeout=30, check=False)
             assert done.returncode == 1 and "standard output" in done.stderr, (words, done)
@@ -323,11 +324,14 @@ def test_a_report_replaces_the_one_before_when_it_is_whole():
         for before in ("", "old\n"):
             with open(target, "w", encoding="utf-8") as file:
                 file.write(before)
+            old = open(target, encoding="utf-8")
             t = Turnpike(lab, host, ring_to_null(), (), ["--duration", "0.3", "--report-html", link], wait=False)
             assert t.finish(60) == 0, t.output()
             assert os.path.islink(link), "the target is replaced, not the link"
             with open(target, encoding="utf-8") as file:
                 assert "<html" in file.read(200), before
+            with old:
+                assert old.read() == before, "the file before is not overwritten"
 
 
 def test_version_schema_and_help():
