@@ -881,10 +881,10 @@ def check_interrupted(output):
 
 def test_an_interrupted_paper():
     """Started with nohup: only the second signal stops it."""
-    scale, words, output = long_paper()
+    _scale, words, output = long_paper()
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as run:
-        wait_until(lambda: os.path.exists(os.path.join(scale.folder.name, "ready")), "the device is ready")
+        assert any("rate: " in line for line in run.stderr), "the tester of the step has started"
         run.send_signal(signal.SIGHUP)
         time.sleep(2)
         run.send_signal(signal.SIGINT)
@@ -896,9 +896,9 @@ def test_an_interrupted_paper():
 
 def test_a_terminal_that_hangs_up():
     """As Ctrl-C, though standard output and standard error fail from then on."""
-    scale, words, output = long_paper()
+    _scale, words, output = long_paper()
     with Terminal(words) as terminal:
-        wait_until(lambda: os.path.exists(os.path.join(scale.folder.name, "ready")), "the device is ready")
+        terminal.wait_for("rate: ")  # the tester of the step has started
         time.sleep(2)
         os.close(terminal.master)
         terminal.master = os.open("/dev/null", os.O_RDONLY)
