@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the command lines of all programs have in common, beside CLI11.
+// Command lines: the rules that all programs share, over CLI11.
 #pragma once
 
 #include <string>

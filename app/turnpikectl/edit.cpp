@@ -56,7 +56,7 @@ result<void> run_editor(const std::string& file) {
     if (editor == nullptr || *editor == 0) editor = std::getenv("EDITOR");
     if (editor == nullptr || *editor == 0) editor = "vi";
     std::fflush(stdout);
-    // Ctrl-C and Ctrl-\\ are the editor's, as in git: they reach every program of this terminal.
+    // Ctrl-C and Ctrl-\ are the editor's, as in git: they reach every program of this terminal.
     struct sigaction ignored {
     }, interrupt{}, quit{};
     ignored.sa_handler = SIG_IGN;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Standard input, output and error of a program that was started without them.
 #pragma once
 
 #include <fcntl.h>

@@ -98,7 +98,7 @@ inline packet_mask from_others(const own_addresses& own, packet_mask packets,
 }
 
 /// Fast-path IPv6 frames of `packets`.
-/// out  its `doubt` is settled
+/// out  of these frames; where it has a doubt, it has been resolved
 template <class Burst>
 packet_mask find_fast_ipv6(packet::fast_ipv6_function* find, const Burst& b, packet_mask packets,
                            const frames& f, const mac_address& us,
