@@ -19,21 +19,34 @@ arena::~arena() {
     if (base_ != nullptr) from_.release(from_.context, base_);
 }
 
-/// Allocate from the free list, else by splitting a larger block, else from unused space.
-uint32_t arena::split_free(uint32_t units) noexcept {
+uint32_t arena::pop_free(uint32_t units) noexcept {
     auto& list = free_[units];
-    if (!list.empty()) {
-        const uint32_t offset = list.back();
-        list.pop_back();
-        return offset;
-    }
+    if (list.empty()) return none;
+    const uint32_t offset = list.back();
+    list.pop_back();
+    return offset;
+}
+
+/// Take the smallest block that is larger, and return its end to the free list.
+uint32_t arena::split_larger(uint32_t units) noexcept {
+    for (uint32_t larger = units + line_units; larger < size_classes; larger += line_units)
+        if (const uint32_t offset = pop_free(larger); offset != none) {
+            add_free(offset + units * unit, larger - units);
+            return offset;
+        }
+    return none;
+}
+
+/// Allocate from the free list, else from unused space, else from a larger free block; a short node from a line.
+uint32_t arena::find_block(uint32_t units) noexcept {
+    if (const uint32_t offset = pop_free(units); offset != none) return offset;
     if (units < line_units) {
-        const uint32_t offset = split_free(2 * units);
+        const uint32_t offset = find_block(2 * units);
         if (offset != none) add_free(offset + units * unit, units);
         return offset;
     }
     const uint64_t at = used_;
-    if (at + bytes_of(units) > capacity_) return none;
+    if (at + bytes_of(units) + kept_ > capacity_) return split_larger(units);
     used_ += bytes_of(units);
     return static_cast<uint32_t>(at);
 }
@@ -47,7 +60,9 @@ void arena::add_free(uint32_t offset, uint32_t units) noexcept {
 }
 
 uint32_t arena::allocate(uint32_t units) noexcept {
-    const uint32_t offset = split_free(units);
+    // A removal may take unused space and return its old node to a list: then the lists are the reserve.
+    if (live_ + bytes_of(units) + kept_ > capacity_) return none;
+    const uint32_t offset = find_block(units);
     if (offset != none) live_ += bytes_of(units);
     return offset;
 }

@@ -285,7 +285,8 @@ bool table::build_known(const address& a, rib_node& node, const rib_node* parent
     return true;
 }
 
-uint64_t table::arena_bytes_needed(const id_coding& coding, rebuild_reason why) const {
+/// The bytes of all nodes, without spare room.
+uint64_t table::node_bytes_needed(const id_coding& coding) const {
     std::vector<bool> alone(nexthops_->bound());  // next hops that root slots store directly
     uint64_t bytes = 0;
     rib_->walk_root(0, 1u << shape_.root_bits, default_handle_,
@@ -297,10 +298,7 @@ uint64_t table::arena_bytes_needed(const id_coding& coding, rebuild_reason why) 
                                 alone[handle] = true;
                     });
     const auto uniform = static_cast<uint64_t>(std::count(alone.begin(), alone.end(), true));
-    bytes += uniform * arena::bytes_of(coding.root_leaf_units(ipv4_));
-    // Also room for copies during changes; expect a table that grew to grow again.
-    const uint64_t room = why == rebuild_reason::load ? bytes / 8 : bytes;
-    return bytes + room + 32 * 1024;
+    return bytes + uniform * arena::bytes_of(coding.root_leaf_units(ipv4_));
 }
 
 /// Rebuild everything into a new generation. Returns false without memory; nothing changes then.
@@ -312,23 +310,44 @@ bool table::rebuild(rebuild_reason why) noexcept {
     }
 }
 
+/// Rebuild into a larger arena. Each attempt visits the whole table, so after one that found no memory, changes
+/// that need it are refused at once, more and more of them, unless the table has become much smaller.
+bool table::grow() noexcept {
+    constexpr uint32_t max_refusals = 64;
+    if (refusals_to_come_ != 0 && rib_->size() + rib_->size() / 8 >= refused_at_) {
+        --refusals_to_come_;
+        return false;
+    }
+    if (rebuild(rebuild_reason::growth)) return true;
+    refusals_ = std::min(2 * refusals_ + 1, max_refusals);
+    refusals_to_come_ = refusals_;
+    refused_at_ = rib_->size();
+    return false;
+}
+
 bool table::build_whole(rebuild_reason why) {
     id_coding coding = id_coding::fitting(*nexthops_, ipv4_);
     coding.direct = !ipv4_ && rib_->size() <= config_.direct_bytes / least_direct_bytes_per_route;
-    uint64_t bytes = arena_bytes_needed(coding, why);
-    if (coding.direct && bytes > std::min(config_.direct_bytes, config_.max_bytes)) {
+    // Also room for copies during changes; expect a table that grew to grow again.
+    const auto with_room = [](uint64_t bytes, rebuild_reason reason) {
+        return bytes + (reason == rebuild_reason::load ? bytes / 8 : bytes) + 32 * 1024;
+    };
+    uint64_t bytes = node_bytes_needed(coding);
+    if (coding.direct &&
+        with_room(bytes, why) > std::min(config_.direct_bytes, config_.max_bytes)) {
         coding.direct = false;
-        bytes = arena_bytes_needed(coding, why);
+        bytes = node_bytes_needed(coding);
     }
     const auto with_arena_of = [&](uint64_t size) {
         return std::make_unique<generation>(
             config_.allocator, generation::plan{shape_.root_bits, ipv4_, config_.network_order,
                                                 coding, std::min(size, config_.max_bytes)});
     };
-    auto next = with_arena_of(bytes);
+    auto next = with_arena_of(with_room(bytes, why));
     if (!next->valid() && why == rebuild_reason::growth)  // with less room to grow
-        next = with_arena_of(arena_bytes_needed(coding, rebuild_reason::load));
+        next = with_arena_of(with_room(bytes, rebuild_reason::load));
     if (!next->valid()) return false;
+    next->nodes.set_leave(leave_);
     pending_update c;
     bool built = false;
     try {
@@ -341,6 +360,7 @@ bool table::build_whole(rebuild_reason why) {
     }
     next->settle();
     ++rebuilds_;
+    refusals_ = refusals_to_come_ = 0;
     generation_.swap(next);
     show();
     retire(next);

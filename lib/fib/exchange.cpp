@@ -12,7 +12,10 @@ namespace turnpike::fib {
 /// The transaction: unless finish() is called, the destructor undoes it.
 class table::exchange_under_way {
   public:
-    exchange_under_way(table& of, std::span<route_change> changes) : t_(of), changes_(changes) {}
+    exchange_under_way(table& of, std::span<route_change> changes, bool undoes)
+        : t_(of), changes_(changes), undoes_(undoes) {
+        t_.leave_ = arena::leave::nothing;
+    }
     ~exchange_under_way() {
         if (!finished_) roll_back();
     }
@@ -53,6 +56,7 @@ class table::exchange_under_way {
 
     table& t_;
     std::span<route_change> changes_;
+    bool undoes_;
     std::vector<made> done_;
     std::vector<std::unique_ptr<rib_node>> pruned_;
     std::vector<std::map<uint32_t, uint32_t>::node_type> root_routes_;  // removed from the RIB
@@ -123,6 +127,9 @@ bool table::exchange_under_way::make_one(const route_change& c) {
         }
     }
     t_.short_.put(c.prefix, c.length, after);
+    if (!undoes_)
+        t_.leave_ = std::min(t_.leave_,
+                             before == none ? arena::leave::reserve : arena::leave::half_reserve);
     done_.push_back({before, after, 0});
     if (building_ && !t_.generation_->coding().holds(after, *c.next_hop)) stop_building();
     mark(c, existing);
@@ -178,6 +185,7 @@ void table::exchange_under_way::mark(const route_change& c, const rib::path& exi
 /// room.
 bool table::exchange_under_way::build_marked() {
     generation& g = *t_.generation_;
+    g.nodes.set_leave(t_.leave_);
     for (const root_slots& r : roots_)
         if (!t_.build_root(r.first, r.count, false, g, t_.change_)) return false;
     for (unsigned level = 1; level <= rib::max_levels; ++level) {
@@ -211,7 +219,7 @@ bool table::exchange_under_way::finish() noexcept {
         for (const auto& node : pruned_)
             if (node->entry != rib_node::unbuilt) t_.free_block(node->entry, node->units);
         t_.show();
-    } else if (!t_.rebuild(rebuild_reason::growth)) {
+    } else if (!t_.grow()) {
         return false;
     }
     finished_ = true;
@@ -254,14 +262,14 @@ void table::exchange_under_way::put_back(const route_change& c, const made& m) n
     if (m.after != none) t_.release_handle(m.after);
 }
 
-result<void> table::exchange(std::span<route_change> changes) {
+result<void> table::exchange(std::span<route_change> changes, bool undoes) {
     for (const route_change& c : changes) {
         if (auto ok = check(c.prefix, c.length); !ok) return ok;
         if (c.next_hop)
             if (auto ok = check_next_hop(*c.next_hop); !ok) return ok;
     }
     try {
-        exchange_under_way all(*this, changes);
+        exchange_under_way all(*this, changes, undoes);
         if (!all.make())
             return fail(
                 ENOSPC, config_.name,

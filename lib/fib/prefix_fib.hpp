@@ -51,8 +51,9 @@ class prefix_fib {
     /// change or none. Removal of a missing route is no error. Replaces each change by its inverse:
     /// applied in reverse order, they undo the transaction.
     ///
+    /// undoes  the changes are such inverses: they may use memory that additions leave for removals
     /// Errors  EINVAL, ENOSPC, ENOMEM: the table and the changes are unchanged
-    [[nodiscard]] result<void> exchange(std::span<change_type> changes);
+    [[nodiscard]] result<void> exchange(std::span<change_type> changes, bool undoes = false);
     /// Replace the whole table at once; readers see the old one or the new one.
     ///
     /// Errors  as add(); the table is unchanged
@@ -75,6 +76,9 @@ class prefix_fib {
     [[nodiscard]] std::optional<uint64_t> get(const address_type& address, unsigned length) const;
     /// In order of (address, length). Writer's thread.
     void for_each(const std::function<void(const route_type&)>& visit) const;
+    /// Memory may have become free. After a growth without memory, up to 64 changes that need one fail with
+    /// ENOMEM at once; now the next change attempts it.
+    void retry_growth() noexcept { table_.retry_growth(); }
     [[nodiscard]] statistics stats() const noexcept { return table_.stats(); }
     /// Visits the whole table. Writer's thread.
     [[nodiscard]] level_bytes bytes_by_level() const noexcept { return table_.bytes_by_level(); }

@@ -117,7 +117,7 @@ result<void> prefix_fib<Family>::remove(const address_type& address, unsigned le
 }
 
 template <class Family>
-result<void> prefix_fib<Family>::exchange(std::span<change_type> changes) {
+result<void> prefix_fib<Family>::exchange(std::span<change_type> changes, bool undoes) {
     std::vector<route_change> all;
     try {
         all.reserve(changes.size());
@@ -126,7 +126,7 @@ result<void> prefix_fib<Family>::exchange(std::span<change_type> changes) {
     }
     for (const change_type& c : changes)
         all.push_back({Family::left_aligned(c.address), c.length, c.next_hop});
-    auto made = table_.exchange(all);
+    auto made = table_.exchange(all, undoes);
     if (made)
         for (size_t i = 0; i < all.size(); ++i) changes[i].next_hop = all[i].next_hop;
     return measured(std::move(made));

@@ -122,6 +122,7 @@ void table::show() noexcept {
 /// worked; readers see no change then.
 bool table::apply(const address& a, unsigned length, const rib::path& p,
                   const rib::removed* gone) noexcept {
+    generation_->nodes.set_leave(leave_);
     try {
         bool built;
         if (shape_.level_of(length) == 0) {
@@ -142,7 +143,7 @@ bool table::apply(const address& a, unsigned length, const rib::path& p,
     } catch (const std::bad_alloc&) {
     }
     roll_back(change_, *generation_);
-    return rebuild(rebuild_reason::growth);
+    return grow();
 }
 
 result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
@@ -173,7 +174,8 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
             }
         }
         short_.put(a, length, handle);
-        if (fits ? apply(a, length, p) : rebuild(rebuild_reason::growth)) {
+        leave_ = present == nullptr ? arena::leave::reserve : arena::leave::half_reserve;
+        if (fits ? apply(a, length, p) : grow()) {
             if (present != nullptr) release_handle(before);
             return {};
         }
@@ -203,6 +205,7 @@ result<void> table::remove(const address& a, unsigned length) {
     const uint32_t handle = *present;
     rib::removed gone = rib_->erase(a, length, existing);
     short_.erase(a, length);
+    leave_ = arena::leave::nothing;
     if (!apply(a, length, gone.kept, &gone)) {
         short_.forget();
         rib_->restore(a, length, gone);  // with the pruned nodes' offsets in the lookup table
@@ -231,6 +234,7 @@ result<void> table::load(std::vector<entry> routes) {
         return out_of_memory();
     }
     old_rib.swap(rib_);
+    leave_ = arena::leave::reserve;
     try {
         acquired.reserve(routes.size());
         for (size_t i = 0; i < routes.size(); ++i) {

@@ -107,7 +107,9 @@ class table {
     /// that for equal prefixes the last one wins; fastest if adjacent prefixes follow each other.
     /// Removal of a missing route is no error. Replaces each change by its inverse, to be applied
     /// in reverse order. EINVAL, ENOSPC, ENOMEM: the table and the changes are unchanged.
-    [[nodiscard]] result<void> exchange(std::span<route_change> changes);
+    ///
+    /// undoes  the changes are such inverses: additions may use the arena's reserve, too
+    [[nodiscard]] result<void> exchange(std::span<route_change> changes, bool undoes = false);
     /// Replace everything; for equal prefixes the last one wins. Sorts `routes` unless sorted.
     [[nodiscard]] result<void> load(std::vector<entry> routes);
 
@@ -115,6 +117,9 @@ class table {
     void for_each(const std::function<void(const address&, unsigned, uint64_t)>& visit) const;
     [[nodiscard]] statistics stats() const noexcept;
     [[nodiscard]] level_bytes bytes_by_level() const noexcept;
+
+    /// Memory may have become free: the next change that needs a larger arena asks for it.
+    void retry_growth() noexcept { refusals_to_come_ = 0; }
 
     const view* readers_view() const noexcept { return view_.load(std::memory_order_acquire); }
     table_form form() const noexcept;
@@ -187,8 +192,9 @@ class table {
     /// Publish the current view: the intervals too if the table is short, else only the nodes.
     void show() noexcept;
     bool rebuild(rebuild_reason why) noexcept;
+    bool grow() noexcept;
     bool build_whole(rebuild_reason why);
-    uint64_t arena_bytes_needed(const id_coding& coding, rebuild_reason why) const;
+    uint64_t node_bytes_needed(const id_coding& coding) const;
     void release_handle(uint32_t handle) noexcept;
     /// Free an object when no reader can hold it, after everything deferred before.
     template <class T>
@@ -215,6 +221,11 @@ class table {
     pending_update change_;
     std::atomic<const view*> view_{nullptr};
     uint64_t rebuilds_ = 0;
+    arena::leave leave_ = arena::leave::reserve;  // of the change under way
+    // After a growth without memory:
+    uint32_t refusals_to_come_ = 0;  // changes that are refused before memory is asked for again
+    uint32_t refusals_ = 0;          // that number, last time
+    uint32_t refused_at_ = 0;        // routes
 };
 
 }  // namespace turnpike::fib

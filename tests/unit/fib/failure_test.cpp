@@ -47,6 +47,7 @@ void fail_each(typename Family::table_type& table, const std::vector<address>& a
     const uint32_t nexthops = table.stats().next_hops;
     for (long n = 0;; ++n) {
         ASSERT_LT(n, 10'000);
+        table.retry_growth();
         allocations_until_failure = n;
         const auto ok = change(table);
         allocations_until_failure = never;
@@ -203,18 +204,29 @@ void grows_by_less() {
 TEST(fib4_failures, grows_by_less) { grows_by_less<ipv4>(); }
 TEST(fib6_failures, grows_by_less) { grows_by_less<ipv6>(); }
 
-// A route whose removal prunes nodes, while neither a new node nor a rebuild has room.
+// A route whose removal prunes nodes, while neither a new node nor a rebuild has room: what earlier removals freed is
+// held for readers.
 TEST(fib4_failures, remove_without_memory_keeps_the_route) {
-    auto table =
-        *fib4::create({.allocator = turnpike::test::failing_memory(), .max_bytes = 34 * 1024});
+    std::vector<rcu::deferred> held;
+    held.reserve(100'000);
+    auto table = *fib4::create(
+        {.allocator = turnpike::test::failing_memory(),
+         .defer_free = {&held,
+                        [](void* to, rcu::deferred item) {
+                            static_cast<std::vector<rcu::deferred>*>(to)->push_back(item);
+                        }},
+         .max_bytes = 34 * 1024});
     std::vector<uint32_t> there;
     for (uint32_t i = 0; i < 100'000; ++i) {
-        if (!table->add(i << 14 | 1, 32, 1 + i % 2)) break;
-        there.push_back(i << 14 | 1);
+        const uint32_t a = i / 2 << 14 | i % 2 << 8 | 1;  // two in a block
+        if (!table->add(a, 32, 1 + i % 2)) break;
+        there.push_back(a);
     }
     allocations_until_failure = 0;
+    unsigned refused = 0;
     for (const uint32_t a : there) {
         const auto ok = table->remove(a, 32);
+        refused += !ok;
         const auto now = table->get(a, 32);
         ASSERT_EQ(bool{ok}, !now.has_value());
         uint64_t nexthop;
@@ -222,6 +234,9 @@ TEST(fib4_failures, remove_without_memory_keeps_the_route) {
         ASSERT_EQ(nexthop != 0, now.has_value());
     }
     allocations_until_failure = never;
+    EXPECT_GT(refused, 0U);
+    table.reset();
+    for (const rcu::deferred& item : held) item.release(item.owner, item.what);
 }
 
 }  // namespace

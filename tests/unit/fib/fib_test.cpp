@@ -2,7 +2,9 @@
 // Both families against the oracle: any order of changes, every burst size, every kernel, failures.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
+#include <set>
 
 #include "checked_table.hpp"
 #include "lib/isa_param.hpp"
@@ -243,11 +245,15 @@ TEST(fib4_edges, bytes_by_level) {
 /// An allocator with a budget.
 struct budget {
     size_t left = ~size_t{0};
+    unsigned refused = 0;
     memory hook() {
         return {this,
                 [](void* self, size_t bytes, size_t alignment) -> void* {
                     auto& me = *static_cast<budget*>(self);
-                    if (bytes > me.left) return nullptr;
+                    if (bytes > me.left) {
+                        ++me.refused;
+                        return nullptr;
+                    }
                     return std::aligned_alloc(alignment,
                                               (bytes + alignment - 1) / alignment * alignment);
                 },
@@ -280,11 +286,155 @@ void exhaustion_then_recovery() {
     ASSERT_EQ(refused, 50);
     b.check_order();
     memory_left.left = ~size_t{0};
+    b.table->retry_growth();
     b.add(last.first, last.second, 77);
     b.check_edges(random);
 }
 TEST(fib4_limits, exhaustion_then_recovery) { exhaustion_then_recovery<ipv4>(); }
 TEST(fib6_limits, exhaustion_then_recovery) { exhaustion_then_recovery<ipv6>(); }
+
+/// Frees that wait, as for readers that are not quiescent yet.
+struct held_frees {
+    std::vector<rcu::deferred> items;
+    rcu::defer_free hook() {
+        return {this, [](void* self, rcu::deferred item) {
+                    static_cast<held_frees*>(self)->items.push_back(item);
+                }};
+    }
+    ~held_frees() { release(); }
+    void release() {
+        for (size_t i = 0; i < items.size(); ++i) items[i].release(items[i].owner, items[i].what);
+        items.clear();
+    }
+};
+
+/// A table whose routes fill its arena, two in each node, without memory for a larger one.
+template <class Family>
+struct full_table {
+    static constexpr unsigned root_bits =
+                                  Family::bits == 32 ? layout::root4_bits : layout::root6_bits,
+                              length = root_bits + 8 - (Family::bits == 32 ? 6 : 0);
+    budget memory_left{};
+    held_frees frees{};
+    checked_table<Family> b;
+    uint32_t nodes = 0;
+    std::vector<address> all{};
+
+    explicit full_table(uint64_t bytes)
+        : b({.name = "full",
+             .allocator = memory_left.hook(),
+             .defer_free = frees.hook(),
+             .short_routes = 0}) {
+        while (b.table->stats().node_bytes < bytes && try_add(++nodes)) frees.release();
+        memory_left.left = 0;
+        while (try_add(++nodes)) frees.release();
+    }
+    static address at(uint32_t node, unsigned which) {
+        return {uint64_t{node} << (64 - root_bits) | uint64_t{which} << (64 - length), 0};
+    }
+    bool try_add(uint32_t node) {
+        for (const unsigned which : {1U, 2U}) {
+            const uint64_t nexthop = (node + which) % 100 + 1;
+            const auto added = b.table->add(Family::from(at(node, which)), length, nexthop);
+            if (!added) {
+                EXPECT_EQ(added.error().code, ENOMEM) << added.error().message();
+                return false;
+            }
+            b.expected.add(at(node, which), length, nexthop);
+            b.routes[b.key(at(node, which), length)] = nexthop;
+            all.push_back(at(node, which));
+        }
+        return true;
+    }
+};
+
+/// A removal needs a new node before it frees the old one.
+template <class Family>
+void removals_find_room() {
+    for (const uint64_t bytes : {uint64_t{0}, uint64_t{1} << 18}) {
+        full_table<Family> full(bytes);
+        ASSERT_GT(full.nodes, 20U);
+        for (const unsigned which : {2U, 1U})
+            for (uint32_t node = 1; node < full.nodes; ++node) {
+                full.b.remove(full.at(node, which), full.length);
+                if (::testing::Test::HasFatalFailure()) return;
+                full.frees.release();
+            }
+        full.b.check(full.all);
+    }
+}
+TEST(fib4_limits, removals_find_room) { removals_find_room<ipv4>(); }
+TEST(fib6_limits, removals_find_room) { removals_find_room<ipv6>(); }
+
+template <class Family>
+void removals_are_undone() {
+    full_table<Family> full(0);
+    using change = typename Family::table_type::change_type;
+    std::vector<change> changes;
+    for (uint32_t node = 1; node < 3; ++node)
+        changes.push_back(
+            {Family::from(full.at(node, 1)), static_cast<uint8_t>(full.length), std::nullopt});
+    ASSERT_TRUE(full.b.table->exchange(changes));
+    EXPECT_EQ(full.b.table->get(changes[0].address, full.length), std::nullopt);
+    std::reverse(changes.begin(), changes.end());
+    ASSERT_FALSE(full.b.table->exchange(changes)) << "the old nodes are not free yet";
+    ASSERT_TRUE(full.b.table->exchange(changes, true));
+    full.b.check(full.all);
+    full.b.check_order();
+}
+TEST(fib4_limits, removals_are_undone) { removals_are_undone<ipv4>(); }
+TEST(fib6_limits, removals_are_undone) { removals_are_undone<ipv6>(); }
+
+/// An attempt to grow visits the whole table.
+template <class Family>
+void refusals_are_cheap() {
+    full_table<Family> full(0);
+    full.memory_left.refused = 0;
+    for (unsigned n = 0; n < 1000; ++n) ASSERT_FALSE(full.try_add(full.nodes));
+    EXPECT_GT(full.memory_left.refused, 10U);
+    EXPECT_LT(full.memory_left.refused, 60U);
+    full.memory_left.left = ~size_t{0};
+    unsigned tries = 0;
+    while (!full.try_add(full.nodes)) ASSERT_LT(++tries, 65U);
+    full.memory_left.left = 0;
+    while (full.try_add(++full.nodes)) full.frees.release();
+    for (unsigned n = 0; n < 10; ++n) ASSERT_FALSE(full.try_add(full.nodes));
+    full.memory_left.left = ~size_t{0};
+    ASSERT_FALSE(full.try_add(full.nodes));
+    full.b.table->retry_growth();
+    EXPECT_TRUE(full.try_add(full.nodes));
+    full.b.check(full.all);
+}
+TEST(fib4_limits, refusals_are_cheap) { refusals_are_cheap<ipv4>(); }
+TEST(fib6_limits, refusals_are_cheap) { refusals_are_cheap<ipv6>(); }
+
+TEST(fib_arena, a_larger_block_is_split) {
+    arena a({}, 64 + 1024);
+    constexpr uint32_t line = arena::units(64), lines = 16;
+    const uint32_t whole = a.allocate(lines * line);
+    ASSERT_NE(whole, arena::none);
+    EXPECT_EQ(a.allocate(line), arena::none);
+    a.release(whole, lines * line);
+    std::set<uint32_t> offsets;
+    for (uint32_t n = 0; n < lines - 1; ++n) offsets.insert(a.allocate(line));
+    for (uint32_t n = 0; n < 4; ++n) offsets.insert(a.allocate(1));
+    EXPECT_EQ(offsets.size(), lines + 3);
+    EXPECT_FALSE(offsets.contains(arena::none));
+    EXPECT_EQ(a.allocate(1), arena::none);
+    EXPECT_EQ(a.live_bytes(), 1024U);
+}
+
+TEST(fib_arena, additions_leave_room_for_changes_and_these_for_removals) {
+    arena a({}, 256 * 1024);
+    const auto fill = [&](arena::leave leaves) {
+        a.set_leave(leaves);
+        while (a.allocate(arena::units(64)) != arena::none) continue;
+        return a.capacity_bytes() - a.live_bytes();
+    };
+    EXPECT_EQ(fill(arena::leave::reserve), a.reserve_bytes() + 64);
+    EXPECT_EQ(fill(arena::leave::half_reserve), a.reserve_bytes() / 2 + 64);
+    EXPECT_EQ(fill(arena::leave::nothing), 64U);
+}
 
 TEST(fib4_limits, max_routes_is_enospc_and_replace_still_works) {
     auto t = *fib4::create({.name = "two", .max_routes = 2});

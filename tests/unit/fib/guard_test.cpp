@@ -45,7 +45,10 @@ void ends_before_the_guard(const std::string& kernel, uint64_t max_bytes = 48 * 
         std::vector<address> at;
         const address last = address{~uint64_t{0}, ~uint64_t{0}}.masked(Family::bits);
         const auto add = [&](const address& a, unsigned length, uint64_t next_hop) {
-            if (!table->add(Family::from(a), length, next_hop)) return false;
+            typename Family::table_type::change_type change{Family::from(a),
+                                                            static_cast<uint8_t>(length), next_hop};
+            // To the arena's end: as an addition, it would leave the reserve.
+            if (!table->exchange({&change, 1}, true)) return false;
             expected.add(a, length, next_hop);
             add_edges(at, a, length, Family::bits);
             return true;
