@@ -513,10 +513,12 @@ void controller::bring_back(error& why, const std::function<result<state::change
 /// A rollback ran out of memory: rebuild the tables of the running configuration.
 void controller::complete() {
     log_completion(
-        apply(std::make_unique<const state::configuration>(*operator_config_)).has_value());
+        apply(std::make_unique<const state::configuration>(*operator_config_)).has_value() &&
+        !incomplete());
 }
 
 void controller::log_completion(bool done) {
+    if (std::exchange(logged_incomplete_, !done) && !done) return;
     observe::log(done ? observe::log_level::notice : observe::log_level::error,
                  done ? "routes and ACLs are restored after the refused change"
                       : "out of memory: a refused change is not rolled back completely; retrying");

@@ -218,11 +218,13 @@ void controller::repeat_beside(control_calls& calls) {
     });
     if (!left_out && !refused && !learns) return;
     const auto came = apply_beside(calls, now, {});
+    bool whole = false;
     calls.run([&] {
         retries_left_out_ = false;
         if (learns) end_learning(came);
+        whole = came && !incomplete();
     });
-    if (refused) log_completion(came.has_value());
+    if (refused) log_completion(whole);
 }
 
 void controller::log_left_out(uint64_t now_ms) {

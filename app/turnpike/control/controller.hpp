@@ -294,7 +294,7 @@ class controller {
     void follow_links_of_groups();
     [[nodiscard]] bool incomplete() const noexcept;
     void complete();
-    static void log_completion(bool done);
+    void log_completion(bool done);
     void retry_left_out(uint64_t now_ms);
     void log_left_out(uint64_t now_ms);
     void publish(std::unique_ptr<datapath::snapshot> next) noexcept;
@@ -436,6 +436,7 @@ class controller {
     uint64_t started_ = 0, stopped_ = 0;  ///< TSC
     uint64_t next_link_look_ms_ = 0, next_pool_look_ms_ = 0, next_complete_ms_ = 0,
              next_rates_ms_ = 0;
+    bool logged_incomplete_ = false;
     uint64_t next_retry_ms_ = 0, next_fib_retry_ms_ = 0, next_left_out_log_ms_ = 0;
 };
 

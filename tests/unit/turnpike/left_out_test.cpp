@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Objects of the kernel that find no room are left out and counted; all others are followed, and those are tried again.
 #include <gtest/gtest.h>
+#include <rte_malloc.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -236,7 +237,8 @@ class full_fib : public ::testing::Test {
     void start(uint32_t max_routes) {
         table_.reset();
         domain_ = *rcu::qsbr::create("full", 1);
-        table_ = *routes::create(*domain_, max_routes);
+        nexthops_ = *next_hops::create(64, *domain_);
+        table_ = *routes::create(*domain_, *nexthops_, max_routes);
     }
     void TearDown() override {
         table_.reset();
@@ -278,6 +280,7 @@ class full_fib : public ::testing::Test {
     }
 
     const state::route_target via_ = state::target_via(*parse_address("10.0.0.2"), "here");
+    std::unique_ptr<next_hops> nexthops_;
     std::unique_ptr<rcu::qsbr> domain_;
     std::unique_ptr<routes> table_;
     state::route_set operators_, learned_;
@@ -354,6 +357,125 @@ TEST_F(full_fib, a_table_that_is_larger_than_the_fib) {
     ASSERT_TRUE(apply(true));
     EXPECT_EQ(table_->left_out(), 0U);
     EXPECT_EQ(learned_in_fib(), 9000U);
+}
+
+/// A FIB whose arena is full, while EAL has no memory for a larger one.
+class fib_without_memory : public full_fib {
+  protected:
+    void SetUp() override {
+        start(1 << 16);
+        for (size_t bytes = 64 << 20; bytes >= 4096; bytes /= 2)
+            while (void* const block = rte_malloc(nullptr, bytes, 0)) blocks_.push_back(block);
+    }
+    void TearDown() override {
+        domain_->offline(0);
+        free_memory();
+        full_fib::TearDown();
+    }
+    void free_memory() {
+        for (void* const block : blocks_) rte_free(block);
+        blocks_.clear();
+    }
+    /// Each network n has a node of 1 KB.
+    static ip_prefix in_network(uint8_t n, uint8_t which) {
+        ip_address a = *parse_address("2000::");
+        a.bytes[1] = n;
+        a.bytes[2] = which;
+        return {a, 24};
+    }
+    void fill() {
+        for (uint8_t n = 0; n < 60; ++n)
+            for (const uint8_t which : {uint8_t{1}, uint8_t{2}})
+                if (!operators_.at(in_network(n, which))) learned_.set(in_network(n, which), via_);
+        ASSERT_TRUE(apply());
+        ASSERT_GT(table_->left_out(), 20U);
+        ASSERT_TRUE(in_fib(in_network(9, 2)));
+    }
+    std::optional<uint64_t> in_fib(const ip_prefix& to) const {
+        return table_->v6().get(to.address.v6_bytes(), to.length);
+    }
+
+  private:
+    std::vector<void*> blocks_;
+};
+
+TEST_F(fib_without_memory, removals_are_not_held_back) {
+    fill();
+    learned_.remove(in_network(0, 1));
+    learned_.set(in_network(100, 1), via_);
+    ASSERT_TRUE(apply());
+    EXPECT_FALSE(in_fib(in_network(0, 1)));
+    EXPECT_EQ(in_fib(in_network(0, 2)), 10U);
+    learned_ = {};
+    ASSERT_TRUE(apply());
+    EXPECT_EQ(table_->v6().stats().routes, 0U);
+    EXPECT_EQ(table_->left_out(), 0U);
+}
+
+/// The removal of a default route writes nearly all nodes. It takes nothing else of the change with it.
+TEST_F(fib_without_memory, a_route_that_cannot_be_removed_is_retried) {
+    const ip_prefix all = *parse_prefix("::/0");
+    operators_.set(all, via_);
+    fill();
+    const size_t left_out = table_->left_out();
+    operators_.remove(all);
+    learned_.remove(in_network(0, 1));
+    ASSERT_TRUE(apply());
+    EXPECT_EQ(in_fib(all), 20U);
+    EXPECT_FALSE(in_fib(in_network(0, 1)));
+    EXPECT_EQ(table_->left_out(), left_out + 1);
+    ASSERT_TRUE(apply(true));
+    EXPECT_EQ(in_fib(all), 20U);
+    free_memory();
+    ASSERT_TRUE(apply(true));
+    EXPECT_FALSE(in_fib(all));
+    EXPECT_EQ(table_->left_out(), 0U);
+    EXPECT_EQ(learned_in_fib(), 119U);
+}
+
+/// Without memory to load the table, the routes that differ are written.
+TEST_F(fib_without_memory, a_rollback_is_completed_route_by_route) {
+    for (uint8_t n = 0; n < 4; ++n) operators_.set(in_network(n, 1), via_);
+    ASSERT_TRUE(apply());
+    fill();
+    domain_->synchronize();
+    domain_->online(0);  // a worker that is not quiescent: nothing that is replaced is freed
+    const state::route_set before = operators_;
+    for (uint8_t n = 0; n < 4; ++n) operators_.remove(in_network(n, 1));
+    operators_.set(in_network(200, 1), via_);
+    ASSERT_FALSE(apply());
+    ASSERT_TRUE(table_->incomplete());
+    operators_ = before;
+    learned_.remove(in_network(9, 2));
+    ASSERT_TRUE(apply()) << "a change of the kernel's meanwhile";
+    EXPECT_TRUE(table_->incomplete());
+    domain_->offline(0);
+    domain_->reclaim();
+    ASSERT_TRUE(apply());
+    EXPECT_FALSE(table_->incomplete());
+    for (uint8_t n = 0; n < 4; ++n) EXPECT_EQ(in_fib(in_network(n, 1)), 20U) << n;
+    EXPECT_FALSE(in_fib(in_network(9, 2)));
+    EXPECT_FALSE(in_fib(in_network(200, 1)));
+}
+
+/// Another next hop would take its index, and receive the packets of a route that could not be removed.
+TEST_F(full_fib, a_pinned_next_hop_is_not_reused) {
+    nexthop_handle owner = nexthops_->allocate();
+    const uint32_t index = owner.index();
+    auto pin = nexthops_->pin(index), again = nexthops_->pin(index);
+    (*nexthops_)[index].kind.store(datapath::nexthop_kind::adjacency);
+    owner = {};
+    EXPECT_EQ((*nexthops_)[index].kind.load(), datapath::nexthop_kind::drop) << "at once";
+    domain_->synchronize();
+    EXPECT_NE(nexthops_->allocate().index(), index);
+    domain_->synchronize();
+    pin.reset();
+    domain_->synchronize();
+    EXPECT_NE(nexthops_->allocate().index(), index);
+    domain_->synchronize();
+    again.reset();
+    domain_->synchronize();
+    EXPECT_EQ(nexthops_->allocate().index(), index);
 }
 
 }  // namespace

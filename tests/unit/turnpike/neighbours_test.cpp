@@ -63,7 +63,7 @@ class machine : public ::testing::Test {
         nexthops = *next_hops::create(4 * wanted.limits.limit + 16, *domain);
         link = nexthops->allocate();
         ours.link_nexthop = link.index();
-        table = *route_tables::create(*domain);
+        table = *route_tables::create(*domain, *nexthops);
         n = std::make_unique<neighbours>(
             *nexthops, *table, max_held,
             neighbour_callbacks{.solicit =

@@ -53,7 +53,11 @@ nexthop_handle next_hops::allocate() noexcept {
 }
 
 nexthop_handle::~nexthop_handle() {
-    if (of_ != nullptr) of_->rcu_->hook()({next_hops::release, of_, index_});
+    if (of_ == nullptr) return;
+    // A route still leads to it, but what it describes may be gone with the next snapshot.
+    if (of_->pinned_.contains(index_))
+        (*of_)[index_].kind.store(nexthop_kind::drop, std::memory_order_relaxed);
+    of_->rcu_->hook()({next_hops::release, of_, index_});
 }
 
 void next_hops::release(void* self, uint64_t index) {
@@ -61,7 +65,30 @@ void next_hops::release(void* self, uint64_t index) {
     next_hop& nexthop = t[static_cast<uint32_t>(index)];
     nexthop.kind.store(nexthop_kind::drop, std::memory_order_relaxed);
     nexthop.used.store(0, std::memory_order_relaxed);
-    t.free_.push(static_cast<uint32_t>(index));
+    const auto at = t.pinned_.find(static_cast<uint32_t>(index));
+    if (at == t.pinned_.end())
+        free_index(self, index);
+    else
+        at->second.released = true;
+}
+
+void next_hops::free_index(void* self, uint64_t index) {
+    static_cast<next_hops*>(self)->free_.push(static_cast<uint32_t>(index));
+}
+
+std::shared_ptr<const void> next_hops::pin(uint32_t index) {
+    const auto at = pinned_.try_emplace(index).first;
+    ++at->second.pins;
+    return {&at->first, [this, index](const void*) { unpin(index); }};  // also if this throws
+}
+
+/// Workers may still have the index from a lookup.
+void next_hops::unpin(uint32_t index) noexcept {
+    const auto at = pinned_.find(index);
+    if (--at->second.pins != 0) return;
+    const bool released = at->second.released;
+    pinned_.erase(at);
+    if (released) rcu_->hook()({free_index, this, index});
 }
 
 }  // namespace turnpike::control

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <queue>
 #include <utility>
@@ -53,6 +54,9 @@ class next_hops {
     }
     /// A next hop that drops; empty: the table is full.
     [[nodiscard]] nexthop_handle allocate() noexcept;
+    /// A route that could not be removed leads to this index: until the object ends, the index is not allocated again.
+    /// Without its owner it drops. Errors  std::bad_alloc
+    [[nodiscard]] std::shared_ptr<const void> pin(uint32_t index);
 
     [[nodiscard]] uint32_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] uint32_t in_use() const noexcept {
@@ -66,12 +70,20 @@ class next_hops {
     };
     next_hops() = default;
     static void release(void* self, uint64_t index);
+    static void free_index(void* self, uint64_t index);
+    void unpin(uint32_t index) noexcept;
+
+    struct pinned {
+        uint32_t pins = 0;
+        bool released = false;  ///< by its owner
+    };
 
     uint32_t capacity_ = 0;
     rcu::qsbr* rcu_ = nullptr;
     std::unique_ptr<datapath::next_hop, free_table> table_;
     /// Capacity is reserved: freeing cannot fail.
     std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free_;
+    std::map<uint32_t, pinned> pinned_{};
 };
 
 }  // namespace turnpike::control

@@ -52,9 +52,9 @@ result<std::unique_ptr<prepared_change>> vrfs::prepare(transaction& c) {
     return std::make_unique<prepared_vrfs>(*this, c);
 }
 
-result<std::unique_ptr<route_tables>> route_tables::create(rcu::qsbr& rcu) {
-    std::unique_ptr<route_tables> made(new route_tables(rcu));
-    auto main = routes::create(rcu);
+result<std::unique_ptr<route_tables>> route_tables::create(rcu::qsbr& rcu, next_hops& nexthops) {
+    std::unique_ptr<route_tables> made(new route_tables(rcu, nexthops));
+    auto main = routes::create(rcu, nexthops);
     if (!main) return tl::unexpected<error>(main.error());
     made->tables_[0] = std::move(*main);
     return made;
@@ -109,7 +109,7 @@ class route_tables::prepared_tables : public prepared_change {
         for (vrf_routes& t : r.tables) {
             std::shared_ptr<routes> table = of_.tables_[t.vrf];
             if (table == nullptr) {
-                auto made = routes::create(of_.rcu_);
+                auto made = routes::create(of_.rcu_, of_.nexthops_);
                 if (!made) return tl::unexpected<error>(made.error());
                 table = std::move(*made);
             }

@@ -32,7 +32,8 @@ class vrfs : public config_handler {
 class route_tables {
   public:
     /// Creates the main table. Errors  ENOMEM
-    [[nodiscard]] static result<std::unique_ptr<route_tables>> create(rcu::qsbr& rcu);
+    [[nodiscard]] static result<std::unique_ptr<route_tables>> create(rcu::qsbr& rcu,
+                                                                      next_hops& nexthops);
 
     [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(transaction& c,
                                                                    routes_in_progress& r);
@@ -67,9 +68,10 @@ class route_tables {
 
   private:
     class prepared_tables;
-    explicit route_tables(rcu::qsbr& rcu) : rcu_(rcu) {}
+    route_tables(rcu::qsbr& rcu, next_hops& nexthops) : rcu_(rcu), nexthops_(nexthops) {}
 
     rcu::qsbr& rcu_;
+    next_hops& nexthops_;
     std::array<std::shared_ptr<routes>, datapath::max_vrfs> tables_{};  ///< null: unused index
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/routing/routes.hpp"
 
+#include <rte_pause.h>
+
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -34,8 +36,9 @@ result<void> create_into(std::unique_ptr<Fib>& fib, const char* name, uint32_t m
 
 }  // namespace
 
-result<std::unique_ptr<routes>> routes::create(rcu::qsbr& rcu, uint32_t max_routes) {
-    std::unique_ptr<routes> r(new routes());
+result<std::unique_ptr<routes>> routes::create(rcu::qsbr& rcu, next_hops& nexthops,
+                                               uint32_t max_routes) {
+    std::unique_ptr<routes> r(new routes(rcu, nexthops));
     r->max_routes_ = max_routes;
     if (auto made = create_into(r->v4_, "routes of IPv4", max_routes, rcu.hook()); !made)
         return tl::unexpected<error>(made.error());
@@ -205,8 +208,33 @@ routes::writes routes::writes_for(const vrf_routes& t, bool retries) const {
         const auto was = derived_.find(to);
         if (was == derived_.end() || was->second != nexthop) add(to);
     }
-    if (retries)
+    if (retries) {
         for (const ip_prefix& to : left_out_) add(to);
+        for (const auto& [to, pin] : stale_) add(to);
+    }
+    out.order();
+    return out;
+}
+
+/// Every prefix for which the FIBs are not as wanted, after a rollback that was not complete.
+routes::writes routes::differences(const sources& wanted) const {
+    writes out;
+    const auto add = [&](const ip_prefix& to) {
+        if (const auto nexthop = effective_nexthop(to, wanted); nexthop != get(to))
+            out.add(to, nexthop);
+    };
+    v4_->for_each([&](const fib::route4& r) { add({ip_address::from_v4(r.address), r.length}); });
+    v6_->for_each([&](const fib::route6& r) {
+        add({ip_address::from_v6(r.address.bytes), r.length});
+    });
+    const auto add_missing = [&](const ip_prefix& to) {
+        if (!get(to)) add(to);
+    };
+    for (const state::route_set* some : {wanted.operators.set, wanted.learned.set})
+        for (const state::route& r : *some) add_missing(r.to);
+    for (const auto& [to, nexthop] : wanted.derived) add_missing(to);
+    for (const auto& [to, h] : hosts_) add_missing(to);
+    for (const ip_prefix& to : left_out_) out.add(to, effective_nexthop(to, wanted));
     out.order();
     return out;
 }
@@ -256,7 +284,7 @@ std::optional<std::vector<uint32_t>> routes::known_nexthops(const state::route_s
 bool routes::learn(state::route_set& running, const state::route_set& next,
                    const state::route_changes& what, const make_nexthop& make, bool may_release) {
     // Routes that were left out are counted by transactions.
-    if (incomplete_ || !left_out_.empty() || &running != learned_.set ||
+    if (incomplete_ || !left_out_.empty() || !stale_.empty() || &running != learned_.set ||
         what.size() > max_direct_writes)
         return false;
     auto known = known_nexthops(running, next, make, may_release);
@@ -282,7 +310,7 @@ bool routes::learn(state::route_set& running, const state::route_set& next,
         return false;
     if (!v6_->exchange(all.v6)) {
         std::reverse(all.v4.begin(), all.v4.end());
-        incomplete_ = !v4_->exchange(all.v4);
+        incomplete_ = !v4_->exchange(all.v4, true);
         return false;
     }
     written_ += all.v4.size() + all.v6.size();
@@ -375,33 +403,40 @@ class routes::prepared_routes : public prepared_change {
         of_.incomplete_ = true;
     }
     result<void> show(const vrf_routes& t, bool retries) {
+        if (retries || of_.incomplete_) {
+            of_.v4_->retry_growth();
+            of_.v6_->retry_growth();
+        }
         bool loads = of_.incomplete_ || are_many(t.operators.what->size() + t.learned.what->size());
         if (!loads) {
             made_ = of_.writes_for(t, retries);
             loads = are_many(made_.v4.size() + made_.v6.size());
         }
         if (loads) {
-            auto done = load();
-            if (done || of_.incomplete_) return done;
+            if (load()) return {};
             // No room for all at once: route by route.
-            made_ = of_.writes_for(t, true);
+            made_ = of_.incomplete_ ? of_.differences(after()) : of_.writes_for(t, true);
             if (loaded_) made_.v6 = {};
             std::erase_if(left_out_, [&](const ip_prefix& p) { return !loaded_ || !p.address.v6; });
         }
+        const auto is_left = [&](const ip_prefix& to) { return !loaded_ || !to.address.v6; };
         for (const ip_prefix& to : of_.left_out_)
-            if (!loaded_ || !to.address.v6) left_out_.insert(to);
+            if (is_left(to)) left_out_.insert(to);
+        for (const auto& [to, pin] : of_.stale_)
+            if (is_left(to)) stale_.emplace(to, pin);
         of_.written_ += made_.v4.size() + made_.v6.size();
         if (auto done = show_all(*of_.v4_, made_.v4, shown_v4_); !done) return done;
         return show_all(*of_.v6_, made_.v6, shown_v6_);
     }
     void commit() noexcept override {
         committed_ = true;
-        of_.incomplete_ = false;
+        of_.incomplete_ = lacks_;
         of_.derived_.swap(derived_);
         std::swap(of_.operators_, operators_);
         std::swap(of_.learned_, learned_);
         of_.prepared_.swap(prepared_);
         of_.left_out_.swap(left_out_);
+        of_.stale_.swap(stale_);
         if (lacked_v4_) of_.full_v4_ = of_.v4_->stats().routes;
         if (lacked_v6_) of_.full_v6_ = of_.v6_->stats().routes;
         of_.links_ = lead_to_links(*of_.operators_.set) || lead_to_links(*of_.learned_.set);
@@ -410,6 +445,8 @@ class routes::prepared_routes : public prepared_change {
   private:
     /// Batch size: nodes freed by a batch are reused by the next one.
     static constexpr size_t together = 2048;
+    /// Failed writes of a family, after which additions are left out at once: each takes time.
+    static constexpr unsigned max_failures = 64;
 
     static ip_prefix prefix_of(const fib::change4& w) noexcept {
         return {ip_address::from_v4(w.address), w.length};
@@ -421,41 +458,89 @@ class routes::prepared_routes : public prepared_change {
     /// The first `shown` writes are replaced by their undo.
     template <class Fib, class Change>
     result<void> show_all(Fib& fib, std::vector<Change>& all, size_t& shown) {
+        failures_ = 0;
         if (!left_out_.empty())
             for (const Change& w : all) left_out_.erase(prefix_of(w));
         while (shown < all.size()) {
             const auto some =
                 std::span(all).subspan(shown).first(std::min(together, all.size() - shown));
             const size_t there = fib.stats().routes;
-            if (there + some.size() <= of_.max_learned() && fib.exchange(some))
+            if (failures_ < max_failures && there + some.size() <= of_.max_learned() &&
+                fib.exchange(some)) {
                 shown += some.size();
-            else if (auto done = show_each(fib, some, there, shown); !done)
+                if (!stale_.empty())
+                    for (const Change& w : some) stale_.erase(prefix_of(w));
+            } else if (auto done = show_each(fib, some, there, shown); !done) {
                 return done;
+            }
         }
         return {};
     }
-    /// Kernel routes without room are left out.
+    /// Kernel routes without room are left out. Without memory to remove a route, it stays.
     template <class Fib, class Change>
     result<void> show_each(Fib& fib, std::span<Change> some, size_t there, size_t& shown) {
-        constexpr unsigned max_failures = 64;  ///< of a change, each of which takes time
         for (Change& w : some) {
             const ip_prefix to = prefix_of(w);
             const bool may_fail = w.next_hop && is_learned(to);
             if (may_fail && (there >= of_.max_learned() || failures_ == max_failures) &&
                 !of_.get(to))
                 leave_out(w);
-            auto done = fib.exchange(std::span(&w, 1));
-            if (!done && may_fail && w.next_hop) {
-                ++failures_;
-                leave_out(w);
-                done = fib.exchange(std::span(&w, 1));
+            const bool restores = w.next_hop && was_in_force(to, *w.next_hop);
+            auto done = show_one(fib, w, restores);
+            if (!done && w.next_hop && (may_fail || restores)) {
+                failures_ += failures_ < max_failures;
+                may_fail ? leave_out(w) : lack(w);
+                done = show_one(fib, w, false);
             }
-            if (!done) return done;
+            if (done)
+                stale_.erase(to);
+            else if (w.next_hop || done.error().code != ENOMEM)
+                return done;
+            else
+                keep_stale(w);
             const bool was = w.next_hop.has_value(), is = of_.get(to).has_value();
             there = there + is - was;
             ++shown;
         }
         return {};
+    }
+    /// Memory that earlier writes freed may still wait for workers.
+    template <class Fib, class Change>
+    result<void> show_one(Fib& fib, Change& w, bool undoes) {
+        auto done = fib.exchange(std::span(&w, 1), undoes);
+        if (!done && wait_for_frees()) done = fib.exchange(std::span(&w, 1), undoes);
+        return done;
+    }
+    /// Returns  whether memory was freed
+    bool wait_for_frees() noexcept {
+        constexpr unsigned max_polls = 1000;  // some 100 us: a worker is quiescent after each burst
+        const size_t before = of_.rcu_.pending();
+        if (before == 0 || !workers_pass_) return false;
+        for (unsigned polls = 0; polls < max_polls && of_.rcu_.pending() != 0; ++polls) {
+            of_.rcu_.reclaim();
+            rte_pause();
+        }
+        return workers_pass_ = of_.rcu_.pending() < before;
+    }
+    /// Whether the rollback of a refused change lost this route: then nothing is gained by refusing this one, too.
+    [[nodiscard]] bool was_in_force(const ip_prefix& to, uint64_t nexthop) const {
+        return of_.incomplete_ && of_.effective_nexthop(to, of_.running()) == nexthop;
+    }
+    /// It is restored when there is memory.
+    template <class Change>
+    void lack(Change& w) {
+        lacks_ = true;
+        w.next_hop.reset();
+    }
+    /// The removal is retried as the routes that are left out. Its undo changes nothing.
+    template <class Change>
+    void keep_stale(Change& w) {
+        const ip_prefix to = prefix_of(w);
+        const auto nexthop = of_.get(to);
+        if (!nexthop) return;
+        if (!stale_.contains(to)) stale_.emplace(to, of_.nexthops_.pin(*nexthop));
+        (to.address.v6 ? lacked_v6_ : lacked_v4_) = true;
+        w.next_hop = nexthop;
     }
     template <class Change>
     void leave_out(Change& w) {
@@ -470,12 +555,14 @@ class routes::prepared_routes : public prepared_change {
         return routed && routed->second == route_origin::learned;
     }
     template <class Fib, class Change>
-    static bool undo(Fib& fib, std::vector<Change>& all, size_t shown) noexcept {
+    bool undo(Fib& fib, std::vector<Change>& all, size_t shown) noexcept {
         std::reverse(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown));
         bool good = true;
-        for (size_t at = 0; at < shown; at += together)
-            good &= fib.exchange(std::span(all).subspan(at, std::min(together, shown - at)))
-                        .has_value();
+        for (size_t at = 0; at < shown; at += together) {
+            const auto some = std::span(all).subspan(at, std::min(together, shown - at));
+            if (fib.exchange(some, true)) continue;
+            for (Change& w : some) good &= show_one(fib, w, true).has_value();
+        }
         return good;
     }
     [[nodiscard]] bool are_many(size_t writes) const {
@@ -489,7 +576,7 @@ class routes::prepared_routes : public prepared_change {
         all.without = &left_out_;
         for (const ip_prefix& to : left_out_) (to.address.v6 ? lacked_v6_ : lacked_v4_) = true;
         auto done = of_.load(all, &loaded_);
-        loaded_ |= done.has_value() || of_.incomplete_;
+        loaded_ |= done.has_value();
         return done;
     }
     [[nodiscard]] bool load_what_was() const noexcept {
@@ -506,7 +593,10 @@ class routes::prepared_routes : public prepared_change {
     nexthops derived_;
     writes made_;
     std::set<ip_prefix> left_out_;
+    stale_routes stale_;
     bool lacked_v4_ = false, lacked_v6_ = false;
+    bool workers_pass_ = true;  ///< false: a worker was not quiescent for a while
+    bool lacks_ = false;        ///< routes that the rollback of a refused change lost
     unsigned failures_ = 0;
     size_t shown_v4_ = 0, shown_v6_ = 0;
     bool loaded_ = false, committed_ = false;

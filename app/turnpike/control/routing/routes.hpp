@@ -30,12 +30,12 @@ class routes {
     /// max_routes  of each family
     /// Errors  ENOMEM
     [[nodiscard]] static result<std::unique_ptr<routes>> create(
-        rcu::qsbr& rcu, uint32_t max_routes = datapath::max_route_entries);
+        rcu::qsbr& rcu, next_hops& nexthops, uint32_t max_routes = datapath::max_route_entries);
 
     /// A large change builds new FIBs and publishes them at once; a small one updates the FIBs in
     /// batches, and rolls back if one fails. The last owner, so no later owner can fail. Kernel routes for which
-    /// the FIB has no room are left out.
-    /// retries  also the routes left out earlier
+    /// the FIB has no room are left out; a route stays in the FIB, stale, if there is no memory even to remove it.
+    /// retries  also the routes left out earlier, and the stale ones
     [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(const vrf_routes& t,
                                                                    bool retries = false);
 
@@ -59,11 +59,15 @@ class routes {
     }
     /// Whether a route may be on-link: neighbours in its prefix depend on it.
     [[nodiscard]] bool has_link_routes() const noexcept { return links_; }
-    /// Number of kernel routes that the FIB has no room for.
-    [[nodiscard]] size_t left_out() const noexcept { return left_out_.size(); }
+    /// Number of kernel routes that the FIB has no room for, and of stale routes.
+    [[nodiscard]] size_t left_out() const noexcept {
+        size_t n = left_out_.size();
+        for (const auto& [to, pin] : stale_) n += !left_out_.contains(to);
+        return n;
+    }
     /// Whether routes were removed since some were left out.
     [[nodiscard]] bool has_room() const noexcept {
-        return !left_out_.empty() &&
+        return (!left_out_.empty() || !stale_.empty()) &&
                (v4_->stats().routes < full_v4_ || v6_->stats().routes < full_v6_);
     }
 
@@ -85,7 +89,8 @@ class routes {
     using visitor = std::function<bool(const ip_prefix&, uint32_t nexthop, route_origin)>;
     void for_each(const ip_prefix& from, const visitor& visit) const;
 
-    /// A refused change could not be rolled back completely; the next change rebuilds the FIBs.
+    /// A refused change could not be rolled back completely; the next change rebuilds the FIBs, or without memory for
+    /// that, writes the routes that differ.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
     /// Number of route writes into the FIBs since the start.
     [[nodiscard]] uint64_t written() const noexcept { return written_; }
@@ -110,7 +115,7 @@ class routes {
     [[nodiscard]] std::optional<std::vector<uint32_t>> known_nexthops(
         const state::route_set& running, const state::route_set& next, const make_nexthop& make,
         bool may_release);
-    routes() = default;
+    routes(rcu::qsbr& rcu, next_hops& indexes) noexcept : rcu_(rcu), nexthops_(indexes) {}
     result<void> set(const ip_prefix& to, std::optional<uint32_t> nexthop);
     [[nodiscard]] std::optional<uint32_t> get(const ip_prefix& to) const;
     struct sources {
@@ -130,6 +135,7 @@ class routes {
     [[nodiscard]] std::optional<uint32_t> effective_nexthop(const ip_prefix& to,
                                                             const sources& from) const;
     [[nodiscard]] writes writes_for(const vrf_routes& t, bool retries) const;
+    [[nodiscard]] writes differences(const sources& wanted) const;
     /// six_loaded  set where the IPv6 FIB was loaded, whether or not the IPv4 one was
     result<void> load(const sources& from, bool* six_loaded = nullptr);
     [[nodiscard]] std::set<ip_prefix> beyond_room(const sources& from) const;
@@ -139,6 +145,8 @@ class routes {
     }
     static constexpr uint32_t fib_reserve = 64;  ///< one route in this many stays free for others
 
+    rcu::qsbr& rcu_;
+    next_hops& nexthops_;
     std::unique_ptr<fib::fib4> v4_;
     std::unique_ptr<fib::fib6> v6_;
     struct host {
@@ -149,7 +157,11 @@ class routes {
     uint64_t written_ = 0;
     bool incomplete_ = false;
     uint32_t max_routes_ = 0;
-    std::set<ip_prefix> left_out_;      ///< prefixes of kernel routes without room
+    std::set<ip_prefix> left_out_;  ///< prefixes of kernel routes without room
+    /// Prefixes whose routes the FIB still has although they are removed or have another next hop, and the pins of the
+    /// next hops to which they lead.
+    using stale_routes = std::map<ip_prefix, std::shared_ptr<const void>>;
+    stale_routes stale_;
     size_t full_v4_ = 0, full_v6_ = 0;  ///< numbers of routes when they were left out
     bool links_ = false;                ///< some route of the operator or the kernel is on-link
     routes_with_nexthops operators_{}, learned_{};       ///< of the running configuration

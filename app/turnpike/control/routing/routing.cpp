@@ -8,7 +8,7 @@ namespace turnpike::control {
 result<std::unique_ptr<routing>> routing::create(next_hops& nexthops, rcu::qsbr& rcu,
                                                  uint32_t max_held, neighbour_callbacks callbacks) {
     std::unique_ptr<routing> made(new routing(nexthops, rcu));
-    auto tables = route_tables::create(rcu);
+    auto tables = route_tables::create(rcu, nexthops);
     if (!tables) return tl::unexpected<error>(tables.error());
     made->tables_ = std::move(*tables);
     made->neighbours_ = std::make_unique<control::neighbours>(nexthops, *made->tables_, max_held,
