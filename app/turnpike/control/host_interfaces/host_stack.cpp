@@ -337,9 +337,15 @@ void host_stack::learn(uint64_t now_ms) {
     if (now_ms < next_learn_ms_) return;
     const auto learnt = s_.learn(learned());
     to_learn_ = !learnt || !*learnt;
-    if (learnt) return;
+    if (learnt) {
+        if (*learnt) learn_failure_.clear();
+        return;
+    }
     next_learn_ms_ = now_ms + learn_again_ms;
-    log_failure("the kernel's changes cannot be applied", learnt.error());
+    std::string failure = learnt.error().message();
+    if (failure != learn_failure_)
+        log_failure("the kernel's changes cannot be applied", learnt.error());
+    learn_failure_ = std::move(failure);
 }
 
 void host_stack::exchange_frames() {

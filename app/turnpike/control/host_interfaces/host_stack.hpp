@@ -186,6 +186,7 @@ class host_stack : public config_handler {
     std::string not_restored_{};  ///< the last error of a repair, which is logged once
     upkeep<batch> upkeep_{[](batch& b) { execute(b); }};
     bool to_learn_ = false;
+    std::string learn_failure_{};  ///< the last error of learn(), which is retried, and logged once
     std::vector<uint8_t> frame_;
 };
 
