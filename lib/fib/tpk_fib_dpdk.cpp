@@ -120,11 +120,13 @@ void tpk_fib_free(tpk_fib* fib) { tables4.remove(fib); }
 int tpk_fib_add(tpk_fib* fib, uint32_t ip, uint8_t depth, uint64_t next_hop) {
     if (fib == nullptr || depth > TPK_FIB_MAXDEPTH || next_hop >> fib->next_hop_bits != 0)
         return -EINVAL;
+    fib->table->retry_growth();  // the caller may have freed memory
     return code_of([&] { return fib->table->add(masked4(ip, depth), depth, next_hop); });
 }
 
 int tpk_fib_delete(tpk_fib* fib, uint32_t ip, uint8_t depth) {
     if (fib == nullptr || depth > TPK_FIB_MAXDEPTH) return -EINVAL;
+    fib->table->retry_growth();
     return code_of([&] { return fib->table->remove(masked4(ip, depth), depth); });
 }
 
@@ -165,11 +167,13 @@ int tpk_fib6_add(tpk_fib6* fib, const uint8_t* ip, uint8_t depth, uint64_t next_
     if (fib == nullptr || ip == nullptr || depth > TPK_FIB6_MAXDEPTH ||
         next_hop >> fib->next_hop_bits != 0)
         return -EINVAL;
+    fib->table->retry_growth();  // the caller may have freed memory
     return code_of([&] { return fib->table->add(masked6(ip, depth), depth, next_hop); });
 }
 
 int tpk_fib6_delete(tpk_fib6* fib, const uint8_t* ip, uint8_t depth) {
     if (fib == nullptr || ip == nullptr || depth > TPK_FIB6_MAXDEPTH) return -EINVAL;
+    fib->table->retry_growth();
     return code_of([&] { return fib->table->remove(masked6(ip, depth), depth); });
 }
 

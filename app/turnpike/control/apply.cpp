@@ -41,8 +41,8 @@ error error_of_exception() noexcept {
 }  // namespace
 
 result<state::changes> controller::apply(std::shared_ptr<const state::configuration> config,
-                                         const lost_ports& lost) noexcept {
-    auto came = attempt(config, lost);
+                                         const to_retry& again) noexcept {
+    auto came = attempt(config, again);
     if (came) operator_config_ = std::move(config);
     if (!came && ports_ != nullptr && ports_->any_to_come_back())
         bring_back(
@@ -153,10 +153,10 @@ bool controller::learn_routes(const state::learned& before, size_t& changed) noe
 }
 
 result<state::changes> controller::attempt(std::shared_ptr<const state::configuration> config,
-                                           const lost_ports& lost) noexcept {
+                                           const to_retry& again) noexcept {
     try {
         transaction_steps u(std::move(config));
-        auto done = compare(u, lost);
+        auto done = compare(u, again);
         if (done) done = prepare_owners(u, config_handlers_.size());
         if (done && u.c && u.c->open_rest) done = exchange(u);
         if (done) done = finish(u);
@@ -201,8 +201,8 @@ size_t controller::after_rings() const noexcept {
 /// During the loan. Control handles packets by the published snapshot meanwhile; it reads the workers' rings, so it prepares
 /// these itself.
 result<void> controller::prepare_beside(control_calls& calls, transaction_steps& u,
-                                        const lost_ports& lost) {
-    if (auto done = compare(u, lost); !done || u.nothing) return done;
+                                        const to_retry& again) {
+    if (auto done = compare(u, again); !done || u.nothing) return done;
     u.c->beside = &calls;
     if (auto done = prepare_owners(u, after_rings() - 1); !done) return done;
     if (auto done = calls.run([&] { return prepare_owners(u, after_rings()); }); !done) return done;
@@ -236,9 +236,9 @@ result<state::changes> controller::finish_beside(std::optional<transaction_steps
 result<state::changes> controller::attempt_beside(control_calls& calls,
                                                   std::optional<transaction_steps>& u,
                                                   result<void> so_far,
-                                                  const lost_ports& lost) noexcept {
+                                                  const to_retry& again) noexcept {
     try {
-        if (so_far) so_far = prepare_beside(calls, *u, lost);
+        if (so_far) so_far = prepare_beside(calls, *u, again);
     } catch (...) {
         so_far = tl::unexpected<error>(error_of_exception());
     }
@@ -256,8 +256,8 @@ result<state::changes> controller::attempt_beside(control_calls& calls,
 
 result<state::changes> controller::apply_beside(
     control_calls& calls, const std::shared_ptr<const state::configuration>& config,
-    const lost_ports& lost) noexcept {
-    if (!calls.connected()) return apply(config, lost);
+    const to_retry& again) noexcept {
+    if (!calls.connected()) return apply(config, again);
     std::optional<transaction_steps> u;
     result<void> done;
     try {
@@ -271,7 +271,7 @@ result<state::changes> controller::apply_beside(
     calls.run([this] { lend(); });
     links_.conclude();
     vanished_.clear();  // a change may open the device again
-    auto came = attempt_beside(calls, u, std::move(done), lost);
+    auto came = attempt_beside(calls, u, std::move(done), again);
     if (!came && ports_->any_to_come_back())
         bring_back(
             came.error(), [&] { return reopen_beside(calls); },
@@ -379,7 +379,7 @@ result<void> controller::exchange(transaction_steps& u) {
 }
 
 /// Find the differences to the running configuration.
-result<void> controller::compare(transaction_steps& u, const lost_ports& lost) {
+result<void> controller::compare(transaction_steps& u, const to_retry& again) {
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
     if (operator_config_ != nullptr)
         state::forget_removed(learned_, *operator_config_, *u.operators);
@@ -390,10 +390,10 @@ result<void> controller::compare(transaction_steps& u, const lost_ports& lost) {
     if (!what) return tl::unexpected<error>(what.error());
     u.what = std::move(*what);
     state::add_learned(u.what, *followed_, *u.learned);
-    ports_->add_lost(u.what, *u.config, lost);
+    ports_->add_lost(u.what, *u.config, again);
     // running_ stays the same object, which owners refer to, even if line numbers in the file
     // changed.
-    u.nothing = u.what.empty() && snapshot_ != nullptr && !incomplete() && !retries_left_out_;
+    u.nothing = u.what.empty() && snapshot_ != nullptr && !incomplete() && !again.left_out;
     if (u.nothing) return {};
     auto profiles = pcie_profiles_for(u.what, *u.config);
     if (!profiles) return tl::unexpected<error>(profiles.error());
@@ -407,7 +407,7 @@ result<void> controller::compare(transaction_steps& u, const lost_ports& lost) {
                             .operators_before = operator_config_,
                             .operators_after = u.operators,
                             .snapshot = new_snapshot(*u.config),
-                            .retries = retries_left_out_});
+                            .retries = again.left_out});
     u.c->compiled = std::move(u.compiled);
     return {};
 }
@@ -512,16 +512,18 @@ void controller::bring_back(error& why, const std::function<result<state::change
 
 /// A rollback ran out of memory: rebuild the tables of the running configuration.
 void controller::complete() {
-    log_completion(
-        apply(std::make_unique<const state::configuration>(*operator_config_)).has_value() &&
-        !incomplete());
+    static_cast<void>(
+        apply(std::make_unique<const state::configuration>(*operator_config_), {.left_out = true}));
 }
 
-void controller::log_completion(bool done) {
-    if (std::exchange(logged_incomplete_, !done) && !done) return;
-    observe::log(done ? observe::log_level::notice : observe::log_level::error,
-                 done ? "routes and ACLs are restored after the refused change"
-                      : "out of memory: a refused change is not rolled back completely; retrying");
+/// Once for each such change, and once when all is restored.
+void controller::log_incomplete() {
+    const bool now = incomplete();
+    if (now == logged_incomplete_) return;
+    logged_incomplete_ = now;
+    observe::log(now ? observe::log_level::error : observe::log_level::notice,
+                 now ? "out of memory: a refused change is not rolled back completely; retrying"
+                     : "routes and ACLs are restored after the refused change");
 }
 
 bool controller::incomplete() const noexcept {

@@ -145,6 +145,7 @@ void controller::tick(uint64_t now_ms) noexcept {
         }
         retry_left_out(now_ms);
         log_left_out(now_ms);
+        log_incomplete();
     } catch (const std::exception&) {  // out of memory: the rest is done in the next iteration
     }
 }
@@ -157,9 +158,7 @@ void controller::retry_left_out(uint64_t now_ms) {
     if (fib) next_fib_retry_ms_ = now_ms + fib_retry_ms;
     if (!fib && !routing_->has_room()) return;
     if (managed_) return retry_due_.store(true, std::memory_order_release);
-    retries_left_out_ = true;
-    static_cast<void>(apply(operator_config_));
-    retries_left_out_ = false;
+    static_cast<void>(apply(operator_config_, {.left_out = true}));
 }
 
 void controller::close_vanished(control_calls& calls) {
@@ -213,18 +212,11 @@ void controller::repeat_beside(control_calls& calls) {
     calls.run([&] {
         now = refused ? std::make_shared<const state::configuration>(*operator_config_)
                       : operator_config_;
-        retries_left_out_ = left_out;
         learns = learns && begin_to_learn();
     });
     if (!left_out && !refused && !learns) return;
-    const auto came = apply_beside(calls, now, {});
-    bool whole = false;
-    calls.run([&] {
-        retries_left_out_ = false;
-        if (learns) end_learning(came);
-        whole = came && !incomplete();
-    });
-    if (refused) log_completion(whole);
+    const auto came = apply_beside(calls, now, {.left_out = left_out || refused});
+    if (learns) calls.run([&] { end_learning(came); });
 }
 
 void controller::log_left_out(uint64_t now_ms) {

@@ -77,13 +77,13 @@ class controller {
     /// Errors   with the place; the running configuration stays. Ports that were closed for the change and
     ///          cannot be reopened are lost, and the error names them
     [[nodiscard]] result<state::changes> apply(std::shared_ptr<const state::configuration> config,
-                                               const lost_ports& lost = {}) noexcept;
+                                               const to_retry& again = {}) noexcept;
     /// The same from the management thread, which does the long parts: it compiles ACLs before it has the tables, and
     /// compares, opens devices, creates host interfaces and writes routes while they are lent to it.
     /// Threads  management
     [[nodiscard]] result<state::changes> apply_beside(
         control_calls& calls, const std::shared_ptr<const state::configuration>& config,
-        const lost_ports& lost) noexcept;
+        const to_retry& again) noexcept;
     /// Run `work` on the management thread with all tables to itself.
     /// Answers  the result of `work`; an exception passes on
     /// Threads  management
@@ -260,18 +260,18 @@ class controller {
     [[nodiscard]] bool begin_to_learn() noexcept;
     void end_learning(const result<state::changes>& came) noexcept;
     result<state::changes> attempt(std::shared_ptr<const state::configuration> config,
-                                   const lost_ports& lost) noexcept;
-    result<void> compare(transaction_steps& u, const lost_ports& lost);
+                                   const to_retry& again) noexcept;
+    result<void> compare(transaction_steps& u, const to_retry& again);
     result<void> prepare_owners(transaction_steps& u, size_t until);
     result<void> finish(transaction_steps& u);
     void settle(transaction_steps& u, bool by_control) noexcept;
-    result<void> prepare_beside(control_calls& calls, transaction_steps& u, const lost_ports& lost);
+    result<void> prepare_beside(control_calls& calls, transaction_steps& u, const to_retry& again);
     [[nodiscard]] size_t after_rings() const noexcept;
     result<void> compile_beside(control_calls& calls, transaction_steps& u) const;
     result<state::changes> finish_beside(std::optional<transaction_steps>& u,
                                          result<void> so_far) noexcept;
     result<state::changes> attempt_beside(control_calls& calls, std::optional<transaction_steps>& u,
-                                          result<void> so_far, const lost_ports& lost) noexcept;
+                                          result<void> so_far, const to_retry& again) noexcept;
     result<state::changes> reopen_beside(control_calls& calls) noexcept;
     void tick_lent(uint64_t now_ms) noexcept;
     void hold(rte_mbuf* m) noexcept;
@@ -294,7 +294,7 @@ class controller {
     void follow_links_of_groups();
     [[nodiscard]] bool incomplete() const noexcept;
     void complete();
-    void log_completion(bool done);
+    void log_incomplete();
     void retry_left_out(uint64_t now_ms);
     void log_left_out(uint64_t now_ms);
     void publish(std::unique_ptr<datapath::snapshot> next) noexcept;
@@ -337,7 +337,6 @@ class controller {
     state::learned learned_{};
     learned_batches learned_batches_{};
     left_out logged_left_out_{};
-    bool retries_left_out_ = false;
     std::atomic<bool> retry_due_{false}, complete_due_{false},
         learn_due_{false};  ///< for repeat_beside()
     std::optional<state::learned>

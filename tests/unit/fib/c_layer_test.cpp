@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C layers where memory ends: every call with every one of its allocations failing returns its
-// usual result or ENOMEM; no exception crosses into C.
+// usual result or ENOMEM; no exception crosses into C. And what is refused then is taken when memory is free.
 #include <gtest/gtest.h>
 #include <rte_errno.h>
+#include <rte_malloc.h>
 
 #include <functional>
+#include <vector>
 
 #include "fib/tpk_fib.h"
 #include "fib/tpk_fib6.h"
@@ -93,6 +95,63 @@ TEST(fib_c_layer, ipv6) {
     uint64_t nexthop = 0;
     EXPECT_EQ(tpk_fib6_lookup_bulk(fib, ip, &nexthop, 1), 0);
     EXPECT_EQ(nexthop, 2u);
+    tpk_fib6_free(fib);
+}
+
+/// EAL's memory, taken and given back.
+class eal_memory {
+  public:
+    ~eal_memory() { give_back(); }
+    void take_all() {
+        for (size_t bytes = 64 << 20; bytes >= 1024; bytes /= 2)
+            while (void* const block = rte_malloc(nullptr, bytes, 0)) blocks_.push_back(block);
+    }
+    void give_back() {
+        for (void* const block : blocks_) rte_free(block);
+        blocks_.clear();
+    }
+
+  private:
+    std::vector<void*> blocks_;
+};
+
+/// As by rte_fib_add: the first call after memory became free finds it.
+void adds_when_memory_is_free(const std::function<int(uint32_t route)>& add) {
+    eal_memory memory;
+    memory.take_all();
+    uint32_t route = 0;
+    while (add(route) == 0) ASSERT_LT(++route, 1U << 20);
+    for (int i = 0; i < 20; ++i) ASSERT_EQ(add(route), -ENOMEM);
+    memory.give_back();
+    EXPECT_EQ(add(route), 0);
+}
+
+TEST(fib_c_layer, ipv4_adds_when_memory_is_free) {
+    tpk_fib_conf conf{};
+    conf.type = TPK_FIB_DIR24_8;
+    conf.max_routes = 1 << 20;
+    conf.dir24_8.nh_sz = TPK_FIB_DIR24_8_4B;
+    conf.dir24_8.num_tbl8 = 1 << 12;
+    tpk_fib* const fib = tpk_fib_create(name, -1, &conf);
+    ASSERT_NE(fib, nullptr);
+    adds_when_memory_is_free(
+        [&](uint32_t route) { return tpk_fib_add(fib, route << 12 | 1, 32, route % 1000); });
+    tpk_fib_free(fib);
+}
+
+TEST(fib_c_layer, ipv6_adds_when_memory_is_free) {
+    tpk_fib6_conf conf{};
+    conf.type = TPK_FIB6_TRIE;
+    conf.max_routes = 1 << 20;
+    conf.trie.nh_sz = TPK_FIB6_TRIE_4B;
+    conf.trie.num_tbl8 = 1 << 12;
+    tpk_fib6* const fib = tpk_fib6_create(name, -1, &conf);
+    ASSERT_NE(fib, nullptr);
+    adds_when_memory_is_free([&](uint32_t route) {
+        const uint8_t ip[16] = {0x20, static_cast<uint8_t>(route >> 16),
+                                static_cast<uint8_t>(route >> 8), static_cast<uint8_t>(route), 1};
+        return tpk_fib6_add(fib, ip, 48, route % 1000);
+    });
     tpk_fib6_free(fib);
 }
 

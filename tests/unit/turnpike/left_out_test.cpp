@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rte_malloc.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -261,7 +262,8 @@ class full_fib : public ::testing::Test {
         t.operators.what = &of_operators;
         t.learned.set = &is->learned;
         t.learned.what = &of_learned;
-        t.operators.nexthop_of_target.assign(is->operators.targets().size(), 20);
+        t.derived = derived_;
+        t.operators.nexthop_of_target.assign(is->operators.targets().size(), nexthop_);
         t.learned.nexthop_of_target.assign(is->learned.targets().size(), 10);
         auto ready = table_->prepare(t, retries);
         if (!ready) return tl::unexpected<error>(ready.error());
@@ -280,10 +282,12 @@ class full_fib : public ::testing::Test {
     }
 
     const state::route_target via_ = state::target_via(*parse_address("10.0.0.2"), "here");
+    uint32_t nexthop_ = 20;  ///< of the operator's routes
     std::unique_ptr<next_hops> nexthops_;
     std::unique_ptr<rcu::qsbr> domain_;
     std::unique_ptr<routes> table_;
     state::route_set operators_, learned_;
+    std::map<ip_prefix, uint32_t> derived_;
     struct sets {
         state::route_set operators, learned;
     };
@@ -449,13 +453,107 @@ TEST_F(fib_without_memory, a_rollback_is_completed_route_by_route) {
     learned_.remove(in_network(9, 2));
     ASSERT_TRUE(apply()) << "a change of the kernel's meanwhile";
     EXPECT_TRUE(table_->incomplete());
+    ASSERT_TRUE(apply(true));
+    EXPECT_TRUE(table_->incomplete()) << "still without memory";
     domain_->offline(0);
     domain_->reclaim();
-    ASSERT_TRUE(apply());
+    ASSERT_TRUE(apply(true));
     EXPECT_FALSE(table_->incomplete());
     for (uint8_t n = 0; n < 4; ++n) EXPECT_EQ(in_fib(in_network(n, 1)), 20U) << n;
     EXPECT_FALSE(in_fib(in_network(9, 2)));
     EXPECT_FALSE(in_fib(in_network(200, 1)));
+}
+
+/// What a removal frees is free after the worker's next burst, or control's next round.
+TEST_F(fib_without_memory, removals_wait_for_workers) {
+    fill();
+    std::atomic<bool> ends{false};
+    domain_->synchronize();
+    std::thread reader([&] {
+        domain_->online(0);
+        while (!ends) {
+            std::this_thread::sleep_for(std::chrono::microseconds(250));
+            domain_->quiescent(0);
+        }
+        domain_->offline(0);
+    });
+    // One of the two in each network: its node is copied.
+    for (uint8_t n = 0; n < 60; ++n) learned_.remove(in_network(n, 2));
+    const bool applied = apply().has_value();
+    ends = true;
+    reader.join();
+    ASSERT_TRUE(applied);
+    for (uint8_t n = 0; n < 60; ++n) EXPECT_FALSE(in_fib(in_network(n, 2))) << unsigned{n};
+    EXPECT_EQ(in_fib(in_network(9, 1)), 10U);
+}
+
+/// Refused growths are remembered only until somebody may have made room.
+TEST_F(fib_without_memory, an_operators_route_is_tried_although_growths_were_refused) {
+    fill();
+    for (uint8_t n = 0; n < 20; ++n) {
+        learned_.set(in_network(static_cast<uint8_t>(100 + n), 1), via_);
+        ASSERT_TRUE(apply());
+    }
+    free_memory();
+    operators_.set(in_network(200, 1), via_);
+    const auto applied = apply();
+    ASSERT_TRUE(applied) << applied.error().message();
+    EXPECT_EQ(in_fib(in_network(200, 1)), 20U);
+}
+
+TEST_F(fib_without_memory, an_address_is_tried_although_growths_were_refused) {
+    fill();
+    for (uint8_t n = 0; n < 20; ++n) {
+        learned_.set(in_network(static_cast<uint8_t>(100 + n), 1), via_);
+        ASSERT_TRUE(apply());
+    }
+    free_memory();
+    derived_[in_network(200, 1)] = 30;
+    const auto applied = apply();
+    ASSERT_TRUE(applied) << applied.error().message();
+    EXPECT_EQ(in_fib(in_network(200, 1)), 30U);
+}
+
+TEST_F(fib_without_memory, a_neighbour_is_tried_although_growths_were_refused) {
+    fill();
+    for (uint8_t n = 0; n < 20; ++n) {
+        learned_.set(in_network(static_cast<uint8_t>(100 + n), 1), via_);
+        ASSERT_TRUE(apply());
+    }
+    free_memory();
+    const ip_address a = *parse_address("2001:db8::7");
+    const auto set = table_->set_host(a, 30, 31);
+    ASSERT_TRUE(set) << set.error().message();
+    EXPECT_EQ(table_->lookup(a), 30U);
+}
+
+/// Routes of a refused change may be left in the FIB: until they are gone, no other owner gets
+/// the indices of their next hops.
+TEST_F(fib_without_memory, next_hops_of_a_refused_change_are_not_reused) {
+    for (uint8_t n = 0; n < 4; ++n) operators_.set(in_network(n, 1), via_);
+    ASSERT_TRUE(apply());
+    fill();
+    domain_->synchronize();
+    domain_->online(0);
+    nexthop_handle refused = nexthops_->allocate();
+    const uint32_t index = refused.index();
+    const state::route_set before = operators_;
+    for (uint8_t n = 0; n < 4; ++n) operators_.remove(in_network(n, 1));
+    operators_.set(in_network(200, 1), via_);
+    nexthop_ = index;
+    ASSERT_FALSE(apply());
+    ASSERT_TRUE(table_->incomplete());
+    refused = {};
+    nexthop_ = 20;
+    operators_ = before;
+    domain_->offline(0);
+    domain_->synchronize();
+    EXPECT_NE(nexthops_->allocate().index(), index);
+    domain_->synchronize();
+    ASSERT_TRUE(apply(true));
+    ASSERT_FALSE(table_->incomplete());
+    domain_->synchronize();
+    EXPECT_EQ(nexthops_->allocate().index(), index);
 }
 
 /// Another next hop would take its index, and receive the packets of a route that could not be removed.

@@ -37,9 +37,9 @@ class null_lab : public lab {
         return wanted;
     }
     result<state::changes> become(std::shared_ptr<const state::configuration> wanted,
-                                  const control::lost_ports& lost = {}) {
+                                  const control::to_retry& again = {}) {
         worker().pause();
-        auto done = controller().apply(std::move(wanted), lost);
+        auto done = controller().apply(std::move(wanted), again);
         worker().resume();
         controller().poll_links(1);
         settle();

@@ -473,15 +473,15 @@ result<std::unique_ptr<prepared_change>> ports::prepare(transaction& c) {
 }
 
 void ports::add_lost(state::changes& what, const state::configuration& after,
-                     const lost_ports& open) const {
+                     const to_retry& again) const {
     const auto add = [](std::vector<std::string>& to, const std::string& name) {
         if (std::find(to.begin(), to.end(), name) == to.end()) to.push_back(name);
     };
     for (const auto& p : open_) {
         const state::port* config = p->lost ? after.ports.find(p->name) : nullptr;
         if (config == nullptr) continue;
-        const bool asked = open.all || std::find(open.named.begin(), open.named.end(), p->name) !=
-                                           open.named.end();
+        const bool asked = again.all || std::find(again.named.begin(), again.named.end(),
+                                                  p->name) != again.named.end();
         if (p->config == *config && !p->to_come_back &&
             (!asked || (config->optional && !rxtx::port::find(config->device))))
             continue;

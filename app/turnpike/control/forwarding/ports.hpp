@@ -74,11 +74,12 @@ struct open_port {
 /// Clocks of RX timestamps by port number; none: the port has no timestamps, or its clock is not known yet.
 using clock_lines = std::array<std::optional<rxtx::clock_line>, datapath::max_ports>;
 
-/// Lost ports that a change should open although their configuration is unchanged. A port that does
-/// not open is an error.
-struct lost_ports {
-    bool all = false;
-    std::vector<std::string> named{};
+/// What a change tries again although its configuration is unchanged.
+struct to_retry {
+    bool all = false;  ///< to open all lost ports; one that does not open is an error
+    std::vector<std::string> named{};  ///< to open these
+    /// Objects of the kernel without room, and what the rollback of a refused change could not restore.
+    bool left_out = false;
 };
 
 /// Threads  control.
@@ -102,7 +103,7 @@ class ports : public config_handler {
     /// Mark lost ports as changed, so that the change opens them: ports whose configuration
     /// differs, ports with to_come_back, and requested ones.
     void add_lost(state::changes& what, const state::configuration& after,
-                  const lost_ports& open) const;
+                  const to_retry& again) const;
     /// Whether a port is closed for a change that failed.
     [[nodiscard]] bool any_to_come_back() const noexcept;
     /// Clear to_come_back; answers these ports, by ethdev id.

@@ -82,12 +82,12 @@ void history::log_unsaved() const {
 }
 
 result<state::changes> history::change_to(std::shared_ptr<const state::configuration> config,
-                                          const change_cause& cause, const lost_ports& lost) {
+                                          const change_cause& cause, const to_retry& again) {
     const std::shared_ptr<const state::configuration> before = states_.front().state;
     // Allocate first, so that a failure leaves configuration and history consistent. Nothing throws after the change:
     // its confirmation would not be waited for.
     states_.push_front({config, cause, std::time(nullptr), next_id_++, {}});
-    auto changed = controller_.apply_beside(calls_, config, lost);
+    auto changed = controller_.apply_beside(calls_, config, again);
     // An unchanged configuration adds no entry, but may match the file now. An object that the
     // kernel already has changes nothing that runs, but belongs to the operator from now on.
     if (!changed || (changed->empty() && same(*before, *config)))
@@ -117,13 +117,13 @@ void history::note_routes(const state::changes& of) noexcept {
 result<state::changes> history::apply(std::shared_ptr<const state::configuration> config,
                                       const change_cause& cause,
                                       std::optional<std::chrono::seconds> undo_after,
-                                      const lost_ports& lost) {
+                                      const to_retry& again) {
     if (const auto waits = settled(); !waits) {
         const auto refused = tl::unexpected<error>(waits.error());
         log_change(refused, cause, states_.front().state->file, config->file);
         return refused;
     }
-    auto changed = change_to(config, cause, lost);
+    auto changed = change_to(config, cause, again);
     if (changed && undo_after && states_.front().state == config) {
         undo_at_ = clock::now() + *undo_after;
         undo_again_ = first_again;

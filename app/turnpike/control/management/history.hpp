@@ -57,7 +57,7 @@ class history {
     /// Errors      those of controller::apply; EBUSY: another change awaits confirmation
     [[nodiscard]] result<state::changes> apply(
         std::shared_ptr<const state::configuration> config, const change_cause& cause,
-        std::optional<std::chrono::seconds> undo_after = std::nullopt, const lost_ports& lost = {});
+        std::optional<std::chrono::seconds> undo_after = std::nullopt, const to_retry& again = {});
     /// Apply the configuration of `back` changes ago; 1: the previous one. Also ends a pending
     /// confirmation.
     /// Errors  EINVAL: not so many are kept; those of controller::apply
@@ -91,7 +91,7 @@ class history {
   private:
     void note_routes(const state::changes& of) noexcept;
     result<state::changes> change_to(std::shared_ptr<const state::configuration> config,
-                                     const change_cause& cause, const lost_ports& lost);
+                                     const change_cause& cause, const to_retry& again);
 
     controller& controller_;
     control_calls& calls_;

@@ -54,10 +54,13 @@ nexthop_handle next_hops::allocate() noexcept {
 
 nexthop_handle::~nexthop_handle() {
     if (of_ == nullptr) return;
-    // A route still leads to it, but what it describes may be gone with the next snapshot.
-    if (of_->pinned_.contains(index_))
-        (*of_)[index_].kind.store(nexthop_kind::drop, std::memory_order_relaxed);
+    of_->drop_if_pinned(index_);
     of_->rcu_->hook()({next_hops::release, of_, index_});
+}
+
+void next_hops::drop_if_pinned(uint32_t index) noexcept {
+    if (pinned_.contains(index))
+        (*this)[index].kind.store(nexthop_kind::drop, std::memory_order_release);
 }
 
 void next_hops::release(void* self, uint64_t index) {

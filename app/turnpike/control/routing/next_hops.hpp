@@ -57,6 +57,8 @@ class next_hops {
     /// A route that could not be removed leads to this index: until the object ends, the index is not allocated again.
     /// Without its owner it drops. Errors  std::bad_alloc
     [[nodiscard]] std::shared_ptr<const void> pin(uint32_t index);
+    /// The owner of what an index describes ends: a pinned one drops from now on, before that is freed.
+    void drop_if_pinned(uint32_t index) noexcept;
 
     [[nodiscard]] uint32_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] uint32_t in_use() const noexcept {

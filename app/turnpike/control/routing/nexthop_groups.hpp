@@ -77,9 +77,7 @@ class nexthop_groups {
         group(const group&) = delete;
         group& operator=(const group&) = delete;
         ~group() {
-            // A route that could not be removed may lead to it: its tables are freed when no worker reads them.
-            of.nexthops_[nexthop].kind.store(datapath::nexthop_kind::drop,
-                                             std::memory_order_release);
+            of.nexthops_.drop_if_pinned(nexthop);
             of.discard(std::move(full));
             of.discard(std::move(table));
         }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/routing/routes.hpp"
 
-#include <rte_pause.h>
-
 #include <algorithm>
+#include <chrono>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "fib/fib_dpdk.hpp"
@@ -49,11 +49,34 @@ result<std::unique_ptr<routes>> routes::create(rcu::qsbr& rcu, next_hops& nextho
 
 result<void> routes::set(const ip_prefix& to, std::optional<uint32_t> nexthop) {
     const ip_address& a = to.address;
-    ++written_;
-    if (nexthop)
-        return a.v6 ? v6_->add(a.v6_bytes(), to.length, *nexthop)
-                    : v4_->add(a.v4(), to.length, *nexthop);
-    return a.v6 ? v6_->remove(a.v6_bytes(), to.length) : v4_->remove(a.v4(), to.length);
+    const auto write = [&] {
+        ++written_;
+        if (nexthop)
+            return a.v6 ? v6_->add(a.v6_bytes(), to.length, *nexthop)
+                        : v4_->add(a.v4(), to.length, *nexthop);
+        return a.v6 ? v6_->remove(a.v6_bytes(), to.length) : v4_->remove(a.v4(), to.length);
+    };
+    auto done = write();
+    if (done || done.error().code != ENOMEM) return done;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_growth_) return done;
+    next_growth_ = now + std::chrono::seconds(1);
+    retry_growth();
+    return write();
+}
+
+/// Routes by these next hops may be left in the FIB: until it is restored, no other owner gets their indices.
+void routes::pin_refused(std::span<const uint32_t> some) noexcept {
+    try {
+        for (const uint32_t nexthop : some)
+            if (nexthop != no_nexthop) refused_.try_emplace(nexthop, nexthops_.pin(nexthop));
+    } catch (const std::bad_alloc&) {
+    }
+}
+
+void routes::retry_growth() noexcept {
+    v4_->retry_growth();
+    v6_->retry_growth();
 }
 
 std::optional<uint32_t> routes::get(const ip_prefix& to) const {
@@ -227,14 +250,17 @@ routes::writes routes::differences(const sources& wanted) const {
     v6_->for_each([&](const fib::route6& r) {
         add({ip_address::from_v6(r.address.bytes), r.length});
     });
-    const auto add_missing = [&](const ip_prefix& to) {
-        if (!get(to)) add(to);
+    std::set<ip_prefix> missing;
+    const auto look = [&](const ip_prefix& to) {
+        if (!get(to)) missing.insert(to);
     };
     for (const state::route_set* some : {wanted.operators.set, wanted.learned.set})
-        for (const state::route& r : *some) add_missing(r.to);
-    for (const auto& [to, nexthop] : wanted.derived) add_missing(to);
-    for (const auto& [to, h] : hosts_) add_missing(to);
-    for (const ip_prefix& to : left_out_) out.add(to, effective_nexthop(to, wanted));
+        for (const state::route& r : *some) look(r.to);
+    for (const auto& [to, nexthop] : wanted.derived) look(to);
+    for (const auto& [to, h] : hosts_) look(to);
+    for (const ip_prefix& to : missing) add(to);
+    for (const ip_prefix& to : left_out_)
+        if (get(to)) out.add(to, effective_nexthop(to, wanted));
     out.order();
     return out;
 }
@@ -311,6 +337,7 @@ bool routes::learn(state::route_set& running, const state::route_set& next,
     if (!v6_->exchange(all.v6)) {
         std::reverse(all.v4.begin(), all.v4.end());
         incomplete_ = !v4_->exchange(all.v4, true);
+        if (incomplete_) pin_refused(learned.nexthop_of_target);
         return false;
     }
     written_ += all.v4.size() + all.v6.size();
@@ -401,21 +428,27 @@ class routes::prepared_routes : public prepared_change {
         good &= undo(*of_.v4_, made_.v4, shown_v4_);
         if (good) return;
         of_.incomplete_ = true;
+        of_.pin_refused(operators_.nexthop_of_target);
+        of_.pin_refused(learned_.nexthop_of_target);
+        for (const auto& [to, nexthop] : derived_) of_.pin_refused({&nexthop, 1});
     }
     result<void> show(const vrf_routes& t, bool retries) {
-        if (retries || of_.incomplete_) {
-            of_.v4_->retry_growth();
-            of_.v6_->retry_growth();
-        }
-        bool loads = of_.incomplete_ || are_many(t.operators.what->size() + t.learned.what->size());
+        if (retries || t.operators.what->size() != 0 || derived_ != of_.derived_)
+            of_.retry_growth();
+        const bool restores = of_.incomplete_ && retries;
+        lacks_ = of_.incomplete_ && !restores;
+        bool loads = restores || are_many(t.operators.what->size() + t.learned.what->size());
         if (!loads) {
             made_ = of_.writes_for(t, retries);
             loads = are_many(made_.v4.size() + made_.v6.size());
         }
         if (loads) {
-            if (load()) return {};
+            if (load()) {
+                lacks_ = false;
+                return {};
+            }
             // No room for all at once: route by route.
-            made_ = of_.incomplete_ ? of_.differences(after()) : of_.writes_for(t, true);
+            made_ = restores ? of_.differences(after()) : of_.writes_for(t, true);
             if (loaded_) made_.v6 = {};
             std::erase_if(left_out_, [&](const ip_prefix& p) { return !loaded_ || !p.address.v6; });
         }
@@ -431,6 +464,7 @@ class routes::prepared_routes : public prepared_change {
     void commit() noexcept override {
         committed_ = true;
         of_.incomplete_ = lacks_;
+        if (!lacks_) of_.refused_.clear();
         of_.derived_.swap(derived_);
         std::swap(of_.operators_, operators_);
         std::swap(of_.learned_, learned_);
@@ -508,19 +542,26 @@ class routes::prepared_routes : public prepared_change {
     template <class Fib, class Change>
     result<void> show_one(Fib& fib, Change& w, bool undoes) {
         auto done = fib.exchange(std::span(&w, 1), undoes);
-        if (!done && wait_for_frees()) done = fib.exchange(std::span(&w, 1), undoes);
+        if (!done && wait_for_frees()) {
+            fib.retry_growth();
+            done = fib.exchange(std::span(&w, 1), undoes);
+        }
         return done;
     }
+    /// Workers are quiescent after each burst, control every 250 us where management makes the change.
     /// Returns  whether memory was freed
     bool wait_for_frees() noexcept {
-        constexpr unsigned max_polls = 1000;  // some 100 us: a worker is quiescent after each burst
+        constexpr auto interval = std::chrono::microseconds(50);
+        constexpr unsigned max_waits = 20;
         const size_t before = of_.rcu_.pending();
-        if (before == 0 || !workers_pass_) return false;
-        for (unsigned polls = 0; polls < max_polls && of_.rcu_.pending() != 0; ++polls) {
+        if (before == 0) return false;
+        of_.rcu_.reclaim();
+        for (unsigned n = 0; n < max_waits && waits_left_ != 0 && of_.rcu_.pending() != 0; ++n) {
+            --waits_left_;
+            std::this_thread::sleep_for(interval);
             of_.rcu_.reclaim();
-            rte_pause();
         }
-        return workers_pass_ = of_.rcu_.pending() < before;
+        return of_.rcu_.pending() < before;
     }
     /// Whether the rollback of a refused change lost this route: then nothing is gained by refusing this one, too.
     [[nodiscard]] bool was_in_force(const ip_prefix& to, uint64_t nexthop) const {
@@ -538,7 +579,7 @@ class routes::prepared_routes : public prepared_change {
         const ip_prefix to = prefix_of(w);
         const auto nexthop = of_.get(to);
         if (!nexthop) return;
-        if (!stale_.contains(to)) stale_.emplace(to, of_.nexthops_.pin(*nexthop));
+        stale_.insert_or_assign(to, of_.nexthops_.pin(static_cast<uint32_t>(*nexthop)));
         (to.address.v6 ? lacked_v6_ : lacked_v4_) = true;
         w.next_hop = nexthop;
     }
@@ -595,8 +636,8 @@ class routes::prepared_routes : public prepared_change {
     std::set<ip_prefix> left_out_;
     stale_routes stale_;
     bool lacked_v4_ = false, lacked_v6_ = false;
-    bool workers_pass_ = true;  ///< false: a worker was not quiescent for a while
-    bool lacks_ = false;        ///< routes that the rollback of a refused change lost
+    unsigned waits_left_ = 400;  ///< of wait_for_frees(): 20 ms and more
+    bool lacks_ = false;         ///< the FIBs still differ after the rollback of a refused change
     unsigned failures_ = 0;
     size_t shown_v4_ = 0, shown_v6_ = 0;
     bool loaded_ = false, committed_ = false;

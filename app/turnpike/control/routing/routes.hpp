@@ -4,11 +4,13 @@
 // network (or its broadcast address), learned route, neighbour's host route.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "control/routing/next_hops.hpp"
@@ -35,7 +37,7 @@ class routes {
     /// A large change builds new FIBs and publishes them at once; a small one updates the FIBs in
     /// batches, and rolls back if one fails. The last owner, so no later owner can fail. Kernel routes for which
     /// the FIB has no room are left out; a route stays in the FIB, stale, if there is no memory even to remove it.
-    /// retries  also the routes left out earlier, and the stale ones
+    /// retries  also the routes left out earlier, the stale ones, and what a refused change left behind
     [[nodiscard]] result<std::unique_ptr<prepared_change>> prepare(const vrf_routes& t,
                                                                    bool retries = false);
 
@@ -89,8 +91,8 @@ class routes {
     using visitor = std::function<bool(const ip_prefix&, uint32_t nexthop, route_origin)>;
     void for_each(const ip_prefix& from, const visitor& visit) const;
 
-    /// A refused change could not be rolled back completely; the next change rebuilds the FIBs, or without memory for
-    /// that, writes the routes that differ.
+    /// A refused change could not be rolled back completely; the next one that retries rebuilds the FIBs, or without
+    /// memory for that, writes the routes that differ.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
     /// Number of route writes into the FIBs since the start.
     [[nodiscard]] uint64_t written() const noexcept { return written_; }
@@ -117,6 +119,8 @@ class routes {
         bool may_release);
     routes(rcu::qsbr& rcu, next_hops& indexes) noexcept : rcu_(rcu), nexthops_(indexes) {}
     result<void> set(const ip_prefix& to, std::optional<uint32_t> nexthop);
+    void retry_growth() noexcept;
+    void pin_refused(std::span<const uint32_t> some) noexcept;
     [[nodiscard]] std::optional<uint32_t> get(const ip_prefix& to) const;
     struct sources {
         const routes_with_nexthops &operators, &learned;
@@ -157,11 +161,13 @@ class routes {
     uint64_t written_ = 0;
     bool incomplete_ = false;
     uint32_t max_routes_ = 0;
+    std::chrono::steady_clock::time_point next_growth_{};  ///< of set(), after a refused one
     std::set<ip_prefix> left_out_;  ///< prefixes of kernel routes without room
     /// Prefixes whose routes the FIB still has although they are removed or have another next hop, and the pins of the
     /// next hops to which they lead.
     using stale_routes = std::map<ip_prefix, std::shared_ptr<const void>>;
     stale_routes stale_;
+    std::map<uint32_t, std::shared_ptr<const void>> refused_;  ///< pins, while incomplete
     size_t full_v4_ = 0, full_v6_ = 0;  ///< numbers of routes when they were left out
     bool links_ = false;                ///< some route of the operator or the kernel is on-link
     routes_with_nexthops operators_{}, learned_{};       ///< of the running configuration
