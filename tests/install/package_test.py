@@ -312,7 +312,8 @@ answers && echo comes with its interface
 
 @tap.limit(420)
 def test_an_upgrade_restarts_the_service_and_a_removal_stops_it():
-    """Under systemd, enabled; after a purge neither user, group, link nor folder in /run is left, although an operator is in the group."""
+    """Under systemd, enabled. Where the new version refuses the configuration, the old one runs on. After a purge neither user,
+    group, link nor folder in /run is left, although an operator is in the group."""
     packages = debs("turnpike", "dpdk-turnpike-drivers")
     out = under_systemd(f"""
 dpkg -i {packages} >/dev/null
@@ -332,6 +333,11 @@ first=$(systemctl show -P MainPID turnpike)
 dpkg -i {packages} >/dev/null
 second=$(systemctl show -P MainPID turnpike)
 [ "$second" != 0 ] && [ "$second" != "$first" ] && echo it was restarted
+mv /etc/turnpike/turnpike.yaml /tmp/good
+echo 'ports: [broken' >/etc/turnpike/turnpike.yaml
+dpkg -i {packages} >/dev/null
+[ "$(systemctl show -P MainPID turnpike)" = "$second" ] && echo the old one runs on
+mv /tmp/good /etc/turnpike/turnpike.yaml
 systemctl stop turnpike
 dpkg -i {packages} >/dev/null
 [ "$(systemctl show -P MainPID turnpike)" = 0 ] && echo it stays stopped
@@ -342,7 +348,8 @@ dpkg --remove turnpike
 dpkg --purge turnpike
 getent passwd turnpike || getent group turnpike || [ -e /run/turnpike ] || [ -e /etc/systemd/system/multi-user.target.wants/turnpike.service ] || echo nothing is left
 """, 120)
-    for line in ("it runs", "it was restarted", "it stays stopped", "it was stopped", "nothing is left"):
+    assert "turnpike is not restarted" in out and "/etc/turnpike/turnpike.yaml:" in out, out
+    for line in ("it runs", "it was restarted", "the old one runs on", "it stays stopped", "it was stopped", "nothing is left"):
         assert f"{line}\n" in out, f"no '{line}': {out}"
 
 
