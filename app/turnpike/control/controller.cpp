@@ -19,7 +19,7 @@ namespace {
 
 /// Interval of link polls; the short one where a routing daemon or another next hop can react.
 constexpr uint64_t link_look_ms = 100, prompt_link_look_ms = 5;
-constexpr std::chrono::seconds absent_look{2}, absent_probe{30};
+constexpr std::chrono::seconds absent_look{2}, max_absent_wait{30};
 constexpr uint64_t pool_look_ms = 10, complete_ms = 1000, rates_ms = 1000;
 /// The FIB's memory may become free without a sign of it here.
 constexpr uint64_t fib_retry_ms = 10'000, left_out_log_ms = 10'000;
@@ -181,15 +181,25 @@ void controller::open_absent(control_calls& calls) {
             }
         config = operator_config_;
     });
+    std::erase_if(absent_, [&](const auto& one) {
+        return std::find(names.begin(), names.end(), one.first) == names.end();
+    });
+    // EAL logs each probe that fails. A device that is being reset comes soon.
+    const auto wait = [&](const std::string& name) {
+        retry& next = absent_.try_emplace(name, retry{{}, absent_look}).first->second;
+        next.at = now + next.wait;
+        next.wait = std::min(2 * next.wait, max_absent_wait);
+    };
     for (size_t i = 0; i < absent.size(); ++i) {
+        if (const auto at = absent_.find(names[i]); at != absent_.end() && now < at->second.at)
+            continue;
         if (const auto there = rxtx::port::find(absent[i].device); !there) {
-            // EAL logs each probe that fails.
-            if (there.error().code != ENXIO) next_absent_look_ = now + absent_probe;
+            if (there.error().code != ENXIO) wait(names[i]);
             continue;
         }
         const auto came = apply_beside(calls, config, {.all = false, .named = {names[i]}});
         if (!came) {
-            next_absent_look_ = now + absent_probe;
+            wait(names[i]);
             std::string failure = came.error().message();
             if (failure != absent_failure_) observe::log(observe::log_level::error, failure);
             absent_failure_ = std::move(failure);

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <bitset>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -395,7 +396,12 @@ class controller {
     std::vector<rxtx::port> vanished_{};  ///< to be closed by close_vanished()
     std::atomic<bool> any_vanished_{false}, listen_due_{false};
     std::chrono::steady_clock::time_point next_absent_look_{};  ///< of open_absent()
-    std::string absent_failure_{};                              ///< the last that was logged
+    struct retry {
+        std::chrono::steady_clock::time_point at;
+        std::chrono::seconds wait;  ///< for the next time
+    };
+    std::map<std::string, retry> absent_;  ///< ports whose device could not be opened, by name
+    std::string absent_failure_{};         ///< the last that was logged
     struct held_packet {
         rte_mbuf* m;
         bool answered;  ///< a reply is sent already

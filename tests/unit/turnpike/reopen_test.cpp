@@ -3,6 +3,7 @@
 // it is probed, so all that follows from one is made again, too.
 #include <ethdev_driver.h>
 #include <gtest/gtest.h>
+#include <rte_bus_vdev.h>
 #include <rte_cycles.h>
 #include <sys/mman.h>
 
@@ -252,13 +253,22 @@ TEST(reopen, after_a_reset_of_the_device) {
     l.worker().resume();
     EXPECT_TRUE(l.port("north").lost);
     EXPECT_FALSE(l.port("north").state.link_up.load());
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (l.port("north").lost && std::chrono::steady_clock::now() < end) {
+    const auto beside = [&](auto&& does) {
         control::control_calls calls;
         l.worker().pause();
-        l.controller().open_absent(calls);
+        does(calls);
         l.worker().resume();
         l.controller().poll_links(1);
+    };
+    beside([&](auto& calls) { l.controller().close_vanished(calls); });
+    // The first opening fails, as while the physical function is busy.
+    ASSERT_EQ(rte_vdev_init("net_null_n", "size=100"), 0);
+    beside([&](auto& calls) { l.controller().open_absent(calls); });
+    EXPECT_TRUE(l.port("north").lost);
+    ASSERT_EQ(rte_vdev_uninit("net_null_n"), 0);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (l.port("north").lost && std::chrono::steady_clock::now() < end) {
+        beside([&](auto& calls) { l.controller().open_absent(calls); });
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
     l.expect_open("north", "", 1);
