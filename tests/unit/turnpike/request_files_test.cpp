@@ -12,6 +12,7 @@
 #include <csignal>
 
 #include "base/owned_fd.hpp"
+#include "control/management/client_devices.hpp"
 #include "request_lab.hpp"
 #include "sources/file_access.hpp"
 
@@ -73,6 +74,61 @@ TEST_F(request_files, of_others_are_not_quoted) {
         EXPECT_TRUE(is_denied(e)) << request << ": " << e;
     }
     EXPECT_TRUE(std::ifstream(path).good()) << "turnpike itself has its own rights again";
+}
+
+/// Drivers use them with turnpike's rights, when the device is probed.
+TEST_F(request_files, and_programs_are_not_named_by_a_clients_devices) {
+    const std::string path = file("precious", secret, 0600);
+    const std::string devices[] = {"net_simnic9,wire=record:" + path,
+                                   "net_pcap9,tx_pcap=" + path,
+                                   "net_pcap9,rx_pcap=precious",
+                                   "net_xsk9,iface=lo,filter=" + path,
+                                   "net_af_xdp9,iface=lo,xdp_prog=" + path,
+                                   "net_failsafe9,exec(cp " + path + " /tmp)",
+                                   "net_failsafe9,fd(3)",
+                                   "net_failsafe9,dev(net_null8)Xfd(3)",
+                                   "net_failsafe9,dev(net_null8);exec(id)",
+                                   "net_failsafe9,dev(net_pcap9,tx_pcap=" + path + ")",
+                                   "net_null9,other=" + path};
+    const auto port_with = [](const std::string& device) {
+        return json{{"name", "extra"},
+                    {"device", device},
+                    {"optional", true},
+                    {"addresses", {"192.0.2.1/24"}}};
+    };
+    const auto requests_for = [&](const std::string& device) {
+        const std::string text =
+            named(router("", "", "10.0.1.254/24",
+                         "  - {name: extra, optional: true, addresses: [192.0.2.1/24], device: \"" +
+                             device + "\"}\n"));
+        const json edits = {{{"add", {{"port", port_with(device)}}}}};
+        return std::vector<json>{{{"request", "apply"}, {"text", text}, {"name", "o.yaml"}},
+                                 {{"request", "check"}, {"text", text}, {"name", "o.yaml"}},
+                                 {{"request", "change"}, {"do", edits}},
+                                 {{"request", "change"}, {"do", edits}, {"dry", true}}};
+    };
+    for (const std::string& device : devices)
+        for (const json& request : requests_for(device)) {
+            const json e = refused(request);
+            EXPECT_EQ(e["code"], "EACCES") << request << ": " << e;
+            EXPECT_EQ(e["where"], "port 'extra'") << e;
+            EXPECT_EQ(e.dump().find("salt"), std::string::npos) << e;
+        }
+    std::string text;
+    std::getline(std::ifstream(path), text);
+    EXPECT_EQ(text, secret);
+    // Whoever has the right, and sockets, which have limits of their own.
+    client_.uid = 0;
+    EXPECT_TRUE(ask(requests_for("net_pcap9,rx_pcap=precious")[1]).contains("result"));
+    client_.uid = 8;
+    for (const char* device :
+         {"net_vhost9,iface=/run/turnpike/guest", "virtio_user9,path=/run/turnpike/peer",
+          "net_memif9,socket=/run/turnpike/memif,role=server", "net_null9",
+          "net_failsafe9,dev(net_null8)"})
+        EXPECT_TRUE(ask(requests_for(device)[1]).contains("result")) << device;
+    for (const char* device : {"0000:3b:00.0", "0000:3b:00.0,mprq_en=1", "net_ring_lab0west",
+                               "net_bonding0,mode=1,slave=0000:3b:00.0"})
+        EXPECT_EQ(control::privileged_argument(device), "") << device;
 }
 
 TEST_F(request_files, of_the_client_are_quoted_as_before) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.hpp"
+#include "control/management/client_devices.hpp"
 #include "control/management/pcie_bill.hpp"
 #include "observe/console.hpp"
 #include "sources/compare.hpp"
@@ -87,8 +88,8 @@ std::string line_in(const request_fields& f, const char* member, size_t longest)
 
 /// The configuration in a request: a text with a name, in the request or in a file whose descriptor came with it; or a file
 /// on this machine.
-state::configuration config_of_request(const request_fields& f,
-                                       const sources::socket_peer& client) {
+state::configuration config_of_request(const request_fields& f, const sources::socket_peer& client,
+                                       const state::configuration& now) {
     const bool is_sent = client.descriptor >= 0;
     if (int{f.has("file")} + int{f.has("text")} + int{is_sent} != 1)
         throw error{
@@ -110,6 +111,7 @@ state::configuration config_of_request(const request_fields& f,
                             : sources::load_whole_text(is_sent ? sent : f.text("text"), name);
     }));
     state::configuration config = taken(std::move(out));
+    taken(check_devices_of(client, now, config));
     taken(check_pcie(config));
     return config;
 }
@@ -163,12 +165,12 @@ std::string who_is(const sources::socket_peer& p) {
 
 json change_requests::check(const request_fields& f, const peer& from) const {
     f.expect("text name file");
-    return {{"valid", config_of_request(f, from).file}};
+    return {{"valid", config_of_request(f, from, *running()).file}};
 }
 
 json change_requests::diff(const request_fields& f, const peer& from) const {
     f.expect("text name file");
-    return compared(*running(), config_of_request(f, from));
+    return compared(*running(), config_of_request(f, from, *running()));
 }
 
 /// With the time until the change is undone (null: it awaits no confirmation, as a change of nothing), and the id by which
@@ -192,7 +194,8 @@ void change_requests::expect_running(const request_fields& f, const char* member
 json change_requests::apply(const request_fields& f, const peer& from) {
     f.expect("text name file confirm comment base");
     expect_running(f, "base");
-    auto config = std::make_shared<const state::configuration>(config_of_request(f, from));
+    auto config =
+        std::make_shared<const state::configuration>(config_of_request(f, from, *running()));
     log_old_keys(*config);
     const change_cause cause{who_is(from), "apply " + config->file, comment_of(f)};
     return with_undo(
@@ -220,6 +223,7 @@ json change_requests::change(const request_fields& f, const peer& from) {
     taken(
         sources::with_file_access_of(from, [&] { made = sources::edit_unchecked(*config, list); }));
     taken(made);
+    taken(check_devices_of(from, *running(), *config));
     const std::string source = config->file;
     const auto valid = state::validate(*config)
                            .and_then([&] { return check_pcie(*config); })
