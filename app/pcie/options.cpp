@@ -94,6 +94,7 @@ result<pcie::link> chosen_link(const arguments& a) {
     if (!link) return link;
     link->mps = a.mps.value_or(link->mps);
     link->mrrs = a.mrrs.value_or(link->mrrs);
+    link->sizes_assumed &= !a.mps || !a.mrrs;
     link->rcb = a.rcb.value_or(link->rcb);
     if (a.addr32) link->addr64 = false;
     if (a.ecrc) link->ecrc = true;

@@ -21,10 +21,11 @@ std::string_view name_of(pcie::resource r) { return pcie::resource_names[static_
 std::string describe(const request& r) {
     const auto& l = r.link;
     return fmt::format(
-        "{}{}: {:.2f} Gb/s per direction, {:.2f} for TLPs{}; MPS {} MRRS {} RCB {}, {}-bit "
+        "{}{}: {:.2f} Gb/s per direction, {:.2f} for TLPs{}; MPS {} MRRS {}{} RCB {}, {}-bit "
         "addresses{}",
         r.detected.empty() ? "" : r.detected + " is ", to_string(l), raw_gbps(l), tlp_gbps(l),
-        is_approximate(l) ? " (approximate: FLIT mode)" : "", l.mps, l.mrrs, l.rcb,
+        is_approximate(l) ? " (approximate: FLIT mode)" : "", l.mps, l.mrrs,
+        l.sizes_assumed ? " (assumed: only root reads the device's)" : "", l.rcb,
         l.addr64 ? 64 : 32, l.ecrc ? ", ECRC" : "");
 }
 

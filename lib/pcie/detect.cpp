@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <regex>
@@ -104,8 +105,8 @@ result<size_t> express_capability(const config_space& config, const std::string&
     if (config.size() < header_bytes) return fail(EIO, device, "cannot read its config space");
     if (config.size() == header_bytes)
         return fail(EACCES, device,
-                    "only the first 64 bytes of config space are readable: run as root, or specify "
-                    "link, MPS and MRRS by hand");
+                    "only the first 64 bytes of config space are readable: run as root (or with "
+                    "CAP_SYS_ADMIN), or specify link, MPS and MRRS by hand");
     if (config.u32(0) == ~0u)
         return fail(EIO, device, "the device does not answer (removed, or powered down)");
     const auto capability = config.capability(capability_pci_express);
@@ -115,6 +116,27 @@ result<size_t> express_capability(const config_space& config, const std::string&
                     "it has no PCI Express capability (a conventional or emulated device); specify "
                     "its link by hand");
     return *capability;
+}
+
+std::string first_line(const std::string& file) {
+    std::string out;
+    std::getline(std::ifstream(file), out);
+    return out;
+}
+
+/// Generation and lanes by attributes that every user may read, such as "8.0 GT/s PCIe" and "8"; MPS and MRRS are a link's usual
+/// ones.
+std::optional<link> link_of_attributes(const std::string& function) {
+    constexpr double gigatransfers[] = {2.5, 5, 8, 16, 32, 64};
+    const double speed = std::strtod(first_line(function + "/current_link_speed").c_str(), nullptr);
+    const auto gen = std::find(std::begin(gigatransfers), std::end(gigatransfers), speed);
+    if (gen == std::end(gigatransfers)) return std::nullopt;
+    link found;
+    found.sizes_assumed = true;
+    found.gen = static_cast<uint8_t>(gen - std::begin(gigatransfers) + 1);
+    found.lanes = static_cast<uint8_t>(
+        std::strtoul(first_line(function + "/current_link_width").c_str(), nullptr, 10));
+    return validate(found) ? std::optional(found) : std::nullopt;
 }
 
 }  // namespace
@@ -155,6 +177,8 @@ result<link> detect_link(const std::filesystem::path& sysfs_root, std::string_vi
     std::string config(extended_bytes, '\0');
     file.read(config.data(), static_cast<std::streamsize>(config.size()));
     config.resize(static_cast<size_t>(file.gcount()));
+    if (config.size() == header_bytes)
+        if (const auto known = link_of_attributes(device + function)) return *known;
     return link_of_config(config, device);
 }
 

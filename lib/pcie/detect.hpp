@@ -16,10 +16,11 @@ namespace turnpike::pcie {
 /// sysfs_root   "/sys", or a recorded tree
 /// pci_address  "0000:3b:00.0"; without a domain, domain 0000
 /// A virtual function has the link, MPS and MRRS of its physical function (`physfn`). Assumes
-/// 64-bit request addresses, which depend on the buffers.
+/// 64-bit request addresses, which depend on the buffers. Without CAP_SYS_ADMIN, only the first 64 bytes of the config space are
+/// readable: generation and lanes come from `current_link_speed` and `current_link_width`, and MPS and MRRS are those of `link`.
 /// Errors  EINVAL: not a PCI address
 ///         ENODEV: no such device
-///         EACCES: only the first 64 bytes are readable, as for any user except root
+///         EACCES: only the first 64 bytes are readable, and these attributes have no link
 ///         ENOTSUP: no PCI Express link (an emulated or root-complex integrated device), a link
 ///                  that is down, or a speed after gen 6
 ///         EIO: unreadable or inconsistent config space

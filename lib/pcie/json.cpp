@@ -15,16 +15,18 @@ const char* const flits_assumed =
 }  // namespace
 
 nlohmann::json to_json(const link& l) {
-    return {{"gen", l.gen},
-            {"lanes", l.lanes},
-            {"mps_bytes", l.mps},
-            {"mrrs_bytes", l.mrrs},
-            {"rcb_bytes", l.rcb},
-            {"addr64", l.addr64},
-            {"ecrc", l.ecrc},
-            {"raw_gbps", raw_gbps(l)},
-            {"tlp_gbps", tlp_gbps(l)},
-            {"approximate", is_approximate(l)}};
+    nlohmann::json out = {{"gen", l.gen},
+                          {"lanes", l.lanes},
+                          {"mps_bytes", l.mps},
+                          {"mrrs_bytes", l.mrrs},
+                          {"rcb_bytes", l.rcb},
+                          {"addr64", l.addr64},
+                          {"ecrc", l.ecrc},
+                          {"raw_gbps", raw_gbps(l)},
+                          {"tlp_gbps", tlp_gbps(l)},
+                          {"approximate", is_approximate(l)}};
+    if (l.sizes_assumed) out["sizes_assumed"] = true;
+    return out;
 }
 
 nlohmann::json to_json(const transactions_per_packet& t) {

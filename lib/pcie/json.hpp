@@ -13,7 +13,7 @@
 namespace turnpike::pcie {
 
 /// {"gen", "lanes", "mps_bytes", "mrrs_bytes", "rcb_bytes", "addr64", "ecrc", "raw_gbps",
-/// "tlp_gbps", "approximate"}
+/// "tlp_gbps", "approximate", "sizes_assumed": only if true}
 [[nodiscard]] nlohmann::json to_json(const link& l);
 
 /// {"lines": {rd_cur, itom, rfo, wil, prd}, "tlps": {mrd, mwr, cpld}, "bytes": {up, down}}

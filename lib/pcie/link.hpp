@@ -26,6 +26,7 @@ struct link {
     uint16_t rcb = 64;    ///< Read Completion Boundary in bytes: 64 or 128
     bool addr64 = true;   ///< requests carry 64-bit addresses
     bool ecrc = false;    ///< every TLP carries the optional end-to-end CRC
+    bool sizes_assumed = false;  ///< mps and mrrs are defaults: the device's could not be read
 
     bool operator==(const link&) const = default;
 };

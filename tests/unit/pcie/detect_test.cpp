@@ -3,6 +3,11 @@
 #include "pcie/detect.hpp"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <utility>
 
 #include "lib/source_tree.hpp"
 
@@ -60,6 +65,39 @@ TEST(detect_link, unreadable_config_space) {
     expect_failure("0000:18:00.0", EIO, "capability list is damaged");
     expect_failure("0000:19:00.0", EIO, "cannot read its config space");
     expect_failure("0000:1b:00.0", EIO, "does not answer");
+}
+
+/// Without CAP_SYS_ADMIN, as turnpike runs under its unit.
+TEST(detect_link, by_attributes_where_the_config_space_is_not_readable) {
+    std::string root = std::filesystem::temp_directory_path() / "turnpike-sysfs-XXXXXX";
+    ASSERT_NE(::mkdtemp(root.data()), nullptr);
+    const auto device = std::filesystem::path(root) / "bus/pci/devices/0000:3b:00.0";
+    std::filesystem::create_directories(device);
+    std::ofstream(device / "config") << std::string(64, '\x86');
+    const auto write = [&](const char* speed, const char* width) {
+        std::ofstream(device / "current_link_speed") << speed << '\n';
+        std::ofstream(device / "current_link_width") << width << '\n';
+    };
+    const struct {
+        const char *speed, *width;
+        uint8_t gen, lanes;
+    } rows[] = {{"2.5 GT/s PCIe", "1", 1, 1},
+                {"5.0 GT/s PCIe", "4", 2, 4},
+                {"8 GT/s", "8", 3, 8},
+                {"16.0 GT/s PCIe", "16", 4, 16},
+                {"64.0 GT/s PCIe", "32", 6, 32}};
+    for (const auto& row : rows) {
+        write(row.speed, row.width);
+        const auto found = detect_link(root, "3b:00.0");
+        ASSERT_TRUE(found) << found.error().message();
+        EXPECT_EQ(*found, (link{.gen = row.gen, .lanes = row.lanes, .sizes_assumed = true}))
+            << row.speed;
+    }
+    for (const auto& [speed, width] : {std::pair{"Unknown", "8"}, {"8.0 GT/s PCIe", "0"}}) {
+        write(speed, width);
+        EXPECT_FALSE(detect_link(root, "3b:00.0")) << speed << width;
+    }
+    std::filesystem::remove_all(root);
 }
 
 TEST(detect_link, addresses) {

@@ -28,6 +28,7 @@ result<pcie::link> link_of(const state::pcie& config, const std::string& pci_add
     if (!link) return link;
     if (config.mps != 0) link->mps = config.mps;
     if (config.mrrs != 0) link->mrrs = config.mrrs;
+    link->sizes_assumed &= config.mps == 0 || config.mrrs == 0;
     if (const auto valid = pcie::validate(*link); !valid)
         return tl::unexpected<error>(valid.error());
     return link;
