@@ -5,9 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <climits>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <string>
 
 #include "base/owned_fd.hpp"
@@ -48,13 +49,24 @@ mode_t special_mode(const std::string& path) noexcept {
     return ::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) ? there.st_mode : 0;
 }
 
-/// The file to replace: a symbolic link's target.
+/// The file to replace: a symbolic link's target. The kernel follows the link, since realpath() would follow those that another
+/// user made in /tmp (fs.protected_symlinks).
 result<std::string> target_of(const std::string& path) {
-    struct stat there {};
-    const std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
-    if (!real && ::lstat(path.c_str(), &there) == 0)
-        return fail(errno, path, "is a symbolic link to no file");
-    return real ? std::string(real.get()) : path;
+    const owned_fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    if (fd.get() < 0 && errno != ENOENT) return fail(errno, path, "cannot be written");
+    if (fd.get() < 0) {
+        struct stat there {};
+        if (::lstat(path.c_str(), &there) == 0)
+            return fail(ENOENT, path, "is a symbolic link to no file");
+        return path;
+    }
+    std::array<char, PATH_MAX> name{};
+    const auto bytes =
+        ::readlink(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), name.data(), name.size());
+    if (bytes < 0 || static_cast<size_t>(bytes) == name.size())
+        return fail(bytes < 0 ? errno : ENAMETOOLONG, path,
+                    "cannot be written: its name is read by /proc, which must be mounted");
+    return std::string(name.data(), static_cast<size_t>(bytes));
 }
 
 std::string folder_of(const std::string& file) {

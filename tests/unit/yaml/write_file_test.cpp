@@ -212,5 +212,46 @@ TEST(write_file, a_check_finds_a_file_that_cannot_be_replaced) {
     std::filesystem::remove_all(folder);
 }
 
+/// fs.protected_symlinks while it lives, as Debian boots with it; a container may have it off.
+class protected_links {
+  public:
+    protected_links() {
+        was_ = first_line(file);
+        std::ofstream(file) << "1\n";
+    }
+    ~protected_links() { std::ofstream(file) << was_ << "\n"; }
+    [[nodiscard]] bool are_on() const { return first_line(file) == "1"; }
+
+  private:
+    static constexpr const char* file = "/proc/sys/fs/protected_symlinks";
+    std::string was_;
+};
+
+/// Root writes a report into /tmp, where another user has made a link to a file of root's.
+TEST(write_file, another_users_link_in_a_sticky_folder_is_not_followed) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to make a link of another user";
+    std::string folder = std::filesystem::temp_directory_path() / "turnpike-link-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    const std::string precious = folder + "/precious", sticky = folder + "/tmp",
+                      link = sticky + "/report";
+    std::ofstream(precious) << "old\n";
+    ASSERT_EQ(::mkdir(sticky.c_str(), 0755), 0);
+    ASSERT_EQ(::chmod(sticky.c_str(), 01777), 0);
+    ASSERT_EQ(::symlink(precious.c_str(), link.c_str()), 0);
+    const protected_links guard;
+    ASSERT_TRUE(guard.are_on()) << "/proc/sys cannot be written";
+    ASSERT_TRUE(write_file(link, "mine\n")) << "a link of one's own is followed";
+    EXPECT_EQ(first_line(precious), "mine");
+    ASSERT_EQ(::lchown(link.c_str(), service, service), 0);
+    EXPECT_EQ(check_code(link), EACCES);
+    for (const auto& written : {write_file(link, "new\n"), write_output(link, "new\n")}) {
+        ASSERT_FALSE(written);
+        EXPECT_EQ(written.error().code, EACCES);
+    }
+    EXPECT_EQ(first_line(precious), "mine");
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace turnpike::yaml
