@@ -404,6 +404,13 @@ def test_ping_needs_an_interface_of_the_kernel():
     assert "/run/netns/nosuch-namespace: cannot be opened" in refused([{"name": "west"}], "count", "1")
 
 
+def test_ping_finds_the_process_by_the_socket():
+    """turnpike in a container knows itself by another number than this PID namespace."""
+    server = Server({"result": {"interfaces": [{"name": "west"}], "namespace": None}}, {"result": {"pid": 4194304}})
+    done = server.run("ping", "127.0.0.1", "count", "1")
+    assert "cannot be opened" not in done.stderr and [one["what"] for one in server.asked] == ["control-plane"], done
+
+
 def test_one_object_by_name():
     log = [{"time": at, "level": "notice", "text": "", "fields": {"what": "link", "port": port, "from": "x", "to": to}}
            for at, port, to in (("10:00", "west", "down"), ("11:00", "west", "up"), ("12:00", "east", "down"))]
