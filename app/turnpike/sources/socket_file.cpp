@@ -20,6 +20,10 @@
 namespace turnpike::sources {
 namespace {
 
+constexpr const char* not_given =
+    "cannot be given to its owner and group: another owner needs CAP_CHOWN; the group must be one "
+    "of turnpike's (SupplementaryGroups= of the service)";
+
 constexpr mode_t file_mode = 0660;
 constexpr int backlog = 64;
 
@@ -153,7 +157,7 @@ result<listener> listener::at(const std::string& path, const std::string& group,
     if (!file) return undo("was made, and is not there");
     // Set mode, owner and group before listen(): no client can connect earlier.
     if (!set_access(*file, file_mode, uid->value_or(as_it_is), gid->value_or(as_it_is)))
-        return undo("cannot be given to its owner and group");
+        return undo(not_given);
     if (::listen(fd.get(), backlog) != 0) return undo("cannot listen");
     listener out;
     out.fd_ = std::move(fd);
@@ -194,7 +198,7 @@ result<void> listener::set_owner(const std::string& group, const std::string& ow
     if (!file || file->about.st_dev != device_ || file->about.st_ino != inode_)
         return fail(ENOENT, path_, "the control socket's file was removed or replaced");
     if (!set_access(*file, file_mode, uid->value_or(::geteuid()), gid->value_or(::getegid())))
-        return fail(errno, path_, "cannot be given to its owner and group");
+        return fail(errno, path_, not_given);
     return {};
 }
 

@@ -77,7 +77,7 @@ TEST_F(request_files, of_others_are_not_quoted) {
 }
 
 /// Drivers use them with turnpike's rights, when the device is probed.
-TEST_F(request_files, and_programs_are_not_named_by_a_clients_devices) {
+TEST_F(request_files, are_not_named_by_a_clients_devices) {
     const std::string path = file("precious", secret, 0600);
     const std::string devices[] = {"net_simnic9,wire=record:" + path,
                                    "net_pcap9,tx_pcap=" + path,
@@ -117,7 +117,7 @@ TEST_F(request_files, and_programs_are_not_named_by_a_clients_devices) {
     std::string text;
     std::getline(std::ifstream(path), text);
     EXPECT_EQ(text, secret);
-    // Whoever has the right, and sockets, which have limits of their own.
+    // Root may. Sockets have limits of their own.
     client_.uid = 0;
     EXPECT_TRUE(ask(requests_for("net_pcap9,rx_pcap=precious")[1]).contains("result"));
     client_.uid = 8;
