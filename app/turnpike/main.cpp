@@ -22,6 +22,7 @@
 #include "control/eal/eal.hpp"
 #include "control/eal/eal_log.hpp"
 #include "control/eal/syscall_filter.hpp"
+#include "control/forwarding/worker_watchdog.hpp"
 #include "control/management/management.hpp"
 #include "control/management/metrics_source.hpp"
 #include "control/management/pcie_bill.hpp"
@@ -72,27 +73,6 @@ bool report_can_be_written(const std::string& option, const std::string& path) {
 }
 
 std::string status_of(const control::controller& c) { return "forwarding by " + c.running().file; }
-
-/// Worker watchdog: whether every worker has completed an iteration since the last call.
-class worker_watchdog {
-  public:
-    explicit worker_watchdog(control::controller& c)
-        : controller_(c), seen_(control::max_workers()) {}
-    [[nodiscard]] bool all_run() noexcept {
-        const auto& slots = controller_.workers().all();
-        bool all = true;
-        for (size_t w = 0; w < slots.size(); ++w) {
-            const uint64_t now = slots[w]->worker.meter().total_cycles.read();
-            all = all && (now != seen_[w] || !slots[w]->forwards);
-            seen_[w] = now;
-        }
-        return all;
-    }
-
-  private:
-    control::controller& controller_;
-    std::vector<uint64_t> seen_;  ///< cycles, by worker
-};
 
 /// Tasks of the management thread: reloads by signal, and periodic tables.
 class management_tasks {
@@ -150,7 +130,7 @@ class control_tasks {
           controller_(c),
           calls_(calls),
           service_(service),
-          watchdog_(c),
+          watchdog_(c.workers(), control::max_workers()),
           tasks_(chosen, c, calls, asked, service_),
           management_({c, calls, asked, socket, cpus, [this] { tasks_.poll(); }}) {
         notify_ready();
@@ -198,7 +178,7 @@ class control_tasks {
     control::controller& controller_;
     control::control_calls& calls_;
     observe::service& service_;
-    worker_watchdog watchdog_;
+    control::worker_watchdog watchdog_;
     const state::configuration* reported_ = nullptr;
     clock::time_point start_{};
     management_tasks tasks_;

@@ -50,5 +50,28 @@ TEST(control_tx, a_frame_that_the_pool_has_too_few_buffers_for) {
     for (rte_mbuf* m : taken) rte_pktmbuf_free(m);
 }
 
+/// While the worker does not take them.
+TEST(control_tx, packets_beyond_a_full_ring_are_dropped_and_counted) {
+    lab l(router());
+    const uint64_t drops = l.dropped(drop_reason::inject_ring_full);
+    const datapath::egress west{.port = 0, .interface = l.snapshot().port[0].untagged};
+    const byte_vector frame(60);
+    constexpr size_t offered = 2000;
+    for (size_t n = 0; n < offered; ++n) {
+        rte_mbuf* const m = l.controller().egress().originate(0, frame);
+        ASSERT_NE(m, nullptr);
+        l.controller().egress().send(m, west);
+    }
+    const uint64_t dropped = l.dropped(drop_reason::inject_ring_full) - drops;
+    EXPECT_GT(dropped, 0U);
+    size_t sent = 0;
+    for (int round = 0; round < 100; ++round) {
+        l.settle();
+        sent += l.sent(0).size();
+    }
+    EXPECT_EQ(sent, offered - dropped);
+    l.check_balance();
+}
+
 }  // namespace
 }  // namespace turnpike

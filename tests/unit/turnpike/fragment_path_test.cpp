@@ -61,6 +61,18 @@ class fragments : public ::testing::Test {
         lab_.settle();
         return lab_.sent(1);
     }
+    /// A packet that is longer than a buffer.
+    void offer_chained(const byte_vector& whole) {
+        rte_mbuf* first = lab_.packet_of({whole.begin(), whole.begin() + 1700});
+        for (size_t at = 1700; at < whole.size(); at += 1700)
+            ASSERT_EQ(rte_pktmbuf_chain(
+                          first, lab_.packet_of({whole.begin() + static_cast<ptrdiff_t>(at),
+                                                 whole.begin() + static_cast<ptrdiff_t>(std::min(
+                                                                     at + 1700, whole.size()))})),
+                      0);
+        ASSERT_TRUE(lab_.offer_packet(0, first));
+        lab_.settle();
+    }
     running_lab lab_;
 };
 
@@ -94,17 +106,34 @@ TEST_F(fragments, never_begin_again_at_the_start) {
 }
 
 TEST_F(fragments, out_of_several_buffers) {
-    const byte_vector whole = datagram(5000);
-    rte_mbuf* first = lab_.packet_of({whole.begin(), whole.begin() + 1700});
-    for (size_t at = 1700; at < whole.size(); at += 1700)
-        ASSERT_EQ(rte_pktmbuf_chain(
-                      first, lab_.packet_of({whole.begin() + static_cast<ptrdiff_t>(at),
-                                             whole.begin() + static_cast<ptrdiff_t>(std::min(
-                                                                 at + 1700, whole.size()))})),
-                  0);
-    ASSERT_TRUE(lab_.offer_packet(0, first));
-    lab_.settle();
+    offer_chained(datagram(5000));
     EXPECT_EQ(data_of(lab_.sent(1)), counted(5000));
+}
+
+/// By a path with the smallest MTU: 48 bytes in a piece.
+class many_fragments : public fragments {
+  protected:
+    many_fragments() : fragments(by_a_narrow_path()) {}
+    static std::string by_a_narrow_path() {
+        std::string out = thin();
+        const std::string last = "via: 10.0.2.7}";
+        out.replace(out.find(last), last.size(),
+                    last + ", {to: 10.7.0.0/16, via: 10.0.2.2, mtu: 68}");
+        return out;
+    }
+    std::vector<byte_vector> pieces_of(size_t data) {
+        offer_chained(datagram(data, 0x0a070001));
+        return lab_.sent(1);
+    }
+};
+
+TEST_F(many_fragments, are_at_most_120) {
+    const auto pieces = pieces_of(120 * 48);
+    EXPECT_EQ(pieces.size(), 120U);
+    EXPECT_EQ(data_of(pieces), counted(120 * 48));
+    EXPECT_EQ(lab_.dropped(drop_reason::ipv4_needs_fragmenting), 0U);
+    for (const size_t data : {120 * 48 + 1, 8900}) EXPECT_TRUE(pieces_of(data).empty()) << data;
+    EXPECT_EQ(lab_.dropped(drop_reason::ipv4_needs_fragmenting), 2U);
 }
 
 TEST_F(fragments, of_what_waited_for_its_neighbour) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <thread>
 
+#include "control/forwarding/worker_watchdog.hpp"
 #include "lib/any_cpu.hpp"
 #include "lib/eal.hpp"
 #include "lib/sanitized.hpp"
@@ -75,6 +76,42 @@ TEST(workers, that_go_leave_their_queues_and_their_counters) {
     l.turn();
     ASSERT_EQ(l.controller().report().workers.size(), 2U);
     EXPECT_EQ(l.controller().report().workers[1].packets, 2U);
+}
+
+TEST(workers, that_stand_still_are_seen_by_the_watchdog) {
+    two_workers l(with_workers("[1, 2]"));
+    control::worker_watchdog watchdog(l.controller().workers(), control::max_workers());
+    EXPECT_TRUE(watchdog.all_run());
+    EXPECT_FALSE(watchdog.all_run());
+    for (size_t w : {0, 1}) l.worker(w).poll();
+    EXPECT_TRUE(watchdog.all_run());
+    for (size_t runs : {0, 1}) {
+        l.worker(runs).poll();
+        EXPECT_FALSE(watchdog.all_run()) << "only worker " << runs;
+    }
+    ASSERT_TRUE(l.apply(with_workers("[1]")));
+    l.worker(0).poll();
+    EXPECT_TRUE(watchdog.all_run()) << "the other one does not forward";
+    ASSERT_TRUE(l.apply(with_workers("[1, 2]")));
+}
+
+/// A packet for a quiet port, while its worker is busy with others.
+TEST(workers, wait_for_a_full_burst_as_long_as_configured) {
+    constexpr uint64_t drain_us = 20'000, limit_us = 1'000'000;
+    running_lab l("tx: {drain_us: " + std::to_string(drain_us) + "}\n" +
+                  router("{to: 10.8.0.0/16, type: blackhole}"));
+    const uint64_t cycles_per_us = rte_get_tsc_hz() / 1'000'000, begin = rte_rdtsc();
+    l.worker().poll();  // its clock is of the last round's end
+    ASSERT_TRUE(l.offer(0, datagram(0x0a00'0202)));
+    l.worker().poll();
+    uint64_t sent_us = 0;
+    for (uint64_t now_us = 0; sent_us == 0 && now_us < limit_us;) {
+        ASSERT_TRUE(l.offer(0, datagram(0x0a08'0001)));
+        l.worker().poll();
+        now_us = (rte_rdtsc() - begin) / cycles_per_us;
+        if (!l.sent(1).empty()) sent_us = now_us;
+    }
+    EXPECT_GE(sent_us, drain_us);
 }
 
 /// A flood that one worker punts does not delay a routing protocol's packet that another one punts.
