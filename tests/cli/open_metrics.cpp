@@ -116,6 +116,92 @@ inventory objects() {
     return all;
 }
 
+/// One object of each kind named "counted", each number of it another: open_metrics_test.py has them by name.
+void add_counted(scraped& s) {
+    const char* const name = "counted";
+    port_report p;
+    p.name = name;
+    p.link_up = true;
+    p.admin_up = false;
+    p.link_mbps = 8;
+    p.rx_missed = 101;
+    p.rx_no_buffer = 102;
+    p.totals = {.rx_packets = 103,
+                .tx_packets = 104,
+                .rx_bytes = 105,
+                .tx_bytes = 106,
+                .originated = 107,
+                .consumed = 108};
+    s.numbers.ports.insert(s.numbers.ports.end() - 1, p);
+    s.numbers.changes = 111;
+    s.unfinished = {.unsaved = true, .unconfirmed = false};
+    s.numbers.mempool.overhead = 0.125;
+    s.numbers.mempool.low_water = 121;
+    s.numbers.mempool.buffer_size = 122;
+    s.numbers.mempool.in_use_at_start = 123;
+    s.numbers.mempool.in_use = 124;
+    s.numbers.mempool.kept_by_drivers = 125;
+    acl_report list;
+    list.interface = "west";
+    list.direction = "in";
+    list.list = name;
+    list.permitted = 131;
+    list.denied = 132;
+    list.bytes = 133;
+    s.numbers.acls.push_back(list);
+    punt_report punted;
+    punted.interface = name;
+    punted.punted = 141;
+    punted.dropped = 142;
+    s.numbers.punt.push_back(punted);
+    inventory& all = s.objects;
+    all.interfaces.push_back(
+        {.name = name,
+         .kind = "routed",
+         .mtu = 151,
+         .up = true,
+         .counted = {{.rx_packets = 152, .rx_bytes = 153, .tx_packets = 154, .tx_bytes = 155}}});
+    all.vrfs.push_back({name, 161, 162});
+    all.fibs.push_back({name, "ipv4", 163});
+    all.fibs.push_back({name, "ipv6", 164});
+    all.sources.push_back({name, "bgp", 165});
+    all.bridges.push_back({.name = name,
+                           .entries = 171,
+                           .max_entries = 172,
+                           .learned = 173,
+                           .moved = 174,
+                           .aged = 175,
+                           .dampened = 176,
+                           .refused = 177,
+                           .rx_packets = 178,
+                           .rx_bytes = 179,
+                           .tx_packets = 180,
+                           .flooded = 181});
+    all.tunnels.push_back(
+        {.name = name,
+         .remote = "10.0.2.3",
+         .vni = 101,
+         .inner = {.rx_packets = 191, .rx_bytes = 192, .tx_packets = 193, .tx_bytes = 194}});
+    all.mirrors.push_back(
+        {.name = name, .packets = 201, .bytes = 202, .lost = 203, .unreachable = 204});
+    all.host_interfaces.push_back({.name = name,
+                                   .admin_up = false,
+                                   .carrier = true,
+                                   .to_kernel = 211,
+                                   .from_kernel = 212,
+                                   .lost = 213});
+    all.tables.push_back({name, 221, 222});
+    all.left_out.push_back({name, 223});
+    all.not_followed.push_back({.reason = name, .routes = 224});
+    all.sflow = {{.datagrams = 231,
+                  .unsent = 232,
+                  .samples = 233,
+                  .drops = 234,
+                  .lost_samples = 235,
+                  .lost_drops = 236}};
+    all.netlink = {{.messages = 241, .refused = 242, .overruns = 243, .synchronizing = true}};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -141,6 +227,7 @@ int main(int argc, char** argv) {
     add_lists(r);
     add_punt(r);
     s.objects = objects();
+    add_counted(s);
     const bool open = argc > 1 && std::string_view(argv[1]) == "openmetrics";
     std::fputs(to_exposition(s, open ? exposition_format::open_metrics_1_0
                                      : exposition_format::prometheus_0_0_4)

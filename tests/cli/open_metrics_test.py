@@ -98,7 +98,7 @@ def test_what_is_in_it():
     assert ("turnpike_worker_core_cycles_total", (("lcore", "7"),)) not in value, "a count of nothing"
     assert not [name for name, _ in value if name.startswith("turnpike_worker_cpp")], "a query divides by itself"
     ports = {labels[0][1] for name, labels in value if name == "turnpike_port_rx_packets_total"}
-    assert ports == {"west", AWKWARD, "(removed)"}, ports
+    assert ports == {"west", AWKWARD, "counted", "(removed)"}, ports
     assert sum(v for (name, _), v in value.items() if name == "turnpike_port_dropped_packets_total") == 3 * (7 + (1 << 60))
     assert value["turnpike_acl_permitted_packets_total", (("direction", "out"), ("interface", "west"), ("list", "edge"))] == 5
     assert value["turnpike_port_speed_bytes_per_second", (("port", "west"),)] == 25e9 / 8
@@ -111,6 +111,49 @@ def test_what_is_in_it():
     assert ("turnpike_neighbour_entries", (("state", "limit"),)) not in value, "not a state"
     limits = [v for (name, _), v in value.items() if name == "turnpike_resource_limits"]
     assert limits and set(limits) <= {0, 1} and sum(limits) <= 1, limits
+
+
+COUNTED = {  # of the objects named "counted", and of families without labels
+    "port": {"rx_packets_total": 103, "tx_packets_total": 104, "rx_bytes_total": 105, "tx_bytes_total": 106, "rx_missed_packets_total": 101,
+             "rx_no_buffer_total": 102, "originated_packets_total": 107, "consumed_packets_total": 108, "admin_up": 0, "up": 1,
+             "speed_bytes_per_second": 1e6},
+    "process": {"configuration_changes_total": 111, "configuration_unsaved": 1, "configuration_unconfirmed": 0,
+                "tsc_frequency_hertz": 2e9, "gather_seconds": 0.001, "duration_seconds": 2},
+    "mempool": {"overhead_ratio": 0.125, "low_water_buffers": 121, "buffers": 8191, "buffer_size_bytes": 122,
+                "in_use_at_start_buffers": 123, "in_use_buffers": 124, "kept_by_drivers_buffers": 125},
+    "acl": {"permitted_packets_total": 131, "denied_packets_total": 132, "table_bytes": 133},
+    "punt": {"punted_packets_total": 141, "dropped_packets_total": 142},
+    "interface": {"up": 1, "mtu_bytes": 151, "rx_packets_total": 152, "rx_bytes_total": 153, "tx_packets_total": 154, "tx_bytes_total": 155},
+    "fib": {"routes": {"ipv4": 161, "ipv6": 162}, "size_bytes": {"ipv4": 163, "ipv6": 164}},
+    "rib": {"routes": 165},
+    "bridge": {"fdb_entries": 171, "fdb_max_entries": 172, "fdb_learned_total": 173, "fdb_moved_total": 174, "fdb_aged_total": 175,
+               "fdb_dampened_total": 176, "fdb_refused_total": 177, "rx_packets_total": 178, "rx_bytes_total": 179,
+               "tx_packets_total": 180, "flooded_packets_total": 181},
+    "tunnel": {"rx_packets_total": 191, "rx_bytes_total": 192, "tx_packets_total": 193, "tx_bytes_total": 194},
+    "mirror": {"copied_packets_total": 201, "copied_bytes_total": 202, "lost_packets_total": 203, "unreachable_packets_total": 204},
+    "host_interface": {"admin_up": 0, "carrier": 1, "to_kernel_packets_total": 211, "from_kernel_packets_total": 212,
+                       "lost_packets_total": 213},
+    "table": {"entries": 221, "max_entries": 222},
+    "netlink": {"no_room": 223, "not_followed_routes": 224, "messages_total": 241, "refused_messages_total": 242, "overruns_total": 243,
+                "synchronizing": 1},
+    "sflow": {"datagrams_total": 231, "unsent_datagrams_total": 232, "samples_total": 233, "drop_notifications_total": 234,
+              "lost_samples_total": 235, "lost_drop_notifications_total": 236},
+}
+
+
+def test_each_row_has_its_own_number():
+    there = {}
+    for (name, labels), value in values().items():
+        labels = dict(labels)
+        if name.endswith("_info") or "reason" in labels and name.startswith("turnpike_port_dropped"):
+            continue
+        if not labels or "counted" in labels.values():
+            there[name] = {**there.get(name, {}), labels["family"]: value} if "family" in labels else value
+    expected = {f"turnpike_{kind}_{name}": value for kind, rows in COUNTED.items() for name, value in rows.items()}
+    of_sums = {name for name in there if name.startswith("turnpike_balance_")}  # of several objects
+    assert there.keys() - of_sums == expected.keys(), (there.keys() - of_sums) ^ expected.keys()
+    wrong = {name: (there[name], value) for name, value in expected.items() if there[name] != value}
+    assert not wrong, wrong
 
 
 def test_bursts_are_a_histogram():
