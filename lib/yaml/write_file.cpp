@@ -49,8 +49,8 @@ mode_t special_mode(const std::string& path) noexcept {
     return ::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) ? there.st_mode : 0;
 }
 
-/// The file to replace: a symbolic link's target. The kernel follows the link, since realpath() would follow those that another
-/// user made in /tmp (fs.protected_symlinks).
+/// The file to replace: a symbolic link's target. The kernel follows the link, since realpath() would also follow a link that
+/// another user made in /tmp (fs.protected_symlinks).
 result<std::string> target_of(const std::string& path) {
     const owned_fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
     if (fd.get() < 0 && errno != ENOENT) return fail(errno, path, "cannot be written");

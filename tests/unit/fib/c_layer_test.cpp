@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C layers where memory ends: every call with every one of its allocations failing returns its
-// usual result or ENOMEM; no exception crosses into C. And what is refused then is taken when memory is free.
+// usual result or ENOMEM; no exception crosses into C. An addition that was refused then succeeds when memory is free.
 #include <gtest/gtest.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
@@ -98,15 +98,15 @@ TEST(fib_c_layer, ipv6) {
     tpk_fib6_free(fib);
 }
 
-/// EAL's memory, taken and given back.
+/// All of EAL's memory, allocated and freed.
 class eal_memory {
   public:
-    ~eal_memory() { give_back(); }
-    void take_all() {
+    ~eal_memory() { free_all(); }
+    void allocate_all() {
         for (size_t bytes = 64 << 20; bytes >= 1024; bytes /= 2)
             while (void* const block = rte_malloc(nullptr, bytes, 0)) blocks_.push_back(block);
     }
-    void give_back() {
+    void free_all() {
         for (void* const block : blocks_) rte_free(block);
         blocks_.clear();
     }
@@ -118,11 +118,11 @@ class eal_memory {
 /// As by rte_fib_add: the first call after memory became free finds it.
 void adds_when_memory_is_free(const std::function<int(uint32_t route)>& add) {
     eal_memory memory;
-    memory.take_all();
+    memory.allocate_all();
     uint32_t route = 0;
     while (add(route) == 0) ASSERT_LT(++route, 1U << 20);
     for (int i = 0; i < 20; ++i) ASSERT_EQ(add(route), -ENOMEM);
-    memory.give_back();
+    memory.free_all();
     EXPECT_EQ(add(route), 0);
 }
 

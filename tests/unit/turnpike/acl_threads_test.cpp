@@ -100,7 +100,7 @@ TEST(acl_threads, while_two_workers_judge) {
     EXPECT_EQ(by_worker[0] + by_worker[1], judged);
 }
 
-/// The old rule and the new one deny the packet, and what is behind them permits it: it never passes in between.
+/// The old rule and the new one deny the packet, and the rules behind them permit it: it never passes in between.
 TEST(acl_threads, no_packet_passes_while_a_rule_is_replaced_by_one_that_denies_it_too) {
     const std::string below = ", {action: count, name: all}, {action: permit, protocol: udp}";
     const std::string lists[] = {

@@ -464,7 +464,7 @@ TEST_F(fib_without_memory, a_rollback_is_completed_route_by_route) {
     EXPECT_FALSE(in_fib(in_network(200, 1)));
 }
 
-/// What a removal frees is free after the worker's next burst, or control's next round.
+/// Memory that a removal frees is free after the worker's next burst, or control's next round.
 TEST_F(fib_without_memory, removals_wait_for_workers) {
     fill();
     std::atomic<bool> ends{false};
@@ -487,7 +487,7 @@ TEST_F(fib_without_memory, removals_wait_for_workers) {
     EXPECT_EQ(in_fib(in_network(9, 1)), 10U);
 }
 
-/// Refused growths are remembered only until somebody may have made room.
+/// Refused growths are remembered only until there may be room.
 TEST_F(fib_without_memory, an_operators_route_is_tried_although_growths_were_refused) {
     fill();
     for (uint8_t n = 0; n < 20; ++n) {

@@ -117,7 +117,7 @@ TEST_F(request_files, are_not_named_by_a_clients_devices) {
     std::string text;
     std::getline(std::ifstream(path), text);
     EXPECT_EQ(text, secret);
-    // Root may. Sockets have limits of their own.
+    // Root may. Sockets have other limits.
     client_.uid = 0;
     EXPECT_TRUE(ask(requests_for("net_pcap9,rx_pcap=precious")[1]).contains("result"));
     client_.uid = 8;

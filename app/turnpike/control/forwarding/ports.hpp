@@ -74,7 +74,7 @@ struct open_port {
 /// Clocks of RX timestamps by port number; none: the port has no timestamps, or its clock is not known yet.
 using clock_lines = std::array<std::optional<rxtx::clock_line>, datapath::max_ports>;
 
-/// What a change tries again although its configuration is unchanged.
+/// Objects that a change tries again although their configuration is unchanged.
 struct to_retry {
     bool all = false;  ///< to open all lost ports; one that does not open is an error
     std::vector<std::string> named{};  ///< to open these
