@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `clear counters` of interfaces, bridges, tunnels, mirrors and latency: `show` begins at 0, the metrics continue, and an
 // object that is made again begins at 0 in both.
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "control/management/inventory.hpp"
 #include "control/management/metrics_source.hpp"
 #include "control/management/show.hpp"
+#include "observe/baseline.hpp"
 #include "turnpike/bridge_lab.hpp"
 
 namespace turnpike {
@@ -100,6 +103,77 @@ class clear_objects : public testing::Test {
 
     bridge_lab lab_{with_all};
 };
+
+/// Objects of the kinds that no lab here has, with n of everything that is counted.
+observe::inventory objects_with(uint64_t n) {
+    observe::inventory all;
+    all.bridges = {{.name = "b",
+                    .life = 1,
+                    .entries = n,
+                    .max_entries = n,
+                    .learned = n,
+                    .moved = n,
+                    .aged = n,
+                    .dampened = n,
+                    .refused = n,
+                    .rx_packets = n,
+                    .rx_bytes = n,
+                    .tx_packets = n,
+                    .flooded = n}};
+    all.reserved = {{.interface = "w", .life = 2, .frames = n}};
+    all.fdb_messages_lost = n;
+    all.mirrors = {{.name = "m", .life = 3, .packets = n, .bytes = n, .lost = n, .unreachable = n}};
+    all.sflow = {{.life = 4,
+                  .datagrams = n,
+                  .unsent = n,
+                  .samples = n,
+                  .drops = n,
+                  .lost_samples = n,
+                  .lost_drops = n}};
+    all.host_interfaces = {{.name = "w", .life = 5, .to_kernel = n, .from_kernel = n, .lost = n}};
+    all.netlink = {{.messages = n, .refused = n, .overruns = n, .whole = n, .life = 6}};
+    return all;
+}
+
+TEST(clear_objects_of_all_kinds, count_since_then) {
+    const observe::baseline then(observe::report{}, objects_with(7));
+    observe::inventory now = objects_with(10);
+    then.subtract_from(now);
+    const auto& b = now.bridges[0];
+    EXPECT_EQ(b.entries, 10U) << "a number of now";
+    EXPECT_EQ(b.max_entries, 10U);
+    const auto& [mirror, sflow, tap, netlink] =
+        std::tie(now.mirrors[0], now.sflow[0], now.host_interfaces[0], now.netlink[0]);
+    const uint64_t since[] = {b.learned,
+                              b.moved,
+                              b.aged,
+                              b.dampened,
+                              b.refused,
+                              b.rx_packets,
+                              b.rx_bytes,
+                              b.tx_packets,
+                              b.flooded,
+                              now.reserved[0].frames,
+                              now.fdb_messages_lost,
+                              mirror.packets,
+                              mirror.bytes,
+                              mirror.lost,
+                              mirror.unreachable,
+                              sflow.datagrams,
+                              sflow.unsent,
+                              sflow.samples,
+                              sflow.drops,
+                              sflow.lost_samples,
+                              sflow.lost_drops,
+                              tap.to_kernel,
+                              tap.from_kernel,
+                              tap.lost,
+                              netlink.messages,
+                              netlink.refused,
+                              netlink.overruns,
+                              netlink.whole};
+    for (size_t i = 0; i < std::size(since); ++i) EXPECT_EQ(since[i], 3U) << "number " << i;
+}
 
 TEST_F(clear_objects, what_is_shown_begins_at_zero_and_metrics_continue) {
     pass();  // and the first announcements
